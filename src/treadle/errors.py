@@ -1,0 +1,128 @@
+"""Every exception treadle raises, and the Finding that a check reports.
+
+    TreadleError
+     ├── LoadError            the source is no model, or one that cannot be closed; has .findings
+     │    └── DataError       a tensor of the file cannot be had: missing, truncated, an unsafe path
+     ├── InvalidModel         the model breaks a rule that blocks running; has .findings
+     ├── Unsupported          the model is fine, this build has no way to run or write it
+     ├── InputError           what the caller fed does not fit: names, dtypes, ranks, shapes
+     ├── RunError             the model failed on this data: where, at which iteration, why
+     │    ├── LimitExceeded   a bound of RunOptions was reached
+     │    └── Terminated      RunOptions.terminate was set while it ran
+     └── ComparisonError      outputs differ from the ones expected
+
+A model that is wrong gives findings; a caller's mistake gives one of these; a bug of ours is an
+AssertionError. Messages say where, what was found, what was wanted and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "ComparisonError",
+    "DataError",
+    "Finding",
+    "InputError",
+    "InvalidModel",
+    "LimitExceeded",
+    "LoadError",
+    "RunError",
+    "Severity",
+    "Terminated",
+    "TreadleError",
+    "Unsupported",
+]
+
+Severity = Literal["error", "warning", "advice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a check found in a model.
+
+    `blocks` says whether the model cannot be run because of it: a name used twice in two scopes is
+    an error of the standard that still runs, an undefined name is one that does not.
+    """
+
+    code: str
+    severity: Severity
+    path: str
+    message: str
+    hint: str = ""
+    blocks: bool = False
+
+    def __str__(self) -> str:
+        where = f"{self.path}: " if self.path else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.code} {self.severity} {where}{self.message}{hint}"
+
+
+class TreadleError(Exception):
+    """The root of every error treadle raises on purpose."""
+
+
+def _with_findings(message: str, findings: Sequence[Finding]) -> str:
+    return "\n  ".join([message, *map(str, findings)])
+
+
+class LoadError(TreadleError):
+    """The source is not a model treadle can read; `findings` list every reason."""
+
+    def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(_with_findings(message, findings))
+        self.findings = tuple(findings)
+
+
+class DataError(LoadError):
+    """A tensor of the file cannot be had: missing, truncated, or its path leaves the folder."""
+
+
+class InvalidModel(TreadleError):
+    """The model breaks rules that block running; `findings` list every one."""
+
+    def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(_with_findings(message, findings))
+        self.findings = tuple(findings)
+
+
+class Unsupported(TreadleError):
+    """The model may be right, but nothing here can run, or write, this operator."""
+
+    def __init__(self, op: str, version: int | None, why: str, path: str = "") -> None:
+        where = f"{path}: " if path else ""
+        named = f"{op}-{version}" if version is not None else op
+        super().__init__(f"{where}{named}: {why}")
+        self.op, self.version, self.why, self.path = op, version, why, path
+
+
+class InputError(TreadleError):
+    """What the caller fed does not fit the model: a name, a dtype, a rank or a shape."""
+
+
+class RunError(TreadleError):
+    """The model failed on this data.
+
+    `path` names the step, `iterations` the iteration number of every loop around it, outermost
+    first.
+    """
+
+    def __init__(self, message: str, path: str = "", iterations: Sequence[int] = ()) -> None:
+        self.path, self.iterations, self.reason = path, tuple(iterations), message
+        at = ", ".join(f"iteration {i}" for i in self.iterations)
+        where = ", ".join(part for part in (path, at) if part)
+        super().__init__(f"{where}: {message}" if where else message)
+
+
+class LimitExceeded(RunError):
+    """A run went over one of its bounds: `max_iterations`, `max_seconds` or `max_bytes`."""
+
+
+class Terminated(RunError):
+    """`RunOptions.terminate` was set while the model ran."""
+
+
+class ComparisonError(TreadleError):
+    """Outputs differ from the expected ones; every difference is listed."""

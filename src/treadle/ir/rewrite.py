@@ -1,0 +1,99 @@
+"""Copies of blocks and steps with values or bodies replaced: what every pass is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
+from treadle.ir.values import Value
+
+Substitution = Mapping[Value, Value]
+
+
+def substitute(values: Operands, by: Substitution) -> Operands:
+    """The values with each one that `by` knows replaced."""
+    return tuple(by.get(v, v) if v is not None else None for v in values)
+
+
+def with_operands(step: Step, by: Substitution) -> Step:
+    """The step reading what `by` says instead; its results and bodies stay."""
+    match step:
+        case Leaf() | Call():
+            captures = tuple(by.get(v, v) for v in step.captures)
+            return replace(step, operands=substitute(step.operands, by), captures=captures)
+        case Branch():
+            read = [by.get(v, v) for v in (step.condition, *step.operands)]
+            return replace(step, condition=read[0], operands=tuple(read[1:]))
+        case Loop():
+            trip, condition = substitute((step.trip, step.condition), by)
+            operands_ = substitute(step.operands, by)
+            return replace(step, trip=trip, condition=condition, operands=operands_)
+
+
+def with_results(step: Step, by: Substitution) -> Step:
+    """The step defining what `by` says instead."""
+    return replace(step, results=substitute(step.results, by))
+
+
+def map_bodies(step: Step, change: Callable[[str, Block], Block]) -> Step:
+    """The step with each body replaced by `change(attribute, body)`; itself if none changes."""
+    match step:
+        case Loop():
+            body = change("body", step.body)
+            return step if body is step.body else replace(step, body=body)
+        case Branch():
+            then = change("then_branch", step.then)
+            otherwise = change("else_branch", step.otherwise)
+            if then is step.then and otherwise is step.otherwise:
+                return step
+            return replace(step, then=then, otherwise=otherwise)
+        case Leaf() | Call():
+            blocks = {name: change(name, block) for name, block in step.blocks.items()}
+            if all(blocks[name] is block for name, block in step.blocks.items()):
+                return step
+            return replace(step, blocks=blocks)
+
+
+def map_steps(block: Block, change: Callable[[Step], Step]) -> Block:
+    """The block with every step replaced, bodies first; itself if nothing changes."""
+
+    def changed(step: Step) -> Step:
+        return change(map_bodies(step, lambda _, body: map_steps(body, change)))
+
+    steps = tuple(map(changed, block.steps))
+    if all(new is old for new, old in zip(steps, block.steps, strict=True)):
+        return block
+    return replace(block, steps=steps)
+
+
+def map_blocks(model: Model, change: Callable[[Block], Block]) -> Model:
+    """The model with its main block and every function's replaced by `change(block)`."""
+    functions = {k: replace(f, block=change(f.block)) for k, f in model.functions.items()}
+    return replace(model, main=change(model.main), functions=functions)
+
+
+def renew(block: Block, change: Callable[[Value], Value]) -> Block:
+    """The block over new values, `change(value)` for each it and its bodies define.
+
+    The way to give every value an inferred type, and to use one body twice: a value belongs to one
+    block only.
+    """
+    renewed: dict[Value, Value] = {}
+
+    def new(value: Value) -> Value:
+        if value not in renewed:
+            renewed[value] = change(value)
+        return renewed[value]
+
+    params = tuple(map(new, block.params))
+    constants = tuple(replace(c, value=new(c.value)) for c in block.constants)
+    steps = []
+    for step in block.steps:
+        renewed_step = with_operands(map_bodies(step, lambda _, body: renew(body, change)), renewed)
+        for value in step.results:
+            if value is not None:
+                new(value)
+        steps.append(with_results(renewed_step, renewed))
+    results = substitute(block.results, renewed)
+    return replace(block, params=params, constants=constants, steps=tuple(steps), results=results)

@@ -1,0 +1,171 @@
+"""Values, the tensors written in a file, and attributes.
+
+Value     = (name, declared type?, inferred type?)      compared by identity, not by name
+Literal   = (array | sparse, external?)                  a tensor written in the file
+Constant  = (Value, Literal)                             an initializer of a block
+Attribute = (name, kind, value | Reference)
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treadle.ir.types import DType, Type, dtype_of
+
+Metadata = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """One value of a block: a parameter, a constant, or the result of a step.
+
+    `declared` is what the file claims and `inferred` what inference found; nothing believes a
+    claim. Values are compared by identity.
+    """
+
+    name: str
+    declared: Type | None = None
+    inferred: Type | None = None
+    doc: str = ""
+    metadata: Metadata = ()
+    kept: bytes = b""
+
+    @property
+    def type(self) -> Type | None:
+        """What is known best: the inferred type, else the declared one."""
+        return self.inferred if self.inferred is not None else self.declared
+
+    def __repr__(self) -> str:
+        return f"Value({self.name!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Where the bytes of an external tensor lie, as the file says it."""
+
+    location: str
+    offset: int | None = None
+    length: int | None = None
+    checksum: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SparseArray:
+    """A sparse tensor: `values` [nnz], `indices` [nnz] (linear) or [nnz, rank], dense `shape`."""
+
+    values: Literal
+    indices: Literal
+    shape: tuple[int, ...]
+
+    def dense(self) -> np.ndarray:
+        """The same tensor with its zeros written out."""
+        array = np.zeros(self.shape, self.values.array.dtype)
+        indices = self.indices.array
+        where = indices if indices.ndim == 1 else np.ravel_multi_index(indices.T, self.shape)
+        array.reshape(-1)[where] = self.values.array
+        return array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Literal:
+    """A tensor written in the file: `array` has its shape, element type `dtype`.
+
+    An external tensor's array is memory-mapped and keeps its place in `external`.
+    """
+
+    array: np.ndarray
+    dtype: DType
+    name: str = ""
+    external: External | None = None
+    doc: str = ""
+    metadata: Metadata = ()
+
+    @classmethod
+    def of(cls, array: np.ndarray, name: str = "") -> Literal:
+        """The literal of an array whose numpy dtype ONNX has a word for."""
+        dtype = dtype_of(array.dtype)
+        assert dtype is not None, f"no ONNX element type for {array.dtype}"
+        return cls(array, dtype, name)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Constant:
+    """An initializer. One whose value is also a parameter of the block is that input's default.
+
+    `listed`: the file lists it among the body's inputs as well (IR version 3), after the real ones.
+    """
+
+    value: Value
+    data: Literal | SparseArray
+    listed: bool = False
+
+    @property
+    def array(self) -> np.ndarray:
+        """The dense array."""
+        return self.data.array if isinstance(self.data, Literal) else self.data.dense()
+
+
+class Kind(enum.Enum):
+    """The kinds an attribute can have; graphs are `blocks` of their step, never attributes."""
+
+    FLOAT = "float"
+    INT = "int"
+    STRING = "string"
+    TENSOR = "tensor"
+    SPARSE = "sparse_tensor"
+    TYPE = "type"
+    FLOATS = "floats"
+    INTS = "ints"
+    STRINGS = "strings"
+    TENSORS = "tensors"
+    SPARSES = "sparse_tensors"
+    TYPES = "types"
+    GRAPH = "graph"
+    GRAPHS = "graphs"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The value of an attribute inside a function: the function's attribute parameter `name`."""
+
+    name: str
+
+
+Scalar = float | int | bytes | Literal | SparseArray | Type
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Attribute:
+    """A named attribute. Strings are bytes, lists are tuples, tensors are Literals."""
+
+    name: str
+    kind: Kind
+    value: Scalar | tuple[Scalar, ...] | Reference | None
+    doc: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Info:
+    """What saving and messages need to know of a step, and nothing runs by.
+
+    `op` and `version` are the operator the file had, `path` where it had it, and `attributes` those
+    of a control-flow operator as they were written (its graphs are blocks).
+    """
+
+    name: str = ""
+    doc: str = ""
+    metadata: Metadata = ()
+    domain: str = ""
+    op: str = ""
+    version: int = 0
+    overload: str = ""
+    path: str = ""
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+
+
+def typed(value: Value, inferred: Type | None) -> Value:
+    """A copy of the value that carries an inferred type; a new identity."""
+    return replace(value, inferred=inferred)

@@ -1,0 +1,102 @@
+"""Every step of a program with its path: `main/loop_3.body/add_7`.
+
+A step's segment is its operator and its position in its block; a body's is the name of the
+attribute that held it. Functions are walked on their own: `local::gelu/mul_2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
+from treadle.ir.values import Value
+
+
+class Visit(NamedTuple):
+    """A step, its path, the block it is in and how many bodies deep that is."""
+
+    path: str
+    step: Step
+    block: Block
+    depth: int
+
+
+def operator_of(step: Step) -> str:
+    """The operator's name as its file has it: `Loop`, `Add`, a function's name."""
+    match step:
+        case Leaf():
+            return step.op
+        case Call():
+            return step.function.name
+        case Branch():
+            return step.info.op or "If"
+        case Loop():
+            return step.info.op or "Loop"
+
+
+def segment(step: Step, position: int) -> str:
+    """The step's part of a path: `add_7`."""
+    return f"{operator_of(step).lower()}_{position}"
+
+
+def step_path(block_path: str, step: Step, position: int) -> str:
+    """The path of the step at `position` of the block at `block_path`."""
+    return f"{block_path}/{segment(step, position)}"
+
+
+def bodies(step: Step) -> Iterator[tuple[str, Block]]:
+    """The step's blocks by attribute name, in order: body; then_branch and else_branch; any."""
+    match step:
+        case Loop():
+            yield "body", step.body
+        case Branch():
+            yield "then_branch", step.then
+            yield "else_branch", step.otherwise
+        case Leaf() | Call():
+            yield from step.blocks.items()
+
+
+def walk(model: Model) -> Iterator[Visit]:
+    """Every step of the model, outer ones first, in order; then those of each function."""
+    yield from walk_block(model.main, "main")
+    for identity, function in model.functions.items():
+        yield from walk_block(function.block, str(identity))
+
+
+def walk_block(block: Block, path: str = "main") -> Iterator[Visit]:
+    """Every step of the block, in order, each before the steps of its own bodies."""
+    stack = [_visits(block, path, 0)]
+    while stack:
+        visit = next(stack[-1], None)
+        if visit is None:
+            stack.pop()
+            continue
+        yield visit
+        inner = [_visits(b, f"{visit.path}.{n}", visit.depth + 1) for n, b in bodies(visit.step)]
+        stack.extend(reversed(inner))
+
+
+def _visits(block: Block, path: str, depth: int) -> Iterator[Visit]:
+    for position, step in enumerate(block.steps):
+        yield Visit(step_path(path, step, position), step, block, depth)
+
+
+def reads(step: Step) -> Operands:
+    """Every value of its block the step reads, captures included; None where one is absent."""
+    match step:
+        case Leaf() | Call():
+            return step.operands + step.captures
+        case Branch():
+            return (step.condition, *step.operands)
+        case Loop():
+            return (step.trip, step.condition, *step.operands)
+
+
+def block_values(block: Block) -> Iterator[Value]:
+    """Every value the block defines, once: params, constants, results of steps."""
+    params = set(block.params)
+    yield from block.params
+    yield from (c.value for c in block.constants if c.value not in params)
+    for step in block.steps:
+        yield from (value for value in step.results if value is not None)

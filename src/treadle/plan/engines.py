@@ -1,0 +1,119 @@
+"""The borders an engine must keep: Engine, Runnable, and the RunContext that goes along a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from treadle.errors import LimitExceeded, Terminated
+from treadle.ir import Model, Step
+from treadle.plan.regions import Region
+from treadle.tracing import Iterations, Listener
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an engine takes a step, and the reason, in words for `explain`."""
+
+    takes: bool
+    reason: str
+
+
+class Stoppable(Protocol):
+    """What `RunOptions` looks like to an engine: setting `terminate` stops the run."""
+
+    terminate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one run; None: unbounded.
+
+    `iterations` counts those of all loops together, nested ones included, `seconds` the time since
+    the run began, `bytes` what loops hold at one time for carried and stacked values.
+    """
+
+    iterations: int | None = None
+    seconds: float | None = None
+    bytes: int | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is bounded."""
+        return not (self.iterations is None and self.seconds is None and self.bytes is None)
+
+
+@dataclass(slots=True)
+class RunContext:
+    """What one run carries along: who listens, what bounds it, and how to stop it."""
+
+    listener: Listener | None = None
+    limits: Limits = Limits()
+    options: Stoppable | None = None
+    iterations_done: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    def iteration(self, path: str, iterations: Iterations) -> None:
+        """Count one iteration of the loop at `path`; raise LimitExceeded or Terminated."""
+        self.poll(path, iterations)
+        self.iterations_done += 1
+        most = self.limits.iterations
+        if most is not None and self.iterations_done > most:
+            raise LimitExceeded(
+                f"more than max_iterations={most} iterations; raise the bound or look at the"
+                " loop's condition",
+                path,
+                iterations,
+            )
+
+    def poll(self, path: str, iterations: Iterations = ()) -> None:
+        """Raise Terminated or LimitExceeded if the run must stop here."""
+        if self.options is not None and self.options.terminate:
+            raise Terminated("stopped by RunOptions.terminate", path, iterations)
+        seconds = self.limits.seconds
+        if seconds is not None and time.monotonic() - self.started > seconds:
+            raise LimitExceeded(f"more than max_seconds={seconds} seconds", path, iterations)
+
+    def hold(self, size: int, path: str, iterations: Iterations) -> None:
+        """Raise LimitExceeded if loops hold more than the bytes allowed."""
+        most = self.limits.bytes
+        if most is not None and size > most:
+            raise LimitExceeded(
+                f"its carried and stacked values hold {size} bytes, over max_bytes={most}",
+                path,
+                iterations,
+            )
+
+
+class Runnable(Protocol):
+    """A region ready to run, by several threads at once."""
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+        """One value per `region.inputs` in, one per `region.outputs` out.
+
+        A value is a numpy array, a list for a sequence, None for an absent optional.
+        """
+        ...
+
+
+class Engine(Protocol):
+    """Something that runs regions."""
+
+    @property
+    def name(self) -> str:
+        """The name users give it by: "onnxruntime"."""
+        ...
+
+    def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
+        """Whether it takes the step whole, bodies included.
+
+        `inside`: a listener or a bound must see every value and iteration, so a step with bodies is
+        taken only by an engine that can show them.
+        """
+        ...
+
+    def prepare(self, region: Region, model: Model) -> Runnable:
+        """The region, ready to run; all steps of it were taken by `judge`."""
+        ...
