@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import onnx
 
-from treadle import ops
+from treadle.formats.onnx.claims import read_claim, read_value
 from treadle.formats.onnx.external import DataProblem, read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.node import read_node
@@ -15,7 +15,6 @@ from treadle.formats.onnx.reading import Body, Reading
 from treadle.formats.onnx.scope import Scope
 from treadle.ir import (
     Block,
-    Claim,
     Constant,
     Literal,
     SparseArray,
@@ -29,36 +28,6 @@ MAX_DEPTH = 200
 """Bodies within bodies that are read; protobuf's own limit for a file is about 30 of them."""
 
 _FIRST_IR_WITHOUT_LISTED = 4
-
-
-def read_value(info: onnx.ValueInfoProto) -> Value:
-    """The value an entry declares."""
-    claim = read_claim(info)
-    return Value(info.name, claim.type, doc=claim.doc, metadata=claim.metadata, kept=claim.kept)
-
-
-def read_claim(info: onnx.ValueInfoProto) -> Claim:
-    """What an entry says of a value; what the IR cannot hold is kept verbatim."""
-    type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
-    claim = Claim(type_, info.doc_string, metadata_of(info))
-    same = write_claim(info.name, claim) == info and type_ is not None
-    return claim if same else replace(claim, kept=info.SerializeToString())
-
-
-def write_claim(name: str, claim: Claim) -> onnx.ValueInfoProto:
-    """The entry of a claim; the reverse of `read_claim`."""
-    if claim.kept:
-        info = onnx.ValueInfoProto.FromString(claim.kept)
-        info.name = name
-        return info
-    info = onnx.ValueInfoProto(name=name)
-    if claim.type is not None:
-        info.type.CopyFrom(ops.type_to_proto(claim.type))
-    if claim.doc:
-        info.doc_string = claim.doc
-    for key, value in claim.metadata:
-        info.metadata_props.add(key=key, value=value)
-    return info
 
 
 def read_body(

@@ -15,7 +15,7 @@ from treadle.formats.onnx.reading import Body, Build, NodeAtHand, Reading, merge
 from treadle.formats.onnx.scope import Scope
 from treadle.ir import Attribute, Call, FunctionId, Info, Kind, Leaf, Step, Value
 
-_CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto], int | None]]] = {
+_CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, int], int]]] = {
     ("", "If"): (branch.read, branch.given),
     ("", "Loop"): (loop.read, loop.given),
     ("", "Scan"): (scan.read, scan.given),
@@ -40,7 +40,7 @@ def read_node(
     domain = normal_domain(node.domain)
     _, given = _CONTROL_FLOW.get((domain, node.op_type), (None, None))
     operands = tuple(scope.resolve(name, path) if name else None for name in node.input)
-    bodies = _bodies(reading, node, scope, path, given(node) if given else None)
+    bodies = _bodies(reading, node, scope, path, given(node, reading.opsets.get("", 1)) if given else None)
     attributes = _attributes(reading, node, path)
     version = _version(reading, node, domain, path)
     results = tuple(scope.define(result(name), path) if name else None for name in node.output)
