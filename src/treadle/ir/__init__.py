@@ -39,6 +39,7 @@ from treadle.ir.rewrite import (
     substitute,
     with_operands,
     with_results,
+    without_operands,
 )
 from treadle.ir.types import (
     DType,
@@ -158,4 +159,5 @@ __all__ = [
     "walk_block",
     "with_operands",
     "with_results",
+    "without_operands",
 ]
