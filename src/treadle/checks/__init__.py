@@ -1,5 +1,6 @@
 """Is a program well formed? One file per kind of finding."""
 
+from treadle.checks import branch, loop, scan
 from treadle.checks.rules import RULES, Rule, finding
 
-__all__ = ["RULES", "Rule", "finding"]
+__all__ = ["RULES", "Rule", "branch", "finding", "loop", "scan"]

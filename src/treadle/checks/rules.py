@@ -23,6 +23,11 @@ class Rule:
 
 
 _NAMES = "IR.md, Names Within a Graph"
+_SCHEMA = "Operators.md, min and max inputs and outputs"
+_BODY = "Operators.md, body attribute"
+_LOOP = "Operators.md, Loop"
+_SCAN = "Operators.md, Scan"
+_IF = "Operators.md, If"
 _TABLE = (
     Rule("CF001", "error", True, "The source is no model"),
     Rule("CF002", "error", True, "A tensor's data cannot be had"),
@@ -33,6 +38,17 @@ _TABLE = (
     Rule("CF104", "error", True, "An outer value returned directly by a body", "IR.md, Graphs"),
     Rule("CF105", "error", True, "A value used before the node that defines it", "IR.md, Graphs"),
     Rule("CF106", "error", True, "A body input that is also an initializer", "IR.md, Graphs"),
+    Rule("CF201", "error", True, "Too few or too many inputs of a control-flow node", _SCHEMA),
+    Rule("CF202", "error", True, "A control-flow node without outputs", _SCHEMA),
+    Rule("CF203", "error", True, "A body with another number of inputs than it is given", _BODY),
+    Rule("CF204", "error", True, "A body with another number of outputs than needed", _BODY),
+    Rule("CF205", "error", True, "A variadic input that is left out", "IR.md, Variadic Inputs"),
+    Rule("CF206", "error", True, "A control-flow node without its graph", _BODY),
+    Rule("CF501", "error", True, "num_scan_inputs missing or out of range", _SCAN),
+    Rule("CF502", "error", True, "Scan axes: not one for each scanned value", _SCAN),
+    Rule("CF503", "error", True, "Scan directions: not one for each scanned value", _SCAN),
+    Rule("CF504", "error", True, "A Scan direction other than 0 and 1", _SCAN),
+    Rule("CF601", "error", True, "A branch that declares an input", _IF),
     Rule("CF701", "error", True, "An operator this opset does not have", "Versioning.md"),
     Rule("CF702", "error", True, "A domain whose opset is not imported", "IR.md, Operator Sets"),
     Rule("CF703", "error", True, "An opset newer than this build knows", "Versioning.md"),
