@@ -90,7 +90,7 @@ class Draft:
         literal = Literal(array, dtype, name) if dtype else Literal.of(array, name)
         if array.nbytes >= LARGE and array.dtype.kind in "fiub":
             self.shared.large[name] = array
-            literal = replace(literal, external=External("memory", 0, array.nbytes))
+            literal = replace(literal, external=_in_memory(array))
         typed = replace(made, declared=Tensor(literal.dtype, tuple(array.shape)))
         self.new[constant.value] = typed
         self.constants.append(Constant(typed, literal))
@@ -119,6 +119,12 @@ class Draft:
         return Block(
             tuple(self.params), tuple(self.constants), tuple(self.steps), tuple(results), name=name
         )
+
+
+def _in_memory(array: np.ndarray) -> External:
+    location = "in memory"
+    entries = (("location", location), ("offset", "0"), ("length", str(array.nbytes)))
+    return External(location, entries)
 
 
 def trusted(value: Value) -> Type | None:

@@ -126,4 +126,3 @@ def _symbols(dim: Dim) -> frozenset[str]:
         case Expression(terms):
             return frozenset(name for symbols, _ in terms for name in symbols)
     return frozenset()
-

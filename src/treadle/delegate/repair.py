@@ -31,7 +31,7 @@ from treadle.ir import (
     Type,
     Value,
     ports,
-    segment,
+    step_path,
     tensor,
 )
 from treadle.plan import Region
@@ -63,7 +63,7 @@ def _input_type(value: Value, is_fed: bool) -> Type | None:
 
 def _write(draft: Draft, steps: Sequence[Step]) -> None:
     for position, step in enumerate(steps):
-        path = step.info.path or f"{draft.path}/{segment(step, position)}"
+        path = step_path(draft.path, step, position)
         match step:
             case Leaf():
                 _write_leaf(draft, step, path)
@@ -178,9 +178,7 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
             draft.new[old] = checked
 
 
-def _copied_once(
-    body: Draft, results: Sequence[Value | None], copied: set[Value]
-) -> list[Value]:
+def _copied_once(body: Draft, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:
     """The body's results, through Identity where in `copied`; twice the same value is fine."""
     given = []
     for result in results:
@@ -190,9 +188,7 @@ def _copied_once(
     return given
 
 
-def _next_condition(
-    body: Draft, view: Ports, go: Value, captured: Sequence[Value]
-) -> Value | None:
+def _next_condition(body: Draft, view: Ports, go: Value, captured: Sequence[Value]) -> Value | None:
     if view.next_condition is None:
         return body.constant(True)
     value = body.read(view.next_condition)
@@ -216,9 +212,7 @@ def _results(
     return (*results, *rows), unchecked
 
 
-def _enter(
-    draft: Draft, body: Draft, view: Ports
-) -> tuple[list[Value], list[Value], list[Value]]:
+def _enter(draft: Draft, body: Draft, view: Ports) -> tuple[list[Value], list[Value], list[Value]]:
     """New carried parameters, new captured parameters, and the outer values of the latter."""
     carried = [body.renamed(port.param, trusted(port.param)) for port in view.carried]
     captured: dict[Value, Value] = {}

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from treadle.delegate.kernels import registry
 from treadle.errors import Unsupported
 from treadle.ir import (
-    Constant, DType, Leaf, Literal, Step, bodies, operator_of,
+    Constant,
+    DType,
+    Leaf,
+    Literal,
+    Step,
+    bodies,
+    operator_of,
 )
 
 _LOWEST = 7
@@ -52,7 +58,8 @@ class Stamp:
 
 def stamp(steps: Sequence[Step], constants: Sequence[Constant]) -> Stamp:
     """The lowest stamp under which every step keeps its schema; Unsupported where there is none."""
-    low, high, others = _LOWEST, 2**31 - 1, {}
+    low, high = _LOWEST, 2**31 - 1
+    others: dict[str, int] = {}
     first = last = None
     for step in _all(steps):
         if not isinstance(step, Leaf):
@@ -94,5 +101,3 @@ def _all(steps: Sequence[Step]) -> Iterator[Step]:
 def _ir_version(constants: Sequence[Constant]) -> int:
     dtypes = [c.data.dtype for c in constants if isinstance(c.data, Literal)]
     return max((_IR_OF.get(dtype, _LOWEST_IR) for dtype in dtypes), default=_LOWEST_IR)
-
-
