@@ -91,15 +91,14 @@ def guarded(draft: Draft, stacked: Value, shapes: Value) -> Value:
     Elements of another shape but as many bytes have a greater extent somewhere, so the greatest
     extents make more elements than there are.
     """
-    columns = draft.leaf(
-        "Slice", draft.leaf("Shape", shapes), draft.constant([1]), draft.constant([2])
-    )
+    columns = draft.leaf("Gather", draft.leaf("Shape", shapes), draft.constant([1]))
     row = draft.leaf("Concat", draft.constant([1]), columns, axis=0)
     zeros = draft.leaf("Expand", draft.constant([0]), row)
     rows = draft.leaf("Concat", zeros, shapes, axis=0)
     greatest = _greatest_row(draft, rows)
     target = draft.leaf("Concat", draft.constant([0]), greatest, axis=0)
-    return draft.leaf("Reshape", stacked, target)
+    # Abs: onnxruntime fuses Reshape with a Concat right before it, and then infers an extent
+    return draft.leaf("Reshape", stacked, draft.leaf("Abs", target))
 
 
 _AXES_ARE_INPUTS = 18
