@@ -18,7 +18,7 @@ from treadle.ir.dims import Dim, Shape, admits, show_dim
 
 
 class DType(enum.Enum):
-    """The element types of the ONNX standard (spec digest, section 1), by their ONNX name."""
+    """The element types of the ONNX standard up to opset 28, by their ONNX name."""
 
     FLOAT32 = "float32"
     UINT8 = "uint8"
@@ -46,6 +46,8 @@ class DType(enum.Enum):
     FLOAT8E8M0 = "float8e8m0"
     UINT2 = "uint2"
     INT2 = "int2"
+    FLOAT6E2M3 = "float6e2m3"
+    FLOAT6E3M2 = "float6e3m2"
 
     def __str__(self) -> str:
         return self.value
@@ -74,6 +76,8 @@ _EXTENDED = {
     DType.FLOAT8E8M0: ml_dtypes.float8_e8m0fnu,
     DType.UINT2: ml_dtypes.uint2,
     DType.INT2: ml_dtypes.int2,
+    DType.FLOAT6E2M3: ml_dtypes.float6_e2m3fn,
+    DType.FLOAT6E3M2: ml_dtypes.float6_e3m2fn,
 }
 _NUMPY: dict[DType, np.dtype[np.generic]] = {
     dtype: np.dtype(_EXTENDED.get(dtype, dtype.value)) for dtype in DType
@@ -84,6 +88,8 @@ _BITS = {
     DType.FLOAT4E2M1: 4,
     DType.UINT2: 2,
     DType.INT2: 2,
+    DType.FLOAT6E2M3: 6,
+    DType.FLOAT6E3M2: 6,
 }
 _FROM_NUMPY = {dtype.numpy: dtype for dtype in DType}
 _STRING_KINDS = "OUST"

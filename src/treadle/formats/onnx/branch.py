@@ -12,26 +12,29 @@ from treadle.formats.onnx.writing import Writing
 from treadle.ir import Branch
 
 
-def given(node: onnx.NodeProto) -> int | None:
+def given(node: onnx.NodeProto, opset: int) -> int:
     """How many inputs the node feeds its graphs: none, ever."""
     return 0
 
 
 def read(hand: NodeAtHand) -> Branch | None:
     """The Branch, or None and findings where its counts do not fit."""
-    then, otherwise = hand.bodies.get("then_branch"), hand.bodies.get("else_branch")
+    then, otherwise = hand.body("then_branch"), hand.body("else_branch")
+    if then is None or otherwise is None:
+        return None
     findings = rules.arity(
         len(hand.operands),
         len(hand.results),
-        None if then is None else (len(then.block.params), len(then.block.results)),
-        None if otherwise is None else (len(otherwise.block.params), len(otherwise.block.results)),
+        len(then.block.params),
+        len(otherwise.block.params),
+        len(then.block.results),
+        len(otherwise.block.results),
         hand.path,
     )
-    hand.reading.findings.extend(findings)
-    if any(found.blocks for found in findings) or then is None or otherwise is None:
+    if not hand.fits(findings):
         return None
     condition = hand.operands[0]
-    if condition is None:
+    if condition is None:  # an input nothing defines, reported where its name was resolved
         return None
     operands, params = merged_captures([then, otherwise])
     return Branch(

@@ -7,20 +7,21 @@ from dataclasses import replace
 
 import onnx
 
-from treadle import ops
-from treadle.formats.onnx.external import DataProblem, read_tensor
+from treadle.errors import DataError
+from treadle.formats.onnx.claims import read_claim, read_value
+from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.node import read_node
 from treadle.formats.onnx.reading import Body, Reading
 from treadle.formats.onnx.scope import Scope
 from treadle.ir import (
     Block,
-    Claim,
     Constant,
     Literal,
     SparseArray,
     Step,
     Tensor,
+    Type,
     Value,
     segment,
 )
@@ -29,36 +30,6 @@ MAX_DEPTH = 200
 """Bodies within bodies that are read; protobuf's own limit for a file is about 30 of them."""
 
 _FIRST_IR_WITHOUT_LISTED = 4
-
-
-def read_value(info: onnx.ValueInfoProto) -> Value:
-    """The value an entry declares."""
-    claim = read_claim(info)
-    return Value(info.name, claim.type, doc=claim.doc, metadata=claim.metadata, kept=claim.kept)
-
-
-def read_claim(info: onnx.ValueInfoProto) -> Claim:
-    """What an entry says of a value; what the IR cannot hold is kept verbatim."""
-    type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
-    claim = Claim(type_, info.doc_string, metadata_of(info))
-    same = write_claim(info.name, claim) == info and type_ is not None
-    return claim if same else replace(claim, kept=info.SerializeToString())
-
-
-def write_claim(name: str, claim: Claim) -> onnx.ValueInfoProto:
-    """The entry of a claim; the reverse of `read_claim`."""
-    if claim.kept:
-        info = onnx.ValueInfoProto.FromString(claim.kept)
-        info.name = name
-        return info
-    info = onnx.ValueInfoProto(name=name)
-    if claim.type is not None:
-        info.type.CopyFrom(ops.type_to_proto(claim.type))
-    if claim.doc:
-        info.doc_string = claim.doc
-    for key, value in claim.metadata:
-        info.metadata_props.add(key=key, value=value)
-    return info
 
 
 def read_body(
@@ -95,13 +66,14 @@ def read_graph(
     for constant in constants:
         name = constant.value.name
         if name in taken:
-            constant = replace(constant, value=taken[name])  # noqa: PLW2901 - the default of an input
+            constant = replace(constant, value=taken[name])
         else:
             scope.define(constant.value, scope.path)
         kept_constants.append(replace(constant, listed=name in listed))
-    steps = _steps(reading, graph, scope, declared)
-    results = tuple(_result(scope, output.name) for output in graph.output)
     claims = tuple(map(read_claim, graph.output))
+    claimed = {output.name: claim.type for output, claim in zip(graph.output, claims, strict=True)}
+    steps = _steps(reading, graph, scope, declared, claimed)
+    results = tuple(_result(scope, output.name) for output in graph.output)
     return Block(
         tuple(params),
         tuple(kept_constants),
@@ -153,17 +125,14 @@ def _constants(
             type_ = Tensor(data.dtype, tuple(data.array.shape))
             constants.append(Constant(Value(tensor.name, type_), data))
     for sparse in graph.sparse_initializer:
-        data = read_sparse(reading, sparse, path)
-        if data is not None:
-            value = Value(sparse.values.name, Tensor(data.values.dtype, data.shape))
-            constants.append(Constant(value, data))
+        array = _sparse(reading, sparse, path)
+        if array is not None:
+            value = Value(sparse.values.name, Tensor(array.values.dtype, array.shape))
+            constants.append(Constant(value, array))
     return constants
 
 
-def read_sparse(
-    reading: Reading, sparse: onnx.SparseTensorProto, path: str
-) -> SparseArray | None:
-    """The sparse tensor, or None and a finding where its data cannot be had."""
+def _sparse(reading: Reading, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
     values = _literal(reading, sparse.values, path)
     indices = _literal(reading, sparse.indices, path)
     if values is None or indices is None:
@@ -193,7 +162,7 @@ def _sparse_problem(array: SparseArray) -> str:
 def _literal(reading: Reading, tensor: onnx.TensorProto, path: str) -> Literal | None:
     try:
         return read_tensor(tensor, reading.folder)
-    except DataProblem as problem:
+    except DataError as problem:
         reading.report("CF002", path, f'tensor "{tensor.name}": {problem}')
         return None
 
@@ -209,9 +178,9 @@ def _params(
     inputs = list(graph.input)
     if given is not None:
         extra = inputs[given:]
-        if reading.ir_version < _FIRST_IR_WITHOUT_LISTED:
-            if extra and all(info.name in defaults for info in extra):
-                inputs = inputs[:given]
+        old = reading.ir_version < _FIRST_IR_WITHOUT_LISTED
+        if old and extra and all(info.name in defaults for info in extra):
+            inputs = inputs[:given]
         for info in inputs:
             if info.name in defaults:
                 scope.report(
@@ -228,14 +197,16 @@ def _steps(
     graph: onnx.GraphProto,
     scope: Scope,
     declared: dict[str, onnx.ValueInfoProto],
+    claimed: dict[str, Type | None],
 ) -> tuple[Step, ...]:
-    claimed = {info.name: info for info in graph.output}
     scope.later.update(name for node in graph.node for name in node.output if name)
 
     def result(name: str) -> Value:
         if name in declared:
-            return read_value(declared[name])
-        return Value(name, read_claim(claimed[name]).type if name in claimed else None)
+            value = read_value(declared[name])
+            bare = value.declared is None and not value.kept
+            return replace(value, kept=declared[name].SerializeToString()) if bare else value
+        return Value(name, claimed.get(name))
 
     steps = []
     for position, node in enumerate(graph.node):

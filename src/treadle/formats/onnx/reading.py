@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import onnx
@@ -56,10 +56,28 @@ class NodeAtHand:
     info: Info
     reading: Reading
 
-    def whole(self, name: str) -> int | None:
-        """The attribute's whole number, if it has one."""
-        value = self.attributes[name].value if name in self.attributes else None
-        return value if isinstance(value, int) else None
+    def absent(self) -> list[int]:
+        """The positions of the inputs that are left out as ""."""
+        return [k for k, operand in enumerate(self.operands) if operand is None]
+
+    def body(self, name: str) -> Body | None:
+        """The graph attribute; None and a finding where the node has none of that name."""
+        body = self.bodies.get(name)
+        if body is None:
+            message = f'{self.node.op_type} has no graph attribute "{name}"'
+            self.reading.report("CF206", self.path, message, "give it one")
+        return body
+
+    def fits(self, findings: Sequence[Finding]) -> bool:
+        """Report the findings; whether a step can be built all the same."""
+        self.reading.findings.extend(findings)
+        return not any(found.blocks for found in findings)
+
+    def whole(self, name: str) -> int:
+        """The attribute's whole number; the rules have looked that it is one."""
+        value = self.attributes[name].value
+        assert isinstance(value, int)
+        return value
 
     def wholes(self, name: str, count: int) -> Sequence[int]:
         """The attribute's whole numbers, `count` zeros where it is left out."""
