@@ -14,9 +14,7 @@ from treadle.infer.run import Inference, Place
 from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, Value, step_path
 
 
-def infer_block(
-    run: Inference, block: Block, params: Sequence[Fact], place: Place
-) -> list[Fact]:
+def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Place) -> list[Fact]:
     """The facts of the block's results; those of all its values are written to `run.facts`."""
     for param, fact in zip(block.params, params, strict=True):
         run.facts[param] = fact if place.repeats else with_claim(fact, param, place)
@@ -56,7 +54,9 @@ def with_claim(fact: Fact, value: Value, place: Place) -> Fact:
     claim = value.declared
     if claim is None or place.functions or _is_known(fact):
         return fact
-    return replace(fact, type=merge_types(fact.type, without_dims(claim) if place.repeats else claim))
+    return replace(
+        fact, type=merge_types(fact.type, without_dims(claim) if place.repeats else claim)
+    )
 
 
 def _is_known(fact: Fact) -> bool:

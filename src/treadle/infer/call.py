@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from treadle.infer.facts import UNKNOWN, Fact, map_shapes, dim_symbols, symbols_of
+from treadle.infer.facts import UNKNOWN, Fact, dim_symbols, map_shapes, symbols_of
 from treadle.infer.leaf import resolved
 from treadle.infer.run import Inference, Place
 from treadle.infer.scan import infer_scan_8
-from treadle.ir import Attribute, Call, FunctionId, Sequence as SequenceType, Shape, Type
+from treadle.ir import Attribute, Call, FunctionId, Shape, Type
+from treadle.ir import Sequence as SequenceType
 
 Rule = Callable[[Inference, Call, Sequence[Fact], Place], list[Fact]]
 
@@ -23,9 +24,7 @@ def infer_call(run: Inference, call: Call, place: Place) -> list[Fact]:
     return _function(run, call, facts, place)
 
 
-def _function(
-    run: Inference, call: Call, facts: Sequence[Fact], place: Place
-) -> list[Fact]:
+def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
     function = run.model.functions.get(call.function)
     if function is None or call.function in place.functions:
         return [UNKNOWN] * len(call.results)
@@ -57,9 +56,7 @@ def _closed(fact: Fact, known: frozenset[str]) -> Fact:
     return replace(fact, type=map_shapes(fact.type, change), content=None)
 
 
-def _sequence_map(
-    run: Inference, call: Call, facts: Sequence[Fact], place: Place
-) -> list[Fact]:
+def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
     """Each result is a sequence of what the body gives for one element of the sequences."""
     captured = [run.of(value) for value in call.captures]
     elements = [Fact(_element(fact.type)) for fact in facts]

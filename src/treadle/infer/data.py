@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from treadle.infer.extents import at_least, differ, product, quotient
+from treadle.infer.extents import at_least, differ, product, quotient, total
 from treadle.infer.facts import LONGEST_CONTENT, WHOLE, Content, Fact
 from treadle.ir import (
     Attribute,
@@ -53,7 +53,7 @@ def _held(entry: Dim, dtype: DType) -> Dim:
     if dtype is DType.BOOL:
         return entry if entry in (0, 1) else None
     if isinstance(entry, int):
-        bounds = np.iinfo(dtype.numpy)
+        bounds = np.iinfo(dtype.value)
         return entry if bounds.min <= entry <= bounds.max else None
     return entry if dtype in (DType.INT64, DType.INT32) else None
 
@@ -246,10 +246,7 @@ def _negated(dim: Dim) -> Dim:
 
 
 def _sum(*dims: Dim) -> Dim:
-    total: Dim = 0
-    for dim in dims:
-        total = add_dims(total, dim)
-    return total
+    return total(dims)
 
 
 def _cast(leaf: Leaf, facts: Sequence[Fact]) -> Content | None:

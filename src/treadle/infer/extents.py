@@ -22,7 +22,14 @@ Terms = tuple[tuple[tuple[str, ...], int], ...]
 def product(dims: Iterable[Dim]) -> Dim:
     """The product; None where a factor is unknown and none is 0."""
     factors = tuple(dims)
-    return 0 if 0 in factors else reduce(multiply_dims, factors, 1)
+    one: Dim = 1
+    return 0 if 0 in factors else reduce(multiply_dims, factors, one)
+
+
+def total(dims: Iterable[Dim]) -> Dim:
+    """The sum; None where a term is unknown."""
+    nothing: Dim = 0
+    return reduce(add_dims, dims, nothing)
 
 
 def quotient(dim: Dim, by: Dim) -> Dim:
@@ -35,7 +42,7 @@ def quotient(dim: Dim, by: Dim) -> Dim:
     if divisor is None or len(divisor) != 1:
         return None
     parts = [_divided(term, divisor[0]) for term in _terms(dim) or ()]
-    return reduce(add_dims, parts, 0) if parts else (0 if dim == 0 else None)
+    return total(parts) if parts else (0 if dim == 0 else None)
 
 
 def _divided(term: tuple[tuple[str, ...], int], by: tuple[tuple[str, ...], int]) -> Dim:

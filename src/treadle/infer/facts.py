@@ -9,9 +9,8 @@ at once (a state whose shape must not change, lengths that must agree).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
@@ -25,8 +24,8 @@ from treadle.ir import (
     Optional,
     Sequence,
     Shape,
-    SparseArray,
     Sparse,
+    SparseArray,
     Symbol,
     Tensor,
     Type,
@@ -145,16 +144,16 @@ def join_types(left: Type | None, right: Type | None) -> Type | None:
     if left == right:
         return left
     match left, right:
-        case (Tensor(), Tensor()) | (Sparse(), Sparse()):
-            dtype = left.dtype if left.dtype is right.dtype else None
-            return type(left)(dtype, join_shapes(left.shape, right.shape))
-        case (Sequence(a), Sequence(b)):
-            return Sequence(join_types(a, b))
-        case (Optional(a), Optional(b)):
-            return Optional(join_types(a, b))
-        case (Map(), Map()):
-            key = left.key if left.key is right.key else None
-            return Map(key, join_types(left.element, right.element))
+        case (Tensor(a, shape), Tensor(b, other)):
+            return Tensor(a if a is b else None, join_shapes(shape, other))
+        case (Sparse(a, shape), Sparse(b, other)):
+            return Sparse(a if a is b else None, join_shapes(shape, other))
+        case (Sequence(one), Sequence(two)):
+            return Sequence(join_types(one, two))
+        case (Optional(one), Optional(two)):
+            return Optional(join_types(one, two))
+        case (Map(a, one), Map(b, two)):
+            return Map(a if a is b else None, join_types(one, two))
     return None
 
 
@@ -179,14 +178,16 @@ def merge_types(left: Type | None, right: Type | None) -> Type | None:
     match left, right:
         case (None, _):
             return right
-        case (Tensor(), Tensor()) | (Sparse(), Sparse()):
-            return type(left)(left.dtype or right.dtype, merge_shapes(left.shape, right.shape))
-        case (Sequence(a), Sequence(b)):
-            return Sequence(merge_types(a, b))
-        case (Optional(a), Optional(b)):
-            return Optional(merge_types(a, b))
-        case (Map(), Map()):
-            return Map(left.key or right.key, merge_types(left.element, right.element))
+        case (Tensor(a, shape), Tensor(b, other)):
+            return Tensor(a or b, merge_shapes(shape, other))
+        case (Sparse(a, shape), Sparse(b, other)):
+            return Sparse(a or b, merge_shapes(shape, other))
+        case (Sequence(one), Sequence(two)):
+            return Sequence(merge_types(one, two))
+        case (Optional(one), Optional(two)):
+            return Optional(merge_types(one, two))
+        case (Map(a, one), Map(b, two)):
+            return Map(a or b, merge_types(one, two))
     return left
 
 
@@ -200,9 +201,7 @@ def without_shapes(type_: Type | None) -> Type | None:
     return map_shapes(type_, lambda _: None)
 
 
-def map_shapes(
-    type_: Type | None, change: Callable[[Shape | None], Shape | None]
-) -> Type | None:
+def map_shapes(type_: Type | None, change: Callable[[Shape | None], Shape | None]) -> Type | None:
     """The type with every shape in it changed."""
     match type_:
         case Tensor() | Sparse():
@@ -230,8 +229,3 @@ def dim_symbols(dim: Dim) -> frozenset[str]:
         case Expression(terms):
             return frozenset(name for names, _ in terms for name in names)
     return frozenset()
-
-
-def joined(facts: Iterable[Fact]) -> Fact:
-    """The join of at least one fact."""
-    return reduce(join, facts)

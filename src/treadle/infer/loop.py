@@ -51,9 +51,9 @@ _CONDITIONS = (TRUE, ANYTHING, TRUE_OF_SOME_RANK)
 def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
     """One fact per result: what holds of the carried value at any end, and the stacks.
 
-        state = initial
-        while (wider := join(state, body(state))) != state:    # join: see facts.py
-            state = wider
+    state = initial
+    while (wider := join(state, body(state))) != state:    # join: see facts.py
+        state = wider
     """
     view = ports(loop)
     initial = [_initial(run, port, place) for port in view.carried]

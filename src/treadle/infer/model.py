@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.infer.block import infer_block
-from treadle.infer.facts import Fact, constant_fact, merge_types
+from treadle.infer.facts import Fact, constant_fact, merge_types, without_shapes
 from treadle.infer.run import Conflict, Inference, Place
 from treadle.ir import Model, Value, renew, typed
 
@@ -31,6 +31,5 @@ def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
 
 def _input(param: Value, default: Fact | None) -> Fact:
     """What is known of an input: its declared type; of one with a default, its dtype too."""
-    if default is None or not default.type:
-        return Fact(param.declared)
-    return Fact(merge_types(param.declared, replace(default.type, shape=None)))
+    said = None if default is None else without_shapes(default.type)
+    return Fact(merge_types(param.declared, said))

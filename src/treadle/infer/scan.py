@@ -11,14 +11,12 @@ from treadle.infer.run import Inference, Place
 from treadle.ir import Call, Dim, Shape, Symbol, Tensor
 
 
-def infer_scan_8(
-    run: Inference, call: Call, facts: Sequence[Fact], place: Place
-) -> list[Fact]:
+def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
     """Operands are (sequence_lens, *states, *sequences), batch first (spec digest, 2.4 and 3.3).
 
-        state    [batch, ...]        the body sees [...]
-        sequence [batch, time, ...]  the body sees [...]
-        results  [batch, ...] per state, [batch, time, ...] per stacked element
+    state    [batch, ...]        the body sees [...]
+    sequence [batch, time, ...]  the body sees [...]
+    results  [batch, ...] per state, [batch, time, ...] per stacked element
     """
     given = facts[1:]
     count = call.attributes["num_scan_inputs"].value
@@ -42,7 +40,7 @@ def infer_scan_8(
 
 def _dim(fact: Fact, axis: int) -> Dim:
     match fact.type:
-        case Tensor(shape=tuple() as shape) if len(shape) > axis:
+        case Tensor(_, shape) if shape is not None and len(shape) > axis:
             return shape[axis]
     return None
 

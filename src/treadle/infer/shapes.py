@@ -7,7 +7,7 @@ which also finds what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 
 from treadle.infer.data import (
     attribute_value,
@@ -17,9 +17,9 @@ from treadle.infer.data import (
     whole_attribute,
     wholes,
 )
-from treadle.infer.extents import at_least, broadcast, fits, product, quotient
-from treadle.infer.facts import Content, Fact
-from treadle.ir import Dim, DType, Leaf, Literal, Shape, Tensor, Type, add_dims
+from treadle.infer.extents import at_least, broadcast, fits, product, quotient, total
+from treadle.infer.facts import Content, Fact, merge_dims
+from treadle.ir import Dim, DType, Leaf, Literal, Shape, Tensor, Type
 
 Rule = Callable[[Leaf, Sequence[Fact]], Type | None]
 
@@ -97,21 +97,15 @@ def _concat(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
     if len({len(shape) for shape in shapes}) > 1:
         return None
     columns = list(zip(*shapes, strict=True))
-    others = [_agreed(column) for position, column in enumerate(columns) if position != axis]
-    if any(isinstance(other, bool) for other in others):
+    others = [column for position, column in enumerate(columns) if position != axis]
+    if not all(map(_agree, others)):
         return None
-    total: Dim = 0
-    for dim in columns[axis]:
-        total = add_dims(total, dim)
-    return Tensor(dtype, (*others[:axis], total, *others[axis:]))
+    dims = [reduce(merge_dims, column) for column in others]
+    return Tensor(dtype, (*dims[:axis], total(columns[axis]), *dims[axis:]))
 
 
-def _agreed(dims: Sequence[Dim]) -> Dim:
-    """The extent all of them must have; False where numbers differ."""
-    numbers = {dim for dim in dims if isinstance(dim, int)}
-    if len(numbers) > 1:
-        return False
-    return numbers.pop() if numbers else next((dim for dim in dims if dim is not None), None)
+def _agree(dims: Sequence[Dim]) -> bool:
+    return len({dim for dim in dims if isinstance(dim, int)}) < 2
 
 
 def _axis(leaf: Leaf, name: str, default: int | None, shape: Shape | None) -> int | None:
@@ -309,4 +303,3 @@ _RULES: dict[str, Rule] = {
     "Squeeze": _squeeze,
     "MatMul": _matmul,
 }
-
