@@ -10,7 +10,18 @@ from treadle.errors import InvalidModel
 from treadle.infer import data, shapes
 from treadle.infer.facts import UNKNOWN, Fact, array_of, literal_fact
 from treadle.infer.run import Conflict, Inference, Place
-from treadle.ir import Attribute, Leaf, Literal, Reference, SparseArray, Type
+from treadle.ir import (
+    Attribute,
+    Leaf,
+    Literal,
+    Optional,
+    Reference,
+    Sparse,
+    SparseArray,
+    Tensor,
+    Type,
+)
+from treadle.ir import Sequence as SequenceType
 
 _LARGEST_CONSTANT = 1024
 
@@ -73,12 +84,26 @@ def _standard(
 
 
 def _asked(leaf: Leaf, facts: Sequence[Fact]) -> Sequence[Type | None] | str:
+    """The types, or why the operator refuses; an operand of unknown type is no reason to."""
     arrays = [array_of(fact) for fact in facts]
     small = [a if a is not None and a.size <= _LARGEST_CONSTANT else None for a in arrays]
     try:
         return ops.result_types(leaf, [fact.type for fact in facts], small)
     except InvalidModel as refused:
-        return str(refused)
+        untyped = any(
+            value is not None and _is_vague(fact.type)
+            for value, fact in zip(leaf.operands, facts, strict=True)
+        )
+        return [None] * len(leaf.results) if untyped else str(refused)
+
+
+def _is_vague(type_: Type | None) -> bool:
+    match type_:
+        case Tensor(dtype) | Sparse(dtype):
+            return dtype is None
+        case Optional(element) | SequenceType(element):
+            return _is_vague(element)
+    return type_ is None
 
 
 def _key(leaf: Leaf, facts: Sequence[Fact]) -> object:
