@@ -42,4 +42,4 @@ def range_in_a_body(trips):
 
 
 def different_opset(x, trips):
-    return (np.maximum.reduce([f32(x)] + [f32(x + i) for i in range(1, trips + 1)]),)
+    return (np.maximum.reduce([f32(x)] + [f32(x + i) for i in range(trips)]),)

@@ -11,7 +11,7 @@ def negative_trip_count(trips, s):
 
 
 def largest_trip_count(trips, s):
-    return f32(s + 3), f32(s + [1, 2, 3])
+    return f32(s + 3), f32(s) + f32([1, 2, 3])
 
 
 def no_trip_static_element(trips, x):
