@@ -68,34 +68,48 @@ def _written(item: object) -> str:
     return str(int(number)) if number.is_integer() else str(item)
 
 
-def differences(found: object, wanted: object, where: str = "value") -> list[str]:
+Tolerances = Mapping[DType, tuple[float, float]]
+
+
+def differences(
+    found: object, wanted: object, where: str = "value", tolerances: Tolerances = TOLERANCES
+) -> list[str]:
     """Every way in which a value is not the one wanted; [] when they agree."""
     if wanted is None or found is None:
         return [] if found is wanted else [f"{where}: found {_kind(found)}, not {_kind(wanted)}"]
+    if isinstance(wanted, dict):
+        return [] if found == wanted else [f"{where}: found {found}, not {wanted}"]
     if isinstance(wanted, list):
-        return _list_differences(found, wanted, where)
+        return _list_differences(found, wanted, where, tolerances)
     if not isinstance(found, np.ndarray):
         return [f"{where}: found {_kind(found)}, not {_kind(wanted)}"]
-    return _array_differences(found, np.asarray(wanted), where)
+    return _array_differences(found, np.asarray(wanted), where, tolerances)
 
 
-def _list_differences(found: object, wanted: list[object], where: str) -> list[str]:
+def _list_differences(
+    found: object, wanted: list[object], where: str, tolerances: Tolerances
+) -> list[str]:
     if not isinstance(found, list):
         return [f"{where}: found {_kind(found)}, not a sequence"]
     if len(found) != len(wanted):
         return [f"{where}: found {len(found)} items, not {len(wanted)}"]
-    pairs = enumerate(zip(found, wanted, strict=True))
-    return [line for k, (f, w) in pairs for line in differences(f, w, f"{where}[{k}]")]
+    return [
+        line
+        for k, (f, w) in enumerate(zip(found, wanted, strict=True))
+        for line in differences(f, w, f"{where}[{k}]", tolerances)
+    ]
 
 
-def _array_differences(found: np.ndarray, wanted: np.ndarray, where: str) -> list[str]:
+def _array_differences(
+    found: np.ndarray, wanted: np.ndarray, where: str, tolerances: Tolerances
+) -> list[str]:
     if (dtype := dtype_of(found.dtype)) is not dtype_of(wanted.dtype):
         return [f"{where}: found {found.dtype}, not {wanted.dtype}"]
     if found.shape != wanted.shape:
         return [f"{where}: found shape {list(found.shape)}, not {list(wanted.shape)}"]
-    if dtype in TOLERANCES:
+    if dtype in tolerances:
         wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
-        relative, absolute = TOLERANCES[dtype]
+        relative, absolute = tolerances[dtype]
         same = np.isclose(
             found.astype(wide), wanted.astype(wide), relative, absolute, equal_nan=True
         )
@@ -116,12 +130,17 @@ def _kind(value: object) -> str:
     return f"{type(value).__name__} {getattr(value, 'dtype', '')}".strip()
 
 
-def assert_same(found: Sequence[object], wanted: Sequence[object], names: Sequence[str]) -> None:
+def assert_same(
+    found: Sequence[object],
+    wanted: Sequence[object],
+    names: Sequence[str],
+    tolerances: Tolerances = TOLERANCES,
+) -> None:
     """Fail with every difference between two lists of outputs."""
     assert len(found) == len(wanted), f"{len(found)} outputs, not {len(wanted)}"
     lines = [
         line
         for name, f, w in zip(names, found, wanted, strict=True)
-        for line in differences(f, w, name)
+        for line in differences(f, w, name, tolerances)
     ]
     assert not lines, "\n".join(lines)
