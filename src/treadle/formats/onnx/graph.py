@@ -129,9 +129,7 @@ def _constants(
     return constants
 
 
-def read_sparse(
-    reading: Reading, sparse: onnx.SparseTensorProto, path: str
-) -> SparseArray | None:
+def read_sparse(reading: Reading, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
     """The sparse tensor, or None and a finding where its data cannot be had."""
     values = _literal(reading, sparse.values, path)
     indices = _literal(reading, sparse.indices, path)

@@ -1,7 +1,7 @@
 """ONNX Loop: read as the one loop form, written back as a Loop.
 
-    Loop(M?, cond?, v_1 ... v_N) body(iteration, condition, v_1 ... v_N, + captures)
-                                   -> (condition, v_1 ... v_N, scan_1 ... scan_K)
+Loop(M?, cond?, v_1 ... v_N) body(iteration, condition, v_1 ... v_N, + captures)
+                               -> (condition, v_1 ... v_N, scan_1 ... scan_K)
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ def read_node(
     domain = normal_domain(node.domain)
     _, given = _CONTROL_FLOW.get((domain, node.op_type), (None, None))
     operands = tuple(scope.resolve(name, path) if name else None for name in node.input)
-    bodies = _bodies(reading, node, scope, path, given(node, reading.opsets.get("", 1)) if given else None)
+    bodies = _bodies(
+        reading, node, scope, path, given(node, reading.opsets.get("", 1)) if given else None
+    )
     attributes = _attributes(reading, node, path)
     version = _version(reading, node, domain, path)
     results = tuple(scope.define(result(name), path) if name else None for name in node.output)

@@ -32,9 +32,7 @@ def read_model(
     findings: list[Finding] = []
     opsets = _opsets(proto.opset_import)
     functions = frozenset(map(_identity, proto.functions))
-    reading = Reading(
-        Folder(folder), proto.ir_version, opsets, functions, findings, read_body
-    )
+    reading = Reading(Folder(folder), proto.ir_version, opsets, functions, findings, read_body)
     _check_versions(reading, proto.ir_version, opsets)
     main = read_graph(reading, proto.graph, Scope("main", findings))
     model = Model(
@@ -55,9 +53,7 @@ def read_model(
     return (None if broken else model), findings
 
 
-def read_function(
-    reading: Reading, proto: onnx.FunctionProto, *, free: bool = False
-) -> Function:
+def read_function(reading: Reading, proto: onnx.FunctionProto, *, free: bool = False) -> Function:
     """The function, closed over its inputs.
 
     `free`: names that nothing defines become further params, after the declared ones, as the bodies
@@ -125,5 +121,3 @@ def function_from_proto(
     """A function that stands alone, as the standard's schemas give it; free names become params."""
     reading = Reading(Folder(None), onnx.IR_VERSION, opsets, frozenset(), findings, read_body)
     return read_function(reading, proto, free=True)
-
-

@@ -1,7 +1,7 @@
 """ONNX Scan: read as the one loop form (9 and newer) or a Call (8), written back as a Scan.
 
-    Scan(state_1 ... state_N, x_1 ... x_M) body(state_1 ..., slice of x_1 ..., + captures)
-                                             -> (state_1 ..., scan_1 ... scan_K)
+Scan(state_1 ... state_N, x_1 ... x_M) body(state_1 ..., slice of x_1 ..., + captures)
+                                         -> (state_1 ..., scan_1 ... scan_K)
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def _open_file(path: Path) -> Source:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise NoModel(f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}') from None
+        raise NoModel(
+            f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}'
+        ) from None
     if path.suffix in _TEXT_SUFFIXES:
         try:
             text = data.decode()
