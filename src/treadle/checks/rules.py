@@ -43,6 +43,7 @@ _TABLE = (
     Rule("CF203", "error", True, "A body with another number of inputs than it is given", _BODY),
     Rule("CF204", "error", True, "A body with another number of outputs than needed", _BODY),
     Rule("CF205", "error", True, "A variadic input that is left out", "IR.md, Variadic Inputs"),
+    Rule("CF206", "error", True, "A control-flow node without its graph", _BODY),
     Rule("CF501", "error", True, "num_scan_inputs missing or out of range", _SCAN),
     Rule("CF502", "error", True, "Scan axes: not one for each scanned value", _SCAN),
     Rule("CF503", "error", True, "Scan directions: not one for each scanned value", _SCAN),

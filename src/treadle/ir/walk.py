@@ -41,8 +41,8 @@ def segment(operator: str, position: int) -> str:
 
 
 def step_path(block_path: str, step: Step, position: int) -> str:
-    """The path of the step at `position` of the block at `block_path`."""
-    return f"{block_path}/{segment(operator_of(step), position)}"
+    """The path of the step at `position` of the block at `block_path`; where its file had it."""
+    return step.info.path or f"{block_path}/{segment(operator_of(step), position)}"
 
 
 def bodies(step: Step) -> Iterator[tuple[str, Block]]:

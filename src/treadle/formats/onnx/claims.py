@@ -21,7 +21,7 @@ def read_claim(info: onnx.ValueInfoProto) -> Claim:
     """What an entry says of a value; what the IR cannot hold is kept verbatim."""
     type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
     claim = Claim(type_, info.doc_string, metadata_of(info))
-    if type_ is not None and write_claim(info.name, claim) == info:
+    if write_claim(info.name, claim) == info:
         return claim
     return replace(claim, kept=info.SerializeToString())
 
@@ -29,7 +29,8 @@ def read_claim(info: onnx.ValueInfoProto) -> Claim:
 def write_claim(name: str, claim: Claim) -> onnx.ValueInfoProto:
     """The entry of a claim; the reverse of `read_claim`."""
     if claim.kept:
-        info = onnx.ValueInfoProto.FromString(claim.kept)
+        info = onnx.ValueInfoProto()
+        info.ParseFromString(claim.kept)
         info.name = name
         return info
     info = onnx.ValueInfoProto(name=name)

@@ -8,18 +8,15 @@ refused.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 from treadle import ops
-from treadle.ir import DType, External, Literal
-
-
-class DataProblem(Exception):
-    """A tensor whose data cannot be had; the reader turns it into finding CF002."""
+from treadle.errors import DataError
+from treadle.ir import DType, Literal
 
 
 @dataclass(slots=True)
@@ -36,9 +33,9 @@ class Folder:
         return self.files[location]
 
     def resolve(self, location: str) -> Path:
-        """The file a location names; raise DataProblem if it is not safe to open."""
+        """The file a location names; raise DataError if it is not safe to open."""
         if self.path is None:
-            raise DataProblem(
+            raise DataError(
                 f'its data are in the file "{location}", and a model given as bytes has no folder;'
                 " load it by its path"
             )
@@ -46,12 +43,12 @@ class Folder:
         relative = Path(location)
         target = (root / relative).resolve()
         if not location or relative.is_absolute() or not target.is_relative_to(root):
-            raise DataProblem(
+            raise DataError(
                 f'its data are said to be in "{location}", outside the folder of the model, and'
                 " only files inside it are read; move the file there"
             )
         if not target.is_file():
-            raise DataProblem(f'its data file "{location}" is missing from {root}')
+            raise DataError(f'its data file "{location}" is missing from {root}')
         return target
 
 
@@ -61,26 +58,22 @@ def _map(path: Path, location: str) -> np.ndarray:
             return np.empty(0, np.uint8)
         return np.memmap(path, np.uint8, mode="r")
     except OSError as error:
-        raise DataProblem(f'its data file "{location}" cannot be read: {error.strerror}') from error
+        raise DataError(f'its data file "{location}" cannot be read: {error.strerror}') from error
 
 
 def read_tensor(tensor: onnx.TensorProto, folder: Folder) -> Literal:
-    """The literal of a tensor, its data mapped if they are external; raises DataProblem."""
-    if tensor.data_location != onnx.TensorProto.EXTERNAL:
-        try:
-            return ops.tensor_from_proto(tensor)
-        except ValueError as error:
-            raise DataProblem(str(error)) from error
-    entries = tuple((entry.key, entry.value) for entry in tensor.external_data)
-    where = dict(entries)
-    dtype = ops.dtype_from_proto(tensor.data_type)
+    """The literal of a tensor, its data mapped if they are external; raises DataError."""
+    if not ops.is_external(tensor):
+        return ops.tensor_from_proto(tensor)
+    dtype = ops.element_from_proto(tensor.data_type)
     if dtype is None or dtype is DType.STRING:
-        raise DataProblem(f"element type {tensor.data_type} cannot be external")
-    data = _window(folder.open(where.get("location", "")), where, dtype, tuple(tensor.dims))
-    external = External(where["location"], entries, str(folder.path))
-    metadata = tuple((entry.key, entry.value) for entry in tensor.metadata_props)
-    array = ops.array_from_bytes(data, dtype, tuple(tensor.dims))
-    return Literal(array, dtype, tensor.name, external, tensor.doc_string, metadata)
+        raise DataError(f"elements of type {dtype or tensor.data_type} cannot be external")
+    where = {entry.key: entry.value for entry in tensor.external_data}
+    shape = tuple(tensor.dims)
+    data = _window(folder.open(where.get("location", "")), where, dtype, shape)
+    literal = ops.tensor_from_proto(tensor, ops.array_from_bytes(data, dtype, shape, tensor.name))
+    assert literal.external is not None
+    return replace(literal, external=replace(literal.external, folder=str(folder.path)))
 
 
 def _window(
@@ -91,11 +84,11 @@ def _window(
         offset = int(where.get("offset") or 0)
         length = int(where.get("length") or wanted)
     except ValueError as error:
-        raise DataProblem(f"offset and length must be whole numbers, found {where}") from error
+        raise DataError(f"offset and length must be whole numbers, found {where}") from error
     if length != wanted:
-        raise DataProblem(f"{wanted} bytes are wanted for {dtype}{list(shape)}, found {length}")
+        raise DataError(f"{wanted} bytes are wanted for {dtype}{list(shape)}, found {length}")
     if offset < 0 or offset + length > data.size:
-        raise DataProblem(
+        raise DataError(
             f'bytes {offset} to {offset + length} are wanted, "{where["location"]}" has {data.size}'
         )
     return data[offset : offset + length]

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import onnx
 
+from treadle.errors import DataError
 from treadle.formats.onnx.claims import read_claim, read_value
-from treadle.formats.onnx.external import DataProblem, read_tensor
+from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.node import read_node
 from treadle.formats.onnx.reading import Body, Reading
@@ -20,6 +21,7 @@ from treadle.ir import (
     SparseArray,
     Step,
     Tensor,
+    Type,
     Value,
     segment,
 )
@@ -64,13 +66,14 @@ def read_graph(
     for constant in constants:
         name = constant.value.name
         if name in taken:
-            constant = replace(constant, value=taken[name])  # noqa: PLW2901 - the default of an input
+            constant = replace(constant, value=taken[name])
         else:
             scope.define(constant.value, scope.path)
         kept_constants.append(replace(constant, listed=name in listed))
-    steps = _steps(reading, graph, scope, declared)
-    results = tuple(_result(scope, output.name) for output in graph.output)
     claims = tuple(map(read_claim, graph.output))
+    claimed = {output.name: claim.type for output, claim in zip(graph.output, claims, strict=True)}
+    steps = _steps(reading, graph, scope, declared, claimed)
+    results = tuple(_result(scope, output.name) for output in graph.output)
     return Block(
         tuple(params),
         tuple(kept_constants),
@@ -122,15 +125,14 @@ def _constants(
             type_ = Tensor(data.dtype, tuple(data.array.shape))
             constants.append(Constant(Value(tensor.name, type_), data))
     for sparse in graph.sparse_initializer:
-        data = read_sparse(reading, sparse, path)
-        if data is not None:
-            value = Value(sparse.values.name, Tensor(data.values.dtype, data.shape))
-            constants.append(Constant(value, data))
+        array = _sparse(reading, sparse, path)
+        if array is not None:
+            value = Value(sparse.values.name, Tensor(array.values.dtype, array.shape))
+            constants.append(Constant(value, array))
     return constants
 
 
-def read_sparse(reading: Reading, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
-    """The sparse tensor, or None and a finding where its data cannot be had."""
+def _sparse(reading: Reading, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
     values = _literal(reading, sparse.values, path)
     indices = _literal(reading, sparse.indices, path)
     if values is None or indices is None:
@@ -160,7 +162,7 @@ def _sparse_problem(array: SparseArray) -> str:
 def _literal(reading: Reading, tensor: onnx.TensorProto, path: str) -> Literal | None:
     try:
         return read_tensor(tensor, reading.folder)
-    except DataProblem as problem:
+    except DataError as problem:
         reading.report("CF002", path, f'tensor "{tensor.name}": {problem}')
         return None
 
@@ -176,9 +178,9 @@ def _params(
     inputs = list(graph.input)
     if given is not None:
         extra = inputs[given:]
-        if reading.ir_version < _FIRST_IR_WITHOUT_LISTED:
-            if extra and all(info.name in defaults for info in extra):
-                inputs = inputs[:given]
+        old = reading.ir_version < _FIRST_IR_WITHOUT_LISTED
+        if old and extra and all(info.name in defaults for info in extra):
+            inputs = inputs[:given]
         for info in inputs:
             if info.name in defaults:
                 scope.report(
@@ -195,14 +197,16 @@ def _steps(
     graph: onnx.GraphProto,
     scope: Scope,
     declared: dict[str, onnx.ValueInfoProto],
+    claimed: dict[str, Type | None],
 ) -> tuple[Step, ...]:
-    claimed = {info.name: info for info in graph.output}
     scope.later.update(name for node in graph.node for name in node.output if name)
 
     def result(name: str) -> Value:
         if name in declared:
-            return read_value(declared[name])
-        return Value(name, read_claim(claimed[name]).type if name in claimed else None)
+            value = read_value(declared[name])
+            bare = value.declared is None and not value.kept
+            return replace(value, kept=declared[name].SerializeToString()) if bare else value
+        return Value(name, claimed.get(name))
 
     steps = []
     for position, node in enumerate(graph.node):

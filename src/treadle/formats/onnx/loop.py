@@ -16,17 +16,18 @@ from treadle.formats.onnx.reading import NodeAtHand, merged_captures
 from treadle.formats.onnx.writing import Writing
 from treadle.ir import (
     Block,
+    Carried,
     Claim,
+    Condition,
     Constant,
     DType,
-    Literal,
-    Tensor,
-    Carried,
-    Condition,
     Invariant,
     Iteration,
+    Literal,
     Loop,
+    Role,
     Stacked,
+    Tensor,
     Value,
     ports,
 )
@@ -58,7 +59,12 @@ def read(hand: NodeAtHand) -> Loop | None:
     trip, condition, *initial = (*hand.operands, None)[: max(len(hand.operands), _BEFORE_CARRIED)]
     captures, (params,) = merged_captures([body])
     block = replace(body.block, params=(*body.block.params, *params))
-    roles = (Iteration(), Condition(), *[Carried()] * len(initial), *[Invariant()] * len(params))
+    roles: tuple[Role, ...] = (
+        Iteration(),
+        Condition(),
+        *[Carried()] * len(initial),
+        *[Invariant()] * len(params),
+    )
     stacks = (Stacked(),) * (len(hand.results) - len(initial))
     return Loop(
         trip, condition, roles, (*initial, *captures), block, stacks, hand.results, hand.info

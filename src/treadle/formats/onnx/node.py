@@ -1,19 +1,22 @@
-"""A NodeProto becomes a Step: control flow by the table below, functions a Call, the rest a Leaf."""
+"""A NodeProto becomes a Step: control flow by the table, functions a Call, the rest a Leaf."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 import onnx
 
 from treadle import ops
+from treadle.errors import LoadError
 from treadle.formats.onnx import branch, loop, scan
-from treadle.formats.onnx.external import DataProblem, read_tensor
+from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
+from treadle.formats.onnx.names import normal_domain
 from treadle.formats.onnx.reading import Body, Build, NodeAtHand, Reading, merged_captures
 from treadle.formats.onnx.scope import Scope
-from treadle.ir import Attribute, Call, FunctionId, Info, Kind, Leaf, Step, Value
+from treadle.ir import Attribute, Block, Call, FunctionId, Info, Kind, Leaf, Step, Value
 
 _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, int], int]]] = {
     ("", "If"): (branch.read, branch.given),
@@ -22,11 +25,6 @@ _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, i
 }
 _KNOWN = known_fields(onnx.NodeProto, "device_configurations")
 _TENSORS = (onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS)
-
-
-def normal_domain(domain: str) -> str:
-    """The domain, "" for the standard's own however it is spelt."""
-    return "" if domain == "ai.onnx" else domain
 
 
 def read_node(
@@ -123,7 +121,7 @@ def _attributes(reading: Reading, node: onnx.NodeProto, path: str) -> dict[str, 
             continue
         try:
             attributes[proto.name] = _attribute(reading, proto)
-        except (DataProblem, ValueError) as problem:
+        except LoadError as problem:
             reading.report("CF002", path, f'attribute "{proto.name}": {problem}')
     return attributes
 
@@ -171,10 +169,8 @@ def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: st
     reading.report("CF701", path, f"opset {opset} of {shown} has no operator {op}", hint)
 
 
-def closed(bodies: Mapping[str, Body]) -> tuple[tuple[Value, ...], dict[str, object]]:
+def closed(bodies: Mapping[str, Body]) -> tuple[tuple[Value, ...], dict[str, Block]]:
     """The captures of all bodies together, and each block with its params for them at the end."""
-    from dataclasses import replace
-
     captures, params = merged_captures(list(bodies.values()))
     blocks = {
         name: replace(body.block, params=(*body.block.params, *own))

@@ -21,8 +21,8 @@ from treadle.ir import (
     Claim,
     FunctionId,
     Invariant,
-    Kind,
     Loop,
+    Role,
     Sliced,
     Stacked,
     Value,
@@ -77,7 +77,7 @@ def _loop(hand: NodeAtHand, block: Block, captures: tuple[Value, ...]) -> Loop:
     axes = hand.wholes("scan_output_axes", stacked_count)
     directions = hand.wholes("scan_output_directions", stacked_count)
     stacks = tuple(Stacked(axis, bool(way)) for axis, way in zip(axes, directions, strict=True))
-    roles = (*[Carried()] * state_count, *sliced, *[Invariant()] * len(captures))
+    roles: tuple[Role, ...] = (*[Carried()] * state_count, *sliced, *[Invariant()] * len(captures))
     block = replace(
         block,
         results=(None, *block.results),
@@ -114,8 +114,12 @@ def _attributes(step: Loop) -> dict[str, Attribute]:
     attributes = {"num_scan_inputs": attribute("num_scan_inputs", len(sliced))}
     attributes |= {name: attribute(name, values) for name, values in lists.items() if any(values)}
     known = step.info.attributes
-    same = {name: a for name, a in known.items() if name in lists and not any(a.value or ())}
+    same = {name: a for name, a in known.items() if name in lists and not _some(a)}
     return same | {
         name: known[name] if name in known and known[name].value == made.value else made
         for name, made in attributes.items()
     }
+
+
+def _some(attribute_: Attribute) -> bool:
+    return isinstance(attribute_.value, tuple) and any(attribute_.value)

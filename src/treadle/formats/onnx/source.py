@@ -1,4 +1,4 @@
-"""Whatever a user hands over becomes a ModelProto: a path, bytes, text, a proto, another library's model."""
+"""Whatever a user hands over becomes a ModelProto: path, bytes, text, another library's model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treadle.formats.onnx.text import TextProblem, parse_text
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext"}
 
 
-class NoModel(Exception):  # noqa: N818 - a fact about the source
+class NoModel(Exception):
     """The source is no ONNX model; the message says why."""
 
 
@@ -57,8 +57,9 @@ def _open_file(path: Path) -> Source:
 
 
 def _parse(data: bytes, what: str) -> onnx.ModelProto:
+    proto = onnx.ModelProto()
     try:
-        proto = onnx.ModelProto.FromString(data)
+        proto.ParseFromString(data)
     except DecodeError:
         raise NoModel(f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)") from None
     if not proto.HasField("graph"):
@@ -74,7 +75,7 @@ def _parse_text(text: str, what: str) -> onnx.ModelProto:
 
 
 def _from_library(source: Any) -> onnx.ModelProto:
-    # an onnxscript function offers to_model_proto itself; an onnx_ir.Model is written by its library
+    # an onnxscript function offers to_model_proto; an onnx_ir.Model is written by its library
     to_proto = getattr(source, "to_model_proto", None)
     if to_proto is None and type(source).__module__.split(".")[0] == "onnx_ir":
         library: Any = sys.modules["onnx_ir"]
@@ -84,7 +85,7 @@ def _from_library(source: Any) -> onnx.ModelProto:
         proto = to_proto()
     else:
         raise NoModel(
-            f"a {type(source).__name__} is no model; give a path, bytes, a text model, a ModelProto,"
+            f"a {type(source).__name__} is no model; give a path, bytes, text, a ModelProto,"
             " an onnx_ir.Model or an onnxscript function"
         )
     if not isinstance(proto, onnx.ModelProto):

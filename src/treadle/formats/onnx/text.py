@@ -1,7 +1,7 @@
 """The text form, by onnx's own parser and printer.
 
-The parser is recursive and overflows the stack on thousands of nested graphs (measured on 1.23.2), so
-the depth is looked at first.
+The parser is recursive and overflows the stack on thousands of nested graphs (measured on 1.23.2),
+so the depth is looked at first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[<>{}()\[\]]')
 _OPENING, _CLOSING = "{<([", "}>)]"
 
 
-class TextProblem(Exception):  # noqa: N818 - a fact about the source
+class TextProblem(Exception):
     """The text is no model; the message says where and why."""
 
 
@@ -29,7 +29,7 @@ def parse_text(text: str) -> onnx.ModelProto:
     try:
         return onnx.parser.parse_model(text)
     except onnx.parser.ParseError as error:
-        raise TextProblem(f"no text model: {_reason(str(error))}") from None
+        raise TextProblem(f"no text model: {_reason(error)}") from None
 
 
 def print_text(proto: onnx.ModelProto) -> str:
@@ -49,10 +49,11 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _reason(message: str) -> str:
-    found = re.search(r"position:\s*\(line:\s*(\d+)\s*column:\s*(\d+)\)", message)
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    reason = next((line for line in lines if "position" in line.lower()), lines[0] if lines else "")
-    reason = re.sub(r"^\[ParseError at position.*?\]\s*", "", reason)
+def _reason(error: onnx.parser.ParseError) -> str:
+    # the parser hands over the C++ message as bytes: position, context, what was expected
+    message = error.args[0] if error.args else ""
+    text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+    position, *rest = text.splitlines() or [""]
+    found = re.search(r"line: (\d+) column: (\d+)", position)
     where = f"line {found.group(1)}, column {found.group(2)}: " if found else ""
-    return f"{where}{reason}"
+    return where + "; ".join(line.strip() for line in rest if line.strip()).rstrip(".")

@@ -140,6 +140,6 @@ def _loop(writing: Writing, step: Loop) -> onnx.NodeProto:
     raise Unsupported(
         operator_of(step),
         None,
-        "no ONNX operator both slices and stops early, or stacks along another axis without slicing",
+        "no ONNX operator both slices and stops early, or stacks along an axis without slicing",
         step.info.path,
     )

@@ -20,11 +20,11 @@ from treadle.ir import (
     Claim,
     Info,
     Leaf,
-    Literal,
     SparseArray,
     Step,
     Value,
     block_values,
+    reads,
 )
 
 WriteStep = Callable[["Writing", Step], onnx.NodeProto]
@@ -81,11 +81,12 @@ class Writing:
     def body(self, block: Block, captures: Mapping[Value, Value | None]) -> onnx.GraphProto:
         """The graph of a body whose params in `captures` stand for values of this graph."""
         inner = Writing(self.write_step, self.unique, outside=self.outside | self.taken)
+        used = {value for step in block.steps for value in reads(step)} | set(block.results)
         for param, outer in captures.items():
             if outer is not None:
                 inner.names[param] = self.names[outer]
-        inner.taken = set(inner.names.values())
-        own = tuple(param for param in block.params if param not in inner.names)
+        inner.taken = {name for param, name in inner.names.items() if param in used}
+        own = tuple(param for param in block.params if param not in captures)
         captured = set(inner.names)
         return inner.graph(_with_identities(replace(block, params=own), captured))
 
@@ -101,8 +102,8 @@ class Writing:
         self._constants(graph, block)
         graph.node.extend(self.write_step(self, step) for step in block.steps)
         claims = block.claims or tuple(_result_claim(value) for value in block.results)
-        for value, claim in zip(block.results, claims, strict=True):
-            graph.output.append(write_claim(self.use(value), claim))
+        for result, claim in zip(block.results, claims, strict=True):
+            graph.output.append(write_claim(self.use(result), claim))
         claimed = {id(claim.type) for claim in block.claims}
         graph.value_info.extend(self._value_info(block.steps, claimed))
         write_metadata(block.metadata, graph)
@@ -129,12 +130,12 @@ class Writing:
         for constant in block.constants:
             name = self.names[constant.value]
             if isinstance(constant.data, SparseArray):
-                sparse = write_sparse(constant.data)
+                sparse = ops.sparse_to_proto(constant.data)
                 sparse.values.name = name
                 graph.sparse_initializer.append(sparse)
                 continue
             tensor = graph.initializer.add()
-            tensor.CopyFrom(write_tensor(constant.data))
+            tensor.CopyFrom(ops.tensor_to_proto(constant.data))
             tensor.name = name
             if constant.listed:
                 claim = Claim(constant.value.declared)
@@ -158,29 +159,6 @@ def add_attributes(node: onnx.NodeProto, attributes: Mapping[str, Attribute]) ->
     """Give the node its attributes that are no graphs."""
     for attribute in attributes.values():
         node.attribute.append(ops.attribute_to_proto(attribute))
-
-
-def write_sparse(array: SparseArray) -> onnx.SparseTensorProto:
-    """The sparse tensor."""
-    sparse = onnx.SparseTensorProto(dims=array.shape)
-    sparse.values.CopyFrom(write_tensor(array.values))
-    sparse.indices.CopyFrom(write_tensor(array.indices))
-    return sparse
-
-
-def write_tensor(literal: Literal) -> onnx.TensorProto:
-    """The tensor; one whose data are external stays so, its data are not touched."""
-    if literal.external is None:
-        return ops.tensor_to_proto(literal)
-    tensor = onnx.TensorProto(name=literal.name, dims=literal.array.shape)
-    tensor.data_type = ops.dtype_to_proto(literal.dtype)
-    tensor.data_location = onnx.TensorProto.EXTERNAL
-    for key, value in literal.external.entries:
-        tensor.external_data.add(key=key, value=value)
-    if literal.doc:
-        tensor.doc_string = literal.doc
-    write_metadata(literal.metadata, tensor)
-    return tensor
 
 
 def _own_claim(value: Value) -> Claim:
