@@ -1,4 +1,4 @@
-"""Every example of the pages runs: python blocks in order, `$ treadle` commands with exit code 0."""
+"""Every example of the pages runs: python blocks in order, `$ treadle` commands to exit code 0."""
 
 import doctest
 import os
