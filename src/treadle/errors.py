@@ -7,6 +7,7 @@
      ├── Unsupported          the model is fine, this build has no way to run or write it
      ├── InputError           what the caller fed does not fit: names, dtypes, ranks, shapes
      ├── RunError             the model failed on this data: where, at which iteration, why
+     │    ├── KernelError     an operator's operands do not fit, or its evaluation failed
      │    ├── LimitExceeded   a bound of RunOptions was reached
      │    └── Terminated      RunOptions.terminate was set while it ran
      └── ComparisonError      outputs differ from the ones expected
@@ -27,6 +28,7 @@ __all__ = [
     "Finding",
     "InputError",
     "InvalidModel",
+    "KernelError",
     "LimitExceeded",
     "LoadError",
     "RunError",
@@ -114,6 +116,10 @@ class RunError(TreadleError):
         at = ", ".join(f"iteration {i}" for i in self.iterations)
         where = ", ".join(part for part in (path, at) if part)
         super().__init__(f"{where}: {message}" if where else message)
+
+
+class KernelError(RunError):
+    """An operator could not be evaluated on these operands; whoever runs the step says where."""
 
 
 class LimitExceeded(RunError):

@@ -1,6 +1,10 @@
 """What a leaf operator means: schema and version, type rule, numpy evaluation, onnx encoding."""
 
+from treadle.ops.attributes import attributes_of, defaults_of
 from treadle.ops.elements import element_from_proto, element_to_proto
+from treadle.ops.evaluate import Prepared, describe, prepare, silence
+from treadle.ops.functions import function_proto, function_proto_of_node
+from treadle.ops.kernels import Kernel, kernel, kernels
 from treadle.ops.proto import (
     attribute_from_proto,
     attribute_kind,
@@ -8,6 +12,16 @@ from treadle.ops.proto import (
     leaf_to_proto,
     operand_names,
     result_names,
+)
+from treadle.ops.schema import (
+    AttributeRule,
+    Formal,
+    Schema,
+    canonical,
+    known_operators,
+    newest_opset,
+    schema,
+    since_version,
 )
 from treadle.ops.tensor_protos import (
     array_from_bytes,
@@ -21,26 +35,48 @@ from treadle.ops.tensor_protos import (
     tensor_to_proto,
 )
 from treadle.ops.type_protos import shape_to_proto, type_from_proto, type_to_proto
+from treadle.ops.types import result_types, type_of
 
 __all__ = [
+    "AttributeRule",
+    "Formal",
+    "Kernel",
+    "Prepared",
+    "Schema",
     "array_from_bytes",
     "attribute_from_proto",
     "attribute_kind",
     "attribute_to_proto",
+    "attributes_of",
+    "canonical",
     "decode_string",
+    "defaults_of",
+    "describe",
     "element_from_proto",
     "element_to_proto",
+    "function_proto",
+    "function_proto_of_node",
     "is_external",
+    "kernel",
+    "kernels",
+    "known_operators",
     "leaf_to_proto",
+    "newest_opset",
     "operand_names",
     "pack",
+    "prepare",
     "result_names",
+    "result_types",
+    "schema",
     "shape_to_proto",
+    "silence",
+    "since_version",
     "sparse_from_proto",
     "sparse_to_proto",
     "tensor_from_proto",
     "tensor_of",
     "tensor_to_proto",
     "type_from_proto",
+    "type_of",
     "type_to_proto",
 ]

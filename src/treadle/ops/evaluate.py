@@ -1,0 +1,85 @@
+"""Evaluation of a leaf: bind its kernel once, call it often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.errors import KernelError, Unsupported
+from treadle.ir import Leaf
+from treadle.ops.attributes import attributes_of, defaults_of
+from treadle.ops.kernels import kernel
+
+Prepared = Callable[[Sequence[Any]], tuple[Any, ...]]
+
+
+def silence() -> np.errstate:
+    """The context in which kernels run: numpy's warnings of overflow, division and casts off."""
+    return np.errstate(all="ignore")
+
+
+def prepare(leaf: Leaf, *, silent: bool = True) -> Prepared:
+    """The leaf ready to run: operands in, one value per result out, None for an absent one.
+
+    `silent=False`: the caller is inside `silence()` already, which saves a microsecond a call.
+    Raises Unsupported here, and KernelError when the operands do not fit.
+    """
+    found = kernel(leaf.domain, leaf.op, leaf.version)
+    if found is None:
+        name = f"{leaf.domain}::{leaf.op}" if leaf.domain else leaf.op
+        raise Unsupported(name, leaf.version, "no kernel evaluates it", leaf.info.path)
+    attributes = defaults_of(leaf.domain, leaf.op, leaf.version) | attributes_of(leaf.attributes)
+    with silence():
+        body = _bind(leaf, found.bind, attributes)
+    body = _bordered(f"{leaf.op}-{leaf.version}", body, len(leaf.results))
+    return _silent(body) if silent else body
+
+
+def _bind(leaf: Leaf, bind: Callable[..., Prepared], attributes: dict[str, Any]) -> Prepared:
+    try:
+        return bind(attributes, len(leaf.results))
+    except Exception as error:
+        raise Unsupported(leaf.op, leaf.version, _reason(error), leaf.info.path) from error
+
+
+def _bordered(name: str, body: Prepared, wanted: int) -> Prepared:
+    def run(inputs: Sequence[Any]) -> tuple[Any, ...]:
+        try:
+            results = body(inputs)
+        except KernelError:
+            raise
+        except Exception as error:
+            given = ", ".join(map(describe, inputs))
+            raise KernelError(f"{name}({given}): {_reason(error)}") from error
+        return results if len(results) == wanted else _fitted(results, wanted)
+
+    return run
+
+
+def _fitted(results: tuple[Any, ...], wanted: int) -> tuple[Any, ...]:
+    return results[:wanted] + (None,) * (wanted - len(results))
+
+
+def _silent(body: Prepared) -> Prepared:
+    def run(inputs: Sequence[Any]) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):
+            return body(inputs)
+
+    return run
+
+
+def _reason(error: Exception) -> str:
+    cause = error.__cause__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"{text} ({' '.join(str(cause).split())})" if cause is not None else text
+
+
+def describe(given: Any) -> str:
+    """A run-time value in a word or two: `float32[2, 3]`, `seq of 4`, `absent`."""
+    if isinstance(given, np.ndarray):
+        return f"{given.dtype}{list(given.shape)}"
+    if isinstance(given, list):
+        return f"seq of {len(given)}"
+    return "absent" if given is None else type(given).__name__

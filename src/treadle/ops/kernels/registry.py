@@ -1,0 +1,122 @@
+"""The table of kernels: (domain, operator, version) to what evaluates it.
+
+A kernel is written as a plain function of its operands, in order, absent ones None, and of the
+attributes it reads, by keyword:
+
+    @evaluates("Concat", 4, 11, 13)
+    def concat(*operands, axis): return np.concatenate(operands, axis)
+
+It gives an array, a list for a sequence, None for an empty optional, or a tuple of those. Versions
+are listed one by one: one that is not listed has no kernel.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+Operands = Sequence[Any]
+Results = tuple[Any, ...]
+Body = Callable[[Operands], Results]
+Attributes = Mapping[str, Any]
+Maker = Callable[[Attributes, int], Body]
+Function = TypeVar("Function", bound=Callable[..., Any])
+Key = tuple[str, str, int]
+
+ML = "ai.onnx.ml"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What evaluates one version of one operator.
+
+    `bind` prepares it once for attributes (defaults filled in) and a number of results; what it
+    gives is called with the operands, often. `source` says whose it is.
+    """
+
+    domain: str
+    op: str
+    version: int
+    bind: Maker
+    source: str = "treadle"
+
+    def __call__(self, inputs: Operands, attributes: Attributes, outputs: int) -> Results:
+        """The results for these operands: bind and call."""
+        return self.bind(attributes, outputs)(inputs)
+
+
+TABLE: dict[Key, Kernel] = {}
+
+
+def register(kernel: Kernel) -> None:
+    """Enter a kernel; a second one for the same version is a bug."""
+    key = (kernel.domain, kernel.op, kernel.version)
+    assert key not in TABLE, f"two kernels for {key}"
+    TABLE[key] = kernel
+
+
+def maker(op: str, *versions: int, domain: str = "") -> Callable[[Function], Function]:
+    """Enter a function (attributes, number of results) -> body."""
+
+    def enter(function: Function) -> Function:
+        for version in versions:
+            register(Kernel(domain, op, version, function))
+        return function
+
+    return enter
+
+
+def evaluates(op: str, *versions: int, domain: str = "") -> Callable[[Function], Function]:
+    """Enter a function of operands and keyword attributes."""
+
+    def enter(function: Function) -> Function:
+        bind = from_function(function)
+        for version in versions:
+            register(Kernel(domain, op, version, bind))
+        return function
+
+    return enter
+
+
+def from_function(function: Callable[..., Any]) -> Maker:
+    """The maker of a plain function: binds the keywords it declares, `outputs` among them."""
+    declared = _keywords(function)
+
+    def bind(attributes: Attributes, outputs: int) -> Body:
+        given = {name: attributes[name] for name in declared if name in attributes}
+        if "outputs" in declared:
+            given["outputs"] = outputs
+        return body_of(partial(function, **given) if given else function)
+
+    return bind
+
+
+def body_of(function: Callable[..., Any]) -> Body:
+    """The body that calls a function with the operands spread, and makes its result a tuple."""
+
+    def body(inputs: Operands) -> Results:
+        result = function(*inputs)
+        if isinstance(result, np.ndarray):
+            return (result,)
+        if isinstance(result, tuple):
+            return tuple(map(value, result))
+        return (value(result),)
+
+    return body
+
+
+def value(result: Any) -> Any:
+    """A run-time value: a numpy scalar becomes a 0-d array."""
+    return np.asarray(result) if isinstance(result, np.generic) else result
+
+
+def _keywords(function: Callable[..., Any]) -> frozenset[str]:
+    if isinstance(function, np.ufunc):
+        return frozenset()
+    parameters = inspect.signature(function).parameters.values()
+    return frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
