@@ -6,7 +6,7 @@ from treadle.report.data import as_data
 from treadle.report.findings import count_findings, show_findings
 from treadle.report.loop import LoopSummary
 from treadle.report.model import ModelSummary, show_summary, summarize_model
-from treadle.report.plan import plan_data, show_plan
+from treadle.report.plan import explain, plan_data
 from treadle.report.text import plural, show_bytes, show_seconds, table
 from treadle.report.values import ValueSummary, show_value, show_values, summarize_value
 
@@ -20,12 +20,12 @@ __all__ = [
     "as_data",
     "compare",
     "count_findings",
+    "explain",
     "plan_data",
     "plural",
     "show_bytes",
     "show_differences",
     "show_findings",
-    "show_plan",
     "show_seconds",
     "show_summary",
     "show_value",

@@ -10,7 +10,7 @@ from treadle.report.body import count_operators, is_control_flow, show_operators
 from treadle.report.text import indented, plural
 
 
-def show_plan(plan: Plan) -> str:
+def explain(plan: Plan) -> str:
     """The regions of the plan, bodies indented below the step that runs them."""
     engines = Counter(region.engine for region in _regions(plan.main))
     counts = ", ".join(f"{plural(n, 'region')} by {engine}" for engine, n in engines.most_common())
