@@ -36,16 +36,25 @@ class Shared:
 
     opset: int
     names: dict[str, int] = field(default_factory=dict)
+    nodes: dict[str, int] = field(default_factory=dict)
     large: dict[str, np.ndarray] = field(default_factory=dict)
 
     def fresh(self, hint: str) -> str:
         """A name no value of the model has: the hint, or the hint with a number."""
-        name = hint or "value"
-        while name in self.names:
-            self.names[name] += 1
-            name = f"{name}_{self.names[name]}"
-        self.names[name] = 0
-        return name
+        return _fresh(self.names, hint or "value")
+
+    def node(self, path: str) -> str:
+        """A name no node has: the step's path; onnxruntime refuses one it has seen before."""
+        return _fresh(self.nodes, path)
+
+
+def _fresh(taken: dict[str, int], hint: str) -> str:
+    name = hint
+    while name in taken:
+        taken[hint] += 1
+        name = f"{hint}_{taken[hint]}"
+    taken[name] = 0
+    return name
 
 
 @dataclass(slots=True)
@@ -110,7 +119,7 @@ class Draft:
         result = self.value(op.lower())
         named: Mapping[str, Attribute] = {k: attribute(k, v) for k, v in attributes.items()}
         version = registry().version_at(op, self.shared.opset)
-        info = Info(name=f"{self.path}/{result.name}", op=op, version=version)
+        info = Info(name=self.shared.node(f"{self.path}/{op.lower()}"), op=op, version=version)
         self.steps.append(Leaf("", op, version, operands, (result,), named, info=info))
         return result
 

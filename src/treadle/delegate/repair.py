@@ -78,7 +78,7 @@ def _write(draft: Draft, steps: Sequence[Step]) -> None:
 def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     operands = draft.reads(step.operands)
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
-    info = Info(name=path, domain=step.domain, op=step.op, version=step.version)
+    info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
     draft.steps.append(replace(step, operands=operands, results=results, info=info))
 
 
@@ -89,7 +89,7 @@ def _write_branch(draft: Draft, step: Branch, path: str) -> None:
     then = _branch_body(draft, step.then, captured, f"{path}.then_branch")
     otherwise = _branch_body(draft, step.otherwise, captured, f"{path}.else_branch")
     results = tuple(draft.renamed(value, _result_type(value)) for value in step.results)
-    info = Info(name=path, op="If", version=_version(draft, "If"))
+    info = Info(name=draft.shared.node(path), op="If", version=_version(draft, "If"))
     draft.steps.append(Branch(condition, then, otherwise, captured, results, info))
 
 
@@ -169,7 +169,7 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
         body=body.build([following, *given, *shapes], path),
         stacks=(Stacked(),) * (len(view.stacked) + len(shapes)),
         results=results,
-        info=Info(name=path, op="Loop", version=_version(draft, "Loop")),
+        info=Info(name=draft.shared.node(path), op="Loop", version=_version(draft, "Loop")),
     )
     draft.steps.append(written)
     for old, stacked, rows in unchecked:
@@ -245,7 +245,7 @@ def _write_scan(draft: Draft, step: Loop, path: str) -> None:
         ),
         body=body.build([None, *given], path),
         results=tuple(draft.renamed(value, _result_type(value)) for value in step.results),
-        info=Info(name=path, op="Scan", version=_version(draft, "Scan")),
+        info=Info(name=draft.shared.node(path), op="Scan", version=_version(draft, "Scan")),
     )
     draft.steps.append(written)
 

@@ -22,6 +22,7 @@ from treadle.ir import Block, Model, Step, bodies, step_path
 from treadle.plan.borders import Known, Uses, borders, known_in, known_inside
 from treadle.plan.engines import Engine
 from treadle.plan.grouping import group
+from treadle.plan.otherwise import Otherwise
 from treadle.plan.regions import BlockPlan, Plan, Region
 from treadle.plan.worth import is_worth_a_call
 
@@ -39,15 +40,14 @@ def plan(model: Model, engines: Sequence[Engine], *, inside: bool = False) -> Pl
     """
     names = [engine.name for engine in engines]
     asked = engines[: names.index(INTERP)] if INTERP in names else engines
-    planning = _Planning(model, tuple(asked), inside)
+    planning = _Planning(model, tuple(asked), inside, model.main)
     return Plan(model, _plan_block(planning, model.main, "main", {}))
 
 
 def interp_only(block: Block, path: str = "main", reason: str = "") -> BlockPlan:
-    """The plan in which interp runs everything: what runs where an engine refuses its region."""
-    choices = [_Choice(None, reason)] * len(block.steps)
-    planning = _Planning(Model(block), (), inside=True)
-    return BlockPlan(block, path, tuple(_regions(_Work(planning, block, path, {}, choices))))
+    """The plan in which interp runs everything, bodies included, and no engine is asked."""
+    planning = _Planning(Model(block), (), True, block, reason)
+    return _plan_block(planning, block, path, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class _Planning:
     model: Model
     engines: tuple[Engine, ...]
     inside: bool
+    root: Block
+    unasked: str = "no other engine was asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class _Work:
 
     @property
     def is_main(self) -> bool:
-        return self.block is self.planning.model.main
+        return self.block is self.planning.root
 
 
 def _plan_block(planning: _Planning, block: Block, path: str, outer: Known) -> BlockPlan:
@@ -97,7 +99,7 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
         if verdict.takes:
             return _Choice(engine, verdict.reason)
         refusals.append(verdict.reason)
-    return _Choice(None, "; ".join(refusals) or "no other engine was asked")
+    return _Choice(None, "; ".join(refusals) or planning.unasked)
 
 
 def _regions(work: _Work) -> list[Region]:
@@ -135,7 +137,8 @@ def _prepared(
     assert engine is not None
     region = _region(work, uses, positions)
     try:
-        yield replace(region, runnable=engine.prepare(region, work.planning.model))
+        runnable = engine.prepare(region, work.planning.model)
+        yield replace(region, runnable=runnable, otherwise=_otherwise(work, region))
     except Unsupported as refusal:
         if len(positions) == 1:
             refused[positions[0]] = refusal.why
@@ -144,6 +147,19 @@ def _prepared(
         middle = len(positions) // 2
         yield from _prepared(work, uses, positions[:middle], refused)
         yield from _prepared(work, uses, positions[middle:], refused)
+
+
+def _otherwise(work: _Work, region: Region) -> Otherwise:
+    """Where the region has bodies they are opened, and engines keep the leaves; else interp."""
+    block = region.block()
+
+    def make() -> BlockPlan:
+        if not any(any(bodies(step)) for step in region.steps):
+            return interp_only(block, region.path, f"{region.engine} refused it on this data")
+        planning = replace(work.planning, inside=True, root=block)
+        return _plan_block(planning, block, region.path, {})
+
+    return Otherwise(make)
 
 
 def _interpreted(work: _Work, uses: Uses, positions: Sequence[int]) -> Iterator[Region]:

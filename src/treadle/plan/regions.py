@@ -12,7 +12,7 @@ step; a control-flow step of it is alone in its region and has a BlockPlan for e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,8 @@ class Region:
     that are known beforehand and are never fed: constants of the block, and constants of outer
     blocks that reach it through an Invariant parameter (the Constant then carries the parameter).
     `outputs` are what later regions, or the results of the block, read. `runnable` is the region
-    made ready by its engine; None for interp.
+    made ready by its engine, `otherwise()` the plan that runs in its place where that raises
+    Refused; both are None for interp.
     """
 
     path: str
@@ -42,6 +43,11 @@ class Region:
     bodies: Mapping[str, BlockPlan] = field(default_factory=dict)
     constants: tuple[Constant, ...] = ()
     runnable: Runnable | None = None
+    otherwise: Callable[[], BlockPlan] | None = None
+
+    def block(self) -> Block:
+        """The region as a closed block over the same values: inputs in, outputs out."""
+        return Block(self.inputs, self.constants, self.steps, self.outputs, name=self.path)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
