@@ -73,14 +73,14 @@ def _decoder(random: Random) -> tuple[Arrays, Arrays]:
         "recurrent": _floats(random, 32, 32, scale=0.3),
         "projection": _floats(random, 32, 64),
         "forbid_end": -1000 * end,
-        "prefer_end": np.float32(0.25) * end,
+        "prefer_end": np.float32(0.05) * end,
         "h_first": np.zeros(32, np.float32),
     }
-    return weights, {"limit": np.array(200), "first_token": np.array(1)}
+    return weights, {"limit": np.array(200, np.int64), "first_token": np.array(1, np.int64)}
 
 
 def _prefixes(random: Random) -> tuple[Arrays, Arrays]:
-    return {}, {"x": _floats(random, 40, 8), "n": np.array(40)}
+    return {}, {"x": _floats(random, 40, 8), "n": np.array(40, np.int64)}
 
 
 _Make = Callable[[Random], tuple[Arrays, Arrays]]
@@ -88,7 +88,7 @@ _EXAMPLES: tuple[tuple[str, str, str, _Make], ...] = (
     (
         "lstm",
         "An LSTM written as Scan",
-        "64 steps over a batch of 2; the weights are captured by the body, both states are carried.",
+        "64 steps over a batch of 2. The body captures the weights and carries both states.",
         _lstm,
     ),
     (
@@ -101,7 +101,7 @@ _EXAMPLES: tuple[tuple[str, str, str, _Make], ...] = (
     (
         "prefixes",
         "A Loop that grows a sequence",
-        "Each iteration adds the next prefix of the input to a list; the list is joined at the end.",
+        "Each iteration adds the next prefix of the input to a list, which is joined at the end.",
         _prefixes,
     ),
 )
