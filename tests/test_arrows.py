@@ -14,7 +14,9 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 cli backend
 api
+single
 session
+feeds options
 interp jit delegate report
 plan
 passes formats

@@ -7,10 +7,10 @@ import unittest
 import numpy as np
 import pytest
 from onnx.backend.test import BackendTest
-from tests.backend import suite
-from tests.values import assert_same
 
 import treadle.backend
+from tests.backend import suite
+from tests.values import assert_same
 
 NOT_PASSING: dict[str, str] = {}
 """Cases of the suite that do not pass, each with its reason; at most eight of one node."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
+import treadle
 from tests.conformance.data import edges
 from tests.runners.engines import ENGINES, session
 from tests.values import assert_same
-
-import treadle
 
 LITERAL = ("L02", "L11", "L18")
 """Their condition is omitted and their body's turns false: they hold when read literally."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
+import treadle
 from tests.conformance.data import EXPORTED, exported
 from tests.runners.engines import ENGINES, REFUSALS, session
 from tests.values import assert_same
-
-import treadle
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
+import treadle
 from tests.cases.loader import cases
 from tests.runners.engines import ENGINES, REFUSALS, session
 from tests.values import assert_same
-
-import treadle
 
 AT_VERSIONS = [(name, v) for name, case in cases().items() for v in case.versions()]
 
