@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from treadle import formats, infer
+from treadle import formats, interp, passes
+from treadle.infer import infer
 from treadle.ir import (
     Block,
+    Call,
+    Function,
+    Leaf,
     Model,
     Optional,
     Sequence,
@@ -21,6 +25,7 @@ from treadle.ir import (
     show_type,
     step_path,
 )
+from treadle.plan import Limits, RunContext, plan
 from treadle.tracing import ValueMade
 
 
@@ -34,7 +39,7 @@ def read(text: str, opset: int = 21) -> Model:
 
 def typed(text: str, opset: int = 21) -> dict[str, str]:
     """Every value of the model as `path name` with its inferred type; main's by name alone."""
-    return dict(_shown(infer.infer(read(text, opset)).main, "main"))
+    return dict(_shown(infer(read(text, opset)).main, "main"))
 
 
 def _shown(block: Block, path: str) -> Iterable[tuple[str, str]]:
@@ -77,3 +82,22 @@ def _types(block: Block, path: str) -> Iterable[tuple[tuple[str, str], Type | No
     for position, step in enumerate(block.steps):
         for name, body in bodies(step):
             yield from _types(body, f"{step_path(path, step, position)}.{name}")
+
+
+def watched(source: object, feeds: Iterable[object] | Mapping[str, object]) -> tuple[Model, list]:
+    """The model as interp runs it, typed, and every event of a run of it on the feeds."""
+    closed, findings = formats.read(source)
+    assert closed is not None, findings
+    params = [param.name for param in closed.main.params]
+    given = feeds if isinstance(feeds, Mapping) else dict(zip(params, feeds, strict=False))
+
+    def expand(step: Leaf | Call, types: Iterable[Type | None]) -> Function | None:
+        return formats.schema_function(step, types, closed.opsets)
+
+    model = infer(passes.prepare(closed, expand=expand, overridden=given.keys()))
+    events: list[object] = []
+    context = RunContext(events.append, Limits(iterations=10_000))
+    interp.prepare(plan(model, (), inside=True))(
+        [given[param.name] for param in model.main.params], context
+    )
+    return model, events

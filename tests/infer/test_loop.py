@@ -171,8 +171,8 @@ def nested(depth, count):
     def body(level):
         block = BlockBuilder("body")
         iteration, condition, value = (block.param(name) for name in ("i", "c", "s"))
-        for _ in range(count):
-            value = block.leaf("Relu", 14, value)
+        for position in range(count):
+            value = block.leaf("Relu", 14, value, result=f"r{position}")
         value = block.leaf("Concat", 13, value, value, attributes={"axis": attribute("axis", 0)})
         if level:
             inner = body(level - 1)
