@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -107,8 +107,7 @@ def _run_nodes(
 ) -> None:
     for node in nodes:
         inputs = [environment[name] for name in node.input]
-        for name, result in zip(node.output, run_node(node, inputs, opsets), strict=True):
-            environment[name] = result
+        environment |= dict(zip(node.output, run_node(node, inputs, opsets), strict=True))
 
 
 def run_node(

@@ -43,7 +43,7 @@ def _per_channel(bias: np.ndarray, rank: int) -> np.ndarray:
 def _correlate(x: np.ndarray, weight: np.ndarray, group: int, over: Window) -> np.ndarray:
     batch, channels = x.shape[:2]
     wider = padded(x, over.widths, 0)
-    positions = [wider[(..., *slices)] for _, slices in over.positions()]
+    positions = [wider[index] for index in over.positions()]
     # [position, batch, channel, *windows] -> [batch, group, channel * position, windows]
     columns = np.stack(positions, 2).reshape(batch, group, -1, math.prod(over.shape))
     rows = weight.reshape(group, weight.shape[0] // group, -1)
@@ -139,7 +139,7 @@ def conv_transpose(
         given = (pads if auto_pad != "VALID" else None) or (0,) * 2 * rank
         sides = list(zip(given[:rank], given[rank:], strict=True))
     result = _spread(x, weight, group, strides, dilations, full)
-    kept = [slice(b, whole - a) for whole, (b, a) in zip(full, sides, strict=True)]
+    kept: Any = [slice(b, whole - a) for whole, (b, a) in zip(full, sides, strict=True)]
     result = _extended(result[(..., *kept)], sides)
     return result if bias is None else result + _per_channel(bias, x.ndim)
 
@@ -163,7 +163,7 @@ def _spread(
     over = Window(
         tuple(full), tuple(kernel), tuple(strides), tuple(dilations), ((0, 0),) * len(full), spatial
     )
-    for number, (_, slices) in enumerate(over.positions()):
+    for number, index in enumerate(over.positions()):
         part = np.matmul(rows[..., number].swapaxes(1, 2), columns)
-        result[(..., *slices)] += part.reshape((batch, -1, *spatial))
+        result[index] += part.reshape((batch, -1, *spatial))
     return result

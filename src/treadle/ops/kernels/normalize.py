@@ -31,11 +31,8 @@ def _per_channel(x: np.ndarray, rank: int) -> np.ndarray:
     return x.reshape((-1,) + (1,) * (rank - 2)) if x.ndim == 1 else x
 
 
-def _normalized(
-    x: np.ndarray, scale: Any, bias: Any, mean: Any, var: Any, epsilon: float
-) -> np.ndarray:
-    parts = [_per_channel(_stashed(part), x.ndim) for part in (scale, bias, mean, var)]
-    scale, bias, mean, var = parts
+def _normalized(x: np.ndarray, operands: Sequence[np.ndarray], epsilon: float) -> np.ndarray:
+    scale, bias, mean, var = (_per_channel(_stashed(part), x.ndim) for part in operands)
     result = scale * ((_stashed(x) - mean) / np.sqrt(var + epsilon)) + bias
     return result.astype(x.dtype)
 
@@ -50,7 +47,7 @@ def _trained(
     scale, bias, mean, var = operands
     batch_mean = np.mean(_stashed(x), axis=axes)
     batch_var = np.var(_stashed(x), axis=axes)
-    y = _normalized(x, scale, bias, batch_mean, batch_var, epsilon)
+    y = _normalized(x, (scale, bias, batch_mean, batch_var), epsilon)
     running_mean = mean * momentum + batch_mean * (1 - momentum)
     running_var = var * momentum + batch_var * (1 - momentum)
     running = running_mean.astype(mean.dtype), running_var.astype(var.dtype)
@@ -67,7 +64,7 @@ def batch_normalization(
 ) -> Any:
     """By the statistics given, or in training by those of the batch; those run along."""
     if not training_mode:
-        return _normalized(x, *operands, epsilon)
+        return _normalized(x, operands, epsilon)
     over = tuple(axis for axis in range(x.ndim) if axis != 1)
     return _trained(x, operands, epsilon, momentum, over)[:3]
 
@@ -84,7 +81,7 @@ def batch_normalization_1(
 ) -> Any:
     """In training when more than one result is asked for; without `spatial`, per activation."""
     if is_test or outputs == 1:
-        return _normalized(x, *operands, epsilon)
+        return _normalized(x, operands, epsilon)
     over = tuple(axis for axis in range(x.ndim) if axis != 1) if spatial else (0,)
     return _trained(x, operands, epsilon, momentum, over)
 

@@ -34,13 +34,13 @@ def max_pool(
     wider = padded(x, over.widths, lowest)
     best = np.full(x.shape[:2] + over.shape, lowest, x.dtype)
     if outputs < 2:
-        for _, slices in over.positions():
-            np.maximum(best, wider[(..., *slices)], out=best)
+        for index in over.positions():
+            np.maximum(best, wider[index], out=best)
         return best
     places = padded(_places(x.shape, storage_order), over.widths, -1)
     where = np.full(best.shape, -1, np.int64)
-    for _, slices in over.positions():
-        element, place = wider[(..., *slices)], places[(..., *slices)]
+    for index in over.positions():
+        element, place = wider[index], places[index]
         better = (place >= 0) & ((element > best) | (where < 0))
         best, where = np.where(better, element, best), np.where(better, place, where)
     return best, where
@@ -57,8 +57,8 @@ def _places(shape: tuple[int, ...], storage_order: int) -> np.ndarray:
 def _summed(x: np.ndarray, over: Window) -> np.ndarray:
     wider = padded(x, over.widths, 0)
     total = np.zeros(x.shape[: -len(over.kernel)] + over.shape, x.dtype)
-    for _, slices in over.positions():
-        total += wider[(..., *slices)]
+    for index in over.positions():
+        total += wider[index]
     return total
 
 
@@ -83,8 +83,8 @@ def average_pool(
         beyond = [(0, w[1] - p[1]) for w, p in zip(over.widths, over.pads, strict=True)]
         counted = padded(inside, beyond, 0)
         counts = np.zeros(over.shape, x.dtype)
-        for _, slices in over.positions():
-            counts += counted[slices]
+        for index in over.positions():
+            counts += counted[index]
     else:
         counts = _summed(inside, over)
     return _summed(x, over) / counts

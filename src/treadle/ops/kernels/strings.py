@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.ops.kernels.registry import evaluates
 
-_CASES = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
+_CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
 
 
 def texts(items: Sequence[str], shape: Sequence[int]) -> np.ndarray:
@@ -37,7 +37,7 @@ def string_normalizer(
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
         raise ValueError("the operand must be of shape [C] or [1, C]")
     change = _CASES[case_change_action]
-    key = str if is_case_sensitive else str.lower
+    key: Callable[[str], str] = str if is_case_sensitive else str.lower
     unwanted = set(map(key, stopwords or ()))
     kept = [change(word) for word in x.reshape(-1).tolist() if key(word) not in unwanted] or [""]
     return texts(kept, [len(kept)] if x.ndim == 1 else [1, len(kept)])

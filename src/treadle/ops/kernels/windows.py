@@ -44,17 +44,15 @@ class Window:
             for need, extent, (before, after) in zip(needed, self.extents, self.pads, strict=True)
         ]
 
-    def positions(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-        """Every position in the kernel, and the slices of the padded axes it meets."""
+    def positions(self) -> Iterator[Any]:
+        """For every position in the kernel the index of a padded tensor, one element a window."""
         for position in itertools.product(*map(range, self.kernel)):
             starts = (k * d for k, d in zip(position, self.dilations, strict=True))
-            yield (
-                position,
-                tuple(
-                    slice(start, start + (count - 1) * stride + 1, stride)
-                    for start, count, stride in zip(starts, self.shape, self.strides, strict=True)
-                ),
+            slices = (
+                slice(start, start + (count - 1) * stride + 1, stride)
+                for start, count, stride in zip(starts, self.shape, self.strides, strict=True)
             )
+            yield (..., *slices)
 
 
 def window(
@@ -103,6 +101,6 @@ def padded(x: np.ndarray, widths: Sequence[tuple[int, int]], fill: Any) -> np.nd
         b + e + a for e, (b, a) in zip(x.shape[lead:], widths, strict=True)
     )
     result = np.full(shape, fill, x.dtype)
-    inner = [slice(b, b + e) for e, (b, _) in zip(x.shape[lead:], widths, strict=True)]
+    inner: Any = [slice(b, b + e) for e, (b, _) in zip(x.shape[lead:], widths, strict=True)]
     result[(..., *inner)] = x
     return result
