@@ -44,12 +44,14 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """Where the bytes of an external tensor lie, as the file says it."""
+    """Where the bytes of an external tensor lie, as the file says it.
+
+    `entries` are the file's key-value pairs verbatim; `folder` is where `location` starts from.
+    """
 
     location: str
-    offset: int | None = None
-    length: int | None = None
-    checksum: str = ""
+    entries: Metadata = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -152,7 +154,8 @@ class Info:
     """What saving and messages need to know of a step, and nothing runs by.
 
     `op` and `version` are the operator the file had, `path` where it had it, and `attributes` those
-    of a control-flow operator as they were written (its graphs are blocks).
+    of a control-flow operator as they were written (its graphs are blocks). `kept` holds
+    what else the file said of the node, verbatim.
     """
 
     name: str = ""
@@ -164,6 +167,7 @@ class Info:
     overload: str = ""
     path: str = ""
     attributes: dict[str, Attribute] = field(default_factory=dict)
+    kept: bytes = b""
 
 
 def typed(value: Value, inferred: Type | None) -> Value:

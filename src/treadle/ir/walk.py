@@ -35,14 +35,14 @@ def operator_of(step: Step) -> str:
             return step.info.op or "Loop"
 
 
-def segment(step: Step, position: int) -> str:
-    """The step's part of a path: `add_7`."""
-    return f"{operator_of(step).lower()}_{position}"
+def segment(operator: str, position: int) -> str:
+    """The part of a path that names a step of this operator: `add_7`."""
+    return f"{operator.lower()}_{position}"
 
 
 def step_path(block_path: str, step: Step, position: int) -> str:
-    """The path of the step at `position` of the block at `block_path`."""
-    return f"{block_path}/{segment(step, position)}"
+    """The path of the step at `position` of the block at `block_path`; where its file had it."""
+    return step.info.path or f"{block_path}/{segment(operator_of(step), position)}"
 
 
 def bodies(step: Step) -> Iterator[tuple[str, Block]]:

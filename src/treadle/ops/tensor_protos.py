@@ -191,31 +191,13 @@ def _truths(packed: np.ndarray) -> np.ndarray:
 
 def _write_external(proto: TensorProto, external: External) -> None:
     proto.data_location = TensorProto.EXTERNAL
-    entries = {
-        "location": external.location,
-        "offset": external.offset,
-        "length": external.length,
-        "checksum": external.checksum or None,
-    }
-    for key, value in entries.items():
-        if value is not None:
-            proto.external_data.add(key=key, value=str(value))
+    for key, value in external.entries:
+        proto.external_data.add(key=key, value=value)
 
 
 def _read_external(proto: TensorProto) -> External:
-    entries = {entry.key: entry.value for entry in proto.external_data}
-    if "location" not in entries:
-        raise DataError(f"tensor {proto.name!r} is external, but its location is missing")
-    offset, length = (_whole(proto, entries.get(key)) for key in ("offset", "length"))
-    return External(entries["location"], offset, length, entries.get("checksum", ""))
-
-
-def _whole(proto: TensorProto, text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isdecimal():
-        raise DataError(f"tensor {proto.name!r}: {text!r} is no offset or length of external data")
-    return int(text)
+    entries = tuple((entry.key, entry.value) for entry in proto.external_data)
+    return External(dict(entries).get("location", ""), entries)
 
 
 def tensor_of(array: np.ndarray, name: str = "") -> TensorProto:

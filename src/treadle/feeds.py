@@ -1,0 +1,204 @@
+"""What a caller feeds becomes run-time values: arrays, lists, absent optionals; or a clear error.
+
+onnxruntime wants numpy arrays of exactly the right dtype. Here a Python or numpy scalar or a nested
+list will do where its values fit the dtype without loss; arrays must have the dtype, since a silent
+cast of somebody's data hides mistakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from treadle.errors import InputError
+from treadle.ir import (
+    DType,
+    Map,
+    Optional,
+    Sequence,
+    Tensor,
+    Type,
+    dtype_of,
+    shape_admits,
+    show_shape,
+    show_type,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArg:
+    """An input or output of a model, as onnxruntime describes it: `tensor(float)`, [2, "T"]."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+_WORDS = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
+
+
+def node_arg(name: str, type_: Type | None) -> NodeArg:
+    """The description of a value of this name and type."""
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    dims = [dim if isinstance(dim, int) or dim is None else str(dim) for dim in shape or ()]
+    return NodeArg(name, type_word(type_), dims)
+
+
+def type_word(type_: Type | None) -> str:
+    """The type as onnxruntime writes it: `tensor(float)`, `seq(tensor(int64))`; "" if unknown."""
+    match type_:
+        case Tensor(dtype):
+            return f"tensor({_word(dtype)})"
+        case Sequence(element):
+            return f"seq({type_word(element)})"
+        case Optional(element):
+            return f"optional({type_word(element)})"
+        case Map(key, element):
+            return f"map({_word(key)},{type_word(element)})"
+        case None:
+            return ""
+    return f"sparse_tensor({_word(type_.dtype)})"
+
+
+def _word(dtype: DType | None) -> str:
+    return "?" if dtype is None else _WORDS.get(dtype, dtype.value)
+
+
+def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list[object]:
+    """The fed values in the order of the inputs, each converted and checked; all faults at once."""
+    faults = []
+    if given.keys() != inputs.keys():
+        faults += _wrong_names(inputs, given)
+    values = []
+    for name, type_ in inputs.items():
+        if name not in given:
+            continue
+        try:
+            values.append(convert(given[name], type_))
+        except InputError as fault:
+            faults.append(f'input "{name}": {fault}')
+    if faults:
+        raise InputError("; ".join(faults))
+    return values
+
+
+def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> list[str]:
+    given = list(given)
+    faults = [
+        f'input "{name}" is missing, it wants {show_type(type_)}'
+        for name, type_ in inputs.items()
+        if name not in given
+    ]
+    for name in given:
+        if name not in inputs:
+            close = get_close_matches(str(name), inputs, 1)
+            hint = (
+                f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
+            )
+            faults.append(f'the model has no input "{name}", {hint}')
+    return faults
+
+
+def convert(value: object, type_: Type | None) -> object:
+    """The run-time value of something fed for a type; raises InputError."""
+    if type(value) is np.ndarray and isinstance(type_, Tensor):
+        dtype = type_.dtype
+        if dtype is not None and value.dtype == dtype.numpy and dtype is not DType.STRING:
+            return _shaped(value, type_)
+    return _converter(type_)(value, type_)
+
+
+def _converter(type_: Type | None) -> Callable[[Any, Any], object]:
+    return _CONVERTERS.get(type(type_), _anything)
+
+
+def _tensor(value: object, type_: Tensor) -> object:
+    if value is None:
+        raise InputError(f"None is no {show_type(type_)}")
+    array = value if isinstance(value, np.ndarray) else _array(value, type_)
+    found = dtype_of(array.dtype)
+    if found is None:
+        raise InputError(f"an array of {array.dtype} is given, {show_type(type_)} is wanted")
+    if type_.dtype is not None and found is not type_.dtype:
+        raise InputError(
+            f"{found}{list(array.shape)} is given, {show_type(type_)} is wanted; convert it with"
+            f" .astype({str(type_.dtype)!r})"
+        )
+    return _shaped(_strings(array) if found is DType.STRING else array, type_)
+
+
+def _shaped(array: np.ndarray, type_: Tensor) -> np.ndarray:
+    if not shape_admits(type_.shape, array.shape):
+        raise InputError(f"shape {list(array.shape)} is given, {show_shape(type_.shape)} is wanted")
+    return array
+
+
+def _strings(array: np.ndarray) -> np.ndarray:
+    if array.dtype == object and all(isinstance(item, str) for item in array.flat):
+        return array
+    texts = [item.decode() if isinstance(item, bytes) else item for item in array.reshape(-1)]
+    if not all(isinstance(item, str) for item in texts):
+        raise InputError("strings are wanted, the array holds other objects too")
+    result = np.empty(len(texts), object)
+    result[:] = [str(item) for item in texts]
+    return result.reshape(array.shape)
+
+
+def _array(value: object, type_: Tensor) -> np.ndarray:
+    # scalars and nested lists: the values decide whether they fit, not numpy's guess of a dtype
+    try:
+        guess = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"a nested list of one shape is wanted: {error}") from None
+    if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "OUST":
+        return guess
+    if isinstance(value, np.generic):
+        return guess
+    wanted = type_.dtype.numpy
+    with np.errstate(all="ignore"):
+        array = guess.astype(wanted)
+        exact = guess.dtype.kind in "fc" and wanted.kind not in "biu"
+        same = exact or guess.size == 0 or bool((array.astype(guess.dtype) == guess).all())
+    if not same or (wanted.kind == "b" and guess.dtype.kind != "b" and guess.size):
+        raise InputError(f"{value!r:.60} does not fit {show_type(type_)}")
+    return array
+
+
+def _sequence(value: object, type_: Sequence) -> object:
+    if not isinstance(value, list | tuple):
+        raise InputError(f"a {type(value).__name__} is given, a list for {type_} is wanted")
+    items = []
+    for position, item in enumerate(value):
+        try:
+            items.append(convert(item, type_.element))
+        except InputError as fault:
+            raise InputError(f"item {position}: {fault}") from None
+    return items
+
+
+def _optional(value: object, type_: Optional) -> object:
+    return None if value is None else convert(value, type_.element)
+
+
+def _map(value: object, type_: Map) -> object:
+    if not isinstance(value, dict):
+        raise InputError(f"a {type(value).__name__} is given, a dict for {type_} is wanted")
+    return value
+
+
+def _anything(value: object, type_: Type | None) -> object:
+    if isinstance(value, list | dict) or value is None:
+        return value
+    return np.asarray(value)
+
+
+_CONVERTERS: Mapping[type, Callable[[Any, Any], object]] = {
+    Tensor: _tensor,
+    Sequence: _sequence,
+    Optional: _optional,
+    Map: _map,
+}

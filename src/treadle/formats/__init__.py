@@ -1,0 +1,30 @@
+"""Files in, files out: `read` closes a source into a Model, `write` makes a file of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from treadle.errors import Finding, Unsupported
+from treadle.formats import onnx
+from treadle.formats.onnx import schema_function
+from treadle.ir import Model
+
+__all__ = ["onnx", "read", "schema_function", "write"]
+
+
+def read(source: object) -> tuple[Model | None, list[Finding]]:
+    """The closed model of any source, or None, with what reading it brought to light."""
+    return onnx.read(source)
+
+
+def write(model: Model, path: str | Path) -> None:
+    """Write the model; the suffix says the format: .onnx or .onnxtxt."""
+    target = Path(path)
+    if target.suffix not in (".onnx", ".onnxtxt"):
+        raise Unsupported(
+            f'the suffix "{target.suffix}"',
+            None,
+            "models are written as .onnx or .onnxtxt",
+            str(path),
+        )
+    onnx.save(model, target)

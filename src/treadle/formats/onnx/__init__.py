@@ -1,0 +1,61 @@
+"""ONNX files: binary, text, protos and other libraries' models, to and from a Model."""
+
+from __future__ import annotations
+
+from treadle.checks import finding
+from treadle.errors import Finding
+from treadle.formats.onnx.alone import (
+    function_id,
+    input_names,
+    named,
+    opsets_of,
+    proto_of,
+    read_alone,
+)
+from treadle.formats.onnx.functions import schema_function
+from treadle.formats.onnx.read import read_model
+from treadle.formats.onnx.save import save
+from treadle.formats.onnx.source import NoModel, open_source
+from treadle.formats.onnx.text import print_text
+from treadle.formats.onnx.write import write_function, write_model
+from treadle.ir import Model
+
+__all__ = [
+    "function_id",
+    "input_names",
+    "named",
+    "opsets_of",
+    "proto_of",
+    "read",
+    "read_alone",
+    "save",
+    "schema_function",
+    "to_bytes",
+    "to_text",
+    "write_function",
+    "write_model",
+]
+
+
+def read(source: object) -> tuple[Model | None, list[Finding]]:
+    """The closed model of a source, and the findings of closing it; never raises for a bad one.
+
+    `source`: a path, bytes, a text model (with a line break), a ModelProto, an onnx_ir.Model or an
+    onnxscript function. No model where it cannot be read or closed.
+    """
+    try:
+        opened = open_source(source)
+    except NoModel as reason:
+        return None, [finding("CF001", "", str(reason))]
+    return read_model(opened.proto, opened.folder)
+
+
+def to_bytes(model: Model, *, unique_names: bool = False) -> bytes:
+    """The model as one ONNX file without external data."""
+    proto = write_model(model, unique_names=unique_names, external=False)
+    return bytes(proto.SerializeToString())
+
+
+def to_text(model: Model) -> str:
+    """The model in onnx's text form."""
+    return print_text(write_model(model))

@@ -1,0 +1,56 @@
+"""ONNX If: read as a Branch, written back as an If."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx
+
+from treadle.checks import branch as rules
+from treadle.formats.onnx.reading import NodeAtHand, merged_captures
+from treadle.formats.onnx.writing import Writing
+from treadle.ir import Branch
+
+
+def given(node: onnx.NodeProto, opset: int) -> int:
+    """How many inputs the node feeds its graphs: none, ever."""
+    return 0
+
+
+def read(hand: NodeAtHand) -> Branch | None:
+    """The Branch, or None and findings where its counts do not fit."""
+    then, otherwise = hand.body("then_branch"), hand.body("else_branch")
+    if then is None or otherwise is None:
+        return None
+    findings = rules.arity(
+        len(hand.operands),
+        len(hand.results),
+        len(then.block.params),
+        len(otherwise.block.params),
+        len(then.block.results),
+        len(otherwise.block.results),
+        hand.path,
+    )
+    if not hand.fits(findings):
+        return None
+    condition = hand.operands[0]
+    if condition is None:  # an input nothing defines, reported where its name was resolved
+        return None
+    operands, params = merged_captures([then, otherwise])
+    return Branch(
+        condition,
+        replace(then.block, params=params[0]),
+        replace(otherwise.block, params=params[1]),
+        operands,
+        hand.results,
+        hand.info,
+    )
+
+
+def write(writing: Writing, step: Branch) -> onnx.NodeProto:
+    """The If node."""
+    node = writing.node(step.info, "If", [step.condition], step.results)
+    for name, block in (("then_branch", step.then), ("else_branch", step.otherwise)):
+        graph = writing.body(block, dict(zip(block.params, step.operands, strict=True)))
+        writing.add_graph(node, name, graph)
+    return node

@@ -1,0 +1,94 @@
+"""External data: memory-mapped, and only from inside the model's own folder.
+
+The rules of the standard (docs/ExternalData.md): `location` is relative to the model file, `offset`
+and `length` are in bytes. A path that is absolute, climbs out by "..", or is a link to outside is
+refused.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from treadle import ops
+from treadle.errors import DataError
+from treadle.ir import DType, Literal
+
+
+@dataclass(slots=True)
+class Folder:
+    """The folder of a model file and the data files opened in it; None for a model in memory."""
+
+    path: Path | None
+    files: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def open(self, location: str) -> np.ndarray:
+        """The bytes of the file at the location, mapped once."""
+        if location not in self.files:
+            self.files[location] = _map(self.resolve(location), location)
+        return self.files[location]
+
+    def resolve(self, location: str) -> Path:
+        """The file a location names; raise DataError if it is not safe to open."""
+        if self.path is None:
+            raise DataError(
+                f'its data are in the file "{location}", and a model given as bytes has no folder;'
+                " load it by its path"
+            )
+        root = self.path.resolve()
+        relative = Path(location)
+        target = (root / relative).resolve()
+        if not location or relative.is_absolute() or not target.is_relative_to(root):
+            raise DataError(
+                f'its data are said to be in "{location}", outside the folder of the model, and'
+                " only files inside it are read; move the file there"
+            )
+        if not target.is_file():
+            raise DataError(f'its data file "{location}" is missing from {root}')
+        return target
+
+
+def _map(path: Path, location: str) -> np.ndarray:
+    try:
+        if path.stat().st_size == 0:
+            return np.empty(0, np.uint8)
+        return np.memmap(path, np.uint8, mode="r")
+    except OSError as error:
+        raise DataError(f'its data file "{location}" cannot be read: {error.strerror}') from error
+
+
+def read_tensor(tensor: onnx.TensorProto, folder: Folder) -> Literal:
+    """The literal of a tensor, its data mapped if they are external; raises DataError."""
+    if not ops.is_external(tensor):
+        return ops.tensor_from_proto(tensor)
+    dtype = ops.element_from_proto(tensor.data_type)
+    if dtype is None or dtype is DType.STRING:
+        raise DataError(f"elements of type {dtype or tensor.data_type} cannot be external")
+    where = {entry.key: entry.value for entry in tensor.external_data}
+    shape = tuple(tensor.dims)
+    data = _window(folder.open(where.get("location", "")), where, dtype, shape)
+    literal = ops.tensor_from_proto(tensor, ops.array_from_bytes(data, dtype, shape, tensor.name))
+    assert literal.external is not None
+    return replace(literal, external=replace(literal.external, folder=str(folder.path)))
+
+
+def _window(
+    data: np.ndarray, where: dict[str, str], dtype: DType, shape: tuple[int, ...]
+) -> np.ndarray:
+    wanted = -(-math.prod(shape) * dtype.bits // 8)
+    try:
+        offset = int(where.get("offset") or 0)
+        length = int(where.get("length") or wanted)
+    except ValueError as error:
+        raise DataError(f"offset and length must be whole numbers, found {where}") from error
+    if length != wanted:
+        raise DataError(f"{wanted} bytes are wanted for {dtype}{list(shape)}, found {length}")
+    if offset < 0 or offset + length > data.size:
+        raise DataError(
+            f'bytes {offset} to {offset + length} are wanted, "{where["location"]}" has {data.size}'
+        )
+    return data[offset : offset + length]

@@ -1,0 +1,215 @@
+"""A GraphProto becomes a closed Block: inputs, initializers, nodes in order, outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import onnx
+
+from treadle.errors import DataError
+from treadle.formats.onnx.claims import read_claim, read_value
+from treadle.formats.onnx.external import read_tensor
+from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
+from treadle.formats.onnx.node import read_node
+from treadle.formats.onnx.reading import Body, Reading
+from treadle.formats.onnx.scope import Scope
+from treadle.ir import (
+    Block,
+    Constant,
+    Literal,
+    SparseArray,
+    Step,
+    Tensor,
+    Type,
+    Value,
+    segment,
+)
+
+MAX_DEPTH = 200
+"""Bodies within bodies that are read; protobuf's own limit for a file is about 30 of them."""
+
+_FIRST_IR_WITHOUT_LISTED = 4
+
+
+def read_body(
+    reading: Reading, graph: onnx.GraphProto, parent: Scope, path: str, given: int | None
+) -> Body:
+    """Close a graph attribute; `given` is the number of inputs its node feeds, if that is known."""
+    scope = Scope(path, reading.findings, parent)
+    if reading.depth > MAX_DEPTH:
+        reading.report("CF001", path, f"graphs are nested more than {MAX_DEPTH} deep")
+        return Body(Block(name=graph.name), ())
+    inner = replace(reading, depth=reading.depth + 1)
+    block = read_graph(inner, graph, scope, given)
+    for result, output in zip(block.results, graph.output, strict=True):
+        if output.name in scope.captured and result is scope.captured[output.name][1]:
+            scope.report(
+                "CF104",
+                path,
+                f'the body returns the outer value "{output.name}" directly',
+                "put an Identity node in the body between them",
+            )
+    return Body(block, tuple(scope.captured.values()))
+
+
+def read_graph(
+    reading: Reading, graph: onnx.GraphProto, scope: Scope, given: int | None = None
+) -> Block:
+    """Close the graph in its scope, which then holds its names and what it captured."""
+    declared, leftovers = _declared(graph)
+    constants = _constants(reading, graph, scope.path, declared)
+    params = _params(reading, graph, scope, constants, given)
+    listed = {info.name for info in graph.input[len(params) :]}
+    taken = {value.name: value for value in params}
+    kept_constants = []
+    for constant in constants:
+        name = constant.value.name
+        if name in taken:
+            constant = replace(constant, value=taken[name])
+        else:
+            scope.define(constant.value, scope.path)
+        kept_constants.append(replace(constant, listed=name in listed))
+    claims = tuple(map(read_claim, graph.output))
+    claimed = {output.name: claim.type for output, claim in zip(graph.output, claims, strict=True)}
+    steps = _steps(reading, graph, scope, declared, claimed)
+    results = tuple(_result(scope, output.name) for output in graph.output)
+    return Block(
+        tuple(params),
+        tuple(kept_constants),
+        steps,
+        results,
+        claims,
+        graph.name,
+        graph.doc_string,
+        metadata_of(graph),
+        _kept(graph, leftovers),
+    )
+
+
+def _result(scope: Scope, name: str) -> Value | None:
+    return scope.resolve(name, scope.path) if name else None
+
+
+def _declared(
+    graph: onnx.GraphProto,
+) -> tuple[dict[str, onnx.ValueInfoProto], list[onnx.ValueInfoProto]]:
+    # what value_info says of the nodes' results, and what it says of anything else
+    produced = {name for node in graph.node for name in node.output}
+    declared: dict[str, onnx.ValueInfoProto] = {}
+    leftovers = []
+    for info in graph.value_info:
+        if info.name in produced and info.name not in declared:
+            declared[info.name] = info
+        else:
+            leftovers.append(info)
+    return declared, leftovers
+
+
+def _kept(graph: onnx.GraphProto, leftovers: Iterable[onnx.ValueInfoProto]) -> dict[str, bytes]:
+    rest = leftover(graph, known_fields(onnx.GraphProto, "quantization_annotation"))
+    rest.value_info.extend(leftovers)
+    return {"graph": rest.SerializeToString()} if rest.ByteSize() else {}
+
+
+def _constants(
+    reading: Reading,
+    graph: onnx.GraphProto,
+    path: str,
+    declared: dict[str, onnx.ValueInfoProto],
+) -> list[Constant]:
+    constants = []
+    for tensor in graph.initializer:
+        data = _literal(reading, tensor, path)
+        if data is not None:
+            type_ = Tensor(data.dtype, tuple(data.array.shape))
+            constants.append(Constant(Value(tensor.name, type_), data))
+    for sparse in graph.sparse_initializer:
+        array = _sparse(reading, sparse, path)
+        if array is not None:
+            value = Value(sparse.values.name, Tensor(array.values.dtype, array.shape))
+            constants.append(Constant(value, array))
+    return constants
+
+
+def _sparse(reading: Reading, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
+    values = _literal(reading, sparse.values, path)
+    indices = _literal(reading, sparse.indices, path)
+    if values is None or indices is None:
+        return None
+    array = SparseArray(values, indices, tuple(sparse.dims))
+    problem = _sparse_problem(array)
+    if problem:
+        reading.report("CF002", path, f'sparse tensor "{values.name}": {problem}')
+        return None
+    return array
+
+
+def _sparse_problem(array: SparseArray) -> str:
+    count, indices = array.values.array.size, array.indices.array
+    shapes = ((count,), (count, len(array.shape)))
+    if array.values.array.ndim != 1 or indices.shape not in shapes:
+        return f"{count} values want indices of shape {shapes}, found {indices.shape}"
+    size = 1
+    for extent in array.shape:
+        size *= extent
+    bounds = (size,) if indices.ndim == 1 else array.shape
+    if count and ((indices < 0) | (indices >= bounds)).any():
+        return f"an index lies outside the shape {list(array.shape)}"
+    return ""
+
+
+def _literal(reading: Reading, tensor: onnx.TensorProto, path: str) -> Literal | None:
+    try:
+        return read_tensor(tensor, reading.folder)
+    except DataError as problem:
+        reading.report("CF002", path, f'tensor "{tensor.name}": {problem}')
+        return None
+
+
+def _params(
+    reading: Reading,
+    graph: onnx.GraphProto,
+    scope: Scope,
+    constants: list[Constant],
+    given: int | None,
+) -> list[Value]:
+    defaults = {constant.value.name for constant in constants}
+    inputs = list(graph.input)
+    if given is not None:
+        extra = inputs[given:]
+        old = reading.ir_version < _FIRST_IR_WITHOUT_LISTED
+        if old and extra and all(info.name in defaults for info in extra):
+            inputs = inputs[:given]
+        for info in inputs:
+            if info.name in defaults:
+                scope.report(
+                    "CF106",
+                    scope.path,
+                    f'body input "{info.name}" is also an initializer of the body',
+                    "remove the initializer, or the input",
+                )
+    return [scope.define(read_value(info), scope.path) for info in inputs]
+
+
+def _steps(
+    reading: Reading,
+    graph: onnx.GraphProto,
+    scope: Scope,
+    declared: dict[str, onnx.ValueInfoProto],
+    claimed: dict[str, Type | None],
+) -> tuple[Step, ...]:
+    scope.later.update(name for node in graph.node for name in node.output if name)
+
+    def result(name: str) -> Value:
+        if name in declared:
+            value = read_value(declared[name])
+            bare = value.declared is None and not value.kept
+            return replace(value, kept=declared[name].SerializeToString()) if bare else value
+        return Value(name, claimed.get(name))
+
+    steps = []
+    for position, node in enumerate(graph.node):
+        path = f"{scope.path}/{segment(node.op_type, position)}"
+        steps.append(read_node(reading, node, scope, path, result))
+    return tuple(steps)

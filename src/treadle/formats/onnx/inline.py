@@ -1,0 +1,35 @@
+"""External tensors brought into the model: for engines and readers that see no folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import Block, Constant, Leaf, Literal, Model, map_blocks, map_bodies
+
+
+def inline_external(model: Model) -> Model:
+    """The model with no tensor external any more; arrays stay mapped, nothing is copied here."""
+    return map_blocks(model, _block)
+
+
+def _block(block: Block) -> Block:
+    constants = tuple(map(_constant, block.constants))
+    steps = []
+    for step in block.steps:
+        inner = map_bodies(step, lambda _, body: _block(body))
+        if isinstance(inner, Leaf):
+            attributes = {
+                name: replace(a, value=replace(a.value, external=None))
+                if isinstance(a.value, Literal) and a.value.external
+                else a
+                for name, a in inner.attributes.items()
+            }
+            inner = replace(inner, attributes=attributes)
+        steps.append(inner)
+    return replace(block, constants=constants, steps=tuple(steps))
+
+
+def _constant(constant: Constant) -> Constant:
+    if not isinstance(constant.data, Literal) or constant.data.external is None:
+        return constant
+    return replace(constant, data=replace(constant.data, external=None))

@@ -1,0 +1,100 @@
+"""ONNX Loop: read as the one loop form, written back as a Loop.
+
+Loop(M?, cond?, v_1 ... v_N) body(iteration, condition, v_1 ... v_N, + captures)
+                               -> (condition, v_1 ... v_N, scan_1 ... scan_K)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+
+from treadle.checks import loop as rules
+from treadle.formats.onnx.reading import NodeAtHand, merged_captures
+from treadle.formats.onnx.writing import Writing
+from treadle.ir import (
+    Block,
+    Carried,
+    Claim,
+    Condition,
+    Constant,
+    DType,
+    Invariant,
+    Iteration,
+    Literal,
+    Loop,
+    Role,
+    Stacked,
+    Tensor,
+    Value,
+    ports,
+)
+
+_BEFORE_CARRIED = 2
+
+
+def given(node: onnx.NodeProto, opset: int) -> int:
+    """How many inputs the node feeds its body: two for trip and condition, one per state."""
+    return max(len(node.input), _BEFORE_CARRIED)
+
+
+def read(hand: NodeAtHand) -> Loop | None:
+    """The Loop, or None and findings where its counts do not fit."""
+    body = hand.body("body")
+    if body is None:
+        return None
+    findings = rules.arity(
+        hand.version,
+        len(hand.operands),
+        len(hand.results),
+        len(body.block.params),
+        len(body.block.results),
+        hand.path,
+        hand.absent(),
+    )
+    if not hand.fits(findings):
+        return None
+    trip, condition, *initial = (*hand.operands, None)[: max(len(hand.operands), _BEFORE_CARRIED)]
+    captures, (params,) = merged_captures([body])
+    block = replace(body.block, params=(*body.block.params, *params))
+    roles: tuple[Role, ...] = (
+        Iteration(),
+        Condition(),
+        *[Carried()] * len(initial),
+        *[Invariant()] * len(params),
+    )
+    stacks = (Stacked(),) * (len(hand.results) - len(initial))
+    return Loop(
+        trip, condition, roles, (*initial, *captures), block, stacks, hand.results, hand.info
+    )
+
+
+def write(writing: Writing, step: Loop) -> onnx.NodeProto:
+    """The Loop node; a body without iteration number or conditions gets them."""
+    view = ports(step)
+    states = [port.initial for port in view.carried]
+    node = writing.node(step.info, "Loop", [step.trip, step.condition, *states], step.results)
+    iteration = view.iteration or Value("iteration", Tensor(DType.INT64, ()))
+    condition = view.condition or Value("condition", Tensor(DType.BOOL, ()))
+    params = (iteration, condition, *(port.param for port in view.carried))
+    captures = {port.param: port.operand for port in view.invariants}
+    block = _with_condition(step.body)
+    writing.add_graph(node, "body", writing.body(replace(block, params=params), captures))
+    return node
+
+
+def _with_condition(body: Block) -> Block:
+    # a body whose next condition is always true says so by a constant
+    if body.results[0] is not None:
+        return body
+    true = Value("always", Tensor(DType.BOOL, ()))
+    constant = Constant(true, Literal.of(np.array(True)))
+    claims = (Claim(true.declared), *body.claims[1:]) if body.claims else ()
+    return replace(
+        body,
+        constants=(*body.constants, constant),
+        results=(true, *body.results[1:]),
+        claims=claims,
+    )

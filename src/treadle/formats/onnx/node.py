@@ -1,0 +1,179 @@
+"""A NodeProto becomes a Step: control flow by the table, functions a Call, the rest a Leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+import onnx
+
+from treadle import ops
+from treadle.errors import LoadError
+from treadle.formats.onnx import branch, loop, scan
+from treadle.formats.onnx.external import read_tensor
+from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
+from treadle.formats.onnx.names import normal_domain
+from treadle.formats.onnx.reading import Body, Build, NodeAtHand, Reading, merged_captures
+from treadle.formats.onnx.scope import Scope
+from treadle.ir import Attribute, Block, Call, FunctionId, Info, Kind, Leaf, Step, Value
+
+_CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, int], int]]] = {
+    ("", "If"): (branch.read, branch.given),
+    ("", "Loop"): (loop.read, loop.given),
+    ("", "Scan"): (scan.read, scan.given),
+}
+_KNOWN = known_fields(onnx.NodeProto, "device_configurations")
+_TENSORS = (onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS)
+
+
+def read_node(
+    reading: Reading,
+    node: onnx.NodeProto,
+    scope: Scope,
+    path: str,
+    result: Callable[[str], Value],
+) -> Step:
+    """Close one node; its results get their names in the scope."""
+    domain = normal_domain(node.domain)
+    _, given = _CONTROL_FLOW.get((domain, node.op_type), (None, None))
+    operands = tuple(scope.resolve(name, path) if name else None for name in node.input)
+    bodies = _bodies(
+        reading, node, scope, path, given(node, reading.opsets.get("", 1)) if given else None
+    )
+    attributes = _attributes(reading, node, path)
+    version = _version(reading, node, domain, path)
+    results = tuple(scope.define(result(name), path) if name else None for name in node.output)
+    scope.later.difference_update(node.output)
+    info = Info(
+        node.name,
+        node.doc_string,
+        metadata_of(node),
+        domain,
+        node.op_type,
+        version,
+        node.overload,
+        path,
+        dict(attributes),
+        leftover(node, _KNOWN).SerializeToString(),
+    )
+    hand = NodeAtHand(node, path, version, operands, results, attributes, bodies, info, reading)
+    return _step(hand, domain)
+
+
+def _step(hand: NodeAtHand, domain: str) -> Step:
+    function = FunctionId(domain, hand.node.op_type, hand.node.overload)
+    if function in hand.reading.functions:
+        return _call(hand, function, 0)
+    build, _ = _CONTROL_FLOW.get((domain, hand.node.op_type), (None, None))
+    step = build(hand) if build is not None else None
+    if step is not None:
+        return step
+    schema = ops.schema(domain, hand.node.op_type, hand.version)
+    if hand.bodies and build is None and schema is not None and schema.is_function:
+        return _call(hand, function, hand.version)
+    captures, blocks = closed(hand.bodies)
+    return Leaf(
+        domain,
+        hand.node.op_type,
+        hand.version,
+        hand.operands,
+        hand.results,
+        hand.attributes,
+        blocks,
+        captures,
+        hand.info,
+    )
+
+
+def _call(hand: NodeAtHand, function: FunctionId, version: int) -> Call:
+    captures, blocks = closed(hand.bodies)
+    return Call(
+        function,
+        hand.operands,
+        hand.results,
+        version,
+        hand.attributes,
+        blocks,
+        captures,
+        hand.info,
+    )
+
+
+def _bodies(
+    reading: Reading, node: onnx.NodeProto, scope: Scope, path: str, given: int | None
+) -> dict[str, Body]:
+    bodies = {}
+    for attribute in node.attribute:
+        graphs = [attribute.g] if attribute.HasField("g") else []
+        names = [attribute.name] if graphs else []
+        names += [f"{attribute.name}[{k}]" for k in range(len(attribute.graphs))]
+        for name, graph in zip(names, [*graphs, *attribute.graphs], strict=True):
+            count = len(graph.input) if given is None else given
+            bodies[name] = reading.read_body(reading, graph, scope, f"{path}.{name}", count)
+    return bodies
+
+
+def _attributes(reading: Reading, node: onnx.NodeProto, path: str) -> dict[str, Attribute]:
+    attributes = {}
+    for proto in node.attribute:
+        if proto.HasField("g") or proto.graphs:
+            continue
+        try:
+            attributes[proto.name] = _attribute(reading, proto)
+        except LoadError as problem:
+            reading.report("CF002", path, f'attribute "{proto.name}": {problem}')
+    return attributes
+
+
+def _attribute(reading: Reading, proto: onnx.AttributeProto) -> Attribute:
+    if proto.type not in _TENSORS or proto.ref_attr_name:
+        return ops.attribute_from_proto(proto)
+    if proto.type == onnx.AttributeProto.TENSOR:
+        value = read_tensor(proto.t, reading.folder)
+        return Attribute(proto.name, Kind.TENSOR, value, proto.doc_string)
+    values = tuple(read_tensor(tensor, reading.folder) for tensor in proto.tensors)
+    return Attribute(proto.name, Kind.TENSORS, values, proto.doc_string)
+
+
+def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> int:
+    if FunctionId(domain, node.op_type, node.overload) in reading.functions:
+        return 0
+    opset = reading.opsets.get(domain)
+    if opset is None:
+        shown = domain or "ai.onnx"
+        hint = f'add opset_import {{domain: "{shown}" version: ...}} to the model'
+        reading.report("CF702", path, f'no opset of the domain "{shown}" is imported', hint)
+        return 0
+    if not ops.newest_opset(domain):
+        return opset
+    version = ops.since_version(domain, node.op_type, opset)
+    if version is None:
+        _report_unknown(reading, node.op_type, domain, opset, path)
+        return opset
+    return version
+
+
+def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: str) -> None:
+    if opset > ops.newest_opset(domain):
+        return
+    known = ops.known_operators(domain)
+    close = get_close_matches(op, known, 1)
+    if op in known:
+        hint = f"{op} exists in other opsets; convert the model, or import an opset that has it"
+    elif close:
+        hint = f"did you mean {close[0]}?"
+    else:
+        hint = "if it is a function of the model's own, its definition is missing"
+    shown = domain or "ai.onnx"
+    reading.report("CF701", path, f"opset {opset} of {shown} has no operator {op}", hint)
+
+
+def closed(bodies: Mapping[str, Body]) -> tuple[tuple[Value, ...], dict[str, Block]]:
+    """The captures of all bodies together, and each block with its params for them at the end."""
+    captures, params = merged_captures(list(bodies.values()))
+    blocks = {
+        name: replace(body.block, params=(*body.block.params, *own))
+        for (name, body), own in zip(bodies.items(), params, strict=True)
+    }
+    return captures, blocks

@@ -1,0 +1,123 @@
+"""A ModelProto becomes a Model, closed, with everything that closing it brought to light."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+
+from treadle import ops
+from treadle.errors import Finding
+from treadle.formats.onnx.external import Folder
+from treadle.formats.onnx.graph import read_body, read_graph
+from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
+from treadle.formats.onnx.names import normal_domain
+from treadle.formats.onnx.reading import Reading
+from treadle.formats.onnx.recursion import report_recursion
+from treadle.formats.onnx.scope import Scope
+from treadle.ir import Function, FunctionId, Model
+
+_MODEL = known_fields(onnx.ModelProto, "training_info", "configuration")
+_FUNCTION = known_fields(onnx.FunctionProto)
+_STILL_CLOSED = {"CF104", "CF701", "CF702", "CF703", "CF704"}
+"""Blocking rules that say nothing against closing the model, only against running it."""
+
+
+def read_model(
+    proto: onnx.ModelProto, folder: Path | None = None
+) -> tuple[Model | None, list[Finding]]:
+    """The model and the findings of closing it; no model where it cannot be closed."""
+    findings: list[Finding] = []
+    opsets = _opsets(proto.opset_import)
+    functions = frozenset(map(_identity, proto.functions))
+    reading = Reading(Folder(folder), proto.ir_version, opsets, functions, findings, read_body)
+    _check_versions(reading, proto.ir_version, opsets)
+    main = read_graph(reading, proto.graph, Scope("main", findings))
+    model = Model(
+        main,
+        {_identity(function): read_function(reading, function) for function in proto.functions},
+        opsets,
+        proto.ir_version,
+        proto.producer_name,
+        proto.producer_version,
+        proto.domain,
+        proto.model_version,
+        proto.doc_string,
+        metadata_of(proto),
+        _kept("model", leftover(proto, _MODEL)),
+    )
+    report_recursion(model, findings)
+    broken = any(found.blocks and found.code not in _STILL_CLOSED for found in findings)
+    return (None if broken else model), findings
+
+
+def read_function(reading: Reading, proto: onnx.FunctionProto, *, free: bool = False) -> Function:
+    """The function, closed over its inputs.
+
+    `free`: names that nothing defines become further params, after the declared ones, as the bodies
+    that schema functions splice in need.
+    """
+    identity = _identity(proto)
+    opsets = _opsets(proto.opset_import) or dict(reading.opsets)
+    inner = replace(reading, opsets=opsets)
+    declared = {info.name: info for info in proto.value_info}
+    graph = onnx.GraphProto(name=proto.name, node=proto.node)
+    graph.input.extend(declared.pop(n, onnx.ValueInfoProto(name=n)) for n in proto.input)
+    graph.output.extend(onnx.ValueInfoProto(name=n) for n in proto.output)
+    graph.value_info.extend(declared.values())
+    scope = Scope(str(identity), reading.findings, open=free)
+    block = read_graph(inner, graph, scope)
+    block = replace(block, params=(*block.params, *scope.free.values()), claims=())
+    defaults = {a.name: ops.attribute_from_proto(a) for a in proto.attribute_proto}
+    return Function(
+        identity,
+        block,
+        tuple(proto.attribute),
+        defaults,
+        opsets,
+        proto.doc_string,
+        metadata_of(proto),
+        _kept("function", leftover(proto, _FUNCTION)),
+    )
+
+
+def _identity(proto: onnx.FunctionProto) -> FunctionId:
+    return FunctionId(normal_domain(proto.domain), proto.name, proto.overload)
+
+
+def _opsets(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    return {normal_domain(entry.domain): entry.version for entry in imports}
+
+
+def _kept(name: str, rest: onnx.ModelProto | onnx.FunctionProto) -> dict[str, bytes]:
+    return {name: rest.SerializeToString()} if rest.ByteSize() else {}
+
+
+def _check_versions(reading: Reading, ir_version: int, opsets: Mapping[str, int]) -> None:
+    if ir_version > onnx.IR_VERSION:
+        reading.report(
+            "CF003",
+            "",
+            f"the file has IR version {ir_version}, the newest that is read is {onnx.IR_VERSION}",
+            "install a newer onnx, or export with an older IR version",
+        )
+    for domain, version in opsets.items():
+        newest = ops.newest_opset(domain)
+        if newest and version > newest:
+            reading.report(
+                "CF703",
+                "",
+                f"the file imports opset {version} of {domain or 'ai.onnx'}, the newest known is"
+                f" {newest}",
+                "install a newer onnx, or export with an older opset",
+            )
+
+
+def function_from_proto(
+    proto: onnx.FunctionProto, opsets: Mapping[str, int], findings: list[Finding]
+) -> Function:
+    """A function that stands alone, as the standard's schemas give it; free names become params."""
+    reading = Reading(Folder(None), onnx.IR_VERSION, opsets, frozenset(), findings, read_body)
+    return read_function(reading, proto, free=True)

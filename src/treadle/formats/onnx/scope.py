@@ -1,0 +1,103 @@
+"""Names become values: the scope of one graph while it is read, and what it captures from outside.
+
+    resolve(name) = own value, else own capture, else a new parameter for what the parent resolves
+
+What closing destroys is reported here and nowhere else: undefined names, names used before their
+node, names defined twice, names that hide outer ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treadle.checks import finding
+from treadle.errors import Finding
+from treadle.ir import Value
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of one graph; `later` are those some node of it has not defined yet.
+
+    `open` scopes (the bodies of functions the standard's schemas make) turn a name that nothing
+    defines into a capture of the whole, kept in `free`.
+    """
+
+    path: str
+    findings: list[Finding]
+    parent: Scope | None = None
+    open: bool = False
+    names: dict[str, Value] = field(default_factory=dict)
+    captured: dict[str, tuple[Value, Value]] = field(default_factory=dict)
+    later: set[str] = field(default_factory=set)
+    free: dict[str, Value] = field(default_factory=dict)
+
+    def define(self, value: Value, path: str) -> Value:
+        """Give the value its name here."""
+        name = value.name
+        if name in self.names:
+            self.report("CF102", path, f'the name "{name}" is defined twice', "rename one of them")
+        elif self.parent is not None and self.parent.sees(name):
+            self.report(
+                "CF103",
+                path,
+                f'"{name}" hides a value of that name outside; the inner one is used',
+                f'rename it, for instance to "{name}_inner"',
+            )
+        self.names[name] = value
+        return value
+
+    def sees(self, name: str) -> bool:
+        """Whether a body at this point could read the name."""
+        return name in self.names or (self.parent is not None and self.parent.sees(name))
+
+    def resolve(self, name: str, path: str) -> Value | None:
+        """The value the name stands for at this point; None, and a finding, where there is none."""
+        value = self.find(name)
+        if value is not None:
+            return value
+        if self.is_later(name):
+            hint = "move its node before this one, or break the cycle between them"
+            self.report("CF105", path, f'"{name}" is used before the node that defines it', hint)
+        else:
+            self.report("CF101", path, f'nothing defines "{name}"', self.nearest(name))
+        return None
+
+    def find(self, name: str) -> Value | None:
+        """The value of the name, captured from outside where need be; None where there is none."""
+        if name in self.names:
+            return self.names[name]
+        if name in self.captured:
+            return self.captured[name][1]
+        outer = self.parent.find(name) if self.parent is not None else self.find_free(name)
+        if outer is None or self.parent is None:
+            return outer
+        param = Value(name, outer.declared)
+        self.captured[name] = (outer, param)
+        return param
+
+    def find_free(self, name: str) -> Value | None:
+        """In an open scope, a parameter for a name that nothing defines."""
+        if not self.open or name in self.later:
+            return None
+        return self.free.setdefault(name, Value(name))
+
+    def is_later(self, name: str) -> bool:
+        """Whether a node further on, here or outside, defines the name."""
+        return name in self.later or (self.parent is not None and self.parent.is_later(name))
+
+    def nearest(self, name: str) -> str:
+        """A hint that names the visible name most like this one."""
+        from difflib import get_close_matches
+
+        visible: list[str] = []
+        scope: Scope | None = self
+        while scope is not None:
+            visible += scope.names
+            scope = scope.parent
+        close = get_close_matches(name, visible, 1)
+        return f'did you mean "{close[0]}"?' if close else "define it, or make it an input"
+
+    def report(self, code: str, path: str, message: str, hint: str = "") -> None:
+        """Add a finding."""
+        self.findings.append(finding(code, path, message, hint))

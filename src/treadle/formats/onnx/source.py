@@ -1,0 +1,93 @@
+"""Whatever a user hands over becomes a ModelProto: path, bytes, text, another library's model."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import onnx
+import onnx.parser
+from google.protobuf.message import DecodeError
+
+from treadle.formats.onnx.text import TextProblem, parse_text
+
+_TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext"}
+
+
+class NoModel(Exception):
+    """The source is no ONNX model; the message says why."""
+
+
+class Source(NamedTuple):
+    """A model and the folder its external data lie in, if it came from a file."""
+
+    proto: onnx.ModelProto
+    folder: Path | None
+
+
+def open_source(source: object) -> Source:
+    """The ModelProto of a source; raises NoModel."""
+    if isinstance(source, onnx.ModelProto):
+        return Source(source, None)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return Source(_parse(bytes(source), "these bytes"), None)
+    if isinstance(source, str) and "\n" in source:
+        return Source(_parse_text(source, "this text"), None)
+    if isinstance(source, str | os.PathLike):
+        return _open_file(Path(source))
+    return Source(_from_library(source), None)
+
+
+def _open_file(path: Path) -> Source:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise NoModel(
+            f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}'
+        ) from None
+    if path.suffix in _TEXT_SUFFIXES:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise NoModel(f'"{path}" is named as text but holds no text') from None
+        return Source(_parse_text(text, f'"{path}"'), path.parent)
+    return Source(_parse(data, f'"{path}"'), path.parent)
+
+
+def _parse(data: bytes, what: str) -> onnx.ModelProto:
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError:
+        raise NoModel(f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)") from None
+    if not proto.HasField("graph"):
+        raise NoModel(f"{what}: no ONNX model, it holds no graph ({len(data)} bytes)")
+    return proto
+
+
+def _parse_text(text: str, what: str) -> onnx.ModelProto:
+    try:
+        return parse_text(text)
+    except TextProblem as problem:
+        raise NoModel(f"{what}: {problem}") from None
+
+
+def _from_library(source: Any) -> onnx.ModelProto:
+    # an onnxscript function offers to_model_proto; an onnx_ir.Model is written by its library
+    to_proto = getattr(source, "to_model_proto", None)
+    if to_proto is None and type(source).__module__.split(".")[0] == "onnx_ir":
+        library: Any = sys.modules["onnx_ir"]
+        to_proto = getattr(library, "to_proto", None) or library.serde.serialize_model
+        proto = to_proto(source)
+    elif to_proto is not None:
+        proto = to_proto()
+    else:
+        raise NoModel(
+            f"a {type(source).__name__} is no model; give a path, bytes, text, a ModelProto,"
+            " an onnx_ir.Model or an onnxscript function"
+        )
+    if not isinstance(proto, onnx.ModelProto):
+        raise NoModel(f"a {type(source).__name__} gives a {type(proto).__name__}, not a ModelProto")
+    return proto

@@ -1,0 +1,59 @@
+"""The text form, by onnx's own parser and printer.
+
+The parser is recursive and overflows the stack on thousands of nested graphs (measured on 1.23.2),
+so the depth is looked at first.
+"""
+
+from __future__ import annotations
+
+import re
+
+import onnx
+import onnx.parser
+import onnx.printer
+
+MAX_DEPTH = 400
+_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[<>{}()\[\]]')
+_OPENING, _CLOSING = "{<([", "}>)]"
+
+
+class TextProblem(Exception):
+    """The text is no model; the message says where and why."""
+
+
+def parse_text(text: str) -> onnx.ModelProto:
+    """The model of a text; raises TextProblem."""
+    depth = _depth(text)
+    if depth > MAX_DEPTH:
+        raise TextProblem(f"brackets are nested {depth} deep, at most {MAX_DEPTH} are read")
+    try:
+        return onnx.parser.parse_model(text)
+    except onnx.parser.ParseError as error:
+        raise TextProblem(f"no text model: {_reason(error)}") from None
+
+
+def print_text(proto: onnx.ModelProto) -> str:
+    """The model as text; what onnx's text form cannot hold is lost."""
+    return onnx.printer.to_text(proto) + "\n"
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for match in _TOKENS.finditer(text):
+        token = match.group()
+        if token in _OPENING:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token in _CLOSING:
+            depth -= 1
+    return deepest
+
+
+def _reason(error: onnx.parser.ParseError) -> str:
+    # the parser hands over the C++ message as bytes: position, context, what was expected
+    message = error.args[0] if error.args else ""
+    text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+    position, *rest = text.splitlines() or [""]
+    found = re.search(r"line: (\d+) column: (\d+)", position)
+    where = f"line {found.group(1)}, column {found.group(2)}: " if found else ""
+    return where + "; ".join(line.strip() for line in rest if line.strip()).rstrip(".")

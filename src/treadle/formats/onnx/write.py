@@ -1,0 +1,145 @@
+"""A Model becomes a ModelProto: every step by the table below."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx
+
+from treadle import ops
+from treadle.errors import Unsupported
+from treadle.formats.onnx import branch, loop, scan
+from treadle.formats.onnx.claims import write_claim
+from treadle.formats.onnx.inline import inline_external
+from treadle.formats.onnx.kept import write_metadata
+from treadle.formats.onnx.writing import Writing, add_attributes
+from treadle.ir import (
+    Block,
+    Branch,
+    Call,
+    Claim,
+    Function,
+    Leaf,
+    Loop,
+    Model,
+    Stacked,
+    Step,
+    operator_of,
+    ports,
+)
+
+
+def write_model(
+    model: Model, *, unique_names: bool = False, external: bool = True
+) -> onnx.ModelProto:
+    """The ModelProto of a model.
+
+    `unique_names`: no name is used twice in the whole model. `external=False`: external tensors are
+    written into the model itself.
+    """
+    if not external:
+        model = inline_external(model)
+    proto = onnx.ModelProto(ir_version=model.ir_version)
+    for field, value in (
+        ("producer_name", model.producer),
+        ("producer_version", model.producer_version),
+        ("domain", model.domain),
+        ("model_version", model.version),
+        ("doc_string", model.doc),
+    ):
+        if value:
+            setattr(proto, field, value)
+    for domain, version in model.opsets.items():
+        proto.opset_import.add(domain=domain, version=version)
+    proto.graph.CopyFrom(Writing(write_step, unique_names).graph(model.main))
+    proto.functions.extend(write_function(f, unique_names) for f in model.functions.values())
+    write_metadata(model.metadata, proto)
+    if "model" in model.kept:
+        proto.MergeFromString(model.kept["model"])
+    return proto
+
+
+def write_function(function: Function, unique_names: bool = False) -> onnx.FunctionProto:
+    """The FunctionProto of a model-local function."""
+    writing = Writing(write_step, unique_names)
+    graph = writing.graph(_without_constants(function.block))
+    proto = onnx.FunctionProto(name=function.id.name, domain=function.id.domain)
+    if function.id.overload:
+        proto.overload = function.id.overload
+    if function.doc:
+        proto.doc_string = function.doc
+    proto.input.extend(info.name for info in graph.input)
+    proto.output.extend(info.name for info in graph.output)
+    proto.attribute.extend(function.attributes)
+    proto.attribute_proto.extend(map(ops.attribute_to_proto, function.defaults.values()))
+    proto.node.extend(graph.node)
+    proto.value_info.extend(_typed_params(function.block, writing))
+    proto.value_info.extend(graph.value_info)
+    for domain, version in function.opsets.items():
+        proto.opset_import.add(domain=domain, version=version)
+    write_metadata(function.metadata, proto)
+    if "function" in function.kept:
+        proto.MergeFromString(function.kept["function"])
+    return proto
+
+
+def _typed_params(block: Block, writing: Writing) -> list[onnx.ValueInfoProto]:
+    return [
+        write_claim(writing.names[v], Claim(v.type, v.doc, v.metadata, v.kept))
+        for v in block.params
+        if v.type is not None or v.kept
+    ]
+
+
+def _without_constants(block: Block) -> Block:
+    # a FunctionProto has no initializers: they become Constant nodes
+    from treadle.ir import Attribute, Info, Kind, Literal
+
+    if not block.constants:
+        return block
+    steps = []
+    for constant in block.constants:
+        sparse = not isinstance(constant.data, Literal)
+        name, kind = ("sparse_value", Kind.SPARSE) if sparse else ("value", Kind.TENSOR)
+        value = {name: Attribute(name, kind, constant.data)}
+        info = Info(op="Constant")
+        steps.append(Leaf("", "Constant", 11, (), (constant.value,), value, info=info))
+    return replace(block, constants=(), steps=(*steps, *block.steps))
+
+
+def write_step(writing: Writing, step: Step) -> onnx.NodeProto:
+    """The node of a step."""
+    match step:
+        case Loop():
+            return _loop(writing, step)
+        case Branch():
+            return branch.write(writing, step)
+        case Leaf() | Call():
+            return _leaf(writing, step)
+
+
+def _leaf(writing: Writing, step: Leaf | Call) -> onnx.NodeProto:
+    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    overload = "" if isinstance(step, Leaf) else step.function.overload
+    info = replace(step.info, domain=domain, overload=overload)
+    node = writing.node(info, operator_of(step), step.operands, step.results)
+    add_attributes(node, step.attributes)
+    for name, block in step.blocks.items():
+        own = len(block.params) - len(step.captures)
+        captures = dict(zip(block.params[own:], step.captures, strict=True))
+        writing.add_graph(node, name, writing.body(block, captures))
+    return node
+
+
+def _loop(writing: Writing, step: Loop) -> onnx.NodeProto:
+    sliced = bool(ports(step).sliced)
+    if not sliced and all(stack == Stacked() for stack in step.stacks):
+        return loop.write(writing, step)
+    if sliced and step.trip is None and step.condition is None and step.body.results[0] is None:
+        return scan.write(writing, step)
+    raise Unsupported(
+        operator_of(step),
+        None,
+        "no ONNX operator both slices and stops early, or stacks along an axis without slicing",
+        step.info.path,
+    )

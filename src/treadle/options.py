@@ -1,0 +1,80 @@
+"""The options of a session and of a run, with onnxruntime's fields and a few of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from treadle.plan import Limits
+
+OmittedCondition = Literal["stop", "ignore"]
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionOptions:
+    """What onnxruntime's SessionOptions holds, handed on to it, and `omitted_condition`.
+
+    `omitted_condition`: what a Loop whose condition input is left out does when its body's condition
+    turns false. "stop", as every runtime does, or "ignore", the literal reading of the standard's
+    table ("Loop-25", "Operator inputs defined as (max_trip_count, condition_var)").
+    """
+
+    intra_op_num_threads: int = 0
+    inter_op_num_threads: int = 0
+    graph_optimization_level: object = None
+    execution_mode: object = None
+    execution_order: object = None
+    enable_cpu_mem_arena: bool = True
+    enable_mem_pattern: bool = True
+    enable_mem_reuse: bool = True
+    enable_profiling: bool = False
+    profile_file_prefix: str = "onnxruntime_profile_"
+    optimized_model_filepath: str = ""
+    log_severity_level: int = 4
+    log_verbosity_level: int = 0
+    logid: str = ""
+    use_deterministic_compute: bool = False
+    use_per_session_threads: bool = True
+    omitted_condition: OmittedCondition = "stop"
+    config_entries: dict[str, str] = field(default_factory=dict)
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Set one of onnxruntime's configuration entries."""
+        self.config_entries[key] = value
+
+    def get_session_config_entry(self, key: str) -> str:
+        """Return one of onnxruntime's configuration entries; KeyError where it was not set."""
+        return self.config_entries[key]
+
+
+@dataclass(slots=True, kw_only=True)
+class RunOptions:
+    """What may stop one run.
+
+    `terminate`: set it, from any thread, and the run raises Terminated. `max_iterations` counts the
+    iterations of all loops together, `max_seconds` is the time since the run began, `max_bytes` what
+    loops hold for carried and stacked values; going over one raises LimitExceeded.
+    """
+
+    terminate: bool = False
+    max_iterations: int | None = None
+    max_seconds: float | None = None
+    max_bytes: int | None = None
+    log_severity_level: int = 4
+    log_verbosity_level: int = 0
+    logid: str = ""
+    only_execute_path_to_fetches: bool = False
+    config_entries: dict[str, str] = field(default_factory=dict)
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Set one of onnxruntime's configuration entries."""
+        self.config_entries[key] = value
+
+    def get_run_config_entry(self, key: str) -> str:
+        """Return one of onnxruntime's configuration entries; KeyError where it was not set."""
+        return self.config_entries[key]
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds, as engines take them."""
+        return Limits(self.max_iterations, self.max_seconds, self.max_bytes)

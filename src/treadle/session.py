@@ -1,0 +1,259 @@
+"""InferenceSession: the whole line from a source to outputs, in one file.
+
+source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan ─▶ engines ─▶ run
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from treadle import checks, delegate, formats, infer, interp, passes, report
+from treadle.errors import InputError, InvalidModel, LoadError
+from treadle.feeds import NodeArg, bind, node_arg
+from treadle.ir import Block, Call, Claim, Function, Leaf, Model, Type
+from treadle.options import RunOptions, SessionOptions
+from treadle.plan import Engine, Plan, RunContext, Runnable, plan
+from treadle.tracing import Listener, StageDone
+
+ENGINES = ("onnxruntime", "interp")
+_DEFAULT_RUN = RunOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMetadata:
+    """What a model says of itself, under onnxruntime's names."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: Mapping[str, str]
+
+
+class Variant(NamedTuple):
+    """Which program a run needs.
+
+    `inside`: a listener or a bound must see every value; `overridden`: defaults that are fed.
+    """
+
+    inside: bool = False
+    overridden: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Program:
+    """A model ready to run: its plan, its inputs in order, and what runs it."""
+
+    plan: Plan
+    inputs: Mapping[str, Type | None]
+    outputs: tuple[str, ...]
+    run: Runnable
+
+
+class InferenceSession:
+    """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
+
+    `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in order
+    of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
+
+    Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
+    blocks running; both list every finding.
+    """
+
+    def __init__(
+        self,
+        source: object,
+        sess_options: Any = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        *,
+        engines: Sequence[str] | None = None,
+        listener: Listener | None = None,
+        **_: object,
+    ) -> None:
+        self._options = sess_options if sess_options is not None else SessionOptions()
+        self._listener = listener
+        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
+        self._model = self._accepted(source)
+        self._programs: dict[Variant, Program] = {}
+        self._lock = threading.Lock()
+        self._plain = self._program(Variant())
+
+    def _accepted(self, source: object) -> Model:
+        with self._stage("read"):
+            model, findings = (source, []) if isinstance(source, Model) else formats.read(source)
+        if model is None:
+            raise LoadError("the model cannot be loaded:", findings)
+        with self._stage("check"):
+            findings = [*findings, *checks.check(model)]
+        blocking = [found for found in findings if found.blocks]
+        if blocking:
+            raise InvalidModel("the model cannot be run:", blocking)
+        return model
+
+    def _program(self, variant: Variant) -> Program:
+        with self._lock:
+            if variant not in self._programs:
+                self._programs[variant] = self._prepared(variant)
+            return self._programs[variant]
+
+    def _prepared(self, variant: Variant) -> Program:
+        with self._stage("prepare"):
+            model = passes.prepare(
+                self._model,
+                expand=self._expand,
+                overridden=variant.overridden,
+                omitted_condition=getattr(self._options, "omitted_condition", "stop"),
+            )
+        with self._stage("infer"):
+            model = infer.infer(model)
+        with self._stage("plan"):
+            planned = plan(model, self._engines, inside=variant.inside)
+        with self._stage("engines"):
+            run = interp.prepare(planned, self._body)
+        inputs = {value.name: value.type for value in model.main.params}
+        outputs = tuple(value.name if value else "" for value in self._model.main.results)
+        return Program(planned, inputs, outputs, run)
+
+    def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
+        return formats.schema_function(step, types, self._model.opsets)
+
+    def _body(self, step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
+        function = self._expand(step, types)
+        if function is None:
+            return None
+        attributes = {**function.defaults, **step.attributes}
+        return passes.bind_attributes(function.block, attributes)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        if self._listener is not None:
+            self._listener(StageDone(name, time.perf_counter() - started))
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        run_options: Any = None,
+        *,
+        listener: Listener | None = None,
+    ) -> list[Any]:
+        """Run the model; one value per name, or per output of the model for None.
+
+        A tensor is a numpy array, a sequence a list, an absent optional None. `listener` hears every
+        value, bodies included: `listener=treadle.Recorder()`. Several threads may call this at once.
+
+        Raises InputError for feeds that do not fit, RunError where the model fails on them.
+        """
+        options = run_options if run_options is not None else _DEFAULT_RUN
+        limits = getattr(options, "limits", _DEFAULT_RUN.limits)
+        program = self._plain
+        watched = listener is not None or limits.iterations is not None or limits.bytes is not None
+        if watched or input_feed.keys() != program.inputs.keys():
+            program = self._program(Variant(watched, self._overridden(input_feed)))
+        values = bind(program.inputs, input_feed)
+        outputs = program.run(values, RunContext(listener, limits, run_options))
+        if output_names is None:
+            return list(outputs)
+        return [outputs[self._position(name, program)] for name in output_names]
+
+    def _overridden(self, feed: Mapping[str, object]) -> frozenset[str]:
+        return frozenset(self._defaults() & feed.keys())
+
+    def _defaults(self) -> set[str]:
+        params = set(self._model.main.params)
+        return {c.value.name for c in self._model.main.constants if c.value in params}
+
+    def _position(self, name: str, program: Program) -> int:
+        if name in program.outputs:
+            return program.outputs.index(name)
+        close = get_close_matches(name, program.outputs, 1)
+        hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(program.outputs)}"
+        raise InputError(f'the model has no output "{name}", {hint}')
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs that must be fed."""
+        defaults = self._defaults()
+        return [node_arg(v.name, v.type) for v in self._model.main.params if v.name not in defaults]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The inputs that have a default and may be fed."""
+        defaults = self._defaults()
+        return [node_arg(v.name, v.type) for v in self._model.main.params if v.name in defaults]
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in the order `run` gives them; inferred where the file declares no type."""
+        results = self._plain.plan.model.main.results
+        names = self._plain.outputs
+        claims = self._model.main.claims or (Claim(),) * len(names)
+        types = [
+            claim.type or (value.type if value is not None else None)
+            for value, claim in zip(results, claims, strict=True)
+        ]
+        return [node_arg(name, type_) for name, type_ in zip(names, types, strict=True)]
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model says of itself."""
+        model = self._model
+        return ModelMetadata(
+            model.producer,
+            model.main.name,
+            model.domain,
+            model.doc,
+            model.main.doc,
+            model.version,
+            dict(model.metadata),
+        )
+
+    def get_providers(self) -> list[str]:
+        """The execution providers onnxruntime is given."""
+        return ["CPUExecutionProvider"]
+
+    def get_session_options(self) -> Any:
+        """The options the session was made with."""
+        return self._options
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of an ordinary run: which engine runs which region, and why."""
+        return self._plain.plan
+
+    def explain(self) -> str:
+        """The plan in words: nested regions, the engine of each and the reason."""
+        return report.explain(self._plain.plan)
+
+
+def _engines(
+    names: Sequence[str],
+    options: Any,
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> tuple[Engine, ...]:
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
+    wanted = itertools.takewhile(lambda name: name != "interp", names)
+    handed = _handed_on(options, providers, provider_options)
+    return tuple(_MAKERS[name](handed) for name in wanted)
+
+
+_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
+
+
+def _handed_on(
+    options: Any,
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> delegate.Options:
+    return delegate.Options()

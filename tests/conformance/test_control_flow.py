@@ -1,0 +1,81 @@
+"""The edges of If, Loop and Scan, on every engine: right outputs, clear errors, no crash."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conformance.data import edges
+from tests.runners.engines import ENGINES, session
+from tests.values import assert_same
+
+import treadle
+
+LITERAL = ("L02", "L11", "L18")
+"""Their condition is omitted and their body's turns false: they hold when read literally."""
+
+RUNS_ALL_THE_SAME = ("L51", "L52", "L53", "L58", "I18", "S28", "I06b", "I24")
+"""Errors of the standard that do not block: hidden names, and declared shapes that are false."""
+
+WITH_VALUES = [name for name, edge in edges().items() if isinstance(edge.expect, tuple)]
+WRONG = [name for name, edge in edges().items() if edge.expect == "error"]
+SILENT = [name for name, edge in edges().items() if edge.expect is None]
+
+
+def run(name, engine):
+    edge = edges()[name]
+    options = {"omitted_condition": "ignore"} if name in LITERAL else {}
+    prepared = session(edge.source, engine, **options)
+    names = [value.name for value in prepared.get_inputs()]
+    return prepared.run(None, dict(zip(names, edge.inputs, strict=True)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", WITH_VALUES)
+def test_the_outputs_are_those_of_the_standard(name, engine):
+    wanted = edges()[name].expect
+    names = [f"output {k}" for k in range(len(wanted))]
+    assert_same(run(name, engine), wanted, names)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_check_reports_what_is_wrong_in_a_model(name):
+    edge = edges()[name]
+    found = [f for f in treadle.check(edge.source) if f.severity == "error"]
+    if name in WRONG_DATA:
+        assert not found, WRONG_DATA[name]
+    else:
+        assert found, edge.title
+
+
+WRONG_DATA: dict[str, str] = {}
+"""Models that are well formed; what they are fed is wrong, and only a run can tell."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", [name for name in WRONG if name not in RUNS_ALL_THE_SAME])
+def test_what_is_wrong_raises_when_run(name, engine):
+    with pytest.raises(treadle.TreadleError) as caught:
+        run(name, engine)
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", sorted({*WRONG} & {*RUNS_ALL_THE_SAME}))
+def test_what_does_not_block_runs(name, engine):
+    assert run(name, engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", SILENT)
+def test_where_the_standard_is_silent_a_run_ends(name, engine):
+    assert run(name, engine)
+
+
+def test_the_inner_of_two_names_wins():
+    (last,) = run("L51", "interp")
+    assert last == 4
+
+
+@pytest.mark.parametrize("name", WITH_VALUES + SILENT)
+def test_check_reports_nothing_wrong_but_a_name_that_hides_another(name):
+    found = treadle.check(edges()[name].source)
+    assert {f.code for f in found if f.severity == "error"} <= {"CF103"}
