@@ -1,4 +1,4 @@
-"""How long hypothesis looks: quickly and always at the same programs, or `HYPOTHESIS_PROFILE=long`."""
+"""How long hypothesis looks: always at the same programs, or HYPOTHESIS_PROFILE=long for more."""
 
 from __future__ import annotations
 
