@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from treadle import checks, formats, infer as inference
 from treadle.errors import DataError, Finding, LoadError
 from treadle.ir import Model
+from treadle.single import Operator
 
 
 def load(source: object) -> Model:
@@ -44,3 +46,15 @@ def infer(source: object) -> Model:
     of None there, whatever the file declares. Raises LoadError as `load` does.
     """
     return inference.infer(source if isinstance(source, Model) else load(source))
+
+
+def operator(
+    source: object, opset: int | None = None, domain: str = "", **attributes: Any
+) -> Operator:
+    """One operator as a callable: a name, a NodeProto, a FunctionProto or an onnxscript function.
+
+        treadle.operator("Softmax", opset=13, axis=0)(x)
+
+    Raises Unsupported for a name the opset does not have, InvalidModel for a node that is wrong.
+    """
+    return Operator(source, opset, domain, **attributes)

@@ -22,7 +22,6 @@ from treadle.ir import (
     Sequence,
     Tensor,
     Type,
-    Value,
     dtype_of,
     shape_admits,
     show_shape,
@@ -42,12 +41,11 @@ class NodeArg:
 _WORDS = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
 
 
-def node_arg(value: Value) -> NodeArg:
-    """The description of a value."""
-    type_ = value.type
+def node_arg(name: str, type_: Type | None) -> NodeArg:
+    """The description of a value of this name and type."""
     shape = type_.shape if isinstance(type_, Tensor) else None
     dims = [dim if isinstance(dim, int) or dim is None else str(dim) for dim in shape or ()]
-    return NodeArg(value.name, type_word(type_), dims)
+    return NodeArg(name, type_word(type_), dims)
 
 
 def type_word(type_: Type | None) -> str:

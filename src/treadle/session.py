@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from treadle import checks, delegate, formats, infer, interp, passes, report
 from treadle.errors import InputError, InvalidModel, LoadError
 from treadle.feeds import NodeArg, bind, node_arg
-from treadle.ir import Call, Function, Leaf, Model, Type
+from treadle.ir import Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
 from treadle.plan import Engine, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
@@ -127,8 +128,12 @@ class InferenceSession:
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)
 
-    def _stage(self, name: str) -> _Stage:
-        return _Stage(name, self._listener)
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        if self._listener is not None:
+            self._listener(StageDone(name, time.perf_counter() - started))
 
     def run(
         self,
@@ -174,26 +179,23 @@ class InferenceSession:
     def get_inputs(self) -> list[NodeArg]:
         """The inputs that must be fed."""
         defaults = self._defaults()
-        return [node_arg(v) for v in self._model.main.params if v.name not in defaults]
+        return [node_arg(v.name, v.type) for v in self._model.main.params if v.name not in defaults]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """The inputs that have a default and may be fed."""
         defaults = self._defaults()
-        return [node_arg(v) for v in self._model.main.params if v.name in defaults]
+        return [node_arg(v.name, v.type) for v in self._model.main.params if v.name in defaults]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the order `run` gives them; inferred where the file declares no type."""
         results = self._plain.plan.model.main.results
         names = self._plain.outputs
-        claims = self._model.main.claims or (None,) * len(names)
-        described = []
-        for name, value, claim in zip(names, results, claims, strict=True):
-            arg = node_arg(value) if value is not None else NodeArg(name, "", [])
-            type_ = claim.type if claim is not None and claim.type is not None else None
-            if type_ is not None:
-                arg = node_arg(_declared(name, type_))
-            described.append(NodeArg(name, arg.type, arg.shape))
-        return described
+        claims = self._model.main.claims or (Claim(),) * len(names)
+        types = [
+            claim.type or (value.type if value is not None else None)
+            for value, claim in zip(results, claims, strict=True)
+        ]
+        return [node_arg(name, type_) for name, type_ in zip(names, types, strict=True)]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself."""
