@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
+import treadle
 from tests.conformance.data import edges
 from tests.runners.engines import ENGINES, session
 from tests.values import assert_same
-
-import treadle
+from treadle.errors import TreadleError
 
 LITERAL = ("L02", "L11", "L18")
 """Their condition is omitted and their body's turns false: they hold when read literally."""
@@ -53,7 +54,7 @@ WRONG_DATA: dict[str, str] = {}
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [name for name in WRONG if name not in RUNS_ALL_THE_SAME])
 def test_what_is_wrong_raises_when_run(name, engine):
-    with pytest.raises(treadle.TreadleError) as caught:
+    with pytest.raises(TreadleError) as caught:
         run(name, engine)
     assert str(caught.value)
 

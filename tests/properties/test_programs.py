@@ -10,11 +10,11 @@ import onnx
 import onnx.parser
 import onnxruntime
 from hypothesis import given
+
+import treadle
 from tests.runners.engines import session
 from tests.strategies import programs
 from tests.values import assert_same
-
-import treadle
 
 
 def run(source, feeds, engine="interp"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
+import treadle
 from tests.cases.loader import cases
 from tests.runners.engines import ENGINES, REFUSALS, session
 from tests.values import assert_same
-
-import treadle
+from treadle.errors import TreadleError, Unsupported
 
 AT_VERSIONS = [(name, v) for name, case in cases().items() for v in case.versions()]
 
@@ -22,7 +23,7 @@ def test_case(name, opset, engine):
     case = cases()[name]
     source = treadle.load(case.model(opset))
     if _refused(name, engine):
-        with pytest.raises(treadle.Unsupported):
+        with pytest.raises(Unsupported):
             session(source, engine)
         return
     sessions = {}
@@ -35,7 +36,7 @@ def test_case(name, opset, engine):
 
 def check_run(prepared, run):
     if run.outputs is None:
-        with pytest.raises(treadle.TreadleError) as caught:
+        with pytest.raises(TreadleError) as caught:
             prepared.run(None, dict(run.inputs))
         missing = [word for word in run.error if word not in str(caught.value)]
         assert not missing, f"{missing} not in: {caught.value}"
