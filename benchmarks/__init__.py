@@ -1,1 +1,1 @@
-"""How long treadle's default engines take beside onnxruntime alone: `python -m benchmarks --help`."""
+"""treadle's default engines beside onnxruntime alone: `python -m benchmarks --help`."""

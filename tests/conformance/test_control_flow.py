@@ -80,3 +80,10 @@ def test_the_inner_of_two_names_wins():
 def test_check_reports_nothing_wrong_but_a_name_that_hides_another(name):
     found = treadle.check(edges()[name].source)
     assert {f.code for f in found if f.severity == "error"} <= {"CF103"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_unless_read_literally_the_body_stops_a_loop_whose_condition_is_omitted(engine):
+    last, every = session(edges()["L18"].source, engine).run(None, {"M": 3, "s0": 0.0})
+    assert last == 1
+    assert every.tolist() == [1]
