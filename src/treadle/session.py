@@ -1,6 +1,6 @@
 """InferenceSession: the whole line from a source to outputs, in one file.
 
-    source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan ─▶ engines ─▶ run
+source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan ─▶ engines ─▶ run
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -82,9 +82,7 @@ class InferenceSession:
     ) -> None:
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(
-            engines or ENGINES, self._options, providers, provider_options
-        )
+        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._lock = threading.Lock()
@@ -245,6 +243,17 @@ def _engines(
     unknown = [name for name in names if name not in ENGINES]
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
-    made = {"onnxruntime": lambda: delegate.onnxruntime(options, providers, provider_options)}
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    return tuple(made[name]() for name in wanted)
+    handed = _handed_on(options, providers, provider_options)
+    return tuple(_MAKERS[name](handed) for name in wanted)
+
+
+_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
+
+
+def _handed_on(
+    options: Any,
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> delegate.Options:
+    return delegate.Options()

@@ -1,8 +1,8 @@
 """Runs a block: its values lie in slots, each step reads and writes them in order.
 
-    slots = constants; slots[params] = arguments
-    for step in steps: step(slots)
-    return slots[results]
+slots = constants; slots[params] = arguments
+for step in steps: step(slots)
+return slots[results]
 """
 
 from __future__ import annotations
@@ -128,5 +128,3 @@ def _dead(
         if slot not in kept and parts:
             dead[position].append(slot)
     return [tuple(each) for each in dead]
-
-

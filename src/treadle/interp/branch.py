@@ -1,6 +1,6 @@
 """Branch: only the block that the condition picks runs (If, spec digest 3.4).
 
-    results = (then if condition else otherwise)(*operands)
+results = (then if condition else otherwise)(*operands)
 """
 
 from __future__ import annotations

@@ -175,8 +175,10 @@ def _time(
     body: Block,
     op: str,
 ) -> tuple[Value, ...]:
-    results = tuple(row.value("state" if k < len(scan.states) else "output")
-                    for k in range(len(scan.call.results)))
+    results = tuple(
+        row.value("state" if k < len(scan.states) else "output")
+        for k in range(len(scan.call.results))
+    )
     info = Info(op=op, version=_VERSION, path=f"{scan.call.info.path}/time")
     stacks = (Stacked(),) * (len(results) - len(scan.states))
     row.add(Loop(trip, None, roles, tuple(operands), body, stacks, results, info))

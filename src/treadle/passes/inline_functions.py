@@ -45,7 +45,7 @@ def inline_block(block: Block, functions: Functions) -> Block:
     steps: list[Step] = []
     renamed: dict[Value, Value | None] = {}
     for step in block.steps:
-        step = with_operands(step, renamed)  # noqa: PLW2901 - reads what calls before it became
+        step = with_operands(step, renamed)
         if isinstance(step, Call) and step.function in functions:
             inlined = call_block(step, functions[step.function], functions)
             constants += inlined.constants
