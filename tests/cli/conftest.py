@@ -20,7 +20,7 @@ newton (float a) => (float root, float[N] guesses)
     (int64 i, bool go, float x) => (bool go_on, float better, float guess)
     {
       half = Constant <value_float = 0.5> ()
-      near = Constant <value_float = 0.00001> ()
+      near = Constant <value_float = 0.000001> ()
       quotient = Div (a, x)
       sum = Add (x, quotient)
       better = Mul (half, sum)

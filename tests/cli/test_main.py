@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from importlib.metadata import entry_points
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from tests.cli.conftest import Treadle
 from treadle import __version__
 from treadle.cli import main
 
+ROOT = Path(__file__).parent.parent.parent
 VERBS = sorted(main.commands)
 
 
@@ -72,9 +73,9 @@ def test_as_a_module_without_a_traceback(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_installed_script() -> None:
-    (script,) = [each for each in entry_points(group="console_scripts") if each.name == "treadle"]
-    assert script.load() is main
+def test_the_script_is_the_group() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"treadle": "treadle.cli:main"}
 
 
 def test_a_folder_that_cannot_be_written_to(treadle: Treadle, folder: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_file_that_is_no_archive(treadle: Treadle, folder: Path) -> None:
 def test_bounds(treadle: Treadle, folder: Path, bound: tuple[object, ...]) -> None:
     done = treadle("run", folder / "endless.onnxtxt", "-i", "start=0", *bound)
     assert done.code == 1
-    assert "main/loop_1" in done.err
+    assert done.err.startswith("Error: main")
     assert str(bound[0]).strip("-").replace("-", "_") in done.err
 
 
