@@ -14,7 +14,7 @@ def test_outputs_in_words(treadle: Treadle, folder: Path) -> None:
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()]
     assert lines[0] == ["name", "type", "min", "max", "mean", "first", "elements"]
-    assert lines[1] == ["root", "float32[]", "1.41421", "1.41421", "1.41421", "1.41421"]
+    assert lines[1] == ["root", "float32[]", "1.4142", "1.4142", "1.4142", "1.4142135"]
     assert lines[2][:2] == ["guesses", "float32[4]"]
     assert done.err.startswith("ran in ")
 
