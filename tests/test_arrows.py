@@ -111,8 +111,13 @@ def inner_complaints(file: str, module: str) -> set[str]:
 
 
 def is_public(room: str, names: list[str]) -> bool:
-    """Whether a room offers the name in its `__all__`."""
-    return len(names) == 1 and names[0] in import_module(f"treadle.{room}").__all__
+    """Whether the room offers the name in its `__all__`, and each room within it the next."""
+    offers = f"treadle.{room}"
+    for name in names:
+        if name not in import_module(offers).__all__:
+            return False
+        offers += f".{name}"
+    return True
 
 
 def foreign_complaints(file: str, module: str) -> set[str]:

@@ -5,7 +5,6 @@ from treadle.errors import Finding, TreadleError
 from treadle.options import RunOptions, SessionOptions
 from treadle.session import InferenceSession
 from treadle.single import Operator
-from treadle.tracing import Recorder
 
 __version__ = "0.1.0"
 
@@ -13,7 +12,6 @@ __all__ = [
     "Finding",
     "InferenceSession",
     "Operator",
-    "Recorder",
     "RunOptions",
     "SessionOptions",
     "TreadleError",

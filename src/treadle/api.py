@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from treadle import checks, formats, infer as inference
+from treadle import checks, formats
+from treadle import infer as inference
 from treadle.errors import DataError, Finding, LoadError
 from treadle.ir import Model
 from treadle.single import Operator

@@ -96,7 +96,9 @@ def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> lis
     for name in given:
         if name not in inputs:
             close = get_close_matches(str(name), inputs, 1)
-            hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
+            hint = (
+                f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
+            )
             faults.append(f'the model has no input "{name}", {hint}')
     return faults
 

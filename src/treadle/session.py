@@ -1,13 +1,14 @@
 """InferenceSession: the whole line from a source to outputs, in one file.
 
-    source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan ─▶ engines ─▶ run
+source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan ─▶ engines ─▶ run
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,12 +17,12 @@ from typing import Any, NamedTuple
 from treadle import checks, delegate, formats, infer, interp, passes, report
 from treadle.errors import InputError, InvalidModel, LoadError
 from treadle.feeds import NodeArg, bind, node_arg
-from treadle.ir import Call, Claim, Function, Leaf, Model, Type
+from treadle.ir import Block, Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
 from treadle.plan import Engine, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
 
-DEFAULT_ENGINES = ("onnxruntime", "interp")
+ENGINES = ("onnxruntime", "interp")
 _DEFAULT_RUN = RunOptions()
 
 
@@ -81,9 +82,7 @@ class InferenceSession:
     ) -> None:
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(
-            engines or DEFAULT_ENGINES, self._options, providers, provider_options
-        )
+        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._lock = threading.Lock()
@@ -120,13 +119,20 @@ class InferenceSession:
         with self._stage("plan"):
             planned = plan(model, self._engines, inside=variant.inside)
         with self._stage("engines"):
-            run = interp.prepare(planned, self._engines, self._expand)
+            run = interp.prepare(planned, self._body)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
         return Program(planned, inputs, outputs, run)
 
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)
+
+    def _body(self, step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
+        function = self._expand(step, types)
+        if function is None:
+            return None
+        attributes = {**function.defaults, **step.attributes}
+        return passes.bind_attributes(function.block, attributes)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -226,3 +232,28 @@ class InferenceSession:
     def explain(self) -> str:
         """The plan in words: nested regions, the engine of each and the reason."""
         return report.explain(self._plain.plan)
+
+
+def _engines(
+    names: Sequence[str],
+    options: Any,
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> tuple[Engine, ...]:
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
+    wanted = itertools.takewhile(lambda name: name != "interp", names)
+    handed = _handed_on(options, providers, provider_options)
+    return tuple(_MAKERS[name](handed) for name in wanted)
+
+
+_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
+
+
+def _handed_on(
+    options: Any,
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> delegate.Options:
+    return delegate.Options()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TextIO
 
@@ -15,7 +15,6 @@ from treadle.formats import onnx as onnx_format
 from treadle.ir import Model, Tensor, Type, dtype_of, with_operands, without_operands
 from treadle.ir import Sequence as SequenceType
 from treadle.session import InferenceSession
-from treadle.tracing import Verbose
 
 _KEPT_SESSIONS = 64
 
@@ -133,7 +132,9 @@ class Operator:
     ) -> Any:
         """Evaluate the operator; names that are no inputs override attributes."""
         if len(values) > len(self.inputs):
-            raise InputError(f"{self.function} takes {len(self.inputs)} inputs, {len(values)} given")
+            raise InputError(
+                f"{self.function} takes {len(self.inputs)} inputs, {len(values)} given"
+            )
         feeds = dict(zip(self.inputs, values, strict=False))
         attributes = {name: v for name, v in named.items() if name not in self.inputs}
         feeds |= {name: v for name, v in named.items() if name in self.inputs}
@@ -145,13 +146,13 @@ class Operator:
         listener = None
         if verbose or log is not None:
             stream = sys.stdout if isinstance(verbose, bool) else verbose
+            from treadle.tracing import Verbose
+
             listener = Verbose(stream=stream, log=log)
         results = session.run(None, feeds, listener=listener)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _session(
-        self, feeds: Mapping[str, Any], attributes: Mapping[str, Any]
-    ) -> InferenceSession:
+    def _session(self, feeds: Mapping[str, Any], attributes: Mapping[str, Any]) -> InferenceSession:
         types = {name: _type_of(value) for name, value in feeds.items()}
         if attributes:
             return _session(_with_types(self._read(attributes), types))

@@ -1,9 +1,9 @@
 """Values in .npz files, one key each.
 
-A tensor is the key `name`; a sequence is `name[0]`, `name[1]`, ..., an empty one `name[]`; an absent
-optional is `name()`. Strings are kept as text (`<U`), types numpy does not know (bfloat16, float8,
-int4 ...) as raw bytes, whose dtype the reader must know. The keys `in:name` and `out:name` stand for
-inputs and outputs in a file that holds both.
+A tensor is the key `name`; a sequence is `name[0]`, `name[1]`, ..., an empty one `name[]`; an
+absent optional is `name()`. Strings are kept as text (`<U`), types numpy does not know (bfloat16,
+float8, int4 ...) as raw bytes, whose dtype the reader must know. The keys `in:name` and `out:name`
+stand for inputs and outputs in a file that holds both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`treadle check`: is the model well formed?"""
+"""`treadle check`: whether the model is well formed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import click
 import numpy as np
 
-from treadle.ir import DType, Dim, Expression, Optional, Range, Sequence, Symbol, Tensor, Type
+from treadle.ir import Dim, DType, Expression, Optional, Range, Sequence, Symbol, Tensor, Type
 
 _EXTENT = 3
 _ITEMS = 3

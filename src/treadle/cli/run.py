@@ -16,7 +16,14 @@ from treadle.cli.output import echo, echo_json, working
 from treadle.cli.trace import listener
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 from treadle.errors import ComparisonError
-from treadle.report import as_data, compare, show_differences, show_seconds, show_values
+from treadle.report import (
+    Difference,
+    as_data,
+    compare,
+    show_differences,
+    show_seconds,
+    show_values,
+)
 
 _EXAMPLE = """
 $ treadle run decoder.onnx -i start=1 -i scores='[0.5, 0.25]' --output out.npz
@@ -76,7 +83,10 @@ def _extents(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
     help="Print the values whose name or path this selects, in every iteration.",
 )
 @json_option
+@click.pass_context
 def run(
+    ctx: click.Context,
+    /,
     model: Path,
     archive: Path | None,
     assignments: tuple[str, ...],
@@ -116,28 +126,41 @@ def run(
     outputs = dict(zip((arg.name for arg in session.get_outputs()), values, strict=True))
     if output is not None:
         write_archive(output, outputs)
+    differences = _differences(outputs, expected, rtol, atol)
     if as_json:
-        data = {"outputs": as_data(outputs), "seconds": seconds}
-        echo_json({**data, "trace": traced} if patterns else data)
+        echo_json(_data(outputs, seconds, traced, differences))
     else:
         echo(show_values(outputs))
         click.echo(f"ran in {show_seconds(seconds)}", err=True)
-    if expected is not None:
-        _compare(outputs, expected, rtol, atol, as_json)
-
-
-def _compare(
-    outputs: Mapping[str, object],
-    file: Path,
-    rtol: float | None,
-    atol: float | None,
-    as_json: bool,
-) -> None:
-    read = read_archive(file, "out:")
-    expected = {name: like(value, outputs.get(name)) for name, value in read.items()}
-    differences = compare(outputs, expected, rtol, atol)
+    if differences and as_json:
+        ctx.exit(1)
     if differences:
         found = show_differences(differences).replace("\n", "\n  ")
-        raise ComparisonError(f"the outputs are not those of {file}:\n  {found}")
-    if not as_json:
-        click.echo(f"the outputs are those of {file}")
+        raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")
+    if expected is not None and not as_json:
+        click.echo(f"the outputs are those of {expected}")
+
+
+def _differences(
+    outputs: Mapping[str, object], file: Path | None, rtol: float | None, atol: float | None
+) -> list[Difference] | None:
+    """How the outputs differ from those of the file; None without one."""
+    if file is None:
+        return None
+    read = read_archive(file, "out:")
+    expected = {name: like(value, outputs.get(name)) for name, value in read.items()}
+    return compare(outputs, expected, rtol, atol)
+
+
+def _data(
+    outputs: Mapping[str, object],
+    seconds: float,
+    traced: list[dict[str, object]],
+    differences: list[Difference] | None,
+) -> dict[str, object]:
+    data = {"outputs": as_data(outputs), "seconds": seconds}
+    if traced:
+        data["trace"] = traced
+    if differences is not None:
+        data["differences"] = as_data(differences)
+    return data

@@ -140,7 +140,10 @@ def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
 
 
 def join_types(left: Type | None, right: Type | None) -> Type | None:
-    """The type of a value that has either; None where the kinds differ."""
+    """The type of a value that has either; None where the kinds differ.
+
+    A bare value next to an optional one makes an optional.
+    """
     if left == right:
         return left
     match left, right:
@@ -154,6 +157,8 @@ def join_types(left: Type | None, right: Type | None) -> Type | None:
             return Optional(join_types(one, two))
         case (Map(a, one), Map(b, two)):
             return Map(a if a is b else None, join_types(one, two))
+        case (Optional(held), other) | (other, Optional(held)):
+            return None if other is None else Optional(join_types(held, other))
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
 from treadle.ir.values import Value
 
-Substitution = Mapping[Value, Value]
+Substitution = Mapping[Value, Value | None]
 
 
 def substitute(values: Operands, by: Substitution) -> Operands:

@@ -5,7 +5,7 @@ from treadle.report.compare import Difference, Tolerance, compare, show_differen
 from treadle.report.data import as_data
 from treadle.report.findings import count_findings, show_findings
 from treadle.report.loop import LoopSummary
-from treadle.report.model import ModelSummary, show_summary, summarize_model
+from treadle.report.model import ModelSummary, show_control_flow, show_summary, summarize_model
 from treadle.report.plan import explain, plan_data
 from treadle.report.text import plural, show_bytes, show_seconds, table
 from treadle.report.values import ValueSummary, show_value, show_values, summarize_value
@@ -24,6 +24,7 @@ __all__ = [
     "plan_data",
     "plural",
     "show_bytes",
+    "show_control_flow",
     "show_differences",
     "show_findings",
     "show_seconds",

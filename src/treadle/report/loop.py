@@ -192,7 +192,16 @@ def _whence(value: Value, origin: Origin | None) -> str:
         return f" ({also}{holder})"
     if origin.kind == "step":
         return f" (from {origin.path})"
-    return f" ({also}{origin.kind} of {origin.path})"
+    return f" ({also}{_ROLE_WORDS[origin.kind]} {origin.path})"
+
+
+_ROLE_WORDS = {
+    "constant": "a constant of",
+    "iteration": "the iteration number of",
+    "condition": "the condition of",
+    "carried": "carried by",
+    "sliced": "sliced by",
+}
 
 
 def _stops(view: Ports, known: Origins) -> tuple[str, str]:

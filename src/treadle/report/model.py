@@ -128,6 +128,8 @@ def _show_sizes(sizes: Sizes) -> str:
     if sizes.nesting:
         deep = "body" if sizes.nesting == 1 else "bodies"
         nodes += f" ({sizes.nodes_in_bodies} in bodies, at most {sizes.nesting} {deep} deep)"
+    if not sizes.tensors:
+        return f"{nodes}, no tensors"
     tensors = f"{plural(sizes.tensors, 'tensor')} of {show_bytes(sizes.bytes)}"
     external = f", {show_bytes(sizes.external)} of it in other files" if sizes.external else ""
     return f"{nodes}, {tensors}{external}"

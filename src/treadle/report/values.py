@@ -10,8 +10,8 @@ import numpy as np
 from treadle.ir import Tensor, dtype_of
 from treadle.report.text import plural, table
 
-_ELEMENTS = 6
-_ITEMS = 3
+_ELEMENTS = 4
+_ITEMS = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,10 @@ from treadle.ops.kernels.registry import TABLE, Kernel
 
 __all__ = ["Kernel", "kernel", "kernels"]
 
-_FAMILIES = ("everything",)
+_FAMILIES = (
+    "arithmetic", "logic", "unary", "activation", "cast", "layout", "padding", "gather", "reduce",
+    "construct", "sequence", "matrix", "trusted",
+)  # fmt: skip
 
 
 def kernel(domain: str, op: str, version: int) -> Kernel | None:
