@@ -247,16 +247,8 @@ def _engines(
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    handed = _handed_on(options, providers, provider_options)
+    handed = delegate.Options.of(options, providers, provider_options)
     return tuple(_MAKERS[name](handed) for name in wanted)
 
 
 _MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
-
-
-def _handed_on(
-    options: Any,
-    providers: Sequence[Any] | None,
-    provider_options: Sequence[Mapping[Any, Any]] | None,
-) -> delegate.Options:
-    return delegate.Options()
