@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from treadle.errors import LimitExceeded, Terminated
+from treadle.errors import LimitExceeded, RunError, Terminated
 from treadle.ir import Model, Step
 from treadle.plan.regions import Region
 from treadle.tracing import Iterations, Listener
@@ -87,13 +87,25 @@ class RunContext:
             )
 
 
+class Refused(Exception):
+    """A Runnable cannot do its region on this data, and has done nothing: interp must.
+
+    `error` is what to raise where interp cannot run the steps either.
+    """
+
+    def __init__(self, error: RunError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class Runnable(Protocol):
     """A region ready to run, by several threads at once."""
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """One value per `region.inputs` in, one per `region.outputs` out.
 
-        A value is a numpy array, a list for a sequence, None for an absent optional.
+        A value is a numpy array, a list for a sequence, None for an absent optional. Raises
+        `Refused` where the engine cannot do it on this data; the caller has interp run the steps.
         """
         ...
 
@@ -115,5 +127,9 @@ class Engine(Protocol):
         ...
 
     def prepare(self, region: Region, model: Model) -> Runnable:
-        """The region, ready to run; all steps of it were taken by `judge`."""
+        """The region, ready to run; all steps of it were taken by `judge`.
+
+        Raises Unsupported where the engine refuses them together after all; the planner then asks
+        for less.
+        """
         ...

@@ -1,0 +1,6 @@
+"""Hands regions to onnxruntime: the only room that imports it, and only when a model is planned."""
+
+from treadle.delegate.engine import Onnxruntime
+from treadle.delegate.options import Options
+
+__all__ = ["Onnxruntime", "Options"]

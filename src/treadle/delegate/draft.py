@@ -1,0 +1,167 @@
+"""A block being written anew for onnxruntime: names unique over all scopes, steps in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treadle.delegate.kernels import registry
+from treadle.ir import (
+    Attribute,
+    Block,
+    Constant,
+    External,
+    Info,
+    Leaf,
+    Literal,
+    Optional,
+    Step,
+    Tensor,
+    Type,
+    Value,
+    attribute,
+    dtype_of,
+)
+from treadle.ir import Sequence as SequenceType
+
+LARGE = 1 << 20
+"""Bytes from which a constant is handed over in memory instead of being copied into the model."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all blocks of one model have in common."""
+
+    opset: int
+    names: dict[str, int] = field(default_factory=dict)
+    nodes: dict[str, int] = field(default_factory=dict)
+    large: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def fresh(self, hint: str) -> str:
+        """A name no value of the model has: the hint, or the hint with a number."""
+        return _fresh(self.names, hint or "value")
+
+    def node(self, path: str) -> str:
+        """A name no node has: the step's path; onnxruntime refuses one it has seen before."""
+        return _fresh(self.nodes, path)
+
+
+def _fresh(taken: dict[str, int], hint: str) -> str:
+    name = hint
+    while name in taken:
+        taken[hint] += 1
+        name = f"{hint}_{taken[hint]}"
+    taken[name] = 0
+    return name
+
+
+@dataclass(slots=True)
+class Draft:
+    """The parts of one block; `new` maps what the original block calls a value to what we do."""
+
+    shared: Shared
+    path: str
+    params: list[Value] = field(default_factory=list)
+    constants: list[Constant] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    new: dict[Value, Value | None] = field(default_factory=dict)
+
+    def inner(self, path: str) -> Draft:
+        """The draft of a body."""
+        return Draft(self.shared, path)
+
+    def value(self, hint: str, type_: Type | None = None) -> Value:
+        """A new value."""
+        return Value(self.shared.fresh(hint), type_)
+
+    def renamed(self, old: Value | None, type_: Type | None = None) -> Value:
+        """The new value for one that a step defines; one nobody asked for is named all the same."""
+        made = self.value(old.name if old is not None else "unused", type_)
+        if old is not None:
+            self.new[old] = made
+        return made
+
+    def read(self, old: Value | None) -> Value | None:
+        """The new value for one that is read."""
+        return None if old is None else self.new[old]
+
+    def reads(self, old: Sequence[Value | None]) -> tuple[Value | None, ...]:
+        """The new values for those that are read."""
+        return tuple(map(self.read, old))
+
+    def keep(self, constant: Constant) -> Value:
+        """A constant of the original; a large one stays where it is."""
+        made = self.renamed(constant.value)
+        array, name = constant.array, made.name
+        dtype = constant.data.dtype if isinstance(constant.data, Literal) else None
+        literal = Literal(array, dtype, name) if dtype else Literal.of(array, name)
+        if array.nbytes >= LARGE and array.dtype.kind in "fiub":
+            self.shared.large[name] = array
+            literal = replace(literal, external=_in_memory(array))
+        typed = replace(made, declared=Tensor(literal.dtype, tuple(array.shape)))
+        self.new[constant.value] = typed
+        self.constants.append(Constant(typed, literal))
+        return typed
+
+    def constant(self, values: Sequence[int] | int | bool) -> Value:
+        """A new constant of whole numbers or a truth value."""
+        array = np.array(values, bool if isinstance(values, bool) else np.int64)
+        dtype = dtype_of(array.dtype)
+        assert dtype is not None
+        made = self.value("constant", Tensor(dtype, tuple(array.shape)))
+        self.constants.append(Constant(made, Literal.of(array, made.name)))
+        return made
+
+    def leaf(self, op: str, *operands: Value, **attributes: object) -> Value:
+        """A new standard step with one result, in the version the model's opset has."""
+        result = self.value(op.lower())
+        named: Mapping[str, Attribute] = {k: attribute(k, v) for k, v in attributes.items()}
+        version = registry().version_at(op, self.shared.opset)
+        info = Info(name=self.shared.node(f"{self.path}/{op.lower()}"), op=op, version=version)
+        self.steps.append(Leaf("", op, version, operands, (result,), named, info=info))
+        return result
+
+    def build(self, results: Sequence[Value | None], name: str) -> Block:
+        """The finished block."""
+        return Block(
+            tuple(self.params), tuple(self.constants), tuple(self.steps), tuple(results), name=name
+        )
+
+
+def _in_memory(array: np.ndarray) -> External:
+    location = "in memory"
+    entries = (("location", location), ("offset", "0"), ("length", str(array.nbytes)))
+    return External(location, entries)
+
+
+def trusted(value: Value) -> Type | None:
+    """The type to write for a value: extents only where inference found them, as numbers.
+
+    Whatever a body declares of a carried value may hold for the first iteration alone; a
+    sequence's elements may differ in shape.
+    """
+    type_ = value.type
+    if isinstance(type_, Tensor):
+        return Tensor(type_.dtype, _extents(value))
+    return without_shapes(type_)
+
+
+def without_shapes(type_: Type | None) -> Type | None:
+    """The type, saying nothing of extents."""
+    match type_:
+        case Tensor(dtype, _):
+            return Tensor(dtype, None)
+        case SequenceType(element):
+            return SequenceType(without_shapes(element))
+        case Optional(element):
+            return Optional(without_shapes(element))
+    return type_
+
+
+def _extents(value: Value) -> tuple[int | None, ...] | None:
+    known = value.inferred
+    if not isinstance(known, Tensor) or known.shape is None:
+        return None
+    return tuple(dim if isinstance(dim, int) else None for dim in known.shape)

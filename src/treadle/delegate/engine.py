@@ -1,0 +1,72 @@
+"""The engine: onnxruntime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from treadle.delegate.borders import border_refusal
+from treadle.delegate.draft import Shared
+from treadle.delegate.judge import judged
+from treadle.delegate.options import Options
+from treadle.delegate.repair import repaired
+from treadle.delegate.runnable import Session, reason
+from treadle.delegate.stamp import stamp
+from treadle.errors import Unsupported
+from treadle.formats.onnx import write_model
+from treadle.ir import Model, Step, operator_of
+from treadle.plan import Region, Runnable, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Onnxruntime:
+    """Runs a region as one session of onnxruntime; an implementation of `plan.Engine`."""
+
+    options: Options = field(default_factory=Options)
+
+    @property
+    def name(self) -> str:
+        """The name users give it by."""
+        return "onnxruntime"
+
+    def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
+        """Whether onnxruntime has kernels for the step and is right about its control flow."""
+        return judged(step, model, inside=inside)
+
+    def prepare(self, region: Region, model: Model) -> Runnable:
+        """The region as one session; Unsupported where onnxruntime refuses to load it."""
+        _check_borders(region)
+        written, shared = repaired(region, model, stamp(region.steps, region.constants))
+        session = self._session(write_model(written).SerializeToString(), shared, region)
+        import onnxruntime
+
+        inputs = tuple(value.name for value in written.main.params)
+        outputs = tuple(value.name for value in written.main.results if value is not None)
+        return Session(region.path, session.run, onnxruntime.RunOptions, inputs, outputs)
+
+    def _session(self, data: bytes, shared: Shared, region: Region) -> Any:
+        import onnxruntime
+
+        options = self.options.session_options()
+        if shared.large:
+            values = map(onnxruntime.OrtValue.ortvalue_from_numpy, shared.large.values())
+            options.add_external_initializers(list(shared.large), list(values))
+        providers = [name for name, _ in self.options.providers]
+        settings = [dict(setting) for _, setting in self.options.providers]
+        try:
+            made = onnxruntime.InferenceSession(data, options, providers, settings)
+        except Exception as failure:  # the border to onnxruntime
+            raise Unsupported(_name(region), None, reason(failure), region.path) from failure
+        return made._sess
+
+
+def _check_borders(region: Region) -> None:
+    fed = [border_refusal(value, is_input=True) for value in region.inputs]
+    given = [border_refusal(value, is_input=False) for value in region.outputs]
+    refusals = [why for why in (*fed, *given) if why]
+    if refusals:
+        raise Unsupported(_name(region), None, "; ".join(refusals), region.path)
+
+
+def _name(region: Region) -> str:
+    return operator_of(region.steps[0]) if len(region.steps) == 1 else "stretch"

@@ -1,0 +1,62 @@
+"""What onnxruntime can be trusted with: leaves it has kernels for, loops it is right about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.delegate.kernels import refusal, registry
+from treadle.delegate.loop import form_refusal
+from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
+from treadle.plan import Verdict
+
+_DEEPEST = 100
+"""Nested bodies beyond which loading the model would not end well: the parser recurses."""
+
+
+def judged(step: Step, model: Model, *, inside: bool) -> Verdict:
+    """The verdict of Engine.judge."""
+    if inside and any(bodies(step)):
+        return Verdict(False, "every iteration must be seen, and onnxruntime shows none")
+    why = next(_refusals(step, 0), "")
+    if why:
+        return Verdict(False, why)
+    if isinstance(step, Leaf):
+        return Verdict(True, f"{registry().release} has kernels for all its steps")
+    return Verdict(True, f"{registry().release} runs {operator_of(step)} whole")
+
+
+def _refusals(step: Step, depth: int) -> Iterator[str]:
+    """Why it does not take the step, the outermost reason first."""
+    if depth > _DEEPEST:
+        yield f"bodies are nested more than {_DEEPEST} deep"
+        return
+    yield from _own_refusals(step)
+    for name, body in bodies(step):
+        for inner in body.steps:
+            for why in _refusals(inner, depth + 1):
+                yield f"in its {name}: {why}" if depth == 0 else why
+
+
+def _own_refusals(step: Step) -> Iterator[str]:
+    match step:
+        case Call():
+            yield f"{operator_of(step)} is a call that nothing expanded"
+        case Leaf():
+            yield from _leaf_refusals(step)
+        case Loop():
+            why = form_refusal(step)
+            if why:
+                yield f"{operator_of(step)}: {why}"
+        case Branch():
+            if None in (*step.then.results, *step.otherwise.results):
+                yield "a branch leaves a result out"
+
+
+def _leaf_refusals(step: Leaf) -> Iterator[str]:
+    if step.blocks:
+        yield f"{step.op} carries graphs"
+    if any(isinstance(a.value, Reference) for a in step.attributes.values()):
+        yield f"{step.op} takes an attribute of a function that nothing expanded"
+    why = refusal(step)
+    if why:
+        yield why

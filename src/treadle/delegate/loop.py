@@ -1,0 +1,127 @@
+"""Which loops onnxruntime can be given, and what it needs said differently to be right about them.
+
+Measured on onnxruntime 1.31 (spec digest, sections 3 and 6); the repair of each:
+
+    Loop, the iteration number given as a result   its counter's buffer itself        Identity
+    Scan, a parameter given as a result            uninitialised memory               Identity
+    Scan, one value given as two results           uninitialised memory               Identity
+    a value of outside given as a result           refused                            Identity
+    trip, condition of shape [1]                   refused where the body says []     Reshape
+    next condition of several elements             accepted, the first counts         Reshape
+    a result left out                              refused, or a crash                a name
+    stacked elements of the same size, not shape   accepted                           see `guarded`
+"""
+
+from __future__ import annotations
+
+from treadle.delegate.draft import Draft
+from treadle.ir import (
+    Condition,
+    Dim,
+    Expression,
+    Iteration,
+    Loop,
+    Sliced,
+    Stacked,
+    Symbol,
+    Tensor,
+    Value,
+    ports,
+)
+
+_PLAIN_STACK = Stacked()
+
+
+def is_scan(loop: Loop) -> bool:
+    """Whether it goes over sliced values, as ONNX's Scan does."""
+    return any(isinstance(role, Sliced) for role in loop.roles)
+
+
+def form_refusal(loop: Loop) -> str:
+    """Why neither ONNX's Loop nor its Scan has this form; "" where one has."""
+    view = ports(loop)
+    started = [port.initial for port in view.carried] + [port.operand for port in view.sliced]
+    if any(value is None for value in started):
+        return "an initial value is absent"
+    if any(port.operand is None for port in view.invariants):
+        return "a captured value is absent"
+    if not loop.results:
+        return "it has no results"
+    if not is_scan(loop):
+        bent = any(stack != _PLAIN_STACK for stack in loop.stacks)
+        return "onnxruntime's Loop stacks along axis 0 only" if bent else ""
+    if any((loop.trip, loop.condition, loop.body.results[0])):
+        return "onnxruntime has no loop with slices and a condition or a trip count"
+    if {Iteration, Condition} & set(map(type, loop.roles)):
+        return "onnxruntime's Scan does not count its iterations"
+    return ""
+
+
+def as_scalar(draft: Draft, value: Value | None, known: Value | None) -> Value | None:
+    """The one element of a trip count or condition as a scalar; several elements fail at run time.
+
+    `known` is the original value, whose inferred shape may show that nothing needs doing.
+    """
+    if value is None or (known is not None and _inferred_shape(known) == ()):
+        return value
+    return draft.leaf("Reshape", value, draft.constant([]))
+
+
+def is_steady(loop: Loop, element: Value) -> bool:
+    """Whether inference shows that a stacked element has one shape in all iterations.
+
+    Every extent is a number or made of symbols the loop's operands have, which are fixed before it
+    begins.
+    """
+    shape = _inferred_shape(element)
+    if shape is None:
+        return False
+    fixed = {s for v in loop.operands if v is not None for d in _shape(v) for s in _symbols(d)}
+    return all(
+        isinstance(dim, int) or (bool(_symbols(dim)) and _symbols(dim) <= fixed) for dim in shape
+    )
+
+
+def guarded(draft: Draft, stacked: Value, shapes: Value) -> Value:
+    """The stacked value, or a failure at run time if the rows of `shapes` differ.
+
+        target = concat([0], max(shapes over iterations, 0))      0: as long as it is
+        return stacked.reshape(target)
+
+    Elements of another shape but as many bytes have a greater extent somewhere, so the greatest
+    extents make more elements than there are.
+    """
+    columns = draft.leaf("Gather", draft.leaf("Shape", shapes), draft.constant([1]))
+    row = draft.leaf("Concat", draft.constant([1]), columns, axis=0)
+    zeros = draft.leaf("Expand", draft.constant([0]), row)
+    rows = draft.leaf("Concat", zeros, shapes, axis=0)
+    greatest = _greatest_row(draft, rows)
+    target = draft.leaf("Concat", draft.constant([0]), greatest, axis=0)
+    # Abs: onnxruntime fuses Reshape with a Concat right before it, and then infers an extent
+    return draft.leaf("Reshape", stacked, draft.leaf("Abs", target))
+
+
+_AXES_ARE_INPUTS = 18
+
+
+def _greatest_row(draft: Draft, rows: Value) -> Value:
+    if draft.shared.opset >= _AXES_ARE_INPUTS:
+        return draft.leaf("ReduceMax", rows, draft.constant([0]), keepdims=0)
+    return draft.leaf("ReduceMax", rows, axes=[0], keepdims=0)
+
+
+def _inferred_shape(value: Value) -> tuple[Dim, ...] | None:
+    return value.inferred.shape if isinstance(value.inferred, Tensor) else None
+
+
+def _shape(value: Value) -> tuple[Dim, ...]:
+    return _inferred_shape(value) or ()
+
+
+def _symbols(dim: Dim) -> frozenset[str]:
+    match dim:
+        case Symbol(name):
+            return frozenset((name,))
+        case Expression(terms):
+            return frozenset(name for symbols, _ in terms for name in symbols)
+    return frozenset()

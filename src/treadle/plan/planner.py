@@ -1,0 +1,216 @@
+"""Decides which engine runs which step, and gathers the steps into regions.
+
+    for every block, outermost first:
+        ask the engines, in the order of preference, for every step      judge
+        gather what one engine takes into groups as large as possible     grouping
+        leave groups that are not worth a call to interp                  worth
+        have the engine make each group ready; one it refuses is halved   prepare
+        a step nobody takes: interp, and the same for each of its bodies
+
+The order of preference is by expected time: an engine is asked for a step only when those before it
+declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from treadle.errors import Unsupported
+from treadle.ir import Block, Model, Step, bodies, step_path
+from treadle.plan.borders import Known, Uses, borders, known_in, known_inside
+from treadle.plan.engines import Engine
+from treadle.plan.grouping import group
+from treadle.plan.otherwise import Otherwise
+from treadle.plan.regions import BlockPlan, Plan, Region
+from treadle.plan.worth import is_worth_a_call
+
+INTERP = "interp"
+"""The engine that runs whatever no other takes; engines listed after it are never asked."""
+
+_MOST_ROUNDS = 4
+
+
+def plan(model: Model, engines: Sequence[Engine], *, inside: bool = False) -> Plan:
+    """The regions of every block of the model, each made ready by its engine.
+
+    `engines` are in the order of preference; interp takes the rest. `inside`: steps with bodies go
+    to no engine that cannot show them, since somebody must see every iteration.
+    """
+    names = [engine.name for engine in engines]
+    asked = engines[: names.index(INTERP)] if INTERP in names else engines
+    planning = _Planning(model, tuple(asked), inside, model.main)
+    return Plan(model, _plan_block(planning, model.main, "main", {}))
+
+
+def interp_only(block: Block, path: str = "main", reason: str = "") -> BlockPlan:
+    """The plan in which interp runs everything, bodies included, and no engine is asked."""
+    planning = _Planning(Model(block), (), True, block, reason)
+    return _plan_block(planning, block, path, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Planning:
+    model: Model
+    engines: tuple[Engine, ...]
+    inside: bool
+    root: Block
+    unasked: str = "no other engine was asked"
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Who runs a step, None for interp, and why."""
+
+    engine: Engine | None
+    reason: str
+
+    @property
+    def name(self) -> str:
+        return self.engine.name if self.engine else INTERP
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One block on its way to a plan."""
+
+    planning: _Planning
+    block: Block
+    path: str
+    known: Known
+    choices: list[_Choice]
+
+    @property
+    def is_main(self) -> bool:
+        return self.block is self.planning.root
+
+
+def _plan_block(planning: _Planning, block: Block, path: str, outer: Known) -> BlockPlan:
+    choices = [_choose(planning, step) for step in block.steps]
+    work = _Work(planning, block, path, known_in(block, outer), choices)
+    return BlockPlan(block, path, tuple(_regions(work)))
+
+
+def _choose(planning: _Planning, step: Step) -> _Choice:
+    refusals = []
+    for engine in planning.engines:
+        verdict = engine.judge(step, planning.model, inside=planning.inside)
+        if verdict.takes:
+            return _Choice(engine, verdict.reason)
+        refusals.append(verdict.reason)
+    return _Choice(None, "; ".join(refusals) or planning.unasked)
+
+
+def _regions(work: _Work) -> list[Region]:
+    """The regions of the block, in order.
+
+    A step its engine refuses on its own goes to interp, and the rest is gathered anew, so that one
+    bad step among a thousand leaves at most two regions around it.
+    """
+    for _ in range(_MOST_ROUNDS):
+        regions, refused = _try(replace(work, choices=_worthwhile(work)))
+        if not refused:
+            break
+        for position, reason in refused.items():
+            work.choices[position] = _Choice(None, reason)
+    return regions
+
+
+def _try(work: _Work) -> tuple[list[Region], dict[int, str]]:
+    uses = Uses.of(work.block)
+    regions: list[Region] = []
+    refused: dict[int, str] = {}
+    for name, positions in group(work.block, [choice.name for choice in work.choices]):
+        if name == INTERP:
+            regions += _interpreted(work, uses, positions)
+        else:
+            regions += _prepared(work, uses, positions, refused)
+    return regions, refused
+
+
+def _prepared(
+    work: _Work, uses: Uses, positions: Sequence[int], refused: dict[int, str]
+) -> Iterator[Region]:
+    """The group as one region, or as several where its engine refuses it."""
+    engine = work.choices[positions[0]].engine
+    assert engine is not None
+    region = _region(work, uses, positions)
+    try:
+        runnable = engine.prepare(region, work.planning.model)
+        yield replace(region, runnable=runnable, otherwise=_otherwise(work, region))
+    except Unsupported as refusal:
+        if len(positions) == 1:
+            refused[positions[0]] = refusal.why
+            yield from _interpreted(work, uses, positions)
+            return
+        middle = len(positions) // 2
+        yield from _prepared(work, uses, positions[:middle], refused)
+        yield from _prepared(work, uses, positions[middle:], refused)
+
+
+def _otherwise(work: _Work, region: Region) -> Otherwise:
+    """Where the region has bodies they are opened, and engines keep the leaves; else interp."""
+    block = region.block()
+
+    def make() -> BlockPlan:
+        if not any(any(bodies(step)) for step in region.steps):
+            return interp_only(block, region.path, f"{region.engine} refused it on this data")
+        planning = replace(work.planning, inside=True, root=block)
+        return _plan_block(planning, block, region.path, {})
+
+    return Otherwise(make)
+
+
+def _interpreted(work: _Work, uses: Uses, positions: Sequence[int]) -> Iterator[Region]:
+    """Regions of interp: leaves together, a step with bodies alone."""
+    steps = work.block.steps
+
+    def key(position: int) -> int:
+        return position if any(bodies(steps[position])) else -1
+
+    for alone, run in groupby(positions, key):
+        region = replace(_region(work, uses, tuple(run)), engine=INTERP)
+        yield region if alone < 0 else replace(region, bodies=_bodies(work, alone))
+
+
+def _bodies(work: _Work, position: int) -> dict[str, BlockPlan]:
+    step = work.block.steps[position]
+    path = step_path(work.path, step, position)
+    return {
+        name: _plan_block(
+            work.planning, body, f"{path}.{name}", known_inside(step, name, work.known)
+        )
+        for name, body in bodies(step)
+    }
+
+
+def _region(work: _Work, uses: Uses, positions: Sequence[int]) -> Region:
+    border = borders(work.block, positions, uses, work.known)
+    chosen = [work.choices[position] for position in positions]
+    return Region(
+        path=work.path,
+        engine=chosen[0].name,
+        reason="; ".join(dict.fromkeys(choice.reason for choice in chosen)),
+        steps=tuple(work.block.steps[position] for position in positions),
+        inputs=border.inputs,
+        outputs=border.outputs,
+        constants=border.constants,
+    )
+
+
+def _worthwhile(work: _Work) -> list[_Choice]:
+    """The choices, with stretches too small to be worth a call left to interp."""
+    names = [choice.name for choice in work.choices]
+    groups = group(work.block, names)
+    if work.is_main and len(groups) == 1:
+        return work.choices
+    choices = list(work.choices)
+    for name, positions in groups:
+        steps = [work.block.steps[position] for position in positions]
+        if name == INTERP or is_worth_a_call(steps):
+            continue
+        words = f"{len(steps)} small steps run faster in numpy than a call of {name} takes"
+        for position in positions:
+            choices[position] = _Choice(None, words)
+    return choices
