@@ -2,6 +2,9 @@
 
 from treadle.ir.builder import BlockBuilder, attribute
 from treadle.ir.dims import Dim, Expression, Range, Shape, Symbol, admits, show_dim
+from treadle.ir.dims import add as add_dims
+from treadle.ir.dims import multiply as multiply_dims
+from treadle.ir.dims import subtract as subtract_dims
 from treadle.ir.graph import (
     Block,
     Branch,
@@ -129,6 +132,7 @@ __all__ = [
     "Type",
     "Value",
     "Visit",
+    "add_dims",
     "admits",
     "attribute",
     "block_values",
@@ -137,6 +141,7 @@ __all__ = [
     "map_blocks",
     "map_bodies",
     "map_steps",
+    "multiply_dims",
     "operator_of",
     "ports",
     "reads",
@@ -152,6 +157,7 @@ __all__ = [
     "show_type",
     "step_path",
     "substitute",
+    "subtract_dims",
     "tensor",
     "typed",
     "walk",

@@ -145,7 +145,7 @@ def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> 
         hint = f'add opset_import {{domain: "{shown}" version: ...}} to the model'
         reading.report("CF702", path, f'no opset of the domain "{shown}" is imported', hint)
         return 0
-    if ops.newest_opset(domain) is None:
+    if not ops.newest_opset(domain):
         return opset
     version = ops.since_version(domain, node.op_type, opset)
     if version is None:
@@ -155,7 +155,7 @@ def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> 
 
 
 def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: str) -> None:
-    if opset > (ops.newest_opset(domain) or opset):
+    if opset > ops.newest_opset(domain):
         return
     known = ops.known_operators(domain)
     close = get_close_matches(op, known, 1)

@@ -105,7 +105,7 @@ def _check_versions(reading: Reading, ir_version: int, opsets: Mapping[str, int]
         )
     for domain, version in opsets.items():
         newest = ops.newest_opset(domain)
-        if newest is not None and version > newest:
+        if newest and version > newest:
             reading.report(
                 "CF703",
                 "",

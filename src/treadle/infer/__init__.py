@@ -1,0 +1,7 @@
+"""Types and shapes forward: every value of every body gets what is known of it."""
+
+from treadle.infer.loop import is_scan
+from treadle.infer.model import infer, infer_with_conflicts
+from treadle.infer.run import Conflict
+
+__all__ = ["Conflict", "infer", "infer_with_conflicts", "is_scan"]

@@ -1,0 +1,63 @@
+"""Facts of a block: of its constants, then of every step in order, by the rule of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from treadle.infer.branch import infer_branch
+from treadle.infer.call import infer_call
+from treadle.infer.facts import Fact, constant_fact, merge_types, without_dims
+from treadle.infer.leaf import infer_leaf
+from treadle.infer.loop import infer_loop
+from treadle.infer.run import Inference, Place
+from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, Value, step_path
+
+
+def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Place) -> list[Fact]:
+    """The facts of the block's results; those of all its values are written to `run.facts`."""
+    for param, fact in zip(block.params, params, strict=True):
+        run.facts[param] = fact if place.repeats else with_claim(fact, param, place)
+    defaults = set(block.params)
+    for constant in block.constants:
+        if constant.value not in defaults:
+            run.facts[constant.value] = constant_fact(constant)
+    for position, step in enumerate(block.steps):
+        here = replace(place, path=step_path(place.path, step, position))
+        run.conflicts.pop(here.path, None)
+        facts = infer_step(run, step, here)
+        for value, fact in zip(step.results, facts, strict=True):
+            if value is not None:
+                run.facts[value] = with_claim(fact, value, place)
+    return [run.of(value) for value in block.results]
+
+
+def infer_step(run: Inference, step: Step, place: Place) -> list[Fact]:
+    """One fact per result of the step."""
+    match step:
+        case Leaf():
+            return infer_leaf(run, step, place)
+        case Loop():
+            return infer_loop(run, step, place)
+        case Branch():
+            return infer_branch(run, step, place)
+        case Call():
+            return infer_call(run, step, place)
+
+
+def with_claim(fact: Fact, value: Value, place: Place) -> Fact:
+    """The fact, or what the file declares where nothing at all is known.
+
+    In a loop only the dtype and the rank of a declaration are taken: exporters declare the shape
+    of the first iteration.
+    """
+    claim = value.declared
+    if claim is None or place.functions or _is_known(fact):
+        return fact
+    return replace(
+        fact, type=merge_types(fact.type, without_dims(claim) if place.repeats else claim)
+    )
+
+
+def _is_known(fact: Fact) -> bool:
+    return fact.type is not None and getattr(fact.type, "dtype", True) is not None

@@ -1,0 +1,75 @@
+"""Facts of a Call: a function's body with the call's types, Scan-8 and SequenceMap by their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from treadle.infer.facts import UNKNOWN, Fact, dim_symbols, map_shapes, symbols_of
+from treadle.infer.leaf import resolved
+from treadle.infer.run import Inference, Place
+from treadle.infer.scan import infer_scan_8
+from treadle.ir import Attribute, Call, FunctionId, Shape, Type
+from treadle.ir import Sequence as SequenceType
+
+Rule = Callable[[Inference, Call, Sequence[Fact], Place], list[Fact]]
+
+
+def infer_call(run: Inference, call: Call, place: Place) -> list[Fact]:
+    """One fact per result of the call; nothing is known of a function that is not there."""
+    facts = [run.of(value) for value in call.operands]
+    rule = _RULES.get(call.function)
+    if rule is not None and call.function not in run.model.functions:
+        return rule(run, call, facts, place)
+    return _function(run, call, facts, place)
+
+
+def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
+    function = run.model.functions.get(call.function)
+    if function is None or call.function in place.functions:
+        return [UNKNOWN] * len(call.results)
+    given = {**function.defaults, **resolved(call.attributes, place.attributes)}
+    key = (call.function, _values(given), tuple(facts), place.doubtful)
+    if key not in run.calls:
+        inner = Place(place.path, given, (*place.functions, call.function), doubtful=place.doubtful)
+        params = [*facts, *[UNKNOWN] * (len(function.block.params) - len(facts))]
+        run.calls[key] = run.rule(run, function.block, params, inner)
+    known = frozenset().union(*(symbols_of(fact.type) for fact in facts))
+    results = [_closed(fact, known) for fact in run.calls[key]]
+    return (results + [UNKNOWN] * len(call.results))[: len(call.results)]
+
+
+def _values(attributes: Mapping[str, Attribute]) -> object:
+    return tuple(sorted((name, repr(each.value)) for name, each in attributes.items()))
+
+
+def _closed(fact: Fact, known: frozenset[str]) -> Fact:
+    """The fact without symbols of the function's own: another call's are others."""
+    if symbols_of(fact.type) <= known:
+        return fact
+
+    def change(shape: Shape | None) -> Shape | None:
+        if shape is None:
+            return None
+        return tuple(dim if dim_symbols(dim) <= known else None for dim in shape)
+
+    return replace(fact, type=map_shapes(fact.type, change), content=None)
+
+
+def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
+    """Each result is a sequence of what the body gives for one element of the sequences."""
+    captured = [run.of(value) for value in call.captures]
+    elements = [Fact(_element(fact.type)) for fact in facts]
+    body = call.blocks["body"]
+    given = run.block(body, [*elements, *captured], place.body("body", repeats=True))
+    return [Fact(SequenceType(fact.type)) for fact in given]
+
+
+def _element(type_: Type | None) -> Type | None:
+    return type_.element if isinstance(type_, SequenceType) else type_
+
+
+_RULES: dict[FunctionId, Rule] = {
+    FunctionId("", "Scan"): infer_scan_8,
+    FunctionId("", "SequenceMap"): _sequence_map,
+}

@@ -1,0 +1,231 @@
+"""What inference knows of a value, and how two such facts meet.
+
+    Fact    = (type, content?, literal?)
+    Content = the entries of a whole-number or bool tensor of rank 0 or 1, each a Dim
+
+`join` holds of whatever either fact holds of (branches, iterations), `merge` of what both hold of
+at once (a state whose shape must not change, lengths that must agree).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treadle.ir import (
+    Constant,
+    Dim,
+    DType,
+    Expression,
+    Literal,
+    Map,
+    Optional,
+    Sequence,
+    Shape,
+    Sparse,
+    SparseArray,
+    Symbol,
+    Tensor,
+    Type,
+)
+
+Content = tuple[Dim, ...]
+
+LONGEST_CONTENT = 128
+WHOLE = frozenset(
+    {
+        DType.INT64, DType.INT32, DType.INT16, DType.INT8, DType.BOOL,
+        DType.UINT64, DType.UINT32, DType.UINT16, DType.UINT8,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A type, the entries where they are few and whole, and the tensor where the file has it.
+
+    Facts are compared by their parts, literals by identity.
+    """
+
+    type: Type | None = None
+    content: Content | None = None
+    literal: Literal | SparseArray | None = None
+
+
+UNKNOWN = Fact()
+
+
+def constant_fact(constant: Constant) -> Fact:
+    """What the file's tensor says: everything."""
+    return literal_fact(constant.data)
+
+
+def literal_fact(data: Literal | SparseArray) -> Fact:
+    """The type, the content and the tensor itself of a literal."""
+    if isinstance(data, SparseArray):
+        return Fact(Tensor(data.values.dtype, tuple(data.shape)), literal=data)
+    type_ = Tensor(data.dtype, tuple(data.array.shape))
+    return Fact(type_, _content(data), data)
+
+
+def _content(data: Literal) -> Content | None:
+    array = data.array
+    if data.dtype not in WHOLE or array.ndim > 1 or array.size > LONGEST_CONTENT:
+        return None
+    return tuple(int(entry) for entry in array.reshape(-1))
+
+
+def whole_fact(dtype: DType, shape: Shape, content: Content | None) -> Fact:
+    """A tensor of rank 0 or 1 with these entries; content of unknown entries only is none."""
+    if content is not None and all(entry is None for entry in content) and content:
+        content = None
+    return Fact(Tensor(dtype, shape), content)
+
+
+def array_of(fact: Fact) -> np.ndarray | None:
+    """The value itself where every element of it is known."""
+    if isinstance(fact.literal, Literal):
+        return fact.literal.array
+    if isinstance(fact.literal, SparseArray):
+        return fact.literal.dense()
+    match fact:
+        case Fact(Tensor(DType() as dtype, tuple() as shape), tuple() as content) if all(
+            isinstance(entry, int) for entry in content
+        ):
+            return np.array(content, dtype.numpy).reshape(tuple(map(_whole, shape)))
+    return None
+
+
+def _whole(dim: Dim) -> int:
+    assert isinstance(dim, int), f"content of a tensor whose shape holds {dim}"
+    return dim
+
+
+def truth(fact: Fact) -> bool | None:
+    """The bool a one-element tensor holds, or None where that is not known."""
+    array = array_of(fact)
+    return bool(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
+
+
+def join(left: Fact, right: Fact) -> Fact:
+    """What holds of a value that is described by either fact."""
+    if left == right:
+        return left
+    type_ = join_types(left.type, right.type)
+    literal = left.literal if left.literal is right.literal else None
+    return Fact(type_, _join_contents(left, right, type_), literal)
+
+
+def _join_contents(left: Fact, right: Fact, type_: Type | None) -> Content | None:
+    a, b = left.content, right.content
+    known = isinstance(type_, Tensor) and type_.shape is not None and None not in type_.shape
+    if a is None or b is None or not known:
+        return None
+    joined = tuple(map(join_dims, a, b))
+    return joined if any(entry is not None for entry in joined) else None
+
+
+def join_dims(left: Dim, right: Dim) -> Dim:
+    """The dim if both are the same, else unknown."""
+    return left if left == right else None
+
+
+def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
+    """Per dim; unknown rank where the ranks differ."""
+    if left is None or right is None or len(left) != len(right):
+        return None
+    return tuple(map(join_dims, left, right))
+
+
+def join_types(left: Type | None, right: Type | None) -> Type | None:
+    """The type of a value that has either; None where the kinds differ."""
+    if left == right:
+        return left
+    match left, right:
+        case (Tensor(a, shape), Tensor(b, other)):
+            return Tensor(a if a is b else None, join_shapes(shape, other))
+        case (Sparse(a, shape), Sparse(b, other)):
+            return Sparse(a if a is b else None, join_shapes(shape, other))
+        case (Sequence(one), Sequence(two)):
+            return Sequence(join_types(one, two))
+        case (Optional(one), Optional(two)):
+            return Optional(join_types(one, two))
+        case (Map(a, one), Map(b, two)):
+            return Map(a if a is b else None, join_types(one, two))
+    return None
+
+
+def merge_dims(left: Dim, right: Dim) -> Dim:
+    """The dim that says more; a number beats a name, the left name beats the right one."""
+    if isinstance(left, int) or right is None:
+        return left
+    if isinstance(right, int) or not isinstance(left, Symbol | Expression):
+        return right
+    return left
+
+
+def merge_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
+    """Per dim what says more; the left one where the ranks contradict."""
+    if left is None or right is None:
+        return right if left is None else left
+    return tuple(map(merge_dims, left, right)) if len(left) == len(right) else left
+
+
+def merge_types(left: Type | None, right: Type | None) -> Type | None:
+    """The type of a value that has both; the left one where they contradict."""
+    match left, right:
+        case (None, _):
+            return right
+        case (Tensor(a, shape), Tensor(b, other)):
+            return Tensor(a or b, merge_shapes(shape, other))
+        case (Sparse(a, shape), Sparse(b, other)):
+            return Sparse(a or b, merge_shapes(shape, other))
+        case (Sequence(one), Sequence(two)):
+            return Sequence(merge_types(one, two))
+        case (Optional(one), Optional(two)):
+            return Optional(merge_types(one, two))
+        case (Map(a, one), Map(b, two)):
+            return Map(a or b, merge_types(one, two))
+    return left
+
+
+def without_dims(type_: Type | None) -> Type | None:
+    """The type with every dim unknown and its rank kept: what is taken of a mere claim."""
+    return map_shapes(type_, lambda shape: None if shape is None else (None,) * len(shape))
+
+
+def without_shapes(type_: Type | None) -> Type | None:
+    """The type with unknown rank everywhere: what is left when shapes go on changing."""
+    return map_shapes(type_, lambda _: None)
+
+
+def map_shapes(type_: Type | None, change: Callable[[Shape | None], Shape | None]) -> Type | None:
+    """The type with every shape in it changed."""
+    match type_:
+        case Tensor() | Sparse():
+            return replace(type_, shape=change(type_.shape))
+        case Sequence() | Optional() | Map():
+            return replace(type_, element=map_shapes(type_.element, change))
+    return None
+
+
+def symbols_of(type_: Type | None) -> frozenset[str]:
+    """The names of every symbol in the type."""
+    match type_:
+        case Tensor() | Sparse():
+            return frozenset().union(*map(dim_symbols, type_.shape or ()))
+        case Sequence() | Optional() | Map():
+            return symbols_of(type_.element)
+    return frozenset()
+
+
+def dim_symbols(dim: Dim) -> frozenset[str]:
+    """The names of the symbols a dim is made of."""
+    match dim:
+        case Symbol(name):
+            return frozenset({name})
+        case Expression(terms):
+            return frozenset(name for names, _ in terms for name in names)
+    return frozenset()

@@ -1,0 +1,113 @@
+"""Facts of a leaf: our own rules first, then the standard's through `treadle.ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from treadle import ops
+from treadle.errors import InvalidModel
+from treadle.infer import data, shapes
+from treadle.infer.facts import UNKNOWN, Fact, array_of, literal_fact
+from treadle.infer.run import Conflict, Inference, Place
+from treadle.ir import (
+    Attribute,
+    Leaf,
+    Literal,
+    Optional,
+    Reference,
+    Sparse,
+    SparseArray,
+    Tensor,
+    Type,
+)
+from treadle.ir import Sequence as SequenceType
+
+_LARGEST_CONSTANT = 1024
+
+
+def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
+    """One fact per result; a leaf that refuses its operands is a conflict, and gives nothing."""
+    leaf = with_attributes(leaf, place.attributes)
+    facts = [run.of(value) for value in leaf.operands]
+    for name, block in leaf.blocks.items():
+        captured = [run.of(value) for value in leaf.captures]
+        given = [UNKNOWN] * (len(block.params) - len(captured))
+        run.block(block, [*given, *captured], place.body(name, repeats=True, doubtful=True))
+    if leaf.op == "Constant" and leaf.domain == "":
+        literal = leaf.attributes.get("value", leaf.attributes.get("sparse_value"))
+        if literal is not None and isinstance(literal.value, Literal | SparseArray):
+            return [literal_fact(literal.value)]
+    if leaf.op == "Identity" and leaf.domain == "" and len(facts) == 1:
+        return facts
+    type_ = shapes.type_of(leaf, facts)
+    types = [type_] if type_ is not None else _standard(run, leaf, facts, place)
+    if len(types) != 1:
+        return [Fact(each) for each in types]
+    return [Fact(types[0], data.content_of(leaf, facts, types[0]))]
+
+
+def with_attributes(leaf: Leaf, given: Mapping[str, Attribute]) -> Leaf:
+    """The leaf with each reference to an attribute of its function replaced by what the call gives.
+
+    An attribute the call leaves out is left out of the leaf.
+    """
+    if not any(isinstance(a.value, Reference) for a in leaf.attributes.values()):
+        return leaf
+    return replace(leaf, attributes=resolved(leaf.attributes, given))
+
+
+def resolved(
+    attributes: Mapping[str, Attribute], given: Mapping[str, Attribute]
+) -> dict[str, Attribute]:
+    """The attributes without references."""
+    found = {}
+    for name, attribute in attributes.items():
+        if not isinstance(attribute.value, Reference):
+            found[name] = attribute
+        elif attribute.value.name in given:
+            found[name] = replace(given[attribute.value.name], name=name)
+    return found
+
+
+def _standard(
+    run: Inference, leaf: Leaf, facts: Sequence[Fact], place: Place
+) -> Sequence[Type | None]:
+    key = _key(leaf, facts)
+    answer = run.leaves.get(key)
+    if answer is None:
+        answer = run.leaves[key] = _asked(leaf, facts)
+    if isinstance(answer, str):
+        run.conflicts[place.path] = Conflict(place.path, answer, place.doubtful)
+        return [None] * len(leaf.results)
+    return answer
+
+
+def _asked(leaf: Leaf, facts: Sequence[Fact]) -> Sequence[Type | None] | str:
+    """The types, or why the operator refuses; an operand of unknown type is no reason to."""
+    arrays = [array_of(fact) for fact in facts]
+    small = [a if a is not None and a.size <= _LARGEST_CONSTANT else None for a in arrays]
+    try:
+        return ops.result_types(leaf, [fact.type for fact in facts], small)
+    except InvalidModel as refused:
+        untyped = any(
+            value is not None and _is_vague(fact.type)
+            for value, fact in zip(leaf.operands, facts, strict=True)
+        )
+        return [None] * len(leaf.results) if untyped else str(refused)
+
+
+def _is_vague(type_: Type | None) -> bool:
+    match type_:
+        case Tensor(dtype) | Sparse(dtype):
+            return dtype is None
+        case Optional(element) | SequenceType(element):
+            return _is_vague(element)
+    return type_ is None
+
+
+def _key(leaf: Leaf, facts: Sequence[Fact]) -> object:
+    attributes = tuple((name, attribute.value) for name, attribute in leaf.attributes.items())
+    given = tuple(value is not None for value in leaf.results)
+    absent = tuple(value is None for value in leaf.operands)
+    return leaf.domain, leaf.op, leaf.version, attributes, given, absent, tuple(facts)

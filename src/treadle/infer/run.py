@@ -1,0 +1,90 @@
+"""What one inference carries along: facts found, loops half way, calls already answered.
+
+The rules of steps live in files of their own; `Inference.block` lets them infer their bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from treadle.infer.facts import UNKNOWN, Fact
+from treadle.ir import Attribute, Block, FunctionId, Model, Type, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two facts that contradict: a step whose operands do not fit it.
+
+    `doubtful`: in a branch that may never be taken, or a body that never runs.
+    """
+
+    path: str
+    message: str
+    doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where inference is: a path, the attributes of the function it is in, what is certain here.
+
+    `repeats`: in a loop, where a declared shape may be that of the first iteration only.
+    """
+
+    path: str
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    functions: tuple[FunctionId, ...] = ()
+    repeats: bool = False
+    doubtful: bool = False
+
+    def body(self, name: str, *, repeats: bool = False, doubtful: bool = False) -> Place:
+        """The place of a body of the step that is here."""
+        return replace(
+            self,
+            path=f"{self.path}.{name}",
+            repeats=self.repeats or repeats,
+            doubtful=self.doubtful or doubtful,
+        )
+
+
+@dataclass(slots=True)
+class LoopState:
+    """How far the carried values and the condition of one loop are widened, in how many passes."""
+
+    carried: list[Fact]
+    condition: Fact
+    passes: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Inference:
+    """The state of one inference; the rules write to it."""
+
+    model: Model
+    rule: Callable[[Inference, Block, Sequence[Fact], Place], list[Fact]]
+    facts: dict[Value, Fact] = field(default_factory=dict)
+    conflicts: dict[str, Conflict] = field(default_factory=dict)
+    loops: dict[str, LoopState] = field(default_factory=dict)
+    leaves: dict[object, Sequence[Type | None] | str] = field(default_factory=dict)
+    calls: dict[object, list[Fact]] = field(default_factory=dict)
+    bodies: dict[str, tuple[object, list[Fact]]] = field(default_factory=dict)
+
+    def block(self, block: Block, params: Sequence[Fact], place: Place) -> list[Fact]:
+        """The facts of the block's results, its params being as given.
+
+        Asked again for a body with the same params as the last time, it answers from memory.
+        """
+        asked = (tuple(params), place.doubtful)
+        last = self.bodies.get(place.path)
+        if last is None or last[0] != asked:
+            last = asked, self.rule(self, block, params, place)
+            self.bodies[place.path] = last
+        return last[1]
+
+    def of(self, value: Value | None) -> Fact:
+        """What is known of a value; nothing of an absent one."""
+        return self.facts.get(value, UNKNOWN) if value is not None else UNKNOWN
+
+    def types(self, values: Sequence[Value | None]) -> list[Type | None]:
+        """The types of values."""
+        return [self.of(value).type for value in values]
