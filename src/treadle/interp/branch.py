@@ -1,0 +1,30 @@
+"""If: the block its condition chooses runs, the other one does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.interp.scalars import boolean
+from treadle.interp.work import Action
+from treadle.plan import RunContext
+from treadle.tracing import BranchTaken, Iterations
+
+
+def prepare_branch(path: str, then: Action, otherwise: Action) -> Action:
+    """The Branch over two blocks that are ready; operands are (condition, *params of both).
+
+        results = then(*operands) if condition else otherwise(*operands)
+
+    The condition holds exactly one element, of any rank (If: "cond: Condition for the `if`. The
+    tensor must contain a single element").
+    """
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        taken = boolean(operands[0], "the condition", path, iterations)
+        if context.listener is not None:
+            name = "then_branch" if taken else "else_branch"
+            context.listener(BranchTaken(path, iterations, name))
+        return (then if taken else otherwise)(operands[1:], context, iterations)
+
+    return act

@@ -1,0 +1,81 @@
+"""The engine: a plan becomes something that runs, by many threads at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treadle import ops
+from treadle.errors import RunError
+from treadle.interp.block import prepare_block
+from treadle.interp.work import Action, Expand, Work
+from treadle.plan import BlockPlan, Plan, RunContext
+
+
+def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
+    """The plan ready to run: an implementation of `plan.Runnable`, kernels bound once.
+
+    `expand` gives the function the standard defines an operator by. Raises Unsupported for an
+    operator that has neither a kernel here nor such a function.
+    """
+    if isinstance(plan, Plan):
+        return Program(plan.main.path, prepare_block(plan.main, Work(plan.model.functions, expand)))
+    return Program(plan.path, prepare_block(plan, Work({}, expand)))
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A block that is ready, with what holds at the outer border of a run.
+
+    No array that comes out is part of one that went in, of a constant, or of another that comes out:
+    whoever gets it may write to it.
+    """
+
+    path: str
+    action: Action
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
+        """One value per result, for one value per param."""
+        try:
+            with ops.silence():
+                return _owned(self.action(inputs, context, ()), inputs)
+        except MemoryError as error:
+            raise RunError("there is not enough memory", self.path) from error
+        except RecursionError as error:
+            reason = "bodies are nested deeper than Python's recursion limit allows"
+            raise RunError(reason, self.path) from error
+
+
+def _owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    taken = {id(_owner(array)) for array in _arrays(inputs)}
+
+    def own(value: Any) -> Any:
+        if isinstance(value, list):
+            return [own(item) for item in value]
+        if not isinstance(value, np.ndarray):
+            return value
+        owner = _owner(value)
+        if id(owner) in taken or not value.flags.writeable:
+            return value.copy()
+        taken.add(id(owner))
+        return value
+
+    return [own(result) for result in results]
+
+
+def _owner(array: Any) -> Any:
+    """What the memory of the array belongs to."""
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array
+
+
+def _arrays(values: Sequence[Any]) -> Iterator[np.ndarray]:
+    for value in values:
+        if isinstance(value, list):
+            yield from _arrays(value)
+        elif isinstance(value, np.ndarray):
+            yield value

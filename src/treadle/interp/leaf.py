@@ -1,0 +1,34 @@
+"""A leaf: evaluated as a whole by its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle import ops
+from treadle.errors import KernelError, Unsupported
+from treadle.interp.work import Action, at
+from treadle.ir import Leaf
+from treadle.plan import RunContext
+from treadle.tracing import Iterations
+
+
+def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
+    """The leaf's kernel bound to its attributes; None where none evaluates it but a schema might.
+
+    results = kernel(*operands)
+    """
+    if leaf.blocks or ops.kernels().get((leaf.domain, leaf.op, leaf.version)) is None:
+        return None
+    try:
+        kernel = ops.prepare(leaf, silent=False)
+    except Unsupported as error:
+        raise Unsupported(error.op, error.version, error.why, path) from error
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        try:
+            return kernel(operands)
+        except KernelError as error:
+            raise at(error, path, iterations) from error.__cause__
+
+    return act

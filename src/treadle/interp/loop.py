@@ -1,0 +1,173 @@
+"""Loop and Scan: the one loop form.
+
+    i, go = 0, condition is None or condition
+    while go and i < trip:                # no trip: the length of the sliced, else endless
+        go, *carried, *elements = body(i, True, *invariants, *carried, *(s[i] for s in sliced))
+        stacked.append(elements)
+        i += 1
+    return (*carried, *map(stack, stacked))
+
+Loop: "for (int i=0; i < trip_count && cond; ++i)", so a negative trip count gives no iteration. What
+an iteration gives is carried all at once, and every iteration gets values of its own. Scan runs once
+for each item of what it slices, and its states keep their shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.infer import is_scan
+from treadle.interp.carried import Guard, guards, size_of
+from treadle.interp.scalars import boolean, whole
+from treadle.interp.sliced import Slices, slices
+from treadle.interp.stacked import Stack, extents, stacks
+from treadle.interp.work import Action
+from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, Tensor, ports
+from treadle.plan import RunContext
+from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted
+
+_TRUE = np.array(True)
+
+
+def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
+    """The loop over a body that is ready; its operands are (trip, condition, *loop.operands)."""
+    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop.roles)))
+
+
+class _Places(NamedTuple):
+    """The positions, among the body's params, of each role; `fed`: of those that have an operand."""
+
+    fed: tuple[int, ...]
+    carried: tuple[int, ...]
+    sliced: tuple[int, ...]
+    iteration: tuple[int, ...]
+    condition: tuple[int, ...]
+
+
+def _places(roles: Sequence[Role]) -> _Places:
+    def of(*kinds: type) -> tuple[int, ...]:
+        return tuple(k for k, role in enumerate(roles) if isinstance(role, kinds))
+
+    counted = of(Iteration, Condition)
+    fed = tuple(k for k in range(len(roles)) if k not in counted)
+    return _Places(fed, of(Carried), of(Sliced), of(Iteration), of(Condition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    loop: Loop
+    path: str
+    body: Action
+    view: Ports
+    places: _Places
+
+
+@dataclass(slots=True)
+class _State:
+    """One run of a loop: the body's params between iterations, and what is made of its results."""
+
+    params: list[Any]
+    slices: Slices
+    most: int | None
+    guards: tuple[Guard, ...]
+    stacks: tuple[Stack, ...]
+    done: int = 0
+
+
+def _run(
+    prepared: _Prepared, operands: Sequence[Any], context: RunContext, iterations: Iterations
+) -> Sequence[Any]:
+    path, listener = prepared.path, context.listener
+    state = _start(prepared, operands, iterations)
+    condition = operands[1]
+    go = condition is None or boolean(condition, "the condition", path, iterations)
+    if listener is not None:
+        listener(LoopStarted(path, iterations, state.most))
+    held = context.held
+    _hold(state, prepared, context, held, iterations)
+    while go and (state.most is None or state.done < state.most):
+        inner = (*iterations, state.done)
+        context.iteration(path, inner)
+        if listener is not None:
+            listener(IterationStarted(path, inner))
+        results = prepared.body(_params(state, prepared), context, inner)
+        go = _take(state, prepared, results, inner)
+        _hold(state, prepared, context, held, inner)
+    context.held = held
+    if listener is not None:
+        by = "trip" if state.done == state.most else "condition"
+        listener(LoopEnded(path, iterations, state.done, by))
+    carried = [state.params[place] for place in prepared.places.carried]
+    known = {} if state.done else extents(prepared.loop.operands, operands[2:])
+    return [*carried, *(stack.made(known, path, iterations) for stack in state.stacks)]
+
+
+def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations) -> _State:
+    trip, _, *given = operands
+    places, view, path = prepared.places, prepared.view, prepared.path
+    params: list[Any] = [None] * len(prepared.loop.roles)
+    for place, value in zip(places.fed, given, strict=True):
+        params[place] = value
+    limit = None if trip is None else max(whole(trip, "the trip count", path, iterations), 0)
+    sliced = [params[place] for place in places.sliced]
+    cut = slices(view.sliced, sliced, limit, path, iterations)
+    carried = [params[place] for place in places.carried]
+    return _State(
+        params,
+        cut,
+        cut.length if limit is None else limit,
+        guards(view.carried, carried, keeps_shape=is_scan(prepared.loop)),
+        stacks(prepared.loop),
+    )
+
+
+def _params(state: _State, prepared: _Prepared) -> list[Any]:
+    """The body's params in this iteration."""
+    places, params = prepared.places, state.params.copy()
+    for place in places.iteration:
+        rank = _declared_rank(prepared.loop, place)
+        params[place] = np.full((1,) * rank, state.done, np.int64)
+    for place in places.condition:
+        params[place] = _TRUE
+    for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
+        params[place] = item
+    return params
+
+
+def _declared_rank(loop: Loop, place: int) -> int:
+    """0, or 1 where the body declares its iteration number as one element: the runtimes obey it."""
+    declared = loop.body.params[place].declared
+    shape = declared.shape if isinstance(declared, Tensor) else None
+    return 1 if shape is not None and len(shape) == 1 else 0
+
+
+def _take(state: _State, prepared: _Prepared, results: Sequence[Any], inner: Iterations) -> bool:
+    """Carry and stack what the body gave; whether its condition lets the loop go on."""
+    after, *given = results
+    path, places = prepared.path, prepared.places
+    for place, guard, value in zip(places.carried, state.guards, given, strict=False):
+        guard.check(state.params[place], value, path, inner)
+        state.params[place] = value
+    for stack, element in zip(state.stacks, given[len(places.carried) :], strict=True):
+        stack.add(element, path, inner)
+    state.done += 1
+    if prepared.view.next_condition is None:
+        return True
+    return boolean(
+        after, f"the body's condition {prepared.view.next_condition.name!r}", path, inner
+    )
+
+
+def _hold(
+    state: _State, prepared: _Prepared, context: RunContext, outer: int, iterations: Iterations
+) -> None:
+    if context.limits.bytes is None:
+        return
+    own = sum(size_of(state.params[place]) for place in prepared.places.carried)
+    context.held = outer + own + sum(stack.size for stack in state.stacks)
+    context.hold(context.held, prepared.path, iterations)
