@@ -25,7 +25,6 @@ from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, r
 from treadle.plan import BlockPlan, Region, RunContext
 from treadle.tracing import Iterations, Listener, ValueMade
 
-Paths = Mapping[Step, str]
 Environment = dict[Value | None, Any]
 
 
@@ -45,46 +44,62 @@ class Instruction:
     spent: tuple[Value, ...] = ()
 
 
-def prepare_block(plan: BlockPlan, work: Work, paths: Paths | None = None) -> Action:
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """`known` are the constants, `defaults` those that are also params, `shown` what begins."""
+
+    block: Block
+    path: str
+    instructions: tuple[Instruction, ...]
+    known: Environment
+    defaults: tuple[Value, ...]
+    shown: tuple[Value, ...]
+
+
+def prepare_block(plan: BlockPlan, work: Work) -> Action:
     """The block ready to run: one value per param in, one per result out.
 
-    A param that has a default takes it where None comes in. `paths` are those of the steps where
-    the block is a part of another one.
+    A param that has a default takes it where None comes in.
     """
-    block, path = plan.block, plan.path
-    if paths is None:
-        paths = {s: step_path(path, s, k) for k, s in enumerate(block.steps)}
-    instructions = _with_spent(block, list(_instructions(plan, work, paths)))
+    block = plan.block
     known: Environment = {None: None, **{c.value: c.array for c in block.constants}}
-    defaults = frozenset(block.params) & known.keys()
-    shown = [*block.params, *(c.value for c in block.constants if c.value not in defaults)]
+    defaults = tuple(value for value in block.params if value in known)
+    others = (c.value for c in block.constants if c.value not in defaults)
+    instructions = _with_spent(block, list(_instructions(plan, work)))
+    shown = (*block.params, *others)
+    return partial(_run, _Prepared(block, plan.path, instructions, known, defaults, shown))
 
-    def run(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
-        environment = known.copy()
-        environment.update(zip(block.params, operands, strict=True))
-        for param in defaults:
-            if environment[param] is None:
-                environment[param] = known[param]
-        listener = context.listener
+
+def _run(
+    prepared: _Prepared, operands: Sequence[Any], context: RunContext, iterations: Iterations
+) -> Sequence[Any]:
+    environment, listener = _begin(prepared, operands), context.listener
+    if listener is not None:
+        for value in prepared.shown:
+            listener(ValueMade(prepared.path, iterations, value.name, environment[value]))
+    is_polled = context.options is not None or context.limits.seconds is not None
+    for instruction in prepared.instructions:
+        if is_polled:
+            context.poll(instruction.path, iterations)
+        given = [environment[value] for value in instruction.reads]
+        made = instruction.action(given, context, iterations)
+        for result, value in zip(instruction.results, made, strict=True):
+            if result is not None:
+                environment[result] = value
         if listener is not None:
-            for value in shown:
-                listener(ValueMade(path, iterations, value.name, environment[value]))
-        is_polled = context.options is not None or context.limits.seconds is not None
-        for instruction in instructions:
-            if is_polled:
-                context.poll(instruction.path, iterations)
-            given = [environment[value] for value in instruction.reads]
-            made = instruction.action(given, context, iterations)
-            if listener is not None:
-                _tell(listener, path, iterations, instruction, made)
-            for result, value in zip(instruction.results, made, strict=True):
-                if result is not None:
-                    environment[result] = value
-            for value in instruction.spent:
-                del environment[value]
-        return [environment[result] for result in block.results]
+            _tell(listener, prepared.path, iterations, instruction, made)
+        for value in instruction.spent:
+            del environment[value]
+    return [environment[result] for result in prepared.block.results]
 
-    return run
+
+def _begin(prepared: _Prepared, operands: Sequence[Any]) -> Environment:
+    environment = prepared.known.copy()
+    environment.update(zip(prepared.block.params, operands, strict=True))
+    for param in prepared.defaults:
+        if environment[param] is None:
+            environment[param] = prepared.known[param]
+    return environment
 
 
 def _tell(
@@ -99,43 +114,41 @@ def _tell(
             listener(ValueMade(path, iterations, result.name, value, maker))
 
 
-def _instructions(plan: BlockPlan, work: Work, paths: Paths) -> Iterator[Instruction]:
+def _instructions(plan: BlockPlan, work: Work) -> Iterator[Instruction]:
+    paths = {step: step_path(plan.path, step, k) for k, step in enumerate(plan.block.steps)}
     for region in plan.regions:
         if region.runnable is not None:
-            yield _other_engine(region, work, paths)
-        else:
-            for step in region.steps:
-                action = _prepare_step(step, paths[step], region.bodies, work)
-                makers = (paths[step],) * len(step.results)
-                yield Instruction(paths[step], action, reads(step), step.results, makers)
+            yield _other_engine(region, paths, work)
+            continue
+        for step in region.steps:
+            path = paths[step]
+            action = _prepare_step(step, path, region.bodies, work)
+            yield Instruction(path, action, reads(step), step.results, (path,) * len(step.results))
 
 
-def _other_engine(region: Region, work: Work, paths: Paths) -> Instruction:
+def _other_engine(region: Region, paths: Mapping[Step, str], work: Work) -> Instruction:
     first = paths[region.steps[0]]
     maker = {value: paths[step] for step in region.steps for value in step.results}
     makers = tuple(maker[value] for value in region.outputs)
-    action = prepare_region(region, first, partial(prepare_block, work=work, paths=paths))
+    action = prepare_region(region, first, partial(prepare_block, work=work))
     return Instruction(first, action, region.inputs, region.outputs, makers)
 
 
 def _prepare_step(step: Step, path: str, bodies: Mapping[str, BlockPlan], work: Work) -> Action:
     prepare: Prepare = partial(prepare_block, work=work)
-
-    def body(name: str) -> Action:
-        return prepare(replace(bodies[name], path=f"{path}.{name}"))
-
     match step:
         case Loop():
-            return prepare_loop(step, path, body("body"))
+            return prepare_loop(step, path, prepare(bodies["body"]))
         case Branch():
-            return prepare_branch(path, body("then_branch"), body("else_branch"))
+            then, otherwise = prepare(bodies["then_branch"]), prepare(bodies["else_branch"])
+            return prepare_branch(path, then, otherwise)
         case Call():
             return prepare_call(step, path, work, prepare)
         case Leaf():
             return prepare_leaf(step, path) or prepare_call(step, path, work, prepare)
 
 
-def _with_spent(block: Block, instructions: list[Instruction]) -> list[Instruction]:
+def _with_spent(block: Block, instructions: list[Instruction]) -> tuple[Instruction, ...]:
     kept = {None, *block.results, *(constant.value for constant in block.constants)}
     backwards = []
     for instruction in reversed(instructions):
@@ -143,4 +156,4 @@ def _with_spent(block: Block, instructions: list[Instruction]) -> list[Instructi
         spent = tuple(value for value in touched if value is not None and value not in kept)
         kept.update(spent)
         backwards.append(replace(instruction, spent=spent))
-    return backwards[::-1]
+    return tuple(backwards[::-1])

@@ -9,13 +9,12 @@ on the types of the operands, so it is asked for at run time, once for each comb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from treadle import ops
 from treadle.errors import Unsupported
 from treadle.interp.work import Action, Prepare, Work
-from treadle.ir import Call, Function, Leaf, Map, Optional, Sparse, Tensor, Type, Value, operator_of
+from treadle.ir import Call, Function, Leaf, Type, Value, operator_of
 from treadle.ir import Sequence as SequenceType
 from treadle.passes import bind_attributes
 from treadle.plan import RunContext, interp_only

@@ -66,9 +66,9 @@ class Guard:
             return kind
         if kind is None:
             return self.kind if isinstance(self.port.param.type, Optional | None) else _CLASH
-        if isinstance(kind, tuple) and isinstance(self.kind, tuple):
-            if None in (kind[1], self.kind[1]):
-                return "sequence", kind[1] or self.kind[1]
+        both = isinstance(kind, tuple) and isinstance(self.kind, tuple)
+        if both and None in (kind[1], self.kind[1]):
+            return "sequence", kind[1] or self.kind[1]
         return _CLASH
 
     def _error(

@@ -30,8 +30,8 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
 class Program:
     """A block that is ready, with what holds at the outer border of a run.
 
-    No array that comes out is part of one that went in, of a constant, or of another that comes out:
-    whoever gets it may write to it.
+    No array that comes out shares memory with one that went in, a constant, or another that comes
+    out: whoever gets it may write to it.
     """
 
     path: str

@@ -7,9 +7,9 @@
         i += 1
     return (*carried, *map(stack, stacked))
 
-Loop: "for (int i=0; i < trip_count && cond; ++i)", so a negative trip count gives no iteration. What
-an iteration gives is carried all at once, and every iteration gets values of its own. Scan runs once
-for each item of what it slices, and its states keep their shape.
+Loop: "for (int i=0; i < trip_count && cond; ++i)", so a negative trip count gives no iteration.
+What an iteration gives is carried all at once, and every iteration gets values of its own. Scan
+runs once for each item of what it slices, and its states keep their shape.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
 
 
 class _Places(NamedTuple):
-    """The positions, among the body's params, of each role; `fed`: of those that have an operand."""
+    """Positions of each role among the body's params; `fed` are those that have an operand."""
 
     fed: tuple[int, ...]
     carried: tuple[int, ...]

@@ -1,5 +1,19 @@
 """Model to Model, one file per pass; `pipeline` alone knows an order."""
 
 from treadle.passes.bind_attributes import bind_attributes
+from treadle.passes.expand_calls import expand_calls
+from treadle.passes.expand_scan8 import expand_scan8
+from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
+from treadle.passes.inline_functions import inline_functions
+from treadle.passes.pipeline import prepare
+from treadle.passes.settle_defaults import settle_defaults
 
-__all__ = ["bind_attributes"]
+__all__ = [
+    "bind_attributes",
+    "expand_calls",
+    "expand_scan8",
+    "ignore_omitted_condition",
+    "inline_functions",
+    "prepare",
+    "settle_defaults",
+]

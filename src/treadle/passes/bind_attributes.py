@@ -1,8 +1,8 @@
 """Gives the attributes inside a function the values of one call of it.
 
-    inside: Reference("alpha")   ->   the call's alpha, else the function's default, else no attribute
+    inside: Reference("alpha")   ->   the call's alpha, else the function's default, else nothing
 
-Bodies at any depth are bound too: a reference means the function it stands in, wherever it stands.
+Bodies at any depth are bound too: a reference means the function it stands in.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from treadle.ops.kernels.registry import TABLE, Kernel
 
 __all__ = ["Kernel", "kernel", "kernels"]
 
-_FAMILIES = ("everything",)
+_FAMILIES = ("everything", "own")
 
 
 def kernel(domain: str, op: str, version: int) -> Kernel | None:

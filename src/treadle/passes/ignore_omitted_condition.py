@@ -1,0 +1,22 @@
+"""Reads the standard's table of Loop literally: an omitted condition makes the body's ignored.
+
+Loop(trip, "")   "bool cond = ...; // ignored"   ->   the body gives no next condition
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import Loop, Model, Step, map_blocks, map_steps
+
+
+def ignore_omitted_condition(model: Model) -> Model:
+    """The model in which no ONNX Loop with an omitted condition is stopped by its body."""
+    return map_blocks(model, lambda block: map_steps(block, _unconditional))
+
+
+def _unconditional(step: Step) -> Step:
+    if not isinstance(step, Loop) or step.info.op != "Loop" or step.condition is not None:
+        return step
+    results = (None, *step.body.results[1:])
+    return replace(step, body=replace(step.body, results=results))
