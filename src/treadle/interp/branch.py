@@ -23,8 +23,9 @@ def prepare_branch(path: str, then: Action, otherwise: Action) -> Action:
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         taken = boolean(operands[0], "the condition", path, iterations)
         if context.listener is not None:
-            name = "then_branch" if taken else "else_branch"
-            context.listener(BranchTaken(path, iterations, name))
+            context.listener(
+                BranchTaken(path, iterations, "then_branch" if taken else "else_branch")
+            )
         return (then if taken else otherwise)(operands[1:], context, iterations)
 
     return act

@@ -26,15 +26,6 @@ def kind_of(value: Any) -> Kind:
     return None if value is None else "map"
 
 
-def size_of(value: Any) -> int:
-    """The bytes a run-time value holds; of strings also one for each character."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes + (sum(map(len, value.flat)) if value.dtype == object else 0)
-    if isinstance(value, list):
-        return sum(map(size_of, value))
-    return 0
-
-
 @dataclass(slots=True)
 class Guard:
     """Watches one carried value during one run of its loop.

@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.infer import is_scan
-from treadle.interp.carried import Guard, guards, size_of
+from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
 from treadle.interp.sliced import Slices, slices
 from treadle.interp.stacked import Stack, extents, stacks
 from treadle.interp.work import Action
 from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, Tensor, ports
 from treadle.plan import RunContext
-from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted
+from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted, size_of
 
 _TRUE = np.array(True)
 
@@ -100,8 +100,8 @@ def _run(
         _hold(state, prepared, context, held, inner)
     context.held = held
     if listener is not None:
-        by = "trip" if state.done == state.most else "condition"
-        listener(LoopEnded(path, iterations, state.done, by))
+        is_full = state.done == state.most
+        listener(LoopEnded(path, iterations, state.done, "trip" if is_full else "condition"))
     carried = [state.params[place] for place in prepared.places.carried]
     known = {} if state.done else extents(prepared.loop.operands, operands[2:])
     return [*carried, *(stack.made(known, path, iterations) for stack in state.stacks)]

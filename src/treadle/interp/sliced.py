@@ -59,7 +59,10 @@ def _moved(port: SlicedPort, value: Any, path: str, iterations: Iterations) -> n
     if not isinstance(value, np.ndarray) or not value.ndim:
         found = ops.describe(value)
         raise RunError(
-            f"{name} is sliced but is {found}, wanted a tensor of rank 1 or more", path, iterations
+            f"{name} is sliced but is {found}, wanted a tensor of rank 1 or more,"
+            " a scalar has no axis",
+            path,
+            iterations,
         )
     if not -value.ndim <= axis < value.ndim:
         raise RunError(

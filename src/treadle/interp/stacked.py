@@ -11,7 +11,6 @@ import numpy as np
 
 from treadle import ops
 from treadle.errors import RunError
-from treadle.interp.carried import size_of
 from treadle.ir import (
     Dim,
     Expression,
@@ -23,7 +22,7 @@ from treadle.ir import (
     Type,
     ports,
 )
-from treadle.tracing import Iterations
+from treadle.tracing import Iterations, size_of
 
 Extents = Mapping[str, int]
 """The extents symbols turned out to have."""

@@ -45,12 +45,17 @@ def inline_functions(model: Model) -> Model:
     if not model.functions:
         return model
     main = splice(model.main, body)
-    opsets = {k: v for f in model.functions.values() for k, v in f.opsets.items()} | model.opsets
+    opsets = {k: v for f in model.functions.values() for k, v in f.opsets.items()}
     called = any(
         isinstance(visit.step, Call) and visit.step.function in model.functions
         for visit in walk_block(main)
     )
-    return replace(model, main=main, opsets=opsets, functions=model.functions if called else {})
+    return replace(
+        model,
+        main=main,
+        opsets={**opsets, **model.opsets},
+        functions=model.functions if called else {},
+    )
 
 
 def can_inline(function: Function, call: Call) -> bool:
