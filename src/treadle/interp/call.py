@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle import ops
+from treadle import ops, passes
 from treadle.errors import Unsupported
 from treadle.interp.work import Action, Prepare, Work
 from treadle.ir import Call, Function, Leaf, Type, Value, operator_of
 from treadle.ir import Sequence as SequenceType
-from treadle.passes import bind_attributes
 from treadle.plan import RunContext, interp_only
 from treadle.tracing import Iterations
 
@@ -58,7 +57,7 @@ def _function(step: Leaf | Call, types: Types, path: str, work: Work) -> Functio
 
 
 def _prepared(function: Function, step: Leaf | Call, path: str, prepare: Prepare) -> Action:
-    block = bind_attributes(function, step.attributes)
+    block = passes.bind_attributes(function, step.attributes)
     missing = len(block.params) - len(step.operands) - len(step.captures)
     action = prepare(interp_only(block, f"{path}.function"))
     if not missing:

@@ -67,7 +67,7 @@ def can_inline(function: Function, call: Call) -> bool:
     return None not in results and absent.isdisjoint({*results, *_never_absent(function.block)})
 
 
-def _never_absent(block: Block) -> Iterator[Value]:
+def _never_absent(block: Block) -> Iterator[Value | None]:
     for step in block.steps:
         match step:
             case Branch():
