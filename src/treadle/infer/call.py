@@ -59,9 +59,12 @@ def _closed(fact: Fact, known: frozenset[str]) -> Fact:
 def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
     """Each result is a sequence of what the body gives for one element of the sequences."""
     captured = [run.of(value) for value in call.captures]
-    elements = [Fact(_element(fact.type)) for fact in facts]
-    body = call.blocks["body"]
-    given = run.block(body, [*elements, *captured], place.body("body", repeats=True))
+    params = [*(Fact(_element(fact.type)) for fact in facts), *captured]
+    body = call.blocks.get("body")
+    counts = (len(params), len(call.results))
+    if body is None or (len(body.params), len(body.results)) != counts:
+        return [UNKNOWN] * len(call.results)
+    given = run.block(body, params, place.body("body", repeats=True))
     return [Fact(SequenceType(fact.type)) for fact in given]
 
 
