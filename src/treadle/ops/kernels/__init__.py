@@ -11,7 +11,8 @@ __all__ = ["Kernel", "kernel", "kernels"]
 
 _FAMILIES = (
     "arithmetic", "logic", "unary", "activation", "cast", "layout", "padding", "gather", "reduce",
-    "construct", "sequence", "matrix", "trusted",
+    "construct", "sequence", "matrix", "random", "normalize", "pool", "quantize", "convolve",
+    "recurrent", "resize", "strings", "categories", "trusted",
 )  # fmt: skip
 
 

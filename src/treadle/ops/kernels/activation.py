@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import wide
+from treadle.ops.kernels.common import wide, wide_but_half
 from treadle.ops.kernels.registry import evaluates
 from treadle.ops.kernels.unary import error_function, sigmoid
 
@@ -96,7 +96,7 @@ def rows(function: Any) -> Any:
 
 
 @evaluates("Softmax", 13)
-@wide
+@wide_but_half
 def softmax(x: np.ndarray, *, axis: int) -> Any:
     """exp(x) / sum(exp(x)) along the axis, without its overflow."""
     if not x.size:

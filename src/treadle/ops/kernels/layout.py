@@ -68,13 +68,22 @@ def squeeze_1(x: np.ndarray, *, axes: Sequence[int] | None = None) -> Any:
 @evaluates("Unsqueeze", 13, 21, 23, 24, 25)
 def unsqueeze(x: np.ndarray, axes: np.ndarray) -> Any:
     """With axes of extent 1 at these places of the result."""
-    return np.expand_dims(x, tuple(axes.reshape(-1).tolist()))
+    return _expanded(x, axes.reshape(-1).tolist())
 
 
 @evaluates("Unsqueeze", 1, 11)
 def unsqueeze_1(x: np.ndarray, *, axes: Sequence[int]) -> Any:
     """The axes are an attribute."""
-    return np.expand_dims(x, tuple(axes))
+    return _expanded(x, axes)
+
+
+def _expanded(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+    rank = x.ndim + len(axes)
+    places = {positive(axis, rank) for axis in axes}
+    if len(places) != len(axes):
+        raise ValueError(f"axes {list(axes)} name one axis twice")
+    dims = iter(x.shape)
+    return x.reshape([1 if axis in places else next(dims) for axis in range(rank)])
 
 
 @evaluates("Transpose", 1, 13, 21, 23, 24, 25)
@@ -164,7 +173,9 @@ def slice_1(
 @evaluates("Expand", 8, 13)
 def expand(x: np.ndarray, dims: np.ndarray) -> Any:
     """Broadcast against a shape, both ways."""
-    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(dims.tolist()))).copy()
+    result = np.empty(np.broadcast_shapes(x.shape, tuple(dims.tolist())), x.dtype)
+    result[...] = x
+    return result
 
 
 @evaluates("Tile", 6, 13)

@@ -14,6 +14,7 @@ import numpy as np
 from treadle.ops.kernels.common import NARROW, positive, whole, whole_list
 from treadle.ops.kernels.registry import evaluates
 
+_add: Any = np.add.reduce
 Axes = tuple[int, ...] | None
 Reduction = Callable[[np.ndarray, Axes, bool], Any]
 
@@ -43,7 +44,7 @@ def _top(dtype: np.dtype[Any]) -> Any:
 
 
 def _sum(x: np.ndarray, axes: Axes, keep: bool) -> Any:
-    return np.sum(x, axis=axes, keepdims=keep, dtype=x.dtype)
+    return _add(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
 
 def _product(x: np.ndarray, axes: Axes, keep: bool) -> Any:
