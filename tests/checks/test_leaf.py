@@ -30,10 +30,18 @@ def test_too_many_results():
 
 def test_leaves_of_functions_are_looked_at_too():
     finding = only("""g (float[2] x) => (y) { y = local.f(x) }
-        <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Concat(a, a) }""".replace(
-        "g (", "g (", 1
-    ))  # fmt: skip
+        <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Concat(a, a) }""")
     assert (finding.code, finding.path) == ("CF209", "local::f/concat_0")
+
+
+def test_a_call_gives_no_more_than_its_function_takes():
+    text = """g (float[2] x) => (y) {{ y{} = local.f(x{}) }}
+        <opset_import: ["" : 21], domain: "local"> f (a) => (b) {{ b = Relu(a) }}"""
+    assert not found(text.format("", ""))
+    finding = only(text.format("", ", x"))
+    assert (finding.code, finding.path) == ("CF705", "main/f_0")
+    assert finding.message == "local::f is called with 2 inputs, it has 1"
+    assert only(text.format(", z", "")).message == "local::f is called with 2 outputs, it has 1"
 
 
 CLAIMS = [

@@ -26,7 +26,11 @@ def infer_call(run: Inference, call: Call, place: Place) -> list[Fact]:
 
 def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
     function = run.model.functions.get(call.function)
-    if function is None or call.function in place.functions:
+    if (
+        function is None
+        or call.function in place.functions
+        or len(facts) > len(function.block.params)
+    ):
         return [UNKNOWN] * len(call.results)
     given = {**function.defaults, **resolved(call.attributes, place.attributes)}
     key = (call.function, _values(given), tuple(facts), place.doubtful)
