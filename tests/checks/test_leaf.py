@@ -23,6 +23,12 @@ def test_what_a_schema_says_against_a_leaf(expression, code, message):
     assert finding.blocks is (code != "CF211")
 
 
+def test_an_operator_that_was_withdrawn():
+    (finding, *_) = found("g (float[1,1,2,2] x, float[4] s) => (y) { y = Upsample(x, s) }")
+    assert (finding.code, finding.blocks) == ("CF706", False)
+    assert finding.message == "Upsample was withdrawn from the standard in opset 10"
+
+
 def test_too_many_results():
     (finding,) = found("g (float[2] x) => (y) { y, z = Relu(x) }")
     assert (finding.code, finding.message) == ("CF208", "Relu-14 has 2 outputs, it takes at most 1")
