@@ -35,7 +35,9 @@ def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -
     given = {**function.defaults, **resolved(call.attributes, place.attributes)}
     key = (call.function, _values(given), tuple(facts), place.doubtful)
     if key not in run.calls:
-        inner = Place(place.path, given, (*place.functions, call.function), doubtful=place.doubtful)
+        functions = (*place.functions, call.function)
+        shown = str(call.function)
+        inner = Place(place.path, shown, given, functions, doubtful=place.doubtful)
         params = [*facts, *[UNKNOWN] * (len(function.block.params) - len(facts))]
         run.calls[key] = run.rule(run, function.block, params, inner)
     known = frozenset().union(*(symbols_of(fact.type) for fact in facts))

@@ -123,7 +123,7 @@ def _standard(
     if answer is None:
         answer = run.leaves[key] = _asked(leaf, facts)
     if isinstance(answer, str):
-        run.conflicts[place.path] = Conflict(place.path, answer, place.doubtful)
+        run.conflicts[place.path] = Conflict(place.shown, answer, place.doubtful)
         return [None] * len(leaf.results)
     return answer
 
