@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,7 +15,9 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 cli backend
 api
+single
 session
+feeds options
 interp jit delegate report
 plan
 passes formats
@@ -111,13 +114,20 @@ def inner_complaints(file: str, module: str) -> set[str]:
 
 
 def is_public(room: str, names: list[str]) -> bool:
-    """Whether the room offers the name in its `__all__`, and each room within it the next."""
+    """Whether the room offers the name, and each room within it the next."""
     offers = f"treadle.{room}"
     for name in names:
-        if name not in import_module(offers).__all__:
+        if name not in offered(import_module(offers)):
             return False
         offers += f".{name}"
     return True
+
+
+def offered(room: ModuleType) -> set[str]:
+    """The names in a room's `__all__`; those without an underscore where the room is one file."""
+    if hasattr(room, "__path__"):
+        return set(room.__all__)
+    return {name for name in vars(room) if not name.startswith("_")}
 
 
 def foreign_complaints(file: str, module: str) -> set[str]:

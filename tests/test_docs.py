@@ -80,17 +80,3 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     for command in ("pip install . && treadle demo", "pip install '.[test]' && pytest"):
         assert command in readme
         assert command in script
-
-
-def test_the_map_has_a_line_for_every_file() -> None:
-    source = ROOT / "src" / "treadle"
-    files = {
-        path.relative_to(source).as_posix()
-        for path in source.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    lines = re.findall(r"^\s*\| `([^`]+)` \|", (ROOT / "docs" / "map.md").read_text(), re.MULTILINE)
-    missing = sorted(files - set(lines))
-    assert not missing, "docs/map.md lacks\n" + "\n".join(f"| `{file}` | |" for file in missing)
-    gone = sorted(set(lines) - files)
-    assert not gone, f"docs/map.md lists files that are gone: {gone}"

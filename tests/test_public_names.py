@@ -11,10 +11,21 @@ import pytest
 import treadle
 
 PUBLIC = [
-    "DataError",
+    "Finding",
+    "InferenceSession",
+    "Operator",
+    "Recorder",
+    "RunOptions",
+    "SessionOptions",
+    "TreadleError",
+    "check",
+    "infer",
+    "load",
+    "operator",
+    "save",
 ]
 
-ROOMS = sorted(module.name for module in pkgutil.iter_modules(treadle.__path__))
+ROOMS = sorted(room.name for room in pkgutil.iter_modules(treadle.__path__) if room.ispkg)
 LAZY = ("llvmlite", "onnxruntime", "onnx.reference", "click", "rich")
 MEASURE = """
 import json, sys, time

@@ -28,6 +28,8 @@ from treadle.ir import (
     show_type,
 )
 
+__all__ = ["NodeArg", "bind", "convert", "node_arg", "type_word"]
+
 
 @dataclass(frozen=True, slots=True)
 class NodeArg:
@@ -174,10 +176,15 @@ def _sequence(value: object, type_: Sequence) -> object:
     items = []
     for position, item in enumerate(value):
         try:
-            items.append(convert(item, type_.element))
+            items.append(convert(item, _of_any_shape(type_.element)))
         except InputError as fault:
             raise InputError(f"item {position}: {fault}") from None
     return items
+
+
+def _of_any_shape(type_: Type | None) -> Type | None:
+    # the items of a sequence may differ in shape, and files declare the first one's
+    return Tensor(type_.dtype) if isinstance(type_, Tensor) else type_
 
 
 def _optional(value: object, type_: Optional) -> object:

@@ -22,6 +22,8 @@ from treadle.options import RunOptions, SessionOptions
 from treadle.plan import Engine, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
 
+__all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
+
 ENGINES = ("onnxruntime", "interp")
 _DEFAULT_RUN = RunOptions()
 
@@ -62,8 +64,8 @@ class Program:
 class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
-    `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in order
-    of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
+    `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
+    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
     blocks running; both list every finding.
@@ -151,8 +153,9 @@ class InferenceSession:
     ) -> list[Any]:
         """Run the model; one value per name, or per output of the model for None.
 
-        A tensor is a numpy array, a sequence a list, an absent optional None. `listener` hears every
-        value, bodies included: `listener=treadle.Recorder()`. Several threads may call this at once.
+        A tensor is a numpy array, a sequence a list, an absent optional None. `listener` hears
+        every value, bodies included: `listener=treadle.Recorder()`. Several threads may call this
+        at once.
 
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
@@ -244,16 +247,8 @@ def _engines(
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    handed = _handed_on(options, providers, provider_options)
+    handed = delegate.Options.of(options, providers, provider_options)
     return tuple(_MAKERS[name](handed) for name in wanted)
 
 
 _MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
-
-
-def _handed_on(
-    options: Any,
-    providers: Sequence[Any] | None,
-    provider_options: Sequence[Mapping[Any, Any]] | None,
-) -> delegate.Options:
-    return delegate.Options()

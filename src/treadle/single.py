@@ -16,6 +16,8 @@ from treadle.ir import Model, Tensor, Type, dtype_of, with_operands, without_ope
 from treadle.ir import Sequence as SequenceType
 from treadle.session import InferenceSession
 
+__all__ = ["Operator"]
+
 _KEPT_SESSIONS = 64
 
 
@@ -23,11 +25,12 @@ class Operator:
     """One operator, or one model-local function, as a callable.
 
         softmax = treadle.operator("Softmax", opset=13, axis=0)
-        y = softmax(x)                 # attributes can be overridden at the call: softmax(x, axis=1)
+        y = softmax(x)
+        z = softmax(x, axis=1)          # an attribute overridden at the call
 
-    Values are given in the order of `inputs`, or by name; an optional one may be None or left out. One
-    output is returned as it is, several as a tuple. `verbose=True` prints what happens inside, each
-    iteration of a loop nested, to a stream or through a `log` function.
+    Values are given in the order of `inputs`, or by name; an optional one may be None or left out.
+    One output is returned as it is, several as a tuple. `verbose=True` prints what happens inside,
+    each iteration of a loop nested; `verbose=stream` and `log=function` say where to.
     """
 
     def __init__(

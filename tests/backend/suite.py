@@ -13,8 +13,8 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
-from tests.values import TOLERANCES
 
+from tests.values import TOLERANCES
 from treadle.ir import DType
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"

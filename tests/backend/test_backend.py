@@ -13,6 +13,7 @@ from onnx.backend.base import Backend
 
 import treadle
 import treadle.backend
+from treadle.errors import InputError
 
 ADD_AND_TWICE = onnx.parser.parse_model(
     """<ir_version: 8, opset_import: ["" : 18]>
@@ -43,7 +44,7 @@ def test_a_model_is_run_in_one_call():
 
 
 def test_too_many_inputs():
-    with pytest.raises(treadle.InputError, match="3 inputs were given, the model takes x, y"):
+    with pytest.raises(InputError, match="3 inputs were given, the model takes x, y"):
         treadle.backend.run_model(ADD_AND_TWICE, [X, Y, X])
 
 
@@ -52,7 +53,7 @@ def test_only_the_cpu_is_there():
     assert treadle.backend.supports_device("CPU:0")
     assert not treadle.backend.supports_device("CUDA")
     assert not treadle.backend.is_compatible(ADD_AND_TWICE, "CUDA")
-    with pytest.raises(treadle.InputError, match='no device "CUDA:1"'):
+    with pytest.raises(InputError, match='no device "CUDA:1"'):
         treadle.backend.prepare(ADD_AND_TWICE, "CUDA:1")
 
 
@@ -88,7 +89,7 @@ def test_one_node_reads_a_name_twice_and_is_fed_it_once():
 
 def test_one_node_with_the_wrong_number_of_inputs():
     node = helper.make_node("Add", ["a", "b"], ["c"])
-    with pytest.raises(treadle.InputError, match="1 inputs were given, the node reads a, b"):
+    with pytest.raises(InputError, match="1 inputs were given, the node reads a, b"):
         treadle.backend.run_node(node, [X])
 
 

@@ -7,10 +7,11 @@ import unittest
 import numpy as np
 import pytest
 from onnx.backend.test import BackendTest
-from tests.backend import suite
-from tests.values import assert_same
 
 import treadle.backend
+from tests.backend import suite
+from tests.values import assert_same
+from treadle.errors import TreadleError
 
 NOT_PASSING: dict[str, str] = {}
 """Cases of the suite that do not pass, each with its reason; at most eight of one node."""
@@ -30,7 +31,7 @@ def run_or_know_why(name, sample):
     if name not in NOT_PASSING:
         run(sample)
         return
-    with pytest.raises((AssertionError, treadle.TreadleError)):
+    with pytest.raises((AssertionError, TreadleError)):
         run(sample)
 
 

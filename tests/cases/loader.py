@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx.helper
+
 from tests.values import read_value
 
 FOLDER = Path(__file__).parent

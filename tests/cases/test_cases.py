@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+
 from tests.cases.loader import FOLDER, NEWEST, VERSIONS, cases
 from tests.values import assert_same, read_value, write_value
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
+import treadle
 from tests.conformance.data import EXPORTED, exported
 from tests.runners.engines import ENGINES, REFUSALS, session
 from tests.values import assert_same
-
-import treadle
+from treadle.errors import TreadleError
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -15,7 +16,7 @@ import treadle
 def test_the_outputs_are_those_of_the_exported_graph(name, engine):
     path, inputs, wanted = exported(name)
     if f"exporters/{name}" in REFUSALS[engine]:
-        with pytest.raises(treadle.TreadleError) as caught:
+        with pytest.raises(TreadleError) as caught:
             session(path, engine).run(None, dict(inputs))
         assert str(caught.value)
         return

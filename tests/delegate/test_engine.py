@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treadle.delegate import Onnxruntime, Options
+from treadle.delegate import Onnxruntime
 from treadle.delegate.runnable import reason
 from treadle.ir import BlockBuilder, Carried, Iteration, Model, Sliced, Stacked, tensor
 from treadle.plan import Refused, RunContext, plan
@@ -102,13 +102,6 @@ def test_a_loop_with_slices_and_a_trip_count_is_no_onnx_loop():
     verdict = Onnxruntime().judge(model.main.steps[0], model, inside=False)
     assert not verdict.takes
     assert "slices and a condition or a trip count" in verdict.reason
-
-
-def test_options_reach_onnxruntime():
-    made = Options(intra_op_num_threads=1, graph_optimization_level="basic").session_options()
-    assert made.intra_op_num_threads == 1
-    assert int(made.graph_optimization_level) == 1
-    assert made.log_severity_level == 4
 
 
 def test_steps_of_one_path_become_nodes_of_two_names(same):

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from treadle.plan import Refused, RunContext
+from treadle.delegate import Onnxruntime
+from treadle.delegate.repair import repaired
+from treadle.delegate.stamp import stamp
+from treadle.infer import infer
+from treadle.ir import operator_of
+from treadle.plan import Refused, RunContext, plan
 
 TRIPS = [0, 1, 2, 5]
 
@@ -226,3 +231,28 @@ def test_int64_max_trips_do_not_allocate(whole, same):
             { d = Less(i, k) y = Identity(i) }> (M, "") }""")
     found = run(scalar(2**63 - 1, np.int64), scalar(2, np.int64), context=RunContext())[0]
     same(found, np.arange(3))
+
+
+@pytest.mark.parametrize("opset", [9, 13, 21])
+def test_a_scan_state_that_changes_shape_but_not_size_is_refused(whole, same, opset):
+    run = whole("""g (float[a, b] x, float[n] v) => (float[r, s] z) {
+        k = Constant <value = int64[2] {3, 2}> ()
+        z = Scan <num_scan_inputs = 1, body = b (float[a, b] s, float e) => (float[c, d] t)
+            { u = Reshape(s, k) t = Abs(u) }> (x, v) }""", opset)  # fmt: skip
+    with pytest.raises(Refused):
+        run(np.ones((2, 3), np.float32), f32(1))
+    same(run(np.ones((3, 2), np.float32), f32(1, 2))[0], np.ones((3, 2), np.float32))
+
+
+def test_types_that_inference_found_spare_the_guards(model_of):
+    model = infer(
+        model_of("""g (int64 M, float[N] x, float[N, T] y)
+        => (float[n, N] ys, float[N] z) {
+        ys = Loop <body = b (int64 i, bool c) => (bool c, float[N] e) { e = Neg(x) }> (M, "")
+        z = Scan <num_scan_inputs = 1, scan_input_axes = [1],
+            body = d (float[N] s, float[N] v) => (float[N] t) { t = Add(s, v) }> (x, y) }""")
+    )
+    (region,) = plan(model, [Onnxruntime()]).main.regions
+    written, _ = repaired(region, model, stamp(region.steps, region.constants))
+    assert [operator_of(step) for step in written.main.steps] == ["Loop", "Scan"]
+    assert [operator_of(step) for step in written.main.steps[0].body.steps] == ["Neg"]

@@ -13,7 +13,9 @@ from treadle.report import as_data, plural, show_bytes, show_seconds, show_value
     ("value", "words"),
     [
         (np.float32(0.5), "float32[] 0.5"),
-        (np.arange(6).reshape(2, 3), "int64[2,3] 0, 1, 2, 3, ..."),
+        (np.arange(4.0).reshape(2, 2), "float64[2,2] 0, 1, 2, 3"),
+        (np.arange(6.0), "float64[6] 0, 1, 2, 3, ..."),
+        (np.arange(9), "int64[9] 0, 1, 2, 3, 4, 5, 6, 7, ..."),
         (np.array([True, False]), "bool[2] True, False"),
         (np.array(["a", "b"], object), "string[2] 'a', 'b'"),
         (np.array([1, 2], ml_dtypes.bfloat16), "bfloat16[2] 1, 2"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
+
+import treadle
 from tests.cases.loader import cases
 from tests.runners.engines import ENGINES, REFUSALS, session
 from tests.values import assert_same
-
-import treadle
+from treadle.errors import TreadleError, Unsupported
 
 AT_VERSIONS = [(name, v) for name, case in cases().items() for v in case.versions()]
 
@@ -22,24 +25,22 @@ def test_case(name, opset, engine):
     case = cases()[name]
     source = treadle.load(case.model(opset))
     if _refused(name, engine):
-        with pytest.raises(treadle.Unsupported):
+        with pytest.raises(Unsupported):
             session(source, engine)
         return
-    sessions = {}
+    prepare = functools.cache(lambda options: session(source, engine, **dict(options)))
     for run in case.runs:
-        key = tuple(run.options.items())
-        if key not in sessions:
-            sessions[key] = session(source, engine, **run.options)
-        check_run(sessions[key], run)
+        check_run(functools.partial(prepare, tuple(run.options.items())), run)
 
 
-def check_run(prepared, run):
+def check_run(prepare, run):
     if run.outputs is None:
-        with pytest.raises(treadle.TreadleError) as caught:
-            prepared.run(None, dict(run.inputs))
+        with pytest.raises(TreadleError) as caught:
+            prepare().run(None, dict(run.inputs))
         missing = [word for word in run.error if word not in str(caught.value)]
         assert not missing, f"{missing} not in: {caught.value}"
         return
+    prepared = prepare()
     names = [output.name for output in prepared.get_outputs()]
     assert names == list(run.outputs)
     assert_same(prepared.run(None, dict(run.inputs)), list(run.outputs.values()), names)
@@ -58,7 +59,8 @@ def test_a_saved_case_gives_the_same(name, tmp_path):
     case = cases()[name]
     treadle.save(treadle.load(case.model(case.opsets[-1])), tmp_path / "saved.onnx")
     for run in case.runs:
-        check_run(session(tmp_path / "saved.onnx", "interp", **run.options), run)
+        prepare = functools.partial(session, tmp_path / "saved.onnx", "interp", **run.options)
+        check_run(prepare, run)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

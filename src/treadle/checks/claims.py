@@ -13,14 +13,15 @@ from treadle.ir import Block, Type, Value, show_type
 def findings(block: Block, path: str, given: Collection[Value] = ()) -> Iterator[Finding]:
     """One finding for each value of the block that is declared as what it is not.
 
-    Declared are its params, its steps' results and, once more, its own results. `given` are params
-    the loop itself gives: their one element may be declared with any rank.
+    Declared are its params, its steps' results and, once more, its own results. `given` are the
+    iteration number and the conditions of a loop: their one element may be declared with any rank.
     """
-    made = (value for step in block.steps for value in step.results if value is not None)
-    for value in (*(param for param in block.params if param not in given), *made):
-        yield from _claim(value, value.declared, path)
+    made = (value for step in block.steps for value in step.results)
+    for value in (*block.params, *made):
+        if value is not None and value not in given:
+            yield from _claim(value, value.declared, path)
     for result, claim in zip(block.results, block.claims, strict=False):
-        if result is not None and claim.type != result.declared:
+        if result is not None and result not in given and claim.type != result.declared:
             yield from _claim(result, claim.type, path)
 
 

@@ -43,7 +43,11 @@ def _given(step: Step) -> tuple[Value, ...]:
     if not isinstance(step, Loop):
         return ()
     view = ports(step)
-    return tuple(param for param in (view.iteration, view.condition) if param is not None)
+    return tuple(
+        value
+        for value in (view.iteration, view.condition, view.next_condition)
+        if value is not None
+    )
 
 
 def of_step(step: Step, path: str) -> Iterator[Finding]:

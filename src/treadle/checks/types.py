@@ -168,8 +168,3 @@ def extents_contradict(left: Shape | None, right: Shape | None) -> bool:
     if left is None or right is None:
         return False
     return len(left) != len(right) or any(map(differ, left, right))
-
-
-def types_of(values: Iterable[Value | None]) -> list[Type | None]:
-    """The inferred types of values, None for an absent one."""
-    return [None if value is None else value.inferred for value in values]

@@ -80,7 +80,7 @@ def _extents(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
     "patterns",
     multiple=True,
     metavar="GLOB",
-    help="Print the values whose name or path this selects, in every iteration.",
+    help="Print the values whose name or path this selects, in every iteration (runs on interp).",
 )
 @json_option
 @click.pass_context
@@ -117,7 +117,8 @@ def run(
             click.echo(line)
 
     with working(f"running {model}", quiet=as_json or bool(patterns)):
-        session = treadle.InferenceSession(loaded, engines=engines)
+        seen = ["interp"] if patterns else None
+        session = treadle.InferenceSession(loaded, engines=engines or seen)
         options = treadle.RunOptions(**bounds)
         hear = listener(patterns, report) if patterns else None
         started = time.perf_counter()

@@ -77,13 +77,6 @@ def _content(data: Literal) -> Content | None:
     return tuple(int(entry) for entry in array.reshape(-1))
 
 
-def whole_fact(dtype: DType, shape: Shape, content: Content | None) -> Fact:
-    """A tensor of rank 0 or 1 with these entries; content of unknown entries only is none."""
-    if content is not None and all(entry is None for entry in content) and content:
-        content = None
-    return Fact(Tensor(dtype, shape), content)
-
-
 def array_of(fact: Fact) -> np.ndarray | None:
     """The value itself where every element of it is known."""
     if isinstance(fact.literal, Literal):

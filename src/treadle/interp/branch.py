@@ -23,8 +23,7 @@ def compile_branch(
         taken = condition(values[decides], "the condition", path, frame)
         listener = frame.context.listener
         if listener is not None:
-            branch = "then_branch" if taken else "else_branch"
-            listener(BranchTaken(path, frame.iterations, branch))
+            listener(BranchTaken(path, frame.iterations, "then_branch" if taken else "else_branch"))
         block = then if taken else otherwise
         made = block([values[slot] for slot in operands], frame)
         for slot, value in zip(results, made, strict=True):

@@ -6,8 +6,8 @@
         stacked.append(elements); i += 1
     results = *carried, *stack(stacked)
 
-A body's results replace the carried values all at once, when it has given all of them, so values may
-be swapped, and no value is ever written to in place.
+A body's results replace the carried values all at once, when it has given all of them, so values
+may be swapped, and no value is ever written to in place.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ def run(loop: LoopProgram, values: Slots, frame: Frame) -> list[object]:
             stack.push(element, path, inner)
         iteration += 1
     if context.listener is not None:
-        by = "trip" if go else "condition"
-        context.listener(LoopEnded(path, frame.iterations, iteration, by))
+        context.listener(
+            LoopEnded(path, frame.iterations, iteration, "trip" if go else "condition")
+        )
     return [*carried, *(stack.result(path, frame) for stack in stacks)]
 
 

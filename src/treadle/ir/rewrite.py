@@ -20,11 +20,13 @@ def with_operands(step: Step, by: Substitution) -> Step:
     """The step reading what `by` says instead; its results and bodies stay."""
     match step:
         case Leaf() | Call():
-            captures = tuple(by.get(v, v) for v in step.captures)
+            captures = substitute(step.captures, by)
             return replace(step, operands=substitute(step.operands, by), captures=captures)
         case Branch():
-            read = [by.get(v, v) for v in (step.condition, *step.operands)]
-            return replace(step, condition=read[0], operands=tuple(read[1:]))
+            decides = by.get(step.condition, step.condition)
+            assert decides is not None, "a Branch has a condition"
+            read = substitute(step.operands, by)
+            return replace(step, condition=decides, operands=read)
         case Loop():
             trip, condition = substitute((step.trip, step.condition), by)
             operands_ = substitute(step.operands, by)

@@ -52,7 +52,7 @@ class _Scan8:
     lengths: Value | None
     states: tuple[Value | None, ...]
     inputs: tuple[Value | None, ...]
-    captures: tuple[Value, ...]
+    captures: tuple[Value | None, ...]
     reverse: tuple[bool, ...]
     body: Block
     call: Call
@@ -89,7 +89,7 @@ def _over_batch(scan: _Scan8) -> Loop:
     lengths = () if scan.lengths is None else (row.param("sequence_length"),)
     states = tuple(_row(row, value, "state") for value in scan.states)
     inputs = tuple(_row(row, value, "input") for value in scan.inputs)
-    captures = tuple(row.param(value.name) for value in scan.captures)
+    captures = tuple(_row(row, value, "captured") for value in scan.captures)
     over_time = _by_length if lengths else _by_scan
     results = over_time(scan, row, (*lengths, *states, *inputs, *captures))
     operands = (scan.lengths,) if lengths else ()

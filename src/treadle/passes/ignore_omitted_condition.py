@@ -1,7 +1,7 @@
 """Reads the Loop table literally: a condition that is left out is ignored inside too.
 
-ONNX Loop: "input (trip_count, "")" and "input ("", "")" say of the body's condition "ignored". Every
-runtime stops when it turns false, and so does a Loop that this pass has not touched.
+ONNX Loop: "input (trip_count, "")" and "input ("", "")" say of the body's condition "ignored".
+Every runtime stops when it turns false, and so does a Loop that this pass has not touched.
 """
 
 from __future__ import annotations

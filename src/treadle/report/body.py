@@ -87,7 +87,7 @@ def show_body(body: BodySummary) -> str:
 
 def show_operators(operators: Mapping[str, int]) -> str:
     """`Add 3, MatMul 2, Tanh 1`."""
-    return joined((f"{name} {count}" for name, count in operators.items()), limit=12)
+    return joined((f"{name} {count}" for name, count in operators.items()))
 
 
 def is_control_flow(step: Step) -> bool:

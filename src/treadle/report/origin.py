@@ -93,11 +93,11 @@ def _enter(step: Step, body: Block, path: str, found: Origins) -> Iterator[tuple
                     yield param, found[outer]
         case Branch():
             given = zip(body.params, step.operands, strict=True)
-            yield from ((param, found[v]) for param, v in given if v in found)
+            yield from ((param, found[v]) for param, v in given if v is not None and v in found)
         case Leaf() | Call():
             captured = body.params[len(body.params) - len(step.captures) :]
             given = zip(captured, step.captures, strict=True)
-            yield from ((param, found[v]) for param, v in given if v in found)
+            yield from ((param, found[v]) for param, v in given if v is not None and v in found)
 
 
 def _made(step: Step, result: Value, path: str, found: Origins) -> Origin:

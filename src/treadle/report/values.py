@@ -10,7 +10,8 @@ import numpy as np
 from treadle.ir import Tensor, dtype_of
 from treadle.report.text import plural, table
 
-_ELEMENTS = 4
+_FLOATS = 4
+_OTHERS = 8
 _ITEMS = 2
 
 
@@ -42,7 +43,7 @@ def summarize_value(name: str, value: object) -> ValueSummary:
             kind = f"sequence of {plural(len(value), 'value')}"
             return ValueSummary(name, kind, size=len(value), items=tuple(items))
         case dict():
-            shown = tuple(f"{k}: {v}" for k, v in list(value.items())[:_ELEMENTS])
+            shown = tuple(f"{k}: {v}" for k, v in list(value.items())[:_OTHERS])
             kind = f"map of {plural(len(value), 'entry', 'entries')}"
             return ValueSummary(name, kind, shown, len(value))
         case _:
@@ -67,7 +68,9 @@ def show_value(value: object) -> str:
 
 def _array(name: str, array: np.ndarray) -> ValueSummary:
     kind = str(Tensor(dtype_of(array.dtype), tuple(array.shape)))
-    elements = tuple(_element(item) for item in array.reshape(-1)[:_ELEMENTS])
+    shown = _OTHERS if array.dtype.kind in "bui" else _FLOATS
+    items = array.reshape(-1)[:shown]
+    elements = tuple(_exact(item) if array.size == 1 else _element(item) for item in items)
     numbers = _numbers(array)
     if numbers is None:
         return ValueSummary(name, kind, elements, array.size)
@@ -86,10 +89,15 @@ def _numbers(array: np.ndarray) -> np.ndarray | None:
     return array.astype(np.float64).reshape(-1)
 
 
+def _exact(item: object) -> str:
+    """A lone number with as many digits as tell it from its neighbours."""
+    return str(item).removesuffix(".0") if isinstance(item, np.floating) else _element(item)
+
+
 def _element(item: object) -> str:
     plain = item.item() if isinstance(item, np.generic) else item
     if isinstance(plain, float):
-        return f"{plain:.6g}"
+        return f"{plain:.4g}"
     return repr(plain) if isinstance(plain, str) else str(plain)
 
 
@@ -99,7 +107,7 @@ def _elements(summary: ValueSummary) -> str:
 
 
 def _rows(summary: ValueSummary) -> Iterable[tuple[str, ...]]:
-    numbers = ("" if x is None else f"{x:.6g}" for x in _range(summary))
+    numbers = ("" if x is None else f"{x:.5g}" for x in _range(summary))
     odd = f" ({summary.not_finite} not finite)" if summary.not_finite else ""
     yield (summary.name, summary.type, *numbers, _elements(summary) + odd)
     for item in summary.items:

@@ -23,7 +23,7 @@ def test_captures_at_any_depth_become_invariants():
         " r = Loop <body = b (int64 i, bool c, float[n] s) => (bool co, float[n] so) {"
         "  co = Identity(c)"
         "  so = If (C) <then_branch = t () => (float[n] a) { a = Add(s, x) },"
-        "   else_branch = e () => (float[n] d) { d = Mul(s, s) }> }> (M, \"\", x) }"
+        '   else_branch = e () => (float[n] d) { d = Mul(s, s) }> }> (M, "", x) }'
     )
 
     (loop,) = model.main.steps
@@ -91,12 +91,11 @@ def test_a_captured_name_is_not_taken_by_an_inner_value():
 def test_a_body_nested_too_deep_is_a_finding():
     import onnx
 
-    graph = onnx.GraphProto(name="g")
-    inner = graph
+    proto = onnx.ModelProto(ir_version=10)
+    inner = proto.graph
     for _ in range(250):
         node = inner.node.add(op_type="If", input=["c"])
         inner = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
-    proto = onnx.ModelProto(ir_version=10, graph=graph)
 
     model, findings = formats.read(proto)
 

@@ -1,7 +1,10 @@
 """What may be loaded, and what a source that is no model is told."""
 
 import onnx
+import onnx_ir
+import onnxscript
 import pytest
+from onnxscript import FLOAT, opset18
 
 import treadle
 from treadle.errors import LoadError
@@ -9,6 +12,11 @@ from treadle.errors import LoadError
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[n] x) => (float[n] y) { y = Add(x, x) }
 """
+
+
+@onnxscript.script()
+def double(x: FLOAT["n"]) -> FLOAT["n"]:  # noqa: F821 - a symbol, as onnxscript writes it
+    return opset18.Add(x, x)
 
 
 def proto():
@@ -32,20 +40,12 @@ def test_every_kind_of_source(tmp_path):
 
 
 def test_models_of_other_libraries():
-    onnx_ir = pytest.importorskip("onnx_ir")
     model = treadle.load(onnx_ir.from_proto(proto()))
 
     assert model.main.name == "g"
 
 
 def test_onnxscript_function():
-    onnxscript = pytest.importorskip("onnxscript")
-    from onnxscript import FLOAT, opset18
-
-    @onnxscript.script()
-    def double(x: FLOAT["n"]) -> FLOAT["n"]:  # noqa: F821 - a symbol of onnxscript's
-        return opset18.Add(x, x)
-
     assert [step.op for step in treadle.load(double).main.steps] == ["Add"]
 
 

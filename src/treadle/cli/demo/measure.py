@@ -13,8 +13,8 @@ from treadle.delegate import alone
 from treadle.plan import Plan
 from treadle.report import Difference, ModelSummary, compare, summarize_model
 
-_SECONDS = 1.0
-_CALLS = 300
+SECONDS = 1.0
+CALLS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def measure(example: Example) -> Measured:
 def _times(*calls: Callable[[], object]) -> tuple[list[float], ...]:
     """The seconds of each call, in turns, until there are enough."""
     found: tuple[list[float], ...] = tuple([] for _ in calls)
-    end = time.perf_counter() + _SECONDS
-    while len(found[0]) < _CALLS and time.perf_counter() < end:
+    end = time.perf_counter() + SECONDS
+    while len(found[0]) < CALLS and time.perf_counter() < end:
         for times, call in zip(found, calls, strict=True):
             started = time.perf_counter()
             call()
