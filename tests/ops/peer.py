@@ -12,7 +12,12 @@ from onnx import TensorProto, helper
 
 from treadle import ir, ops
 
-_NO_KERNEL = ("NOT_IMPLEMENTED", "No Op registered", "is not a registered function/op")
+_NO_KERNEL = (
+    "ValidateOpsetForDomain",
+    "NOT_IMPLEMENTED",
+    "No Op registered",
+    "is not a registered function/op",
+)
 
 
 def node_of(op: str, operands: Sequence[Any], outputs: int, attributes: Mapping[str, Any]) -> Any:

@@ -28,13 +28,15 @@ from treadle.ir import (
 from treadle.ir import Sequence as SequenceType
 from treadle.ops.elements import element_of_word
 from treadle.ops.functions import function_proto
-from treadle.ops.proto import leaf_to_proto, operand_names, result_names
+from treadle.ops.proto import attribute_to_proto, leaf_to_proto, operand_names, result_names
 from treadle.ops.schema import Formal, onnx_schema, schema
 from treadle.ops.tensor_protos import tensor_of
 from treadle.ops.type_protos import type_from_proto, type_to_proto
 
 _NEWEST_IR = 13
 _FEW = 1024
+# STFT-17 is inferred as if `onesided` were 0, the schema says 1
+_BLIND_TO_DEFAULTS = {"STFT"}
 
 
 def result_types(
@@ -91,8 +93,16 @@ def _by_rule(
         for name, array in zip(names, constants, strict=False)
         if name and array is not None and array.size <= _FEW
     }
+    node = leaf_to_proto(leaf)
+    if leaf.op in _BLIND_TO_DEFAULTS:
+        defaults = schema(leaf.domain, leaf.op, leaf.version).attributes  # type: ignore[union-attr]
+        node.attribute.extend(
+            attribute_to_proto(rule.default)
+            for name, rule in defaults.items()
+            if rule.default is not None and name not in leaf.attributes
+        )
     outputs: Mapping[str, bytes] = found._infer_node_outputs(
-        leaf_to_proto(leaf).SerializeToString(), types, data, {}, {leaf.domain: leaf.version},
+        node.SerializeToString(), types, data, {}, {leaf.domain: leaf.version},
         _NEWEST_IR,
     )  # fmt: skip
     return [TypeProto.FromString(outputs.get(name, b"")) for name in result_names(leaf)]

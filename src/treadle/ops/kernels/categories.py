@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml on maps and categories, which onnx.reference lacks."""
+"""Operators of ai.onnx.ml that onnx.reference lacks, or has wrong: maps, categories, norms."""
 
 from __future__ import annotations
 
@@ -31,19 +31,42 @@ def category_mapper(
     return texts([words.get(n, default_string) for n in x.reshape(-1).tolist()], x.shape)
 
 
+@evaluates("LabelEncoder", 1, domain=ML)
+def label_encoder_1(
+    x: np.ndarray, *, classes_strings: Sequence[str], default_int64: int, default_string: str
+) -> np.ndarray:
+    """Text to its place in a list, or back."""
+    return category_mapper(
+        x,
+        cats_int64s=range(len(classes_strings)),
+        cats_strings=classes_strings,
+        default_int64=default_int64,
+        default_string=default_string,
+    )
+
+
+@evaluates("Normalizer", 1, domain=ML)
+def normalizer(x: np.ndarray, *, norm: str) -> np.ndarray:
+    """Rows over their largest element, the sum of their sizes, or their length, in float32."""
+    given = x.astype(np.float32)
+    size = {
+        "MAX": given.max(axis=-1, keepdims=True),
+        "L1": np.abs(given).sum(axis=-1, keepdims=True),
+        "L2": np.sqrt(np.square(given).sum(axis=-1, keepdims=True)),
+    }[norm]
+    return np.where(size == 0, given, given / size)
+
+
 @evaluates("ZipMap", 1, domain=ML)
 def zip_map(
     x: np.ndarray,
     *,
     classlabels_int64s: Sequence[int] | None = None,
     classlabels_strings: Sequence[str] | None = None,
-) -> list[dict[Any, np.ndarray]]:
+) -> list[dict[Any, float]]:
     """One map from label to score for each row."""
     labels = classlabels_strings or classlabels_int64s or ()
-    return [
-        {label: np.asarray(score) for label, score in zip(labels, row, strict=True)}
-        for row in x.reshape(-1, x.shape[-1])
-    ]
+    return [dict(zip(labels, row, strict=True)) for row in x.reshape(-1, x.shape[-1]).tolist()]
 
 
 @evaluates("CastMap", 1, domain=ML)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 from onnx import NodeProto, helper
 
 from treadle.ir import SparseArray
@@ -53,7 +54,7 @@ def foreign(op: str, version: int, domain: str = "") -> Callable[[Attributes, in
         run = instance.run
 
         def body(inputs: Operands) -> Results:
-            return tuple(map(value, run(*inputs)))
+            return tuple(map(_value, run(*inputs)))
 
         return body
 
@@ -83,6 +84,12 @@ def _encoded(each: Any) -> Any:
         return each
     assert not isinstance(each, SparseArray), "no foreign kernel takes a sparse attribute"
     return type_to_proto(each)
+
+
+def _value(result: Any) -> Any:
+    """As `value`; text as objects, where the reference gives numpy's fixed-width strings."""
+    is_text = isinstance(result, np.ndarray) and result.dtype.kind == "U"
+    return result.astype(object) if is_text else value(result)
 
 
 def _quiet(pattern: str, *arguments: object) -> None:

@@ -170,9 +170,9 @@ def max_roi_pool(
     """The largest element of every bin of every region [batch, x1, y1, x2, y2]."""
     height, width = pooled_shape
     result = np.zeros((rois.shape[0], x.shape[1], height, width), x.dtype)
-    for number, roi in enumerate(rois.tolist()):
-        x1, y1, x2, y2 = (math.floor(edge * spatial_scale + 0.5) for edge in roi[1:])
-        plane = x[int(roi[0])]
+    edges = np.floor(rois[:, 1:] * rois.dtype.type(spatial_scale) + rois.dtype.type(0.5))
+    for number, (x1, y1, x2, y2) in enumerate(edges.astype(np.int64).tolist()):
+        plane = x[int(rois[number, 0])]
         for i, (top, bottom) in enumerate(_bins(y1, y2, height, x.shape[2])):
             for j, (left, right) in enumerate(_bins(x1, x2, width, x.shape[3])):
                 if bottom > top and right > left:

@@ -66,19 +66,24 @@ def _settings(attributes: dict[str, Any], defaults: Sequence[str]) -> Settings:
 
 def _functions(settings: Settings) -> list[Activation]:
     alphas, betas = iter(settings.alphas), iter(settings.betas)
-    return [_function(name, alphas, betas, settings.clip) for name in settings.activations]
+    return [_function(name, alphas, betas) for name in settings.activations]
 
 
-def _function(name: str, alphas: Any, betas: Any, clip: float | None) -> Activation:
+def _function(name: str, alphas: Any, betas: Any) -> Activation:
     compute, alpha, beta = _ACTIVATIONS[name.lower()]
     alpha = next(alphas, alpha) if alpha is not None else None
     beta = next(betas, beta) if beta is not None else None
 
     def activate(x: np.ndarray) -> np.ndarray:
-        bounded = x if clip is None else np.clip(x, -clip, clip)
-        return np.asarray(compute(bounded, alpha, beta)).astype(x.dtype, copy=False)
+        return np.asarray(compute(x, alpha, beta)).astype(x.dtype, copy=False)
 
     return activate
+
+
+def _clipped(activate: Activation, clip: float | None) -> Activation:
+    if clip is None:
+        return activate
+    return lambda x: activate(np.clip(x, -clip, clip))
 
 
 def _walk(
@@ -151,7 +156,7 @@ def rnn(
 
     def cell_of(number: int) -> Cell:
         from_x, from_h, bias = w[number].T, r[number].T, sum(_biases(b, number, w))
-        activate = functions[number]
+        activate = _clipped(functions[number], settings.clip)
 
         def cell(step: np.ndarray, state: State) -> State:
             return (activate(step @ from_x + state[0] @ from_h + bias),)
@@ -178,7 +183,7 @@ def gru(
     before_reset = bool(attributes.get("linear_before_reset", 0))
 
     def cell_of(number: int) -> Cell:
-        f, g = functions[2 * number : 2 * number + 2]
+        f, g = (_clipped(each, settings.clip) for each in functions[2 * number : 2 * number + 2])
         from_x, from_h = w[number].T, r[number].T
         wb, rb = _biases(b, number, w)
         gates, last = slice(0, 2 * hidden), slice(2 * hidden, None)
@@ -212,13 +217,17 @@ def lstm(
     peepholes: np.ndarray | None = None,
     **attributes: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Gates i, o, f and c; peepholes let i, f and o see the cell state."""
+    """Gates i, o, f and c; peepholes let i, f and o see the cell state.
+
+    `clip` bounds what goes into the gates, not the cell state (as onnxruntime has it).
+    """
     settings = _settings(attributes, ["Sigmoid", "Tanh", "Tanh"])
     functions, hidden = _functions(settings), r.shape[2]
     coupled = bool(attributes.get("input_forget", 0))
 
     def cell_of(number: int) -> Cell:
-        f, g, h_of = functions[3 * number : 3 * number + 3]
+        *gates, h_of = functions[3 * number : 3 * number + 3]
+        f, g = (_clipped(each, settings.clip) for each in gates)
         from_x, from_h, bias = w[number].T, r[number].T, sum(_biases(b, number, w))
         zero = np.zeros(3 * hidden, x.dtype)
         p_i, p_o, p_f = np.split(zero if peepholes is None else peepholes[number], 3)

@@ -1,4 +1,4 @@
-"""Old forms of resampling operators, lifted to the trusted ones of onnx.reference.
+"""Resampling: old forms lifted to the trusted ones of onnx.reference.
 
 Resize-10 and Upsample sample at `x / scale` and take the nearest element below; GridSample-16 and
 RoiAlign-10 differ from their successors in names and defaults only.
@@ -28,6 +28,22 @@ def upsample(x: np.ndarray, scales: np.ndarray, *, mode: str) -> Any:
         "nearest_mode": "floor",
     }
     return foreign("Resize", 13)(attributes, 1)([x, None, scales, None])[0].astype(x.dtype)
+
+
+@maker("Resize", 11, 13, 18, 19)
+def bind_resize(attributes: Attributes, outputs: int) -> Body:
+    """Empty operands are absent ones, as exporters of opset 11 write them."""
+    body = foreign("Resize", 19)({**defaults_of("", "Resize", 19), **attributes}, outputs)
+
+    def run(inputs: Operands) -> Results:
+        x, *others = inputs
+        return (body([x, *map(_present, others)])[0].astype(x.dtype, copy=False),)
+
+    return run
+
+
+def _present(operand: np.ndarray | None) -> np.ndarray | None:
+    return operand if operand is not None and operand.size else None
 
 
 @evaluates("Upsample", 7)
