@@ -7,6 +7,7 @@ Measured on onnxruntime 1.31 (spec digest, sections 3 and 6); the repair of each
     Scan, one value given as two results           uninitialised memory               Identity
     a value of outside given as a result           refused                            Identity
     trip, condition of shape [1]                   refused where the body says []     Reshape
+    Scan along another axis than 0, of no items    a floating point exception         Transpose
     next condition of several elements             accepted, the first counts         Reshape
     a result left out                              refused, or a crash                a name
     stacked elements of the same size, not shape   accepted                           `guarded`
@@ -56,6 +57,8 @@ def form_refusal(loop: Loop) -> str:
         return "onnxruntime has no loop with slices and a condition or a trip count"
     if {Iteration, Condition} & set(map(type, loop.roles)):
         return "onnxruntime's Scan does not count its iterations"
+    if any(p.role.axis and _inferred_shape(p.operand) is None for p in view.sliced if p.operand):
+        return "the rank of a value scanned along another axis than 0 is not known"
     return ""
 
 
@@ -120,6 +123,13 @@ def unmoved(draft: Draft, initial: Value, final: Value) -> Value:
     before, after = draft.leaf("Shape", initial), draft.leaf("Shape", final)
     change = draft.leaf("Abs", draft.leaf("Sub", before, after))
     return draft.leaf("Reshape", final, draft.leaf("Add", after, change))
+
+
+def from_axis_zero(draft: Draft, value: Value, axis: int, known: Value) -> Value:
+    """The value to scan with its axis in front; `known` is the original one, with its rank."""
+    rank = len(_shape(known))
+    order = [axis % rank, *(k for k in range(rank) if k != axis % rank)]
+    return draft.leaf("Transpose", value, perm=order)
 
 
 _AXES_ARE_INPUTS = 18

@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.delegate.draft import Draft, Shared, trusted, without_shapes
-from treadle.delegate.loop import as_scalar, guarded, is_scan, is_steady, is_unmoved, unmoved
+from treadle.delegate.loop import (
+    as_scalar,
+    from_axis_zero,
+    guarded,
+    is_scan,
+    is_steady,
+    is_unmoved,
+    unmoved,
+)
 from treadle.delegate.stamp import Stamp
 from treadle.ir import (
     Block,
@@ -25,6 +33,7 @@ from treadle.ir import (
     Model,
     Ports,
     Sliced,
+    SlicedPort,
     Stacked,
     Step,
     Tensor,
@@ -234,13 +243,13 @@ def _write_scan(draft: Draft, step: Loop, path: str) -> None:
     _fill(body, step.body)
     held = {*body.params, *(constant.value for constant in body.constants)}
     given = _copied(body, step.body.results[1:], held)
-    slicing: list[Sliced] = [port.role for port in view.sliced]
+    slicing = [Sliced(0, port.role.reverse) for port in view.sliced]
     written = replace(
         step,
         roles=(*[Carried()] * len(carried), *slicing, *[Invariant()] * len(outer)),
         operands=(
             *draft.reads([c.initial for c in view.carried]),
-            *draft.reads([s.operand for s in view.sliced]),
+            *(_scanned(draft, port) for port in view.sliced),
             *outer,
         ),
         body=body.build([None, *given], path),
@@ -249,6 +258,13 @@ def _write_scan(draft: Draft, step: Loop, path: str) -> None:
     )
     draft.steps.append(written)
     _check_states(draft, view)
+
+
+def _scanned(draft: Draft, port: SlicedPort) -> Value:
+    value = draft.read(port.operand)
+    assert value is not None
+    assert port.operand is not None
+    return from_axis_zero(draft, value, axis, port.operand) if (axis := port.role.axis) else value
 
 
 def _check_states(draft: Draft, view: Ports) -> None:
