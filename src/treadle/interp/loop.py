@@ -32,7 +32,10 @@ from treadle.ir import (
     Iteration,
     Loop,
     Ports,
+    Shape,
     Sliced,
+    Symbol,
+    Tensor,
     Type,
     ports,
 )
@@ -54,6 +57,7 @@ class LoopProgram:
     carried: tuple[CarriedRule, ...]
     sliced: tuple[SlicedRule, ...]
     stacked: tuple[StackedRule, ...]
+    shapes: tuple[Shape, ...]
     has_trip: bool
     has_condition: bool
     gives_condition: bool
@@ -87,6 +91,7 @@ def compile_loop(step: Loop, path: str, slots: SlotsOf, body: BlockProgram) -> A
             for port in view.sliced
         ),
         _stacked_rules(step, view),
+        _shapes(view),
         step.trip is not None,
         step.condition is not None,
         view.next_condition is not None,
@@ -133,7 +138,38 @@ def run(loop: LoopProgram, values: Slots, frame: Frame) -> list[object]:
         context.listener(
             LoopEnded(path, frame.iterations, iteration, "trip" if go else "condition")
         )
-    return [*carried, *(stack.result(path, frame) for stack in stacks)]
+    extents = {} if iteration else _extents(loop, [*invariants, *carried], items)
+    return [*carried, *(stack.result(extents, path, frame) for stack in stacks)]
+
+
+def _shapes(view: Ports) -> tuple[Shape, ...]:
+    """What inference found of the invariant, the carried and the sliced parameters."""
+    params = [port.param for port in view.invariants]
+    params += [port.param for port in view.carried]
+    params += [port.param for port in view.sliced]
+    types = (param.inferred for param in params)
+    return tuple((type_.shape or ()) if isinstance(type_, Tensor) else () for type_ in types)
+
+
+def _extents(
+    loop: LoopProgram, outer: Sequence[object], items: Sequence[np.ndarray]
+) -> dict[str, int]:
+    """The extents of the symbols in the shapes of a Scan's parameters.
+
+    `outer` are its invariants and initial states. Those of a Loop stay unknown, and so 0: its
+    carried values may change their shape.
+    """
+    if not items:
+        return {}
+    started = [value.shape if isinstance(value, np.ndarray) else () for value in outer]
+    found = [*started, *(each.shape[1:] for each in items)]
+    return {
+        dim.name: extent
+        for shape, actual in zip(loop.shapes, found, strict=True)
+        if len(shape) == len(actual)
+        for dim, extent in zip(shape, actual, strict=True)
+        if isinstance(dim, Symbol)
+    }
 
 
 def _trip(
