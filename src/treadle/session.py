@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from treadle import checks, delegate, formats, infer, interp, passes, report
 from treadle.errors import InputError, InvalidModel, LoadError
 from treadle.feeds import NodeArg, bind, node_arg
-from treadle.ir import Block, Call, Claim, Function, Leaf, Model, Type
+from treadle.ir import Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
 from treadle.plan import Engine, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
@@ -121,20 +121,13 @@ class InferenceSession:
         with self._stage("plan"):
             planned = plan(model, self._engines, inside=variant.inside)
         with self._stage("engines"):
-            run = interp.prepare(planned, self._body)
+            run = interp.prepare(planned, self._expand)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
         return Program(planned, inputs, outputs, run)
 
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)
-
-    def _body(self, step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
-        function = self._expand(step, types)
-        if function is None:
-            return None
-        attributes = {**function.defaults, **step.attributes}
-        return passes.bind_attributes(function.block, attributes)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -247,16 +240,8 @@ def _engines(
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    handed = _handed_on(options, providers, provider_options)
+    handed = delegate.Options.of(options, providers, provider_options)
     return tuple(_MAKERS[name](handed) for name in wanted)
 
 
 _MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
-
-
-def _handed_on(
-    options: Any,
-    providers: Sequence[Any] | None,
-    provider_options: Sequence[Mapping[Any, Any]] | None,
-) -> delegate.Options:
-    return delegate.Options()

@@ -1,66 +1,83 @@
-"""Runs an operator by the function its schema defines it by, for the types at hand."""
+"""A call: the function's block runs over the operands, in a scope of its own.
+
+    results = function(*operands)
+
+The function is the model's own, or the one the standard defines an operator by. That one may depend
+on the types of the operands, so it is asked for at run time, once for each combination of types.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
+from treadle import ops
 from treadle.errors import Unsupported
-from treadle.interp.block import BlockProgram, SlotsOf
-from treadle.interp.frame import Action, Frame, Slots
-from treadle.ir import Block, Call, Leaf, Tensor, Type, dtype_of, operator_of
+from treadle.interp.work import Action, Prepare, Work
+from treadle.ir import Call, Function, Leaf, Type, Value, operator_of
 from treadle.ir import Sequence as SequenceType
+from treadle.passes import bind_attributes
+from treadle.plan import RunContext, interp_only
+from treadle.tracing import Iterations
 
-Expand = Callable[[Leaf | Call, Sequence[Type | None]], Block | None]
-"""The body of a step for operands of these types: params are its operands, then its captures."""
-
-_KEPT = 256
+Types = tuple[Type | None, ...]
 
 
-def compile_call(
-    step: Leaf | Call,
-    path: str,
-    slots: SlotsOf,
-    expand: Expand,
-    program: Callable[[Block, str], BlockProgram],
-) -> Action:
-    """The action of a step that is expanded when it is first met with operands of some types."""
-    operands = slots.all((*step.operands, *step.captures))
-    declared = [None if value is None else value.type for value in step.operands]
-    results = slots.all(step.results)
-    programs: dict[str, BlockProgram] = {}
-    lock = threading.Lock()
+def prepare_call(step: Leaf | Call, path: str, work: Work, prepare: Prepare) -> Action:
+    """The call ready to run; its operands are (*operands, *captures).
 
-    def programmed(types: Sequence[Type | None]) -> BlockProgram:
-        key = str([str(type_) for type_ in types])
-        with lock:
-            if key not in programs:
-                block = expand(step, types)
-                if block is None:
-                    why = f"no kernel and no function evaluates it for {key}"
-                    raise Unsupported(operator_of(step), step.version, why, path)
-                if len(programs) >= _KEPT:
-                    programs.clear()
-                programs[key] = program(block, path)
-            return programs[key]
+    Raises Unsupported where there is neither a kernel nor a function.
+    """
+    if isinstance(step, Call) and step.function in work.functions:
+        return _prepared(work.functions[step.function], step, path, prepare)
+    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    schema = ops.schema(domain, operator_of(step), step.version)
+    if schema is None or not schema.is_function or work.expand is None:
+        raise _unsupported(step, path)
+    return _by_types(step, path, work, prepare)
 
-    def act(values: Slots, frame: Frame) -> None:
-        given = [values[slot] for slot in operands]
-        types = [type_of(value, known) for value, known in zip(given, declared, strict=False)]
-        made = programmed(types)(given, frame)
-        for slot, value in zip(results, made, strict=False):
-            if slot:
-                values[slot] = value
+
+def _by_types(step: Leaf | Call, path: str, work: Work, prepare: Prepare) -> Action:
+    actions: dict[Types, Action] = {}
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        types = tuple(map(_type, step.operands, operands))
+        if types not in actions:
+            actions[types] = _prepared(_function(step, types, path, work), step, path, prepare)
+        return actions[types](operands, context, iterations)
 
     return act
 
 
-def type_of(value: object, known: Type | None) -> Type | None:
-    """The type of a run-time value; what is known beforehand where the value does not tell."""
-    if isinstance(value, np.ndarray):
-        return Tensor(dtype_of(value.dtype), tuple(value.shape))
-    if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
-        return SequenceType(Tensor(dtype_of(value[0].dtype)))
-    return known
+def _function(step: Leaf | Call, types: Types, path: str, work: Work) -> Function:
+    assert work.expand is not None
+    function = work.expand(step, types)
+    if function is None:
+        raise _unsupported(step, path)
+    return function
+
+
+def _prepared(function: Function, step: Leaf | Call, path: str, prepare: Prepare) -> Action:
+    block = bind_attributes(function, step.attributes)
+    missing = len(block.params) - len(step.operands) - len(step.captures)
+    action = prepare(interp_only(block, f"{path}.function"))
+    if not missing:
+        return action
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        return action((*operands, *[None] * missing), context, iterations)
+
+    return act
+
+
+def _type(operand: Value | None, value: Any) -> Type | None:
+    """The type of the value; of an empty sequence, the one its operand is known to have."""
+    if value == [] and operand is not None and isinstance(operand.type, SequenceType):
+        return operand.type
+    return ops.type_of(value)
+
+
+def _unsupported(step: Leaf | Call, path: str) -> Unsupported:
+    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    name = f"{domain}::{operator_of(step)}" if domain else operator_of(step)
+    return Unsupported(name, step.version or None, "nothing here evaluates it", path)

@@ -1,94 +1,76 @@
 """Puts the steps of model-local functions in the place of their calls.
 
-Blocks are closed, so nothing can be captured by mistake; every call gets values of its own. The
-model keeps its functions, nothing calls them any more.
+    y = call local.f(x)   ->   the steps of f, reading x and giving y
+
+Each call gets values of its own, named after it: `f_3/t`. Attribute references are bound to the
+call. Declines a call that leaves out an operand which the function hands on to a body or returns,
+since a body's captures are never absent: the function then stays, and is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from treadle.ir import (
     Block,
+    Branch,
     Call,
-    Constant,
     Function,
-    FunctionId,
-    Info,
+    Leaf,
     Model,
+    Operands,
     Step,
     Value,
-    map_bodies,
-    operator_of,
-    renew,
-    segment,
-    substitute,
-    with_operands,
-    with_results,
+    walk_block,
 )
 from treadle.passes.bind_attributes import bind_attributes
-
-Functions = Mapping[FunctionId, Function]
+from treadle.passes.splice import place, splice
 
 
 def inline_functions(model: Model) -> Model:
-    """The model without calls of its own functions."""
+    """The model without calls of its functions, but for those that are declined.
+
+    Needs functions that do not call themselves.
+    """
+
+    def body(step: Step, path: str) -> Block | None:
+        if not isinstance(step, Call) or step.function not in model.functions:
+            return None
+        function = model.functions[step.function]
+        if not can_inline(function, step):
+            return None
+        return place(bind_attributes(function, step.attributes), path)
+
     if not model.functions:
         return model
-    return replace(model, main=inline_block(model.main, model.functions), functions={})
+    main = splice(model.main, body)
+    opsets = {k: v for f in model.functions.values() for k, v in f.opsets.items()}
+    called = any(
+        isinstance(visit.step, Call) and visit.step.function in model.functions
+        for visit in walk_block(main)
+    )
+    return replace(
+        model,
+        main=main,
+        opsets={**opsets, **model.opsets},
+        functions=model.functions if called else {},
+    )
 
 
-def inline_block(block: Block, functions: Functions) -> Block:
-    """The block, bodies included, without calls of these functions."""
-    constants: list[Constant] = list(block.constants)
-    steps: list[Step] = []
-    renamed: dict[Value, Value | None] = {}
+def can_inline(function: Function, call: Call) -> bool:
+    """Whether every absent operand of the call is one that only operands of steps read."""
+    params = function.block.params
+    given: Operands = call.operands + (None,) * (len(params) - len(call.operands))
+    absent = {param for param, operand in zip(params, given, strict=True) if operand is None}
+    results = function.block.results
+    return None not in results and absent.isdisjoint({*results, *_never_absent(function.block)})
+
+
+def _never_absent(block: Block) -> Iterator[Value]:
     for step in block.steps:
-        step = with_operands(step, renamed)
-        if isinstance(step, Call) and step.function in functions:
-            inlined = call_block(step, functions[step.function], functions)
-            constants += inlined.constants
-            steps += inlined.steps
-            renamed |= zip((r for r in step.results if r), inlined.results, strict=False)
-        else:
-            steps.append(map_bodies(step, lambda _, body: inline_block(body, functions)))
-    results = substitute(block.results, renamed)
-    return replace(block, constants=tuple(constants), steps=tuple(steps), results=results)
-
-
-def call_block(call: Call, function: Function, functions: Functions) -> Block:
-    """The steps of one call over the call's own operands; its results are those the call gives.
-
-    A result the call names is that very value wherever a step of the function makes it, so that
-    names outside stay what they were.
-    """
-    attributes = {**function.defaults, **call.attributes}
-    block = bind_attributes(inline_block(function.block, functions), attributes)
-    prefix = f"{operator_of(call).lower()}_"
-    block = renew(block, lambda value: replace(value, name=prefix + value.name))
-    operands = (*call.operands, *call.captures)
-    padded = (*operands, *[None] * (len(block.params) - len(operands)))
-    by: dict[Value, Value | None] = dict(zip(block.params, padded, strict=True))
-    made = {value for step in block.steps for value in step.results if value is not None}
-    wanted = zip(block.results, call.results, strict=False)
-    by |= {inner: outer for inner, outer in wanted if inner in made and outer is not None}
-    steps = tuple(
-        _placed(with_results(with_operands(step, by), by), call, position)
-        for position, step in enumerate(block.steps)
-    )
-    results = tuple(
-        inner
-        for inner, outer in zip(substitute(block.results, by), call.results, strict=False)
-        if outer is not None
-    )
-    return Block((), block.constants, steps, results)
-
-
-def _placed(step: Step, call: Call, position: int) -> Step:
-    path = f"{call.info.path}/{segment(operator_of(step), position)}"
-    return replace(step, info=_at(step.info, path))
-
-
-def _at(info: Info, path: str) -> Info:
-    return replace(info, path=path)
+        match step:
+            case Branch():
+                yield from (step.condition, *step.operands)
+            case Leaf() | Call():
+                yield from step.captures
