@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from treadle import checks, formats, infer as inference
+from treadle import checks, formats
+from treadle import infer as inference
 from treadle.errors import DataError, Finding, LoadError
 from treadle.ir import Model
+from treadle.single import Operator
+
+__all__ = ["check", "infer", "load", "operator", "save"]
 
 
 def load(source: object) -> Model:
-    """Load a model: a path (.onnx, .onnxtxt), bytes, a text model, a ModelProto, an onnx_ir.Model or
-    an onnxscript function.
+    """Load a model from whatever holds one.
 
-    Bodies are closed and names resolved. Raises LoadError, with every finding, where that cannot be
-    done; what a check would merely complain about does not stop it.
+    `source`: a path (.onnx, .onnxtxt), bytes, a text model (with a line break), a ModelProto, an
+    onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved. Raises LoadError,
+    with every finding, where that cannot be done; what a check merely complains of stops nothing.
     """
     model, findings = formats.read(source)
     if model is not None:
@@ -40,7 +45,19 @@ def check(source: object) -> list[Finding]:
 def infer(source: object) -> Model:
     """The model with a type on every value, those of bodies included.
 
-    A body's declared shapes are claims, not facts: a carried value that changes its shape gets a dim
-    of None there, whatever the file declares. Raises LoadError as `load` does.
+    A body's declared shapes are claims, not facts: a carried value that changes its shape gets a
+    dim of None there, whatever the file declares. Raises LoadError as `load` does.
     """
     return inference.infer(source if isinstance(source, Model) else load(source))
+
+
+def operator(
+    source: object, opset: int | None = None, domain: str = "", **attributes: Any
+) -> Operator:
+    """One operator as a callable: a name, a NodeProto, a FunctionProto or an onnxscript function.
+
+        treadle.operator("Softmax", opset=13, axis=0)(x)
+
+    Raises Unsupported for a name the opset does not have, InvalidModel for a node that is wrong.
+    """
+    return Operator(source, opset, domain, **attributes)

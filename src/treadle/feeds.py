@@ -22,12 +22,13 @@ from treadle.ir import (
     Sequence,
     Tensor,
     Type,
-    Value,
     dtype_of,
     shape_admits,
     show_shape,
     show_type,
 )
+
+__all__ = ["NodeArg", "bind", "convert", "node_arg", "type_word"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,11 @@ class NodeArg:
 _WORDS = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
 
 
-def node_arg(value: Value) -> NodeArg:
-    """The description of a value."""
-    type_ = value.type
+def node_arg(name: str, type_: Type | None) -> NodeArg:
+    """The description of a value of this name and type."""
     shape = type_.shape if isinstance(type_, Tensor) else None
     dims = [dim if isinstance(dim, int) or dim is None else str(dim) for dim in shape or ()]
-    return NodeArg(value.name, type_word(type_), dims)
+    return NodeArg(name, type_word(type_), dims)
 
 
 def type_word(type_: Type | None) -> str:
@@ -98,7 +98,9 @@ def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> lis
     for name in given:
         if name not in inputs:
             close = get_close_matches(str(name), inputs, 1)
-            hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
+            hint = (
+                f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
+            )
             faults.append(f'the model has no input "{name}", {hint}')
     return faults
 
@@ -174,10 +176,15 @@ def _sequence(value: object, type_: Sequence) -> object:
     items = []
     for position, item in enumerate(value):
         try:
-            items.append(convert(item, type_.element))
+            items.append(convert(item, _of_any_shape(type_.element)))
         except InputError as fault:
             raise InputError(f"item {position}: {fault}") from None
     return items
+
+
+def _of_any_shape(type_: Type | None) -> Type | None:
+    # the items of a sequence may differ in shape, and files declare the first one's
+    return Tensor(type_.dtype) if isinstance(type_, Tensor) else type_
 
 
 def _optional(value: object, type_: Optional) -> object:

@@ -7,6 +7,8 @@ from typing import Literal
 
 from treadle.plan import Limits
 
+__all__ = ["RunOptions", "SessionOptions"]
+
 OmittedCondition = Literal["stop", "ignore"]
 
 
@@ -14,9 +16,9 @@ OmittedCondition = Literal["stop", "ignore"]
 class SessionOptions:
     """What onnxruntime's SessionOptions holds, handed on to it, and `omitted_condition`.
 
-    `omitted_condition`: what a Loop whose condition input is left out does when its body's condition
-    turns false. "stop", as every runtime does, or "ignore", the literal reading of the standard's
-    table ("Loop-25", "Operator inputs defined as (max_trip_count, condition_var)").
+    `omitted_condition`: what a Loop whose condition input is left out does when its body's
+    condition turns false. "stop", as every runtime does, or "ignore", the literal reading of the
+    table in the standard's text of Loop, "Operator inputs defined as (max_trip_count, ...)".
     """
 
     intra_op_num_threads: int = 0
@@ -52,8 +54,8 @@ class RunOptions:
     """What may stop one run.
 
     `terminate`: set it, from any thread, and the run raises Terminated. `max_iterations` counts the
-    iterations of all loops together, `max_seconds` is the time since the run began, `max_bytes` what
-    loops hold for carried and stacked values; going over one raises LimitExceeded.
+    iterations of all loops together, `max_seconds` is the time since the run began, `max_bytes`
+    what loops hold for carried and stacked values; going over one raises LimitExceeded.
     """
 
     terminate: bool = False

@@ -1,26 +1,30 @@
 """InferenceSession: the whole line from a source to outputs, in one file.
 
-    source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan ─▶ engines ─▶ run
+source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan ─▶ engines ─▶ run
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from treadle import checks, delegate, formats, infer, interp, passes, report
 from treadle.errors import InputError, InvalidModel, LoadError
 from treadle.feeds import NodeArg, bind, node_arg
-from treadle.ir import Call, Function, Leaf, Model, Type
+from treadle.ir import Block, Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
 from treadle.plan import Engine, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
 
-DEFAULT_ENGINES = ("onnxruntime", "interp")
+__all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
+
+ENGINES = ("onnxruntime", "interp")
 _DEFAULT_RUN = RunOptions()
 
 
@@ -60,8 +64,8 @@ class Program:
 class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
-    `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in order
-    of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
+    `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
+    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
     blocks running; both list every finding.
@@ -80,9 +84,7 @@ class InferenceSession:
     ) -> None:
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(
-            engines or DEFAULT_ENGINES, self._options, providers, provider_options
-        )
+        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._lock = threading.Lock()
@@ -119,7 +121,7 @@ class InferenceSession:
         with self._stage("plan"):
             planned = plan(model, self._engines, inside=variant.inside)
         with self._stage("engines"):
-            run = interp.prepare(planned, self._engines, self._expand)
+            run = interp.prepare(planned, self._body)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
         return Program(planned, inputs, outputs, run)
@@ -127,8 +129,19 @@ class InferenceSession:
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)
 
-    def _stage(self, name: str) -> _Stage:
-        return _Stage(name, self._listener)
+    def _body(self, step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
+        function = self._expand(step, types)
+        if function is None:
+            return None
+        attributes = {**function.defaults, **step.attributes}
+        return passes.bind_attributes(function.block, attributes)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        if self._listener is not None:
+            self._listener(StageDone(name, time.perf_counter() - started))
 
     def run(
         self,
@@ -140,8 +153,9 @@ class InferenceSession:
     ) -> list[Any]:
         """Run the model; one value per name, or per output of the model for None.
 
-        A tensor is a numpy array, a sequence a list, an absent optional None. `listener` hears every
-        value, bodies included: `listener=treadle.Recorder()`. Several threads may call this at once.
+        A tensor is a numpy array, a sequence a list, an absent optional None. `listener` hears
+        every value, bodies included: `listener=treadle.Recorder()`. Several threads may call this
+        at once.
 
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
@@ -174,26 +188,23 @@ class InferenceSession:
     def get_inputs(self) -> list[NodeArg]:
         """The inputs that must be fed."""
         defaults = self._defaults()
-        return [node_arg(v) for v in self._model.main.params if v.name not in defaults]
+        return [node_arg(v.name, v.type) for v in self._model.main.params if v.name not in defaults]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """The inputs that have a default and may be fed."""
         defaults = self._defaults()
-        return [node_arg(v) for v in self._model.main.params if v.name in defaults]
+        return [node_arg(v.name, v.type) for v in self._model.main.params if v.name in defaults]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the order `run` gives them; inferred where the file declares no type."""
         results = self._plain.plan.model.main.results
         names = self._plain.outputs
-        claims = self._model.main.claims or (None,) * len(names)
-        described = []
-        for name, value, claim in zip(names, results, claims, strict=True):
-            arg = node_arg(value) if value is not None else NodeArg(name, "", [])
-            type_ = claim.type if claim is not None and claim.type is not None else None
-            if type_ is not None:
-                arg = node_arg(_declared(name, type_))
-            described.append(NodeArg(name, arg.type, arg.shape))
-        return described
+        claims = self._model.main.claims or (Claim(),) * len(names)
+        types = [
+            claim.type or (value.type if value is not None else None)
+            for value, claim in zip(results, claims, strict=True)
+        ]
+        return [node_arg(name, type_) for name, type_ in zip(names, types, strict=True)]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself."""
@@ -224,3 +235,20 @@ class InferenceSession:
     def explain(self) -> str:
         """The plan in words: nested regions, the engine of each and the reason."""
         return report.explain(self._plain.plan)
+
+
+def _engines(
+    names: Sequence[str],
+    options: Any,
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> tuple[Engine, ...]:
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
+    wanted = itertools.takewhile(lambda name: name != "interp", names)
+    handed = delegate.Options.of(options, providers, provider_options)
+    return tuple(_MAKERS[name](handed) for name in wanted)
+
+
+_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}

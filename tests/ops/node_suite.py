@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import NodeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
@@ -107,13 +107,17 @@ def _run_nodes(
 ) -> None:
     for node in nodes:
         inputs = [environment[name] for name in node.input]
-        for name, result in zip(node.output, run_node(node, inputs, opsets), strict=True):
-            environment[name] = result
+        environment |= dict(zip(node.output, run_node(node, inputs, opsets), strict=True))
 
 
 def run_node(
     node: NodeProto, inputs: Sequence[object], opsets: Mapping[str, int]
 ) -> Sequence[object]:
+    if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
+        opset = opsets[ops.canonical(node.domain)]
+        body = ops.function_proto_of_node(node, opset, [ops.type_of(each) for each in inputs])
+        assert body is not None, f"no body for {node.op_type}"
+        return run_function(body, node, inputs)
     leaf = leaf_of(node, opsets)
     if ops.kernel(leaf.domain, leaf.op, leaf.version) is None:
         body = ops.function_proto(leaf, [ops.type_of(each) for each in inputs])

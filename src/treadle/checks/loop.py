@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from treadle.checks.arity import (
     absent_inputs,
@@ -13,7 +13,28 @@ from treadle.checks.arity import (
     node_outputs,
 )
 from treadle.checks.rules import finding
+from treadle.checks.types import (
+    disallowed,
+    is_one_element,
+    is_tensor_of,
+    kind,
+    kinds_contradict,
+)
 from treadle.errors import Finding
+from treadle.ir import (
+    Block,
+    CarriedPort,
+    DType,
+    Leaf,
+    Literal,
+    Loop,
+    Ports,
+    StackedPort,
+    Step,
+    Value,
+    ports,
+    show_type,
+)
 
 _LEAST_INPUTS_OF_LOOP_1 = 3
 
@@ -50,3 +71,105 @@ def arity(
     stacked = counted(outputs - carried, "stacked element")
     needed = f"the condition, {counted(carried, 'carried value')} and {stacked}"
     return found + body_outputs("body", body_results, 1 + outputs, needed, path)
+
+
+def findings(loop: Loop, path: str) -> Iterator[Finding]:
+    """Everything the types of a Loop's values, or of a Scan's, say against it."""
+    view = ports(loop)
+    yield from _bounds(loop, path)
+    yield from _declared(view, path)
+    yield from _next_condition(view, path)
+    for port in view.carried:
+        yield from _carried(port, path)
+    for stack in view.stacked:
+        yield from _stacked(stack, path)
+    operator = loop.info.op
+    if operator in ("Loop", "Scan") and not loop.info.domain:
+        values = [port.initial for port in view.carried] + [port.operand for port in view.sliced]
+        yield from disallowed(operator, loop.info.version, (*values, *loop.results), path)
+    if operator == "Loop" and loop.condition is None:
+        yield from _omitted_condition(loop, view, path)
+
+
+def _bounds(loop: Loop, path: str) -> Iterator[Finding]:
+    for value, what, dtype, codes in (
+        (loop.trip, "trip count", DType.INT64, ("CF401", "CF402")),
+        (loop.condition, "condition", DType.BOOL, ("CF403", "CF404")),
+    ):
+        if value is not None:
+            yield from one_element(value, what, dtype, codes, path)
+
+
+def one_element(
+    value: Value, what: str, dtype: DType, codes: tuple[str, str], path: str
+) -> Iterator[Finding]:
+    """The value is a tensor of the dtype, and has one element."""
+    found = f"the {what} {value.name} is {show_type(value.inferred)}"
+    if not is_tensor_of(value.inferred, dtype):
+        yield finding(codes[0], path, f"{found}, wanted {dtype}[]", f"cast it to {dtype}")
+    elif not is_one_element(value.inferred):
+        yield finding(codes[1], path, f"{found}, wanted one element", "give a scalar")
+
+
+def _declared(view: Ports, path: str) -> Iterator[Finding]:
+    for param, what, dtype in (
+        (view.iteration, "iteration number", DType.INT64),
+        (view.condition, "condition", DType.BOOL),
+    ):
+        if param is not None and not is_tensor_of(param.declared, dtype):
+            message = f"the body declares its {what} {param.name} as {show_type(param.declared)}"
+            yield finding("CF405", f"{path}.body", f"{message}, it is {dtype}[]", "declare it so")
+
+
+def _next_condition(view: Ports, path: str) -> Iterator[Finding]:
+    if view.next_condition is not None:
+        value, what = view.next_condition, "body's first result"
+        yield from one_element(value, what, DType.BOOL, ("CF406", "CF407"), f"{path}.body")
+
+
+def _carried(port: CarriedPort, path: str) -> Iterator[Finding]:
+    if port.initial is None or port.next is None:
+        return
+    before, after = port.initial.inferred, port.next.inferred
+    if kinds_contradict(before, after):
+        message = (
+            f"{port.param.name} starts as {show_type(before)} and becomes {show_type(after)}"
+            f" ({port.next.name})"
+        )
+        hint = "cast one of them: a carried value keeps its type"
+        yield finding("CF408", f"{path}.body", message, hint)
+
+
+def _stacked(port: StackedPort, path: str) -> Iterator[Finding]:
+    type_ = None if port.element is None else port.element.inferred
+    if port.element is not None and kind(type_) not in (None, "tensor"):
+        message = f"{port.element.name} is {show_type(type_)}, only tensors can be stacked"
+        yield finding("CF409", f"{path}.body", message, "carry it instead, as a state that grows")
+
+
+def _omitted_condition(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:
+    value = view.next_condition
+    if value is None or _stays_true(loop.body, value, view.condition):
+        return
+    message = f"the condition is left out, but the body's {value.name} can turn false"
+    hint = "give a true condition: read literally the standard ignores the body's one here"
+    yield finding("CF410", path, message, hint)
+
+
+def _stays_true(body: Block, value: Value, condition: Value | None) -> bool:
+    made = {result: step for step in body.steps for result in step.results}
+    while value is not condition:
+        step = made.get(value)
+        source = step.operands[0] if isinstance(step, Leaf) and step.operands else None
+        if not isinstance(step, Leaf) or step.op not in ("Identity", "Cast") or source is None:
+            return _is_true(body, value, step)
+        value = source
+    return True
+
+
+def _is_true(body: Block, value: Value, step: Step | None) -> bool:
+    constants = [c.array for c in body.constants if c.value is value]
+    if isinstance(step, Leaf) and step.op == "Constant" and "value" in step.attributes:
+        literal = step.attributes["value"].value
+        constants += [literal.array] if isinstance(literal, Literal) else []
+    return bool(constants) and bool(constants[0].all())

@@ -24,6 +24,9 @@ class Rule:
 
 _NAMES = "IR.md, Names Within a Graph"
 _SCHEMA = "Operators.md, min and max inputs and outputs"
+_ATTRIBUTES = "Operators.md, Attributes"
+_TYPES = "Operators.md, Type Constraints"
+_CLAIMS = "IR.md, Graphs: value_info"
 _BODY = "Operators.md, body attribute"
 _LOOP = "Operators.md, Loop"
 _SCAN = "Operators.md, Scan"
@@ -44,11 +47,43 @@ _TABLE = (
     Rule("CF204", "error", True, "A body with another number of outputs than needed", _BODY),
     Rule("CF205", "error", True, "A variadic input that is left out", "IR.md, Variadic Inputs"),
     Rule("CF206", "error", True, "A control-flow node without its graph", _BODY),
+    Rule("CF207", "error", True, "Operands other than the operator's schema takes", _SCHEMA),
+    Rule("CF208", "error", True, "Results other than the operator's schema gives", _SCHEMA),
+    Rule("CF209", "error", True, "A required attribute that is missing", _ATTRIBUTES),
+    Rule("CF210", "error", True, "An attribute of another kind than the schema's", _ATTRIBUTES),
+    Rule("CF211", "error", False, "An attribute the schema does not have", _ATTRIBUTES),
+    Rule("CF301", "error", True, "An operand of a type the operator does not take", _TYPES),
+    Rule("CF302", "error", False, "A type this version of If, Loop or Scan does not allow", _TYPES),
+    Rule("CF303", "error", True, "A declared kind or element type other than the value's", _CLAIMS),
+    Rule("CF304", "error", False, "A declared shape that contradicts the value's", _CLAIMS),
+    Rule("CF305", "error", True, "Operands whose shapes do not fit the operator", _TYPES),
+    Rule("CF306", "warning", False, "The same in a body that may never run", _TYPES),
+    Rule("CF401", "error", True, "A trip count that is no int64 tensor", _LOOP),
+    Rule("CF402", "error", True, "A trip count of more or less than one element", _LOOP),
+    Rule("CF403", "error", True, "A condition that is no bool tensor", _LOOP),
+    Rule("CF404", "error", True, "A condition of more or less than one element", _LOOP),
+    Rule("CF405", "error", True, "An iteration number or condition of another type", _LOOP),
+    Rule("CF406", "error", True, "A body's condition that is no bool tensor", _LOOP),
+    Rule("CF407", "error", True, "A body's condition of more or less than one element", _LOOP),
+    Rule("CF408", "error", True, "A carried value that changes its kind or element type", _LOOP),
+    Rule("CF409", "error", True, "A stacked value that is no tensor", _LOOP),
+    Rule("CF410", "warning", False, "An omitted condition, and a body that can stop", _LOOP),
     Rule("CF501", "error", True, "num_scan_inputs missing or out of range", _SCAN),
     Rule("CF502", "error", True, "Scan axes: not one for each scanned value", _SCAN),
     Rule("CF503", "error", True, "Scan directions: not one for each scanned value", _SCAN),
     Rule("CF504", "error", True, "A Scan direction other than 0 and 1", _SCAN),
+    Rule("CF505", "error", True, "A Scan axis out of range", _SCAN),
+    Rule("CF506", "error", True, "A scanned value without an axis to scan", _SCAN),
+    Rule("CF507", "error", True, "Scanned values of different lengths", _SCAN),
+    Rule("CF508", "error", True, "A Scan state that changes its shape", _SCAN),
+    Rule("CF509", "error", False, "A Scan state that keeps its shape only if empty", _SCAN),
+    Rule("CF510", "error", True, "Scan-8's sequence lengths: not one int64 for each row", _SCAN),
+    Rule("CF511", "error", True, "Scan-8 over different batch sizes", _SCAN),
     Rule("CF601", "error", True, "A branch that declares an input", _IF),
+    Rule("CF602", "error", True, "An If condition that is no bool tensor", _IF),
+    Rule("CF603", "error", True, "An If condition of more or less than one element", _IF),
+    Rule("CF604", "error", True, "Branches whose results differ in kind or element type", _IF),
+    Rule("CF605", "error", True, "If-1: branches whose results differ in shape", _IF),
     Rule("CF701", "error", True, "An operator this opset does not have", "Versioning.md"),
     Rule("CF702", "error", True, "A domain whose opset is not imported", "IR.md, Operator Sets"),
     Rule("CF703", "error", True, "An opset newer than this build knows", "Versioning.md"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.checks.arity import (
     absent_inputs,
@@ -13,8 +13,28 @@ from treadle.checks.arity import (
     node_outputs,
 )
 from treadle.checks.rules import finding
+from treadle.checks.types import disallowed, extents_contradict, is_tensor_of, kinds_contradict
 from treadle.errors import Finding
-from treadle.ir import Attribute, Kind, Reference
+from treadle.infer import drifts
+from treadle.ir import (
+    Attribute,
+    Call,
+    CarriedPort,
+    Dim,
+    DType,
+    Kind,
+    Loop,
+    Reference,
+    Shape,
+    SlicedPort,
+    StackedPort,
+    Tensor,
+    Type,
+    Value,
+    ports,
+    show_shape,
+    show_type,
+)
 
 _FORWARD_AND_REVERSE = (0, 1)
 _LISTS_OF_INPUTS = {8: ("directions",), 9: ("scan_input_directions", "scan_input_axes")}
@@ -128,3 +148,119 @@ def _list(
             if value not in _FORWARD_AND_REVERSE
         ]
     return found
+
+
+def findings(loop: Loop, path: str) -> Iterator[Finding]:
+    """What the shapes of a Scan's values say against it, beyond what `loop.findings` says."""
+    view = ports(loop)
+    for port in view.sliced:
+        yield from _sliced(port, path)
+    lengths = [(port.operand, _dim(_shape(port.operand), port.role.axis)) for port in view.sliced]
+    yield from _equal(lengths, "CF507", "the scanned values are not equally long", path)
+    for stack in view.stacked:
+        yield from _stacked(stack, path)
+    for state in view.carried:
+        yield from _state(state, path)
+
+
+def _shape(value: Value | None) -> Shape | None:
+    type_ = None if value is None else value.inferred
+    return type_.shape if isinstance(type_, Tensor) else None
+
+
+def _dim(shape: Shape | None, axis: int) -> Dim:
+    return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+
+
+def _sliced(port: SlicedPort, path: str) -> Iterator[Finding]:
+    shape, axis = _shape(port.operand), port.role.axis
+    if shape is None or port.operand is None:
+        return
+    name = f"{port.operand.name} is {show_type(port.operand.inferred)}"
+    if not shape:
+        hint = "give it an axis, or make it a state"
+        yield finding("CF506", path, f"{name}, a scalar cannot be scanned", hint)
+    elif not -len(shape) <= axis < len(shape):
+        message = f"{name}, it has no axis {axis} to scan"
+        yield finding("CF505", path, message, f"wanted -{len(shape)} to {len(shape) - 1}")
+
+
+def _equal(
+    extents: Sequence[tuple[Value | None, Dim]], code: str, what: str, path: str
+) -> Iterator[Finding]:
+    known = [(value, dim) for value, dim in extents if value and isinstance(dim, int)]
+    if len({dim for _, dim in known}) > 1:
+        found = ", ".join(f"{value.name} {dim}" for value, dim in known)
+        yield finding(code, path, f"{what}: {found}", "cut or pad them")
+
+
+def _stacked(port: StackedPort, path: str) -> Iterator[Finding]:
+    shape, axis = _shape(port.element), port.role.axis
+    if port.element is None or shape is None or -len(shape) - 1 <= axis <= len(shape):
+        return
+    message = (
+        f"{port.element.name} is {show_type(port.element.inferred)}, no axis {axis} to stack on"
+    )
+    hint = f"wanted -{len(shape) + 1} to {len(shape)}"
+    yield finding("CF505", f"{path}.body", message, hint)
+
+
+def _state(port: CarriedPort, path: str) -> Iterator[Finding]:
+    before, after = _shape(port.initial), _shape(port.next)
+    if before is None or after is None or port.next is None:
+        return
+    message = (
+        f"the state {port.param.name} starts as {show_shape(before)} and becomes"
+        f" {show_shape(after)} ({port.next.name})"
+    )
+    if extents_contradict(before, after):
+        hint = "a Scan state keeps its shape; use Loop for one that grows"
+        yield finding("CF508", f"{path}.body", message, hint)
+    elif any(map(drifts, before, after)):
+        yield finding("CF509", f"{path}.body", message, "use Loop for a state that grows")
+
+
+def findings_8(call: Call, path: str) -> Iterator[Finding]:
+    """What the types of a Scan-8's values say against it (spec digest, 2.4 and 3.3)."""
+    lengths, *given = call.operands
+    count = call.attributes["num_scan_inputs"].value
+    states = len(given) - (count if isinstance(count, int) else 0)
+    yield from _lengths(lengths, path)
+    for position, value in enumerate(given):
+        shape, least = _shape(value), 1 if position < states else 2
+        if value is not None and shape is not None and len(shape) < least:
+            wanted = "[batch, ...]" if least == 1 else "[batch, time, ...]"
+            message = f"{value.name} is {show_type(value.inferred)}, wanted {wanted}"
+            yield finding("CF506", path, message, "Scan-8 has a batch axis first")
+    rows = [(value, _dim(_shape(value), 0)) for value in call.operands]
+    yield from _equal(rows, "CF511", "the batches are not equally large", path)
+    times = [(value, _dim(_shape(value), 1)) for value in given[states:]]
+    yield from _equal(times, "CF507", "the scanned values are not equally long", path)
+    yield from disallowed("Scan", call.version, (*given, *call.results), path)
+    yield from _states_8(call, given[:states], path)
+
+
+def _lengths(lengths: Value | None, path: str) -> Iterator[Finding]:
+    type_: Type | None = None if lengths is None else lengths.inferred
+    shape = _shape(lengths)
+    if lengths is None or (is_tensor_of(type_, DType.INT64) and (shape is None or len(shape) == 1)):
+        return
+    message = f"sequence_lens {lengths.name} is {show_type(type_)}, wanted int64[batch]"
+    yield finding("CF510", path, message, "give one int64 for each row of the batch")
+
+
+def _states_8(call: Call, states: Sequence[Value | None], path: str) -> Iterator[Finding]:
+    body = call.blocks["body"]
+    for state, param, after in zip(states, body.params, body.results, strict=False):
+        if state is None or after is None:
+            continue
+        before = param.inferred
+        message = (
+            f"the state {param.name} starts as {show_type(before)} and becomes"
+            f" {show_type(after.inferred)} ({after.name})"
+        )
+        hint = "a Scan state keeps its type and shape"
+        if kinds_contradict(before, after.inferred):
+            yield finding("CF408", f"{path}.body", message, hint)
+        elif extents_contradict(_shape(param), _shape(after)):
+            yield finding("CF508", f"{path}.body", message, hint)

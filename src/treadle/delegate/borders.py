@@ -2,11 +2,13 @@
 
 Measured on onnxruntime 1.31 (Python API): numbers, truth values and strings go as numpy arrays,
 sequences as lists, an empty optional as None. bfloat16 and float8 have no numpy type there and go
-as OrtValues over their bytes. complex and float8e8m0 it does not have; int4, uint4, float4, int2
-and uint2 it has no Identity for, so they do not reach a border.
+as OrtValues over their bytes, so not beside lists. complex and float8e8m0 it does not have; for
+int4, uint4, float4, int2 and uint2 it has no Identity, so they never reach a border.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from treadle.ir import DType, Map, Optional, Sequence, Sparse, Tensor, Type, Value
 
@@ -19,12 +21,36 @@ PLAIN = frozenset(
 )  # fmt: skip
 
 
+WIDE = {
+    DType.BFLOAT16: 16,
+    DType.FLOAT8E4M3FN: 17,
+    DType.FLOAT8E4M3FNUZ: 18,
+    DType.FLOAT8E5M2: 19,
+    DType.FLOAT8E5M2FNUZ: 20,
+}
+"""Types that cross as bytes, with their number in ONNX."""
+
+
+def crosses_as_bytes(value: Value) -> bool:
+    """Whether the value is a tensor of a type that numpy arrays do not carry."""
+    return isinstance(value.type, Tensor) and value.type.dtype in WIDE
+
+
 def border_refusal(value: Value, *, is_input: bool) -> str:
     """Why the value cannot cross a border; "" where it can."""
     type_ = value.type
     if type_ is None or _is_open(type_):
         return f"the type of {value.name!r} is not known" if is_input else ""
-    return _refusal(type_, value.name)
+    return _refusal(type_, value.name, is_alone=True)
+
+
+def mixture_refusal(values: Iterable[Value]) -> str:
+    """Why these values cannot cross together: as OrtValues go tensors alone."""
+    crossing = tuple(values)
+    if not any(map(crosses_as_bytes, crossing)):
+        return ""
+    odd = [v.name for v in crossing if not (isinstance(v.type, Tensor) and v.type.dtype)]
+    return f"{', '.join(odd)}: no known tensor, beside bfloat16 or float8" if odd else ""
 
 
 def _is_open(type_: Type) -> bool:
@@ -36,12 +62,12 @@ def _is_open(type_: Type) -> bool:
     return False
 
 
-def _refusal(type_: Type, name: str) -> str:
+def _refusal(type_: Type, name: str, is_alone: bool) -> str:
     match type_:
-        case Tensor(dtype, _) if dtype not in PLAIN:
+        case Tensor(DType() as dtype, _) if dtype not in PLAIN and not (is_alone and dtype in WIDE):
             return f"onnxruntime's Python interface does not carry {dtype} ({name!r})"
         case Sequence(element) | Optional(element) if element is not None:
-            return _refusal(element, name)
+            return _refusal(element, name, is_alone=False)
         case Map() | Sparse():
             return f"onnxruntime's Python interface does not carry {type_} ({name!r})"
     return ""

@@ -144,7 +144,7 @@ def trusted(value: Value) -> Type | None:
     """
     type_ = value.type
     if isinstance(type_, Tensor):
-        return Tensor(type_.dtype, _extents(value))
+        return Tensor(type_.dtype, _extents(value)) if type_.dtype else None
     return without_shapes(type_)
 
 

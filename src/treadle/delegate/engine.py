@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from treadle.delegate.borders import border_refusal
+from treadle.delegate.borders import border_refusal, crosses_as_bytes, mixture_refusal
+from treadle.delegate.carry import ByOrtValues
 from treadle.delegate.draft import Shared
 from treadle.delegate.judge import judged
 from treadle.delegate.options import Options
@@ -14,7 +15,7 @@ from treadle.delegate.runnable import Session, reason
 from treadle.delegate.stamp import stamp
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
-from treadle.ir import Model, Step, operator_of
+from treadle.ir import Model, Step, Tensor, operator_of
 from treadle.plan import Region, Runnable, Verdict
 
 
@@ -42,7 +43,8 @@ class Onnxruntime:
 
         inputs = tuple(value.name for value in written.main.params)
         outputs = tuple(value.name for value in written.main.results if value is not None)
-        return Session(region.path, session.run, onnxruntime.RunOptions, inputs, outputs)
+        run = _carrier(session, region)
+        return Session(region.path, run, onnxruntime.RunOptions, inputs, outputs)
 
     def _session(self, data: bytes, shared: Shared, region: Region) -> Any:
         import onnxruntime
@@ -63,9 +65,19 @@ class Onnxruntime:
 def _check_borders(region: Region) -> None:
     fed = [border_refusal(value, is_input=True) for value in region.inputs]
     given = [border_refusal(value, is_input=False) for value in region.outputs]
-    refusals = [why for why in (*fed, *given) if why]
+    together = mixture_refusal((*region.inputs, *region.outputs))
+    refusals = [why for why in (*fed, *given, together) if why]
     if refusals:
         raise Unsupported(_name(region), None, "; ".join(refusals), region.path)
+
+
+def _carrier(session: Any, region: Region) -> Any:
+    if not any(map(crosses_as_bytes, (*region.inputs, *region.outputs))):
+        return session.run
+    types = [value.type for value in region.outputs]
+    return ByOrtValues(
+        session, tuple(t.dtype for t in types if isinstance(t, Tensor) and t.dtype is not None)
+    )
 
 
 def _name(region: Region) -> str:

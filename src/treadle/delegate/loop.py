@@ -9,13 +9,15 @@ Measured on onnxruntime 1.31 (spec digest, sections 3 and 6); the repair of each
     trip, condition of shape [1]                   refused where the body says []     Reshape
     next condition of several elements             accepted, the first counts         Reshape
     a result left out                              refused, or a crash                a name
-    stacked elements of the same size, not shape   accepted                           see `guarded`
+    stacked elements of the same size, not shape   accepted                           `guarded`
+    Scan, a state of the same size, not shape      accepted in the first iteration    `unmoved`
 """
 
 from __future__ import annotations
 
 from treadle.delegate.draft import Draft
 from treadle.ir import (
+    CarriedPort,
     Condition,
     Dim,
     Expression,
@@ -99,6 +101,25 @@ def guarded(draft: Draft, stacked: Value, shapes: Value) -> Value:
     target = draft.leaf("Concat", draft.constant([0]), greatest, axis=0)
     # Abs: onnxruntime fuses Reshape with a Concat right before it, and then infers an extent
     return draft.leaf("Reshape", stacked, draft.leaf("Abs", target))
+
+
+def is_unmoved(port: CarriedPort) -> bool:
+    """Whether inference shows that a state keeps its shape."""
+    before, after = _inferred_shape(port.param), port.next and _inferred_shape(port.next)
+    if before is None or before != after:
+        return False
+    return all(isinstance(dim, int | Symbol | Expression) for dim in before)
+
+
+def unmoved(draft: Draft, initial: Value, final: Value) -> Value:
+    """The final state of a Scan, or a failure at run time if its shape is not the initial one.
+
+    target = final.shape + abs(initial.shape - final.shape)
+    return final.reshape(target)
+    """
+    before, after = draft.leaf("Shape", initial), draft.leaf("Shape", final)
+    change = draft.leaf("Abs", draft.leaf("Sub", before, after))
+    return draft.leaf("Reshape", final, draft.leaf("Add", after, change))
 
 
 _AXES_ARE_INPUTS = 18

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+Providers = tuple[tuple[str, Mapping[str, Any]], ...]
+
+_CPU: Providers = (("CPUExecutionProvider", {}),)
 _SILENT = 4
+_UNCHOSEN = (None, -1, 2)
 _LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "layout": 3, "all": 99}
 
 
@@ -20,7 +24,7 @@ class Options:
 
     intra_op_num_threads: int | None = None
     inter_op_num_threads: int | None = None
-    graph_optimization_level: str | int = "all"
+    graph_optimization_level: str | int | None = None
     is_parallel: bool = False
     enable_profiling: bool = False
     profile_file_prefix: str | None = None
@@ -28,9 +32,36 @@ class Options:
     enable_mem_pattern: bool | None = None
     enable_mem_reuse: bool | None = None
     enable_cpu_mem_arena: bool | None = None
+    use_deterministic_compute: bool | None = None
     log_severity_level: int = _SILENT
     entries: Mapping[str, str] = field(default_factory=dict)
-    providers: tuple[tuple[str, Mapping[str, Any]], ...] = (("CPUExecutionProvider", {}),)
+    providers: Providers = _CPU
+
+    @classmethod
+    def of(
+        cls,
+        source: Any = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+    ) -> Options:
+        """From a SessionOptions, treadle's or onnxruntime's own, and providers as it takes them.
+
+        onnxruntime's own does not tell its configuration entries, nor whether somebody chose to
+        see warnings, its default: they stay unseen.
+        """
+        given: dict[str, Any] = {name: getattr(source, name, None) for name in _PLAIN}
+        if given["log_severity_level"] in _UNCHOSEN:
+            given["log_severity_level"] = _SILENT
+        level = getattr(source, "graph_optimization_level", None)
+        return cls(
+            **given,
+            graph_optimization_level=level
+            if level is None or isinstance(level, str)
+            else int(level),
+            is_parallel=_is_parallel(getattr(source, "execution_mode", None)),
+            entries=dict(getattr(source, "config_entries", {})),
+            providers=_providers(providers, provider_options),
+        )
 
     def session_options(self) -> Any:
         """A new SessionOptions of onnxruntime."""
@@ -42,9 +73,9 @@ class Options:
             if value is not None:
                 setattr(made, name, value)
         level = self.graph_optimization_level
-        made.graph_optimization_level = onnxruntime.GraphOptimizationLevel(
-            _LEVELS[level] if isinstance(level, str) else level
-        )
+        if level is not None:
+            number = _LEVELS[level] if isinstance(level, str) else level
+            made.graph_optimization_level = onnxruntime.GraphOptimizationLevel(number)
         if self.is_parallel:
             made.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
         for key, value in self.entries.items():
@@ -52,8 +83,22 @@ class Options:
         return made
 
 
+def _is_parallel(mode: object) -> bool:
+    return str(mode).rpartition(".")[2].lower() in ("parallel", "ort_parallel")
+
+
+def _providers(
+    named: Sequence[Any] | None, options: Sequence[Mapping[Any, Any]] | None
+) -> Providers:
+    if not named:
+        return _CPU
+    settings = options or [{}] * len(named)
+    pairs = [n if isinstance(n, tuple) else (n, s) for n, s in zip(named, settings, strict=True)]
+    return tuple((name, dict(setting)) for name, setting in pairs)
+
+
 _PLAIN = (
     "intra_op_num_threads", "inter_op_num_threads", "enable_profiling", "profile_file_prefix",
     "optimized_model_filepath", "enable_mem_pattern", "enable_mem_reuse", "enable_cpu_mem_arena",
-    "log_severity_level",
+    "log_severity_level", "use_deterministic_compute",
 )  # fmt: skip

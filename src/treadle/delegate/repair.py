@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.delegate.draft import Draft, Shared, trusted, without_shapes
-from treadle.delegate.loop import as_scalar, guarded, is_scan, is_steady
+from treadle.delegate.loop import as_scalar, guarded, is_scan, is_steady, is_unmoved, unmoved
 from treadle.delegate.stamp import Stamp
 from treadle.ir import (
     Block,
@@ -248,6 +248,15 @@ def _write_scan(draft: Draft, step: Loop, path: str) -> None:
         info=Info(name=draft.shared.node(path), op="Scan", version=_version(draft, "Scan")),
     )
     draft.steps.append(written)
+    _check_states(draft, view)
+
+
+def _check_states(draft: Draft, view: Ports) -> None:
+    for port in view.carried:
+        final, initial = draft.read(port.result), draft.read(port.initial)
+        if port.result is None or final is None or initial is None or is_unmoved(port):
+            continue
+        draft.new[port.result] = unmoved(draft, initial, final)
 
 
 def _result_type(value: Value | None) -> Type | None:

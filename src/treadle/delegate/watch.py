@@ -66,7 +66,9 @@ class _Watcher:
     def serve(self) -> None:
         last = time.monotonic()
         while True:
-            self.is_polling = bool(self.polled) or time.monotonic() - last < _LINGER
+            self.is_polling = time.monotonic() - last < _LINGER
+            if self.polled:  # asked after `is_polling` is written, as `poll` does the reverse
+                self.is_polling = True
             ready, _, _ = select.select([self.reader], [], [], _PERIOD if self.is_polling else None)
             if ready:
                 self._heard(self.reader.recv(256))
@@ -88,7 +90,8 @@ class _Watcher:
     def poll(self, watch: Watch) -> None:
         self.polled.add(watch)
         if not self.is_polling:
-            self.writer.send(_WAKE)
+            with suppress(BlockingIOError):  # full of bytes: it will wake all the same
+                self.writer.send(_WAKE)
 
 
 _lock = threading.Lock()

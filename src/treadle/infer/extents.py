@@ -108,3 +108,9 @@ def fits(shapes: Iterable[Shape | None]) -> bool:
         if len(numbers - {1}) > 1:
             return False
     return True
+
+
+def drifts(left: Dim, right: Dim) -> bool:
+    """Whether two extents are the same only where symbols are 0: n and 2*n."""
+    gap = subtract_dims(left, right)
+    return gap != 0 and (at_least(gap, 0) or at_least(multiply_dims(gap, -1), 0))

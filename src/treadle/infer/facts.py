@@ -77,13 +77,6 @@ def _content(data: Literal) -> Content | None:
     return tuple(int(entry) for entry in array.reshape(-1))
 
 
-def whole_fact(dtype: DType, shape: Shape, content: Content | None) -> Fact:
-    """A tensor of rank 0 or 1 with these entries; content of unknown entries only is none."""
-    if content is not None and all(entry is None for entry in content) and content:
-        content = None
-    return Fact(Tensor(dtype, shape), content)
-
-
 def array_of(fact: Fact) -> np.ndarray | None:
     """The value itself where every element of it is known."""
     if isinstance(fact.literal, Literal):
@@ -140,7 +133,10 @@ def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
 
 
 def join_types(left: Type | None, right: Type | None) -> Type | None:
-    """The type of a value that has either; None where the kinds differ."""
+    """The type of a value that has either; None where the kinds differ.
+
+    A bare value next to an optional one makes an optional.
+    """
     if left == right:
         return left
     match left, right:
@@ -154,6 +150,8 @@ def join_types(left: Type | None, right: Type | None) -> Type | None:
             return Optional(join_types(one, two))
         case (Map(a, one), Map(b, two)):
             return Map(a if a is b else None, join_types(one, two))
+        case (Optional(held), other) | (other, Optional(held)):
+            return None if other is None else Optional(join_types(held, other))
     return None
 
 

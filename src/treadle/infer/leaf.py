@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from treadle import ops
 from treadle.errors import InvalidModel
 from treadle.infer import data, shapes
@@ -12,6 +14,7 @@ from treadle.infer.facts import UNKNOWN, Fact, array_of, literal_fact
 from treadle.infer.run import Conflict, Inference, Place
 from treadle.ir import (
     Attribute,
+    DType,
     Leaf,
     Literal,
     Optional,
@@ -24,6 +27,12 @@ from treadle.ir import (
 from treadle.ir import Sequence as SequenceType
 
 _LARGEST_CONSTANT = 1024
+_NUMBERS = {
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_float": np.float32,
+    "value_floats": np.float32,
+}
 
 
 def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
@@ -35,9 +44,7 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
         given = [UNKNOWN] * (len(block.params) - len(captured))
         run.block(block, [*given, *captured], place.body(name, repeats=True, doubtful=True))
     if leaf.op == "Constant" and leaf.domain == "":
-        literal = leaf.attributes.get("value", leaf.attributes.get("sparse_value"))
-        if literal is not None and isinstance(literal.value, Literal | SparseArray):
-            return [literal_fact(literal.value)]
+        return [constant_of(leaf)]
     if leaf.op == "Identity" and leaf.domain == "" and len(facts) == 1:
         return facts
     type_ = shapes.type_of(leaf, facts)
@@ -45,6 +52,20 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
     if len(types) != 1:
         return [Fact(each) for each in types]
     return [Fact(types[0], data.content_of(leaf, facts, types[0]))]
+
+
+def constant_of(leaf: Leaf) -> Fact:
+    """What a Constant holds, whichever of its attributes says it."""
+    for name, attribute in leaf.attributes.items():
+        value = attribute.value
+        if isinstance(value, Literal | SparseArray):
+            return literal_fact(value)
+        if name in _NUMBERS:
+            return literal_fact(Literal.of(np.array(value, _NUMBERS[name])))
+        if name in ("value_string", "value_strings"):
+            shape = (len(value),) if isinstance(value, tuple) else ()
+            return Fact(Tensor(DType.STRING, shape))
+    return UNKNOWN
 
 
 def with_attributes(leaf: Leaf, given: Mapping[str, Attribute]) -> Leaf:

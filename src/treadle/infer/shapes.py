@@ -148,15 +148,16 @@ def _wanted_shape(leaf: Leaf, facts: Sequence[Fact]) -> Content | None:
 
 
 def _rest(wanted: Content, shape: Shape | None) -> Shape:
-    """The wanted dims, -1 replaced by what is left of the tensor's size.
+    """The wanted dims, the one that is -1 or unknown replaced by what is left of the size.
 
-    A name may stand for 0, which would copy a dim, and an unknown number for -1: an entry that may
-    be either keeps no -1 from being solved only where it is a name.
+    An unknown one may be any number, 0 and -1 included: the size still tells it where the others
+    are numbers.
     """
-    others = [dim for dim in wanted if dim != -1]
-    left = None if shape is None else quotient(product(shape), product(others))
-    solved = left if None not in others else None
-    return tuple(solved if dim == -1 else _positive(dim) for dim in wanted)
+    others = [dim for dim in wanted if dim not in (-1, None)]
+    size = product(others)
+    tells = len(others) + 1 == len(wanted) and (-1 in wanted or isinstance(size, int))
+    left = quotient(product(shape), size) if tells and shape is not None else None
+    return tuple(left if dim in (-1, None) else _positive(dim) for dim in wanted)
 
 
 def _positive(dim: Dim) -> Dim:

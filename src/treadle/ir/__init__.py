@@ -42,6 +42,7 @@ from treadle.ir.rewrite import (
     substitute,
     with_operands,
     with_results,
+    without_operands,
 )
 from treadle.ir.types import (
     DType,
@@ -164,4 +165,5 @@ __all__ = [
     "walk_block",
     "with_operands",
     "with_results",
+    "without_operands",
 ]

@@ -74,7 +74,7 @@ class Leaf:
     results: Operands
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     blocks: Mapping[str, Block] = field(default_factory=dict)
-    captures: tuple[Value, ...] = ()
+    captures: Operands = ()
     info: Info = field(default_factory=Info)
 
 
@@ -103,7 +103,7 @@ class Call:
     version: int = 0
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     blocks: Mapping[str, Block] = field(default_factory=dict)
-    captures: tuple[Value, ...] = ()
+    captures: Operands = ()
     info: Info = field(default_factory=Info)
 
 
@@ -119,7 +119,7 @@ class Branch:
     condition: Value
     then: Block
     otherwise: Block
-    operands: tuple[Value, ...]
+    operands: Operands
     results: Operands
     info: Info = field(default_factory=Info)
 

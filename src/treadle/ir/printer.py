@@ -85,9 +85,9 @@ def _leaf(step: Leaf | Call) -> Iterator[str]:
 
 def _branch(step: Branch) -> Iterator[str]:
     yield f"{_names(step.results)} = {operator_of(step)} {step.condition.name}"
-    sources = {p: f" from {v.name}" for p, v in zip(step.then.params, step.operands, strict=True)}
+    sources = {p: f" from {_name(v)}" for p, v in zip(step.then.params, step.operands, strict=True)}
     sources |= {
-        p: f" from {v.name}" for p, v in zip(step.otherwise.params, step.operands, strict=True)
+        p: f" from {_name(v)}" for p, v in zip(step.otherwise.params, step.operands, strict=True)
     }
     for name, block in bodies(step):
         params = ", ".join(f"invariant {_declared(p)}{sources[p]}" for p in block.params)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
 from treadle.ir.values import Value
 
-Substitution = Mapping[Value, Value]
+Substitution = Mapping[Value, Value | None]
 
 
 def substitute(values: Operands, by: Substitution) -> Operands:
@@ -20,15 +20,24 @@ def with_operands(step: Step, by: Substitution) -> Step:
     """The step reading what `by` says instead; its results and bodies stay."""
     match step:
         case Leaf() | Call():
-            captures = tuple(by.get(v, v) for v in step.captures)
+            captures = substitute(step.captures, by)
             return replace(step, operands=substitute(step.operands, by), captures=captures)
         case Branch():
-            read = [by.get(v, v) for v in (step.condition, *step.operands)]
-            return replace(step, condition=read[0], operands=tuple(read[1:]))
+            decides = by.get(step.condition, step.condition)
+            assert decides is not None, "a Branch has a condition"
+            read = substitute(step.operands, by)
+            return replace(step, condition=decides, operands=read)
         case Loop():
             trip, condition = substitute((step.trip, step.condition), by)
             operands_ = substitute(step.operands, by)
             return replace(step, trip=trip, condition=condition, operands=operands_)
+
+
+def without_operands(step: Step, absent: Collection[Value]) -> Step:
+    """The leaf or call with these operands left out: None where they stood."""
+    assert isinstance(step, Leaf | Call), "only leaves and calls have operands that may be absent"
+    operands = tuple(None if v in absent else v for v in step.operands)
+    return replace(step, operands=operands)
 
 
 def with_results(step: Step, by: Substitution) -> Step:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from onnx import FunctionProto, NodeProto
 
 from treadle.ir import Leaf, Type
 from treadle.ops.proto import leaf_to_proto
-from treadle.ops.schema import canonical, onnx_schema, since_version
+from treadle.ops.schema import canonical, newest_opset, onnx_schema, since_version
 from treadle.ops.type_protos import type_to_proto
 
 
@@ -32,18 +33,34 @@ def function_proto_of_node(
     found = None if version is None else onnx_schema(domain, node.op_type, version)
     if found is None:
         return None
+    made = _made(found, node, opset, operand_types)
+    return _complete(FunctionProto.FromString(made)) if made else None
+
+
+def _made(
+    found: Any, node: NodeProto, opset: int, operand_types: Sequence[Type | None]
+) -> bytes | None:
     if found.has_function:
-        made = found.get_function_with_opset_version(_fitting(found.function_opset_versions, opset))
-        return FunctionProto.FromString(made)
+        opsets = found.function_opset_versions
+        return bytes(found.get_function_with_opset_version(_fitting(opsets, opset)))
     if not found.has_context_dependent_function:
         return None
-    made = found.get_context_dependent_function_with_opset_version(
-        _fitting(found.context_dependent_function_opset_versions, opset),
-        node.SerializeToString(),
-        [type_to_proto(type_).SerializeToString() for type_ in operand_types],
+    opsets = found.context_dependent_function_opset_versions
+    types = [type_to_proto(type_).SerializeToString() for type_ in operand_types]
+    return bytes(
+        found.get_context_dependent_function_with_opset_version(
+            _fitting(opsets, opset), node.SerializeToString(), types
+        )
     )
-    return FunctionProto.FromString(made) if made else None
 
 
 def _fitting(opsets: Sequence[int], opset: int) -> int:
     return max((each for each in opsets if each <= opset), default=min(opsets))
+
+
+def _complete(body: FunctionProto) -> FunctionProto:
+    """With the imports it lacks: FlexAttention's body does not import the domain it is built of."""
+    imported = {canonical(each.domain) for each in body.opset_import}
+    for domain in sorted({canonical(node.domain) for node in body.node} - imported):
+        body.opset_import.add(domain=domain, version=newest_opset(domain))
+    return body

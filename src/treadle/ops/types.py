@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from onnx import TypeProto, shape_inference
+from onnx import TypeProto, checker, shape_inference
 
 from treadle.errors import InvalidModel
 from treadle.ir import (
@@ -69,7 +69,7 @@ def _inferred(
             return _by_rule(leaf, operand_types, constants)
         if found.has_function or found.has_context_dependent_function:
             return _by_body(leaf, operand_types)
-    except shape_inference.InferenceError as error:
+    except (shape_inference.InferenceError, checker.ValidationError) as error:
         reason = " ".join(str(error).split())
         raise InvalidModel(f"{leaf.op}-{leaf.version} refuses its operands: {reason}") from error
     return [TypeProto() for _ in leaf.results]

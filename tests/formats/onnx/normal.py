@@ -13,7 +13,9 @@ from treadle import ops
 
 def normal(model):
     model = _copy(model)
-    _clear_empty(model, "producer_name", "producer_version", "domain", "model_version", "doc_string")
+    _clear_empty(
+        model, "producer_name", "producer_version", "domain", "model_version", "doc_string"
+    )
     for entry in model.opset_import:
         entry.domain = "" if entry.domain == "ai.onnx" else entry.domain
     _graph(model.graph)

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from treadle.checks import finding
 from treadle.errors import Finding
+from treadle.formats.onnx.alone import (
+    function_id,
+    input_names,
+    named,
+    opsets_of,
+    proto_of,
+    read_alone,
+)
 from treadle.formats.onnx.functions import schema_function
 from treadle.formats.onnx.read import read_model
 from treadle.formats.onnx.save import save
@@ -13,7 +21,13 @@ from treadle.formats.onnx.write import write_function, write_model
 from treadle.ir import Model
 
 __all__ = [
+    "function_id",
+    "input_names",
+    "named",
+    "opsets_of",
+    "proto_of",
     "read",
+    "read_alone",
     "save",
     "schema_function",
     "to_bytes",

@@ -52,7 +52,7 @@ def _node(step: Leaf | Call) -> tuple[onnx.NodeProto, list[str]]:
             if value is not None:
                 writing.names.setdefault(value, f"treadle_{prefix}_{number}")
     writing.taken = set(writing.names.values())
-    return write_step(writing, step), [writing.names[value] for value in step.captures]
+    return write_step(writing, step), [writing.use(value) for value in step.captures]
 
 
 def _defaults(domain: str, op: str, version: int) -> dict[str, Attribute]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
 import onnx
 
 from treadle.errors import DataError
@@ -17,6 +18,7 @@ from treadle.formats.onnx.scope import Scope
 from treadle.ir import (
     Block,
     Constant,
+    DType,
     Literal,
     SparseArray,
     Step,
@@ -26,7 +28,7 @@ from treadle.ir import (
     segment,
 )
 
-MAX_DEPTH = 200
+MAX_DEPTH = 100
 """Bodies within bodies that are read; protobuf's own limit for a file is about 30 of them."""
 
 _FIRST_IR_WITHOUT_LISTED = 4
@@ -120,10 +122,9 @@ def _constants(
 ) -> list[Constant]:
     constants = []
     for tensor in graph.initializer:
-        data = _literal(reading, tensor, path)
-        if data is not None:
-            type_ = Tensor(data.dtype, tuple(data.array.shape))
-            constants.append(Constant(Value(tensor.name, type_), data))
+        data = _literal(reading, tensor, path) or Literal(np.empty(0), DType.FLOAT64)
+        type_ = Tensor(data.dtype, tuple(data.array.shape))
+        constants.append(Constant(Value(tensor.name, type_), data))
     for sparse in graph.sparse_initializer:
         array = _sparse(reading, sparse, path)
         if array is not None:

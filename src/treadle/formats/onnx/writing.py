@@ -83,8 +83,7 @@ class Writing:
         inner = Writing(self.write_step, self.unique, outside=self.outside | self.taken)
         used = {value for step in block.steps for value in reads(step)} | set(block.results)
         for param, outer in captures.items():
-            if outer is not None:
-                inner.names[param] = self.names[outer]
+            inner.names[param] = self.use(outer)
         inner.taken = {name for param, name in inner.names.items() if param in used}
         own = tuple(param for param in block.params if param not in captures)
         captured = set(inner.names)

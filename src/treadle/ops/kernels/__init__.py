@@ -9,7 +9,11 @@ from treadle.ops.kernels.registry import TABLE, Kernel
 
 __all__ = ["Kernel", "kernel", "kernels"]
 
-_FAMILIES = ("everything", "own")
+_FAMILIES = (
+    "arithmetic", "logic", "unary", "activation", "cast", "layout", "padding", "gather", "reduce",
+    "construct", "sequence", "matrix", "random", "normalize", "pool", "quantize", "convolve",
+    "recurrent", "resize", "strings", "categories", "own", "trusted",
+)  # fmt: skip
 
 
 def kernel(domain: str, op: str, version: int) -> Kernel | None:

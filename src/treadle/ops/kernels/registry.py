@@ -86,9 +86,11 @@ def evaluates(op: str, *versions: int, domain: str = "") -> Callable[[Function],
 def from_function(function: Callable[..., Any]) -> Maker:
     """The maker of a plain function: binds the keywords it declares, `outputs` among them."""
     declared = _keywords(function)
+    takes_all = _takes_all(function)
 
     def bind(attributes: Attributes, outputs: int) -> Body:
-        given = {name: attributes[name] for name in declared if name in attributes}
+        names = attributes if takes_all else declared
+        given = {name: attributes[name] for name in names if name in attributes}
         if "outputs" in declared:
             given["outputs"] = outputs
         return body_of(partial(function, **given) if given else function)
@@ -120,3 +122,10 @@ def _keywords(function: Callable[..., Any]) -> frozenset[str]:
         return frozenset()
     parameters = inspect.signature(function).parameters.values()
     return frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+def _takes_all(function: Callable[..., Any]) -> bool:
+    if isinstance(function, np.ufunc):
+        return False
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)

@@ -1,0 +1,1 @@
+"""treadle's default engines beside onnxruntime alone: `python -m benchmarks --help`."""

@@ -1,0 +1,64 @@
+"""What is measured: the exporters' models, and the straight-line models of onnx's backend suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from tests.backend import suite
+from tests.conformance.data import EXPORTED, exported
+from tests.values import TOLERANCES, Tolerances
+
+KINDS = ("exporters", "straight", "networks")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, one feed, and the outputs expected."""
+
+    name: str
+    model: bytes
+    feed: Mapping[str, object]
+    outputs: Sequence[object]
+    tolerances: Tolerances
+
+
+def subjects(kinds: Sequence[str]) -> Iterator[Subject]:
+    """Every model of the kinds, one at a time."""
+    made = {"exporters": _exporters, "straight": _straight, "networks": _networks}
+    for kind in kinds:
+        yield from made[kind]()
+
+
+def _exporters() -> Iterator[Subject]:
+    for name in EXPORTED:
+        path, inputs, outputs = exported(name)
+        model = onnx.load(path)
+        wanted = [outputs[value.name] for value in model.graph.output]
+        yield Subject(name, model.SerializeToString(), inputs, wanted, TOLERANCES)
+
+
+def _straight() -> Iterator[Subject]:
+    samples = dict(suite.node_samples())
+    for name, sample in samples.items():
+        if not sample.has_control_flow:
+            yield _subject(name, sample)
+    for name, folder in suite.folders().items():
+        sample = suite.folder_sample(folder)
+        if not sample.has_control_flow and "gradient" not in name:
+            yield _subject(name, sample)
+
+
+def _networks() -> Iterator[Subject]:
+    for name, path in suite.light_models().items():
+        yield _subject(name, suite.light_sample(path))
+
+
+def _subject(name: str, sample: suite.Sample) -> Subject:
+    weights = {tensor.name for tensor in sample.model.graph.initializer}
+    names = [value.name for value in sample.model.graph.input if value.name not in weights]
+    feed = dict(zip(names, sample.feeds[0].inputs, strict=False))
+    data = sample.model.SerializeToString()
+    return Subject(name, data, feed, sample.feeds[0].outputs, sample.tolerances)

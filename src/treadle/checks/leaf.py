@@ -1,0 +1,114 @@
+"""What can be wrong with a leaf: its operands, results and attributes against its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle import ops
+from treadle.checks.arity import counted, ordinal
+from treadle.checks.rules import finding
+from treadle.errors import Finding
+from treadle.ir import DType, Leaf, Map, Optional, Sequence, Sparse, Tensor, Type, show_type
+
+_CONTROL_FLOW = ("If", "Loop", "Scan")
+
+
+def findings(leaf: Leaf, path: str) -> Iterator[Finding]:
+    """Everything the operator's schema says against the leaf; nothing without a schema.
+
+    An If, Loop or Scan that is a leaf could not be closed: what is wrong with it was found then.
+    """
+    if leaf.domain == "" and leaf.op in _CONTROL_FLOW:
+        return
+    schema = ops.schema(leaf.domain, leaf.op, leaf.version)
+    if schema is not None:
+        yield from _counts(leaf, schema, path)
+        yield from _attributes(leaf, schema, path)
+        yield from _types(leaf, schema, path)
+
+
+def _counts(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
+    for code, noun, given, least, most in (
+        ("CF207", "input", len(leaf.operands), schema.min_inputs, schema.max_inputs),
+        ("CF208", "output", len(leaf.results), schema.min_outputs, schema.max_outputs),
+    ):
+        if not least <= given <= most:
+            bound = f"at least {least}" if given < least else f"at most {most}"
+            message = f"{leaf.op}-{leaf.version} has {counted(given, noun)}, it takes {bound}"
+            yield finding(code, path, message, f"see the {noun}s of {leaf.op} in the standard")
+    for position, (operand, formal) in enumerate(zip(leaf.operands, schema.inputs, strict=False)):
+        if operand is None and formal.option == "single":
+            message = f'the {ordinal(position)} input of {leaf.op}, {formal.name}, is ""'
+            yield finding("CF207", path, f"{message}, it must be a value", "name a value")
+
+
+def _attributes(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
+    given = {**leaf.attributes, **dict.fromkeys(_block_attributes(leaf))}
+    for name, rule in schema.attributes.items():
+        if rule.required and name not in given:
+            message = f"{leaf.op}-{leaf.version} has no attribute {name}"
+            yield finding("CF209", path, message, f"give it, of kind {rule.kind.value}")
+    for name, attribute in leaf.attributes.items():
+        wanted = schema.attributes.get(name)
+        if wanted is None:
+            message = f"{leaf.op}-{leaf.version} knows no attribute {name}"
+            yield finding("CF211", path, message, "remove it: it has no meaning")
+        elif attribute.kind is not wanted.kind:
+            message = f"{name} is of kind {attribute.kind.value}, wanted {wanted.kind.value}"
+            yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
+
+
+def _block_attributes(leaf: Leaf) -> list[str]:
+    return [name.partition("[")[0] for name in leaf.blocks]
+
+
+def _types(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
+    bound: dict[str, tuple[str, str]] = {}
+    for position, operand in enumerate(leaf.operands):
+        formal = _formal(schema, position)
+        word = None if operand is None else type_word(operand.inferred)
+        if operand is None or formal is None or word is None:
+            continue
+        found = f"{operand.name} is {show_type(operand.inferred)}"
+        if word not in formal.types:
+            message = f"{found}, {leaf.op}-{leaf.version} does not take that as {formal.name}"
+            yield finding("CF301", path, message, _wanted(formal.types))
+            continue
+        if formal.option == "variadic" and not formal.homogeneous:
+            continue
+        other, first = bound.setdefault(formal.variable, (word, operand.name))
+        if other != word:
+            message = f"{found} and {first} is {other}, {leaf.op} wants both of one type"
+            yield finding("CF301", path, message, "cast one of them")
+
+
+def _formal(schema: ops.Schema, position: int) -> ops.Formal | None:
+    if position < len(schema.inputs):
+        return schema.inputs[position]
+    last = schema.inputs[-1] if schema.inputs else None
+    return last if last is not None and last.option == "variadic" else None
+
+
+def _wanted(types: frozenset[str]) -> str:
+    names = sorted(types)
+    return f"wanted {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
+
+
+def type_word(type_: Type | None) -> str | None:
+    """The type as schemas spell it, `seq(tensor(float))`; None where a part of it is unknown."""
+    match type_:
+        case Tensor(DType() as dtype):
+            return f"tensor({ops.element_word(dtype)})"
+        case Sparse(DType() as dtype):
+            return f"sparse_tensor({ops.element_word(dtype)})"
+        case Sequence(element):
+            return _wrapped("seq", type_word(element))
+        case Optional(element):
+            return _wrapped("optional", type_word(element))
+        case Map(DType() as key, element):
+            return _wrapped(f"map({ops.element_word(key)}, ", type_word(element), "")
+    return None
+
+
+def _wrapped(outside: str, inside: str | None, opening: str = "(") -> str | None:
+    return None if inside is None else f"{outside}{opening}{inside})"

@@ -1,0 +1,71 @@
+"""All findings of a closed model, in the order of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.checks import branch, claims, leaf, loop, scan
+from treadle.checks.rules import finding
+from treadle.errors import Finding
+from treadle.infer import Conflict, infer_with_conflicts, is_scan
+from treadle.ir import Branch, Call, FunctionId, Leaf, Loop, Model, Step, Value, bodies, ports, walk
+
+_SCAN = FunctionId("", "Scan")
+
+
+def check(model: Model) -> list[Finding]:
+    """Everything that is wrong with a closed model, by path; what closing it found is not here."""
+    typed, conflicts = infer_with_conflicts(model)
+    return _findings(typed, conflicts)
+
+
+def infer_with_findings(model: Model) -> tuple[Model, list[Finding]]:
+    """The model with inferred types, and what `check` finds in it."""
+    typed, conflicts = infer_with_conflicts(model)
+    return typed, _findings(typed, conflicts)
+
+
+def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
+    refused = {conflict.path: conflict for conflict in conflicts}
+    found = list(claims.findings(typed.main, "main"))
+    for path, step, _, _ in walk(typed):
+        rules = list(of_step(step, path))
+        conflict = refused.pop(path, None)
+        if conflict is not None and not any(each.blocks for each in rules):
+            rules.append(_refusal(conflict))
+        found += rules
+        for name, body in bodies(step):
+            found += claims.findings(body, f"{path}.{name}", _given(step))
+    return found + [_refusal(conflict) for conflict in refused.values()]
+
+
+def _given(step: Step) -> tuple[Value, ...]:
+    if not isinstance(step, Loop):
+        return ()
+    view = ports(step)
+    return tuple(
+        value
+        for value in (view.iteration, view.condition, view.next_condition)
+        if value is not None
+    )
+
+
+def of_step(step: Step, path: str) -> Iterator[Finding]:
+    """The findings of one step of a typed model, its bodies aside."""
+    match step:
+        case Leaf():
+            yield from leaf.findings(step, path)
+        case Loop():
+            yield from loop.findings(step, path)
+            if is_scan(step):
+                yield from scan.findings(step, path)
+        case Branch():
+            yield from branch.findings(step, path)
+        case Call() if step.function == _SCAN and step.version:
+            yield from scan.findings_8(step, path)
+
+
+def _refusal(conflict: Conflict) -> Finding:
+    if conflict.doubtful:
+        return finding("CF306", conflict.path, conflict.message, "it fails if it is ever reached")
+    return finding("CF305", conflict.path, conflict.message, "look at the shapes that come in")

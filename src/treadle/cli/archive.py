@@ -1,0 +1,105 @@
+"""Values in .npz files, one key each.
+
+A tensor is the key `name`; a sequence is `name[0]`, `name[1]`, ..., an empty one `name[]`; an
+absent optional is `name()`. Strings are kept as text (`<U`), types numpy does not know (bfloat16,
+float8, int4 ...) as raw bytes, whose dtype the reader must know. The keys `in:name` and `out:name`
+stand for inputs and outputs in a file that holds both.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import numpy as np
+
+from treadle.ir import DType, Sequence, Tensor, Type, dtype_of
+
+_ITEM = re.compile(r"^(?P<name>.*)(?P<kind>\[(?P<index>\d*)\]|\(\))$", re.DOTALL)
+
+
+def read_archive(path: Path, prefix: str) -> dict[str, object]:
+    """The values of an .npz file by name; those with the prefix only, where a key has it."""
+    if not zipfile.is_zipfile(path):
+        raise click.UsageError(f"{path} is no .npz file; numpy.savez writes one")
+    with np.load(path, allow_pickle=False) as archive:
+        try:
+            arrays = {key: archive[key] for key in archive.files}
+        except ValueError as error:
+            raise click.UsageError(f"{path}: {error}") from None
+    if any(key.startswith(prefix) for key in arrays):
+        arrays = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+    return _values(arrays)
+
+
+def read_array(path: Path) -> np.ndarray:
+    """The array of an .npy file."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise click.UsageError(f"{path} is no .npy file: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise click.UsageError(f"{path} is no .npy file; give an .npz file with --input")
+    return array
+
+
+def write_archive(path: Path, values: Mapping[str, object]) -> None:
+    """Write the values to an .npz file."""
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in values.items():
+        arrays |= _keys(name, value)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def as_type(value: object, type_: Type | None) -> object:
+    """The value read from a file with raw bytes seen as the dtype of the type."""
+    if isinstance(value, list):
+        element = type_.element if isinstance(type_, Sequence) else None
+        return [as_type(item, element) for item in value]
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "V":
+        return value
+    dtype = type_.dtype if isinstance(type_, Tensor) else None
+    fits = dtype is not None and dtype.numpy.itemsize == value.dtype.itemsize
+    return value.view(dtype.numpy) if dtype is not None and fits else value
+
+
+def like(value: object, model: object) -> object:
+    """The value read from a file with raw bytes seen as the dtypes of a value of the same form."""
+    if isinstance(value, list) and isinstance(model, list):
+        return [like(item, other) for item, other in zip(value, model, strict=False)] + value[
+            len(model) :
+        ]
+    if isinstance(model, np.ndarray):
+        return as_type(value, Tensor(dtype_of(model.dtype)))
+    return value
+
+
+def _values(arrays: Mapping[str, np.ndarray]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    items: dict[str, dict[int, np.ndarray]] = {}
+    for key, array in arrays.items():
+        match = _ITEM.match(key)
+        if match is None:
+            values[key] = array
+        elif match["index"]:
+            items.setdefault(match["name"], {})[int(match["index"])] = array
+        else:
+            values[match["name"]] = None if match["kind"] == "()" else []
+    values |= {name: [found[k] for k in sorted(found)] for name, found in items.items()}
+    return values
+
+
+def _keys(name: str, value: object) -> dict[str, np.ndarray]:
+    if value is None:
+        return {f"{name}()": np.empty(0)}
+    if isinstance(value, list):
+        found = {} if value else {f"{name}[]": np.empty(0)}
+        for position, item in enumerate(value):
+            found |= _keys(f"{name}[{position}]", item)
+        return found
+    array = np.asarray(value)
+    return {name: array.astype(str) if dtype_of(array.dtype) is DType.STRING else array}

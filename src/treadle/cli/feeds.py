@@ -1,0 +1,113 @@
+"""Inputs of a model from the command line: files, `name=value`, and random data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+from treadle.cli.archive import as_type, read_archive, read_array
+from treadle.cli.random import random_value
+from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type
+from treadle.report import plural, table
+
+Inputs = Mapping[str, Type | None]
+
+
+def wanted(model: Model) -> Inputs:
+    """The inputs that must be given, by name."""
+    defaults = {constant.value for constant in model.main.constants}
+    return {v.name: v.type for v in model.main.params if v not in defaults}
+
+
+def collect(
+    model: Model,
+    archive: Path | None,
+    assignments: Iterable[str],
+    seed: int | None,
+    extents: Mapping[str, int],
+) -> dict[str, object]:
+    """The feeds: the archive's, then the assignments', then random ones if there is a seed.
+
+    Raises UsageError for unknown names and for missing inputs, with how to give them.
+    """
+    inputs = {value.name: value.type for value in model.main.params}
+    feeds: dict[str, object] = {}
+    if archive is not None:
+        feeds = {name: as_type(v, inputs.get(name)) for name, v in _read(archive, inputs).items()}
+    for text in assignments:
+        name, value = assignment(text, inputs)
+        feeds[name] = value
+    missing = {name: type_ for name, type_ in wanted(model).items() if name not in feeds}
+    if seed is not None:
+        feeds |= {n: random_value(n, t, seed, extents) for n, t in missing.items()}
+    elif missing:
+        raise click.UsageError(_show_missing(missing))
+    return feeds
+
+
+def assignment(text: str, inputs: Inputs) -> tuple[str, object]:
+    """The name and value of `name=value`: a number, true, text, a JSON list, or @file.npy."""
+    name, equals, given = text.partition("=")
+    if not equals:
+        raise click.UsageError(f'"-i {text}" lacks a value: -i NAME=VALUE')
+    _check_name(name, inputs, "-i")
+    type_ = inputs[name]
+    if given.startswith("@"):
+        return name, as_type(read_array(Path(given[1:])), type_)
+    return name, _value(name, given, type_)
+
+
+def _value(name: str, given: str, type_: Type | None) -> object:
+    is_text = isinstance(type_, Tensor) and type_.dtype is DType.STRING
+    try:
+        value: object = json.loads(given)
+    except json.JSONDecodeError:
+        if is_text:
+            return given
+        raise click.UsageError(
+            f'"{given}" is no value for input "{name}", {show_type(type_)}: give a number, true or'
+            " false, a JSON list, or @FILE.npy"
+        ) from None
+    return given if is_text and not isinstance(value, list | str) else value
+
+
+def _read(archive: Path, inputs: Inputs) -> dict[str, object]:
+    found = read_archive(archive, "in:")
+    for name in found:
+        _check_name(name, inputs, str(archive))
+    return found
+
+
+def _check_name(name: str, inputs: Inputs, where: str) -> None:
+    if name in inputs:
+        return
+    close = get_close_matches(name, inputs, 1)
+    hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
+    raise click.UsageError(f'{where}: the model has no input "{name}", {hint}')
+
+
+def _show_missing(missing: Inputs) -> str:
+    rows = [
+        (name, show_type(type_), f"-i {_example(name, type_)}") for name, type_ in missing.items()
+    ]
+    verb = "is" if len(rows) == 1 else "are"
+    return (
+        f"{plural(len(rows), 'input')} {verb} missing:\n{table(rows, indent=2)}\n"
+        "Give them with --input FILE.npz, with -i NAME=VALUE (a number, a JSON list, @FILE.npy),\n"
+        "or let --random make them up."
+    )
+
+
+def _example(name: str, type_: Type | None) -> str:
+    if isinstance(type_, Sequence):
+        return f"{name}='[...]'"
+    if not isinstance(type_, Tensor) or type_.shape is None or len(type_.shape) > 2:
+        return f"{name}=@{name}.npy"
+    word = {DType.BOOL: "true", DType.STRING: '"text"'}.get(type_.dtype or DType.FLOAT32, "1")
+    brackets = len(type_.shape)
+    value = "[" * brackets + word + (", ..." if brackets else "") + "]" * brackets
+    return f"{name}='{value}'" if brackets else f"{name}={value.strip(chr(34))}"

@@ -1,0 +1,66 @@
+"""`treadle infer`: a type on every value, bodies included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+import treadle
+from treadle.cli.output import echo, echo_json, working
+from treadle.cli.verb import Verb, json_option, model_argument
+from treadle.ir import Block, Model, Value, block_values, bodies, show_model, show_type, step_path
+
+_EXAMPLE = """
+$ treadle infer decoder.onnx
+$ treadle infer decoder.onnx -o typed.onnx
+"""
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@model_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the model here, with the types on it: .onnx or .onnxtxt.",
+)
+@click.option("--print", "code", is_flag=True, help="Print the program, also with --output.")
+@json_option
+def infer(model: Path, output: Path | None, code: bool, as_json: bool) -> None:
+    """Infer the type and shape of every value of a model, those inside bodies included."""
+    with working(f"inferring {model}", quiet=as_json):
+        typed = treadle.infer(model)
+    if output is not None:
+        treadle.save(typed, output)
+    values = list(_values(typed))
+    known = sum(value.type is not None for _, value in values)
+    if as_json:
+        echo_json({"values": [_data(*each) for each in values], "known": known})
+        return
+    if code or output is None:
+        echo(show_model(typed))
+    wrote = f"; wrote {output}" if output is not None else ""
+    click.echo(f"{known} of {len(values)} values have a type{wrote}", err=output is None)
+
+
+def _values(model: Model) -> Iterator[tuple[str, Value]]:
+    """Every value with the path of its block."""
+    pending: list[tuple[str, Block]] = [("main", model.main)]
+    pending += [(str(identity), f.block) for identity, f in model.functions.items()]
+    while pending:
+        path, block = pending.pop(0)
+        yield from ((path, value) for value in block_values(block))
+        for position, step in enumerate(block.steps):
+            at = step_path(path, step, position)
+            pending += [(f"{at}.{name}", body) for name, body in bodies(step)]
+
+
+def _data(path: str, value: Value) -> dict[str, str]:
+    return {
+        "path": path,
+        "name": value.name,
+        "declared": show_type(value.declared),
+        "inferred": show_type(value.inferred),
+    }

@@ -1,0 +1,44 @@
+"""`treadle inspect`: the model in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import treadle
+from treadle.cli.output import echo, echo_json, working
+from treadle.cli.verb import Verb, json_option, model_argument
+from treadle.ir import show_model
+from treadle.report import as_data, show_summary, summarize_model
+
+_EXAMPLE = """
+$ treadle inspect decoder.onnx
+$ treadle inspect decoder.onnx --code
+"""
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@model_argument
+@click.option("--code", is_flag=True, help="Print the whole program instead, bodies nested.")
+@json_option
+def inspect(model: Path, code: bool, as_json: bool) -> None:
+    """Say what a model is: inputs, outputs, sizes, and every loop and branch of it.
+
+    Of a loop: how often it runs, what it carries from one iteration to the next, what it slices,
+    stacks and captures, and what its body holds. Types are those the file declares.
+    """
+    with working(f"loading {model}", quiet=as_json):
+        loaded = treadle.load(model)
+    if code:
+        shown = show_model(loaded)
+        if as_json:
+            echo_json({"code": shown})
+        else:
+            echo(shown)
+        return
+    summary = summarize_model(loaded)
+    if as_json:
+        echo_json(as_data(summary))
+    else:
+        echo(show_summary(summary))

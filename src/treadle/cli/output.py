@@ -1,0 +1,58 @@
+"""What verbs print: text with colour on a terminal, JSON, and a sign of life during long work."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+_COLOURS: Mapping[str, str] = {
+    r"\b(main|[\w.]+::\w+)(/[\w.\[\]]+)+": "cyan",
+    r"\b(u?int\d+|b?float\w*\d|complex\d+|bool|string)\[[^\]]*\]": "green",
+    r"\bCF\d{3} error\b": "bold red",
+    r"\bCF\d{3} warning\b": "yellow",
+    r"\bCF\d{3} advice\b": "blue",
+    r"(?m)^  (runs|carries|slices|stacks|captures|body|decides|gives|then_branch|else_branch"
+    r"|takes|made by|inputs|outputs|opsets|holds|operators|function)(?=  )": "bold",
+}
+
+
+def echo(text: str) -> None:
+    """Print text; paths, types and findings have a colour where it goes to a terminal."""
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from rich.console import Console
+
+    Console().print(coloured(text), soft_wrap=True)
+
+
+def coloured(text: str) -> Any:
+    """The text as rich prints it, with a colour for paths, types and findings."""
+    from rich.text import Text
+
+    shown = Text(text)
+    for pattern, style in _COLOURS.items():
+        shown.highlight_regex(pattern, style)
+    return shown
+
+
+def echo_json(data: object) -> None:
+    """Print plain data as JSON."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def working(message: str, *, quiet: bool = False) -> Iterator[None]:
+    """Show a spinner on stderr while the block runs, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield

@@ -1,0 +1,167 @@
+"""`treadle run`: the model on data from files, the command line, or made up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+import treadle
+from treadle.cli.archive import like, read_archive, write_archive
+from treadle.cli.feeds import collect
+from treadle.cli.output import echo, echo_json, working
+from treadle.cli.trace import listener
+from treadle.cli.verb import Verb, engines_option, json_option, model_argument
+from treadle.errors import ComparisonError
+from treadle.report import (
+    Difference,
+    as_data,
+    compare,
+    show_differences,
+    show_seconds,
+    show_values,
+)
+
+_EXAMPLE = """
+$ treadle run decoder.onnx -i start=1 -i scores='[0.5, 0.25]' --output out.npz
+$ treadle run decoder.onnx --input in.npz --assert-output expected.npz
+$ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
+"""
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _extents(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+    extents = {}
+    for text in given:
+        name, _, extent = text.partition("=")
+        if not extent.isdecimal():
+            raise click.BadParameter(f'"{text}" is not like T=5', ctx, param)
+        extents[name] = int(extent)
+    return extents
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@model_argument
+@click.option("--input", "archive", type=_FILE, help="An .npz file with a key for each input.")
+@click.option(
+    "-i",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="One input: a number, true, a JSON list, or @FILE.npy.",
+)
+@click.option("--random", "made_up", is_flag=True, help="Make up the inputs that are not given.")
+@click.option("--seed", type=int, default=0, show_default=True, help="What --random starts from.")
+@click.option(
+    "--dim",
+    "extents",
+    multiple=True,
+    metavar="T=5",
+    callback=_extents,
+    help="The extent --random gives a symbol; 3 without.",
+)
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the outputs here."
+)
+@click.option(
+    "--assert-output", "expected", type=_FILE, help="Compare the outputs with this .npz file."
+)
+@click.option("--rtol", type=float, help="Relative tolerance of floats; by dtype without.")
+@click.option("--atol", type=float, help="Absolute tolerance of floats; by dtype without.")
+@engines_option
+@click.option("--max-iterations", type=int, help="Stop after so many, of all loops together.")
+@click.option("--max-seconds", type=float, help="Stop after so many seconds.")
+@click.option("--max-bytes", type=int, help="Stop when loops hold more than so many bytes.")
+@click.option(
+    "--trace",
+    "patterns",
+    multiple=True,
+    metavar="GLOB",
+    help="Print the values whose name or path this selects, in every iteration (runs on interp).",
+)
+@json_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    model: Path,
+    archive: Path | None,
+    assignments: tuple[str, ...],
+    made_up: bool,
+    seed: int,
+    extents: Mapping[str, int],
+    output: Path | None,
+    expected: Path | None,
+    rtol: float | None,
+    atol: float | None,
+    engines: list[str] | None,
+    patterns: tuple[str, ...],
+    as_json: bool,
+    **bounds: Any,
+) -> None:
+    """Run a model and say what its outputs are.
+
+    An .npz file has a key for each input, or `in:NAME`; sequences are `NAME[0]`, `NAME[1]` ...
+    --assert-output compares whole numbers exactly and floats by a tolerance for their dtype.
+    """
+    loaded = treadle.load(model)
+    feeds = collect(loaded, archive, assignments, seed if made_up else None, extents)
+    traced: list[dict[str, object]] = []
+
+    def report(line: str, event: dict[str, object]) -> None:
+        traced.append(event)
+        if not as_json:
+            click.echo(line)
+
+    with working(f"running {model}", quiet=as_json or bool(patterns)):
+        seen = ["interp"] if patterns else None
+        session = treadle.InferenceSession(loaded, engines=engines or seen)
+        options = treadle.RunOptions(**bounds)
+        hear = listener(patterns, report) if patterns else None
+        started = time.perf_counter()
+        values = session.run(None, feeds, options, listener=hear)
+        seconds = time.perf_counter() - started
+    outputs = dict(zip((arg.name for arg in session.get_outputs()), values, strict=True))
+    if output is not None:
+        write_archive(output, outputs)
+    differences = _differences(outputs, expected, rtol, atol)
+    if as_json:
+        echo_json(_data(outputs, seconds, traced, differences))
+    else:
+        echo(show_values(outputs))
+        click.echo(f"ran in {show_seconds(seconds)}", err=True)
+    if differences and as_json:
+        ctx.exit(1)
+    if differences:
+        found = show_differences(differences).replace("\n", "\n  ")
+        raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")
+    if expected is not None and not as_json:
+        click.echo(f"the outputs are those of {expected}")
+
+
+def _differences(
+    outputs: Mapping[str, object], file: Path | None, rtol: float | None, atol: float | None
+) -> list[Difference] | None:
+    """How the outputs differ from those of the file; None without one."""
+    if file is None:
+        return None
+    read = read_archive(file, "out:")
+    expected = {name: like(value, outputs.get(name)) for name, value in read.items()}
+    return compare(outputs, expected, rtol, atol)
+
+
+def _data(
+    outputs: Mapping[str, object],
+    seconds: float,
+    traced: list[dict[str, object]],
+    differences: list[Difference] | None,
+) -> dict[str, object]:
+    data = {"outputs": as_data(outputs), "seconds": seconds}
+    if traced:
+        data["trace"] = traced
+    if differences is not None:
+        data["differences"] = as_data(differences)
+    return data

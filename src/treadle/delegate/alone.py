@@ -1,0 +1,32 @@
+"""onnxruntime with nothing of treadle between: what treadle is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from treadle.delegate.options import Options
+from treadle.delegate.runnable import reason
+from treadle.errors import Unsupported
+from treadle.formats.onnx import to_bytes
+from treadle.ir import Model
+
+Alone = Callable[[Mapping[str, object]], list[object]]
+
+
+def alone(model: Model, options: Options | None = None) -> Alone:
+    """The model's own file in a session of onnxruntime; Unsupported where it refuses to load it.
+
+    Its calls raise what onnxruntime raises.
+    """
+    import onnxruntime
+
+    made = (options or Options()).session_options()
+    try:
+        session = onnxruntime.InferenceSession(to_bytes(model), made, ["CPUExecutionProvider"])
+    except Exception as failure:  # the border to onnxruntime
+        raise Unsupported("the model", None, reason(failure)) from failure
+
+    def run(feeds: Mapping[str, object]) -> list[object]:
+        return list(session.run(None, dict(feeds)))
+
+    return run

@@ -1,0 +1,95 @@
+"""Arithmetic of two or more operands: Add, Sub, Mul, Div, Mod, Pow, Max, Min, Sum, Mean, shifts.
+
+Whole numbers wrap. Opsets 1 to 6 broadcast the right operand only, and only where the attribute
+`broadcast` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.common import aligned, is_integer, wide
+from treadle.ops.kernels.registry import evaluates
+
+
+def unbroadcast(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The opset 1 to 6 form of a function of two operands."""
+
+    def old(
+        left: np.ndarray, right: np.ndarray, *, broadcast: int = 0, axis: int | None = None
+    ) -> Any:
+        if not broadcast and left.shape != right.shape:
+            raise ValueError("without `broadcast` both operands need the same shape")
+        return function(left, aligned(left, right, axis))
+
+    return old
+
+
+evaluates("Add", 7, 13, 14)(np.add)
+evaluates("Sub", 7, 13, 14)(np.subtract)
+evaluates("Mul", 7, 13, 14)(np.multiply)
+evaluates("Add", 1, 6)(unbroadcast(np.add))
+evaluates("Sub", 1, 6)(unbroadcast(np.subtract))
+evaluates("Mul", 1, 6)(unbroadcast(np.multiply))
+
+
+@evaluates("Div", 7, 13, 14)
+def divide(left: np.ndarray, right: np.ndarray) -> Any:
+    """Whole numbers are divided toward zero, as in C."""
+    if not is_integer(left):
+        return np.divide(left, right)
+    return np.floor_divide(left - np.fmod(left, right), right)
+
+
+@evaluates("Mod", 10, 13, 28)
+def modulo(left: np.ndarray, right: np.ndarray, *, fmod: int) -> Any:
+    """fmod=0: the sign of the divisor, as in Python; fmod=1: of the dividend, as in C."""
+    return np.fmod(left, right) if fmod else np.mod(left, right)
+
+
+@evaluates("Pow", 7, 12, 13, 15)
+def power(base: np.ndarray, exponent: np.ndarray) -> Any:
+    """The dtype of the base; where dtypes differ or an exponent is negative, through float64."""
+    same = base.dtype == exponent.dtype
+    if same and not (is_integer(base) and exponent.size and exponent.min() < 0):
+        return np.power(base, exponent)
+    if is_integer(base) and exponent.dtype.kind in "iu" and not (exponent < 0).any():
+        return np.power(base, exponent.astype(base.dtype)).astype(base.dtype)
+    result = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    return np.asarray(result).astype(base.dtype)
+
+
+evaluates("Div", 1, 6)(unbroadcast(divide))
+evaluates("Pow", 1)(unbroadcast(power))
+
+
+def variadic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two operands, over as many as there are."""
+
+    def all_of(*operands: np.ndarray) -> Any:
+        return reduce(function, operands)
+
+    return all_of
+
+
+evaluates("Max", 1, 6, 8, 12, 13)(variadic(np.maximum))
+evaluates("Min", 1, 6, 8, 12, 13)(variadic(np.minimum))
+evaluates("Sum", 1, 6, 8, 13)(variadic(np.add))
+
+
+@evaluates("Mean", 1, 6, 8, 13)
+@wide
+def mean(*operands: np.ndarray) -> Any:
+    """The mean of the operands, element by element."""
+    return reduce(np.add, operands) / len(operands)
+
+
+@evaluates("BitShift", 11, 28)
+def bit_shift(value: np.ndarray, distance: np.ndarray, *, direction: str) -> Any:
+    """Bits shifted out are gone; a right shift of a signed number keeps its sign."""
+    shift = {"LEFT": np.left_shift, "RIGHT": np.right_shift}[direction]
+    return shift(value, distance)

@@ -1,0 +1,148 @@
+"""Elements by index: Gather, Scatter, OneHot, NonZero, TopK, Unique and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.common import grid, positive, whole
+from treadle.ops.kernels.registry import evaluates
+
+_REDUCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+@evaluates("Gather", 1, 11, 13)
+def gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> Any:
+    """Slices of x along an axis; negative indices count from the end."""
+    return x.take(indices, axis)
+
+
+@evaluates("GatherElements", 11, 13)
+def gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> Any:
+    """result[i][j] = x[indices[i][j]][j] for axis 0."""
+    return x[grid(indices.shape, positive(axis, x.ndim), indices)]
+
+
+@evaluates("GatherND", 11, 12, 13)
+def gather_nd(x: np.ndarray, indices: np.ndarray, *, batch_dims: int = 0) -> Any:
+    """Slices of x at index tuples, batch by batch."""
+    rank = indices.ndim - 1
+    batches = np.ix_(*map(np.arange, x.shape[:batch_dims]))
+    spread = tuple(each.reshape(each.shape + (1,) * (rank - batch_dims)) for each in batches)
+    return x[spread + tuple(np.moveaxis(indices, -1, 0))]
+
+
+@evaluates("Scatter", 9, 11)
+@evaluates("ScatterElements", 11, 13, 16, 18)
+def scatter_elements(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str = "none"
+) -> np.ndarray:
+    """X with result[indices[i][j]][j] = updates[i][j] for axis 0."""
+    where = grid(indices.shape, positive(axis, x.ndim), indices)
+    return _scattered(x, where, updates, reduction)
+
+
+@evaluates("ScatterND", 11, 13, 16, 18)
+def scatter_nd(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str = "none"
+) -> np.ndarray:
+    """X with slices at index tuples replaced."""
+    return _scattered(x, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
+
+
+def _scattered(x: np.ndarray, where: Any, updates: np.ndarray, reduction: str) -> np.ndarray:
+    result = x.copy()
+    if reduction == "none":
+        result[where] = updates
+    else:
+        _REDUCTIONS[reduction].at(result, where, updates)
+    return result
+
+
+@evaluates("Compress", 9, 11, 28)
+def compress(x: np.ndarray, condition: np.ndarray, *, axis: int | None = None) -> Any:
+    """The slices whose condition holds; without an axis those of the flattened tensor."""
+    return np.compress(condition, x, axis)
+
+
+@evaluates("NonZero", 9, 13)
+def non_zero(x: np.ndarray) -> Any:
+    """The indices of what is not zero, [rank, count]; a scalar gives [0, count]."""
+    if x.ndim == 0:
+        return np.zeros((0, int(bool(x))), np.int64)
+    return np.array(np.nonzero(x), np.int64)
+
+
+@evaluates("OneHot", 9, 11, 28)
+def one_hot(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis: int) -> Any:
+    """The on-value at each index, the off-value elsewhere, and everywhere for one out of range."""
+    extent = whole(depth)
+    position = positive(axis, indices.ndim + 1)
+    given = np.expand_dims(indices, position)
+    shape = [1] * given.ndim
+    shape[position] = extent
+    steps = np.arange(extent).reshape(shape)
+    hot = (given == steps) | (given + extent == steps)
+    return np.where(hot, values[1], values[0]).astype(values.dtype, copy=False)
+
+
+@evaluates("TopK", 11, 24)
+def top_k(x: np.ndarray, k: Any, *, axis: int, largest: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest, or smallest, in order, and where they are; of equal ones the first."""
+    count, axis = whole(k), positive(axis, x.ndim)
+    extent = x.shape[axis]
+    if not 0 <= count <= extent:
+        raise ValueError(f"k is {count}, the axis has {extent} elements")
+    if largest:
+        backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
+        order = extent - 1 - np.flip(backwards, axis)
+    else:
+        order = np.argsort(x, axis, kind="stable")
+    order = np.take(order, np.arange(count), axis)
+    return np.take_along_axis(x, order, axis), order.astype(np.int64)
+
+
+@evaluates("TopK", 10)
+def top_k_10(x: np.ndarray, k: np.ndarray, *, axis: int) -> Any:
+    """The largest only."""
+    return top_k(x, k, axis=axis)
+
+
+@evaluates("TopK", 1)
+def top_k_1(x: np.ndarray, *, k: int, axis: int) -> Any:
+    """K is an attribute."""
+    return top_k(x, k, axis=axis)
+
+
+def _extreme(choose: Any) -> Any:
+    def arg(x: np.ndarray, *, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
+        """The index of the extreme along an axis; of equal ones the first, or the last."""
+        if select_last_index:
+            extent = x.shape[axis]
+            found = extent - 1 - choose(np.flip(x, axis), axis=axis, keepdims=bool(keepdims))
+        else:
+            found = choose(x, axis=axis, keepdims=bool(keepdims))
+        return np.asarray(found, np.int64)
+
+    return arg
+
+
+evaluates("ArgMax", 1, 11, 12, 13)(_extreme(np.argmax))
+evaluates("ArgMin", 1, 11, 12, 13)(_extreme(np.argmin))
+
+
+@evaluates("Unique", 11, 28)
+def unique(x: np.ndarray, *, axis: int | None = None, sorted: int) -> Any:  # noqa: A002
+    """Distinct elements or slices, where each was first, which one each is, how often each is."""
+    found, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    inverse = inverse.reshape(-1)
+    if not sorted:
+        order = np.argsort(first, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        found = np.take(found, order, 0 if axis is None else axis)
+        first, inverse, counts = first[order], place[inverse], counts[order]
+    return found, *(each.astype(np.int64) for each in (first, inverse, counts))

@@ -1,0 +1,175 @@
+"""Normalizations: by batch, instance, layer, group, root mean square, neighbours, norm.
+
+Statistics of floats narrower than 32 bits are taken in float32 (the schemas' `stash_type`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.common import NARROW, positive, wide
+from treadle.ops.kernels.registry import evaluates
+
+
+def _stashed(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float32) if x.dtype in NARROW else x
+
+
+def _standard(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
+    mean = np.mean(x, axis=axes, keepdims=True)
+    apart = x - mean
+    spread = np.mean(np.square(apart), axis=axes, keepdims=True)
+    inverse = 1 / np.sqrt(spread + epsilon)
+    return apart * inverse, mean, inverse
+
+
+def _per_channel(x: np.ndarray, rank: int) -> np.ndarray:
+    return x.reshape((-1,) + (1,) * (rank - 2)) if x.ndim == 1 else x
+
+
+def _normalized(x: np.ndarray, operands: Sequence[np.ndarray], epsilon: float) -> np.ndarray:
+    scale, bias, mean, var = (_per_channel(_stashed(part), x.ndim) for part in operands)
+    result = scale * ((_stashed(x) - mean) / np.sqrt(var + epsilon)) + bias
+    return result.astype(x.dtype)
+
+
+def _trained(
+    x: np.ndarray,
+    operands: Sequence[np.ndarray],
+    epsilon: float,
+    momentum: float,
+    axes: tuple[int, ...],
+) -> tuple[np.ndarray, ...]:
+    scale, bias, mean, var = operands
+    batch_mean = np.mean(_stashed(x), axis=axes)
+    batch_var = np.var(_stashed(x), axis=axes)
+    y = _normalized(x, (scale, bias, batch_mean, batch_var), epsilon)
+    running_mean = mean * momentum + batch_mean * (1 - momentum)
+    running_var = var * momentum + batch_var * (1 - momentum)
+    running = running_mean.astype(mean.dtype), running_var.astype(var.dtype)
+    return y, *running, batch_mean.astype(mean.dtype), batch_var.astype(var.dtype)
+
+
+@evaluates("BatchNormalization", 14, 15)
+def batch_normalization(
+    x: np.ndarray,
+    *operands: np.ndarray,
+    epsilon: float,
+    momentum: float,
+    training_mode: int,
+) -> Any:
+    """By the statistics given, or in training by those of the batch; those run along."""
+    if not training_mode:
+        return _normalized(x, operands, epsilon)
+    over = tuple(axis for axis in range(x.ndim) if axis != 1)
+    return _trained(x, operands, epsilon, momentum, over)[:3]
+
+
+@evaluates("BatchNormalization", 1, 6, 7, 9)
+def batch_normalization_1(
+    x: np.ndarray,
+    *operands: np.ndarray,
+    epsilon: float,
+    momentum: float,
+    is_test: int = 0,
+    spatial: int = 1,
+    outputs: int,
+) -> Any:
+    """In training when more than one result is asked for; without `spatial`, per activation."""
+    if is_test or outputs == 1:
+        return _normalized(x, operands, epsilon)
+    over = tuple(axis for axis in range(x.ndim) if axis != 1) if spatial else (0,)
+    return _trained(x, operands, epsilon, momentum, over)
+
+
+@evaluates("InstanceNormalization", 1, 6, 22)
+@wide
+def instance_normalization(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, epsilon: float
+) -> Any:
+    """Every channel of every instance by its own statistics."""
+    normal, _, _ = _standard(x, tuple(range(2, x.ndim)), epsilon)
+    return normal * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
+
+
+@evaluates("LayerNormalization", 17)
+def layer_normalization(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray | None = None, *, axis: int, epsilon: float
+) -> tuple[np.ndarray, ...]:
+    """Over the axes from `axis` on; also gives the mean and the inverse standard deviation."""
+    over = tuple(range(positive(axis, x.ndim), x.ndim))
+    normal, mean, inverse = _standard(_stashed(x), over, epsilon)
+    result = normal.astype(x.dtype) * scale
+    return (result if bias is None else result + bias), mean, inverse
+
+
+@evaluates("RMSNormalization", 23)
+def rms_normalization(x: np.ndarray, scale: np.ndarray, *, axis: int, epsilon: float) -> Any:
+    """X over the root of its mean square, over the axes from `axis` on."""
+    over = tuple(range(positive(axis, x.ndim), x.ndim))
+    given = _stashed(x)
+    mean_square = np.mean(np.square(given), axis=over, keepdims=True)
+    normal = given / np.sqrt(mean_square + epsilon)
+    return (normal.astype(x.dtype) * scale).astype(scale.dtype)
+
+
+def _grouped(x: np.ndarray, num_groups: int, epsilon: float) -> np.ndarray:
+    rows = _stashed(x).reshape(x.shape[0], num_groups, -1)
+    normal: np.ndarray = _standard(rows, (2,), epsilon)[0]
+    return normal.reshape(x.shape)
+
+
+@evaluates("GroupNormalization", 21)
+def group_normalization(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, num_groups: int, epsilon: float
+) -> Any:
+    """Groups of channels by their own statistics; scale and bias per channel."""
+    normal = _grouped(x, num_groups, epsilon).astype(x.dtype)
+    return normal * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
+
+
+@evaluates("GroupNormalization", 18)
+def group_normalization_18(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, num_groups: int, epsilon: float
+) -> Any:
+    """Scale and bias per group."""
+    each = x.shape[1] // num_groups
+    spread = [np.repeat(part, each) for part in (scale, bias)]
+    return group_normalization(x, *spread, num_groups=num_groups, epsilon=epsilon)
+
+
+@evaluates("MeanVarianceNormalization", 9, 13)
+@wide
+def mean_variance_normalization(x: np.ndarray, *, axes: Sequence[int]) -> Any:
+    """(x - mean) / (standard deviation + 1e-9) over the axes."""
+    over = tuple(axes)
+    mean = np.mean(x, axis=over, keepdims=True)
+    spread = np.mean(np.square(x), axis=over, keepdims=True) - np.square(mean)
+    return (x - mean) / (np.sqrt(spread) + 1e-9)
+
+
+@evaluates("LpNormalization", 1, 22)
+@wide
+def lp_normalization(x: np.ndarray, *, axis: int, p: int) -> Any:
+    """X over its 1-norm or 2-norm along an axis; 0 where the norm is 0."""
+    size = np.abs(x) if p == 1 else np.square(x)
+    norm = np.sum(size, axis=axis, keepdims=True)
+    norm = norm if p == 1 else np.sqrt(norm)
+    return np.where(norm == 0, np.zeros((), x.dtype), x / norm)
+
+
+@evaluates("LRN", 1, 13)
+@wide
+def local_response(x: np.ndarray, *, alpha: float, beta: float, bias: float, size: int) -> Any:
+    """X over (bias + alpha / size * the square sum of the channels around) ** beta."""
+    before = (size - 1) // 2
+    squares = np.square(x)
+    total = np.zeros_like(x)
+    for channel in range(x.shape[1]):
+        low, high = max(0, channel - before), channel + math.ceil((size - 1) / 2) + 1
+        total[:, channel] = squares[:, low:high].sum(axis=1)
+    return x / (bias + alpha / size * total) ** beta

@@ -1,0 +1,67 @@
+"""Pad, in every version: constant, reflect, edge, wrap; a negative pad cuts off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.common import positive, whole_list
+from treadle.ops.kernels.registry import evaluates
+
+
+@evaluates("Pad", 11, 13, 18, 19, 21, 23, 24, 25)
+def pad(
+    x: np.ndarray, pads: Any, value: np.ndarray | None = None, axes: Any = None, *, mode: str
+) -> np.ndarray:
+    """`pads` are the widths before each axis, then those after each."""
+    where = whole_list(axes)
+    where = list(range(x.ndim)) if where is None else [positive(a, x.ndim) for a in where]
+    each = whole_list(pads) or []
+    if len(each) != 2 * len(where):
+        raise ValueError(f"{len(each)} pads for {len(where)} axes; two for each are wanted")
+    widths = [(0, 0)] * x.ndim
+    for k, axis in enumerate(where):
+        widths[axis] = (each[k], each[k + len(where)])
+    return _padded(_cut(x, widths), [(max(b, 0), max(a, 0)) for b, a in widths], mode, value)
+
+
+@evaluates("Pad", 2)
+def pad_2(x: np.ndarray, *, pads: Sequence[int], mode: str, value: float) -> Any:
+    """The pads and the value are attributes."""
+    return pad(x, pads, np.asarray(value).astype(x.dtype), mode=mode)
+
+
+@evaluates("Pad", 1)
+def pad_1(x: np.ndarray, *, paddings: Sequence[int], mode: str, value: float) -> Any:
+    """The pads are called paddings."""
+    return pad_2(x, pads=paddings, mode=mode, value=value)
+
+
+def _cut(x: np.ndarray, widths: Sequence[tuple[int, int]]) -> np.ndarray:
+    if all(before >= 0 and after >= 0 for before, after in widths):
+        return x
+    kept = (
+        slice(max(-before, 0), max(extent - max(-after, 0), 0))
+        for extent, (before, after) in zip(x.shape, widths, strict=True)
+    )
+    return x[tuple(kept)]
+
+
+def _padded(
+    x: np.ndarray, widths: Sequence[tuple[int, int]], mode: str, value: np.ndarray | None
+) -> np.ndarray:
+    if mode != "constant":
+        known = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+        return np.pad(x, widths, known[mode])  # type: ignore[call-overload]
+    fill = _zero(x.dtype) if value is None else value.reshape(())
+    shape = [before + extent + after for extent, (before, after) in zip(x.shape, widths)]  # noqa: B905
+    result = np.full(shape, fill, x.dtype)
+    inner = (slice(b, b + extent) for extent, (b, _) in zip(x.shape, widths, strict=True))
+    result[tuple(inner)] = x
+    return result
+
+
+def _zero(dtype: np.dtype[Any]) -> Any:
+    return "" if dtype.kind == "O" else np.zeros((), dtype)

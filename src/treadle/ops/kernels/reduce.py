@@ -1,0 +1,136 @@
+"""Reductions and running sums.
+
+Axes are an attribute in old versions and an operand in new ones; without any, all axes are reduced,
+or none where `noop_with_empty_axes` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.common import NARROW, positive, whole, whole_list
+from treadle.ops.kernels.registry import evaluates
+
+_add: Any = np.add.reduce
+Axes = tuple[int, ...] | None
+Reduction = Callable[[np.ndarray, Axes, bool], Any]
+
+
+def _largest(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    if x.size:
+        return np.max(x, axis=axes, keepdims=keep)
+    return np.max(x, axis=axes, keepdims=keep, initial=_bottom(x.dtype))
+
+
+def _smallest(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    if x.size:
+        return np.min(x, axis=axes, keepdims=keep)
+    return np.min(x, axis=axes, keepdims=keep, initial=_top(x.dtype))
+
+
+def _bottom(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return False if dtype.kind == "b" else np.asarray(-np.inf).astype(dtype)[()]
+
+
+def _top(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max
+    return True if dtype.kind == "b" else np.asarray(np.inf).astype(dtype)[()]
+
+
+def _sum(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    return _add(x, axis=axes, keepdims=keep, dtype=x.dtype)
+
+
+def _product(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    return np.prod(x, axis=axes, keepdims=keep, dtype=x.dtype)
+
+
+def _mean(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    return (
+        np.asarray(np.mean(x, axis=axes, keepdims=keep)).astype(x.dtype)
+        if x.size
+        else (_sum(x, axes, keep) / np.zeros((), x.dtype))
+    )
+
+
+def _l1(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    return _sum(np.abs(x), axes, keep)
+
+
+def _l2(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    return np.sqrt(_sum(np.square(x), axes, keep))
+
+
+def _log_sum(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    return np.log(_sum(x, axes, keep))
+
+
+def _sum_square(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    return _sum(np.square(x), axes, keep)
+
+
+def _log_sum_exp(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    if x.dtype.kind in "iu":
+        x = x.astype(np.float64)
+    most = np.asarray(_largest(x, axes, True))
+    most = np.where(np.isfinite(most), most, np.zeros((), most.dtype))
+    total = np.log(_sum(np.exp(x - most), axes, True)) + most
+    return total if keep else np.squeeze(total, axes)
+
+
+def _register(op: str, reduction: Reduction, old: Sequence[int], new: Sequence[int]) -> None:
+    def reduced(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+        if x.dtype in NARROW:
+            return np.asarray(reduction(x.astype(np.float32), axes, keep)).astype(x.dtype)
+        return np.asarray(reduction(x, axes, keep)).astype(x.dtype, copy=False)
+
+    def by_operand(
+        x: np.ndarray, axes: Any = None, *, keepdims: int, noop_with_empty_axes: int
+    ) -> Any:
+        over = whole_list(axes)
+        if over:
+            return reduced(x, tuple(over), bool(keepdims))
+        return reduced(x, () if noop_with_empty_axes else None, bool(keepdims))
+
+    def by_attribute(x: np.ndarray, *, axes: Sequence[int] | None = None, keepdims: int) -> Any:
+        return reduced(x, tuple(axes) if axes else None, bool(keepdims))
+
+    evaluates(op, *old)(by_attribute)
+    evaluates(op, *new)(by_operand)
+
+
+_register("ReduceSum", _sum, (1, 11), (13,))
+_register("ReduceMax", _largest, (1, 11, 12, 13), (18, 20))
+_register("ReduceMin", _smallest, (1, 11, 12, 13), (18, 20))
+_register("ReduceMean", _mean, (1, 11, 13), (18,))
+_register("ReduceProd", _product, (1, 11, 13), (18,))
+_register("ReduceL1", _l1, (1, 11, 13), (18,))
+_register("ReduceL2", _l2, (1, 11, 13), (18,))
+_register("ReduceSumSquare", _sum_square, (1, 11, 13), (18,))
+_register("ReduceLogSum", _log_sum, (1, 11, 13), (18, 28))
+_register("ReduceLogSumExp", _log_sum_exp, (1, 11, 13), (18, 28))
+
+
+def _running(accumulate: Any, neutral: int) -> Any:
+    def running(x: np.ndarray, axis: np.ndarray, *, exclusive: int, reverse: int) -> np.ndarray:
+        """Sums, or products, of everything up to each element, or up to the one before it."""
+        along = positive(whole(axis), x.ndim)
+        given = np.flip(x, along) if reverse else x
+        result = accumulate(given, axis=along, dtype=x.dtype)
+        if exclusive and x.shape[along]:
+            first = np.full_like(np.take(result, [0], along), neutral)
+            kept = np.take(result, np.arange(x.shape[along] - 1), along)
+            result = np.concatenate([first, kept], along)
+        return np.flip(result, along) if reverse else result
+
+    return running
+
+
+evaluates("CumSum", 11, 14)(_running(np.cumsum, 0))
+evaluates("CumProd", 26)(_running(np.cumprod, 1))

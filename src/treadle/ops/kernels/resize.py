@@ -1,0 +1,61 @@
+"""Old forms of resampling operators, lifted to the trusted ones of onnx.reference.
+
+Resize-10 and Upsample sample at `x / scale` and take the nearest element below; GridSample-16 and
+RoiAlign-10 differ from their successors in names and defaults only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.attributes import defaults_of
+from treadle.ops.kernels.foreign import foreign
+from treadle.ops.kernels.registry import Attributes, Body, Operands, Results, evaluates, maker
+
+_GRID_MODES = {"bilinear": "linear", "bicubic": "cubic"}
+
+
+@evaluates("Resize", 10)
+@evaluates("Upsample", 9, 10)
+def upsample(x: np.ndarray, scales: np.ndarray, *, mode: str) -> Any:
+    """Scales are an operand; mode nearest or linear."""
+    attributes = defaults_of("", "Resize", 13) | {
+        "mode": "linear" if mode == "bilinear" else mode,
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    }
+    return foreign("Resize", 13)(attributes, 1)([x, None, scales, None])[0].astype(x.dtype)
+
+
+@evaluates("Upsample", 7)
+def upsample_7(x: np.ndarray, *, scales: Sequence[float], mode: str) -> Any:
+    """Scales are an attribute."""
+    return upsample(x, np.array(scales, np.float32), mode=mode)
+
+
+@evaluates("Upsample", 1)
+def upsample_1(x: np.ndarray, *, height_scale: float, width_scale: float, mode: str) -> Any:
+    """Two scales, of the last two axes."""
+    return upsample(x, np.array([1, 1, height_scale, width_scale], np.float32), mode=mode)
+
+
+@maker("GridSample", 16)
+def bind_grid_sample(attributes: Attributes, outputs: int) -> Body:
+    """The modes have other names."""
+    mode = str(attributes["mode"])
+    return foreign("GridSample", 20)({**attributes, "mode": _GRID_MODES.get(mode, mode)}, outputs)
+
+
+@maker("RoiAlign", 10)
+def bind_roi_align(attributes: Attributes, outputs: int) -> Body:
+    """Coordinates without the half-pixel shift."""
+    given = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
+    body = foreign("RoiAlign", 16)(given, outputs)
+
+    def run(inputs: Operands) -> Results:
+        return body(inputs)
+
+    return run

@@ -1,0 +1,100 @@
+"""Sequences (Python lists, never changed in place) and optionals (None when empty)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.common import positive, whole
+from treadle.ops.kernels.registry import evaluates
+
+
+def _place(items: Sequence[Any], position: np.ndarray | None, last: int, most: int) -> int:
+    index = last if position is None else whole(position)
+    if not -len(items) <= index <= most:
+        raise IndexError(f"position {index} is not one of a sequence of {len(items)}")
+    return index + len(items) if index < 0 else index
+
+
+@evaluates("SequenceEmpty", 11)
+def sequence_empty() -> list[Any]:
+    """No elements."""
+    return []
+
+
+@evaluates("SequenceConstruct", 11)
+def sequence_construct(*elements: np.ndarray) -> list[Any]:
+    """The operands, in order."""
+    return list(elements)
+
+
+@evaluates("SequenceAt", 11)
+def sequence_at(items: list[Any], position: np.ndarray) -> Any:
+    """One element; a negative position counts from the end."""
+    return items[_place(items, position, -1, len(items) - 1)]
+
+
+@evaluates("SequenceInsert", 11)
+def sequence_insert(items: list[Any], element: Any, position: np.ndarray | None = None) -> Any:
+    """With one more element before a position, at the end by default."""
+    index = _place(items, position, len(items), len(items))
+    return [*items[:index], element, *items[index:]]
+
+
+@evaluates("SequenceErase", 11)
+def sequence_erase(items: list[Any], position: np.ndarray | None = None) -> Any:
+    """Without one element, the last by default."""
+    index = _place(items, position, -1, len(items) - 1)
+    return items[:index] + items[index + 1 :]
+
+
+@evaluates("SequenceLength", 11)
+def sequence_length(items: list[Any]) -> Any:
+    """How many elements."""
+    return np.array(len(items), np.int64)
+
+
+@evaluates("ConcatFromSequence", 11)
+def concat_from_sequence(items: list[Any], *, axis: int, new_axis: int) -> Any:
+    """The elements joined along an axis, a new one if asked for."""
+    return np.stack(items, axis) if new_axis else np.concatenate(items, axis)
+
+
+@evaluates("SplitToSequence", 11, 24)
+def split_to_sequence(
+    x: np.ndarray, split: np.ndarray | None = None, *, axis: int, keepdims: int
+) -> list[Any]:
+    """Pieces of one length, of given lengths, or of length 1 without the axis."""
+    along = positive(axis, x.ndim)
+    extent = x.shape[along]
+    if split is None:
+        pieces = np.split(x, range(1, extent), along) if extent else []
+        return pieces if keepdims else [np.squeeze(piece, along) for piece in pieces]
+    if split.ndim == 0:
+        each = whole(split)
+        return np.split(x, range(each, extent, each), along) if extent else []
+    if int(split.sum()) != extent:
+        raise ValueError(f"the split {split.tolist()} does not sum to the axis's extent, {extent}")
+    return np.split(x, np.cumsum(split)[:-1].tolist(), along)
+
+
+@evaluates("Optional", 15, 28)
+def optional(element: Any = None) -> Any:
+    """The operand as an optional; an empty one without it."""
+    return element
+
+
+@evaluates("OptionalHasElement", 15, 18, 28)
+def optional_has_element(element: Any = None) -> Any:
+    """Whether there is an element."""
+    return np.array(element is not None)
+
+
+@evaluates("OptionalGetElement", 15, 18, 28)
+def optional_get_element(element: Any) -> Any:
+    """The element; an empty optional has none to give."""
+    if element is None:
+        raise ValueError("the optional is empty; ask OptionalHasElement first")
+    return element

@@ -1,0 +1,43 @@
+"""Operators on text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.registry import evaluates
+
+_CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
+
+
+def texts(items: Sequence[str], shape: Sequence[int]) -> np.ndarray:
+    """A tensor of strings."""
+    result = np.empty(len(items), object)
+    result[:] = items
+    return result.reshape(tuple(shape))
+
+
+@evaluates("StringConcat", 20)
+def string_concat(x: np.ndarray, y: np.ndarray) -> Any:
+    """Pairs joined, after broadcasting."""
+    return np.asarray(np.add(x, y), object)
+
+
+@evaluates("StringNormalizer", 10)
+def string_normalizer(
+    x: np.ndarray,
+    *,
+    case_change_action: str,
+    is_case_sensitive: int,
+    stopwords: Sequence[str] | None = None,
+) -> np.ndarray:
+    """Words without the stop words, in one case; [C] or [1, C], one empty word if none is left."""
+    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
+        raise ValueError("the operand must be of shape [C] or [1, C]")
+    change = _CASES[case_change_action]
+    key: Callable[[str], str] = str if is_case_sensitive else str.lower
+    unwanted = set(map(key, stopwords or ()))
+    kept = [change(word) for word in x.reshape(-1).tolist() if key(word) not in unwanted] or [""]
+    return texts(kept, [len(kept)] if x.ndim == 1 else [1, len(kept)])

@@ -1,0 +1,37 @@
+"""Models, plans, findings and values in words for people, and as plain data for programs."""
+
+from treadle.report.branch import BranchSummary
+from treadle.report.compare import Difference, Tolerance, compare, show_differences
+from treadle.report.data import as_data
+from treadle.report.findings import count_findings, show_findings
+from treadle.report.loop import LoopSummary
+from treadle.report.model import ModelSummary, show_control_flow, show_summary, summarize_model
+from treadle.report.plan import explain, plan_data
+from treadle.report.text import plural, show_bytes, show_seconds, table
+from treadle.report.values import ValueSummary, show_value, show_values, summarize_value
+
+__all__ = [
+    "BranchSummary",
+    "Difference",
+    "LoopSummary",
+    "ModelSummary",
+    "Tolerance",
+    "ValueSummary",
+    "as_data",
+    "compare",
+    "count_findings",
+    "explain",
+    "plan_data",
+    "plural",
+    "show_bytes",
+    "show_control_flow",
+    "show_differences",
+    "show_findings",
+    "show_seconds",
+    "show_summary",
+    "show_value",
+    "show_values",
+    "summarize_model",
+    "summarize_value",
+    "table",
+]

@@ -1,0 +1,66 @@
+"""A plan in words: the nested regions, the engine of each and the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from treadle.plan import BlockPlan, Plan, Region
+from treadle.report.body import count_operators, is_control_flow, show_operators
+from treadle.report.text import indented, plural
+
+
+def explain(plan: Plan) -> str:
+    """The regions of the plan, bodies indented below the step that runs them."""
+    engines = Counter(region.engine for region in _regions(plan.main))
+    counts = ", ".join(f"{plural(n, 'region')} by {engine}" for engine, n in engines.most_common())
+    return "\n".join([counts or "nothing to run", *_show_block(plan.main)])
+
+
+def plan_data(plan: Plan) -> dict[str, object]:
+    """The same as plain data."""
+    return {"engines": _engines(plan), "regions": list(map(_region_data, plan.main.regions))}
+
+
+def _engines(plan: Plan) -> dict[str, int]:
+    return dict(Counter(region.engine for region in _regions(plan.main)).most_common())
+
+
+def _regions(block: BlockPlan) -> Iterator[Region]:
+    for region in block.regions:
+        yield region
+        for body in region.bodies.values():
+            yield from _regions(body)
+
+
+def _show_block(block: BlockPlan) -> Iterator[str]:
+    if not block.regions:
+        yield f"{block.path}: no nodes"
+    for region in block.regions:
+        yield f"{region.path}  {region.engine}: {region.reason}"
+        yield from indented([_held(region)])
+        for body in region.bodies.values():
+            yield from indented(_show_block(body))
+
+
+def _held(region: Region) -> str:
+    steps = region.steps
+    if len(steps) == 1 and is_control_flow(steps[0]):
+        return show_operators(count_operators(steps))
+    return f"{plural(len(steps), 'node')}: {show_operators(count_operators(steps))}"
+
+
+def _region_data(region: Region) -> dict[str, object]:
+    return {
+        "path": region.path,
+        "engine": region.engine,
+        "reason": region.reason,
+        "nodes": len(region.steps),
+        "operators": count_operators(region.steps),
+        "inputs": [value.name for value in region.inputs],
+        "outputs": [value.name for value in region.outputs],
+        "bodies": {
+            name: {"path": body.path, "regions": list(map(_region_data, body.regions))}
+            for name, body in region.bodies.items()
+        },
+    }

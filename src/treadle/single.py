@@ -1,0 +1,205 @@
+"""One operator alone: an object that is called with arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TextIO
+
+import numpy as np
+
+from treadle import infer, ops
+from treadle.errors import InputError, InvalidModel, Unsupported
+from treadle.formats import onnx as onnx_format
+from treadle.ir import Model, Tensor, Type, dtype_of, with_operands, without_operands
+from treadle.ir import Sequence as SequenceType
+from treadle.session import InferenceSession
+
+__all__ = ["Operator"]
+
+_KEPT_SESSIONS = 64
+
+
+class Operator:
+    """One operator, or one model-local function, as a callable.
+
+        softmax = treadle.operator("Softmax", opset=13, axis=0)
+        y = softmax(x)
+        z = softmax(x, axis=1)          # an attribute overridden at the call
+
+    Values are given in the order of `inputs`, or by name; an optional one may be None or left out.
+    One output is returned as it is, several as a tuple. `verbose=True` prints what happens inside,
+    each iteration of a loop nested; `verbose=stream` and `log=function` say where to.
+    """
+
+    def __init__(
+        self, source: object, opset: int | None = None, domain: str = "", **attributes: Any
+    ) -> None:
+        newest = {known: ops.newest_opset(known) for known in ("", "ai.onnx.ml")}
+        self._opsets = newest | {domain: opset or ops.newest_opset(domain) or 1}
+        if isinstance(source, str):
+            self._proto, attributes = self._named(source, domain, attributes), {}
+        else:
+            self._proto = onnx_format.proto_of(source)
+        self._opsets |= onnx_format.opsets_of(self._proto)
+        self.function = onnx_format.function_id(self._proto)
+        self._opsets.setdefault(self.function.domain, opset or 1)
+        if opset is not None:
+            self._opsets[self.function.domain] = opset
+        self._given = attributes
+        self._model = self._read({})
+        self._sessions: dict[object, InferenceSession] = {}
+
+    def _named(self, op: str, domain: str, attributes: Mapping[str, Any]) -> Any:
+        version = ops.since_version(domain, op, self._opsets[domain])
+        if version is None:
+            raise Unsupported(op, self._opsets[domain], "this opset has no such operator")
+        return onnx_format.named(op, domain, version, attributes)
+
+    def _read(self, overridden: Mapping[str, Any]) -> Model:
+        attributes = {**self._given, **overridden}
+        model, findings = onnx_format.read_alone(self._proto, self._opsets, attributes)
+        blocking = [found for found in findings if found.blocks]
+        if blocking:
+            raise InvalidModel(f"the operator {self.function} cannot be run:", blocking)
+        return model
+
+    @property
+    def version(self) -> int:
+        """The version of the schema in force: the opset it came with; 0 for a function."""
+        return self._model.main.steps[0].info.version
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the values to give, outer values its graphs read last."""
+        return tuple(value.name for value in self._model.main.params)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the values that come back."""
+        return tuple(value.name for value in self._model.main.results if value is not None)
+
+    @property
+    def mandatory(self) -> tuple[str, ...]:
+        """The inputs that must be given."""
+        return tuple(name for name in self.inputs if name not in self.optional)
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The inputs that may be left out, by the operator's schema."""
+        schema = self._schema
+        if schema is None:
+            return ()
+        names = onnx_format.input_names(self._proto)
+        formals = zip(names, schema.inputs, strict=False)
+        return tuple(name for name, formal in formals if name and formal.option == "optional")
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that are set, as plain Python values; graphs are left out."""
+        step = self._model.main.steps[0]
+        return ops.attributes_of(step.info.attributes)
+
+    @property
+    def attributes_with_defaults(self) -> dict[str, Any]:
+        """The attributes that are set, and the defaults of the others."""
+        function = self.function
+        return {**ops.defaults_of(function.domain, function.name, self.version), **self.attributes}
+
+    @property
+    def doc(self) -> str:
+        """The operator's documentation: of its schema, or of the function."""
+        schema = self._schema
+        return schema.doc if schema is not None else self._model.functions[self.function].doc
+
+    @property
+    def _schema(self) -> ops.Schema | None:
+        if self.function in self._model.functions:
+            return None
+        return ops.schema(self.function.domain, self.function.name, self.version)
+
+    def infer_types(self, *types: Type | None, **by_name: Type | None) -> dict[str, Type | None]:
+        """The types of the outputs from those of the inputs alone."""
+        given = dict(zip(self.inputs, types, strict=False)) | by_name
+        typed = infer.infer(_with_types(self._model, given))
+        values = [value for value in typed.main.results if value is not None]
+        return dict(zip(self.outputs, (value.type for value in values), strict=True))
+
+    def __call__(
+        self,
+        *values: Any,
+        verbose: bool | TextIO = False,
+        log: Callable[[str], object] | None = None,
+        **named: Any,
+    ) -> Any:
+        """Evaluate the operator; names that are no inputs override attributes."""
+        if len(values) > len(self.inputs):
+            raise InputError(
+                f"{self.function} takes {len(self.inputs)} inputs, {len(values)} given"
+            )
+        feeds = dict(zip(self.inputs, values, strict=False))
+        attributes = {name: v for name, v in named.items() if name not in self.inputs}
+        feeds |= {name: v for name, v in named.items() if name in self.inputs}
+        feeds = {name: _plain(v) for name, v in feeds.items() if v is not None}
+        missing = [name for name in self.mandatory if name not in feeds]
+        if missing:
+            raise InputError(f"{self.function} wants the inputs {', '.join(missing)} too")
+        session = self._session(feeds, attributes)
+        listener = None
+        if verbose or log is not None:
+            stream = sys.stdout if isinstance(verbose, bool) else verbose
+            from treadle.tracing import Verbose
+
+            listener = Verbose(stream=stream, log=log)
+        results = session.run(None, feeds, listener=listener)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _session(self, feeds: Mapping[str, Any], attributes: Mapping[str, Any]) -> InferenceSession:
+        types = {name: _type_of(value) for name, value in feeds.items()}
+        if attributes:
+            return _session(_with_types(self._read(attributes), types))
+        key = tuple(sorted((name, str(type_)) for name, type_ in types.items()))
+        if key not in self._sessions:
+            if len(self._sessions) >= _KEPT_SESSIONS:
+                self._sessions.pop(next(iter(self._sessions)))
+            self._sessions[key] = _session(_with_types(self._model, types))
+        return self._sessions[key]
+
+    def __repr__(self) -> str:
+        return f"<operator {self.function}-{self.version}({', '.join(self.inputs)})>"
+
+
+def _session(model: Model) -> InferenceSession:
+    return InferenceSession(model, engines=("interp",))
+
+
+def _with_types(model: Model, types: Mapping[str, Type | None]) -> Model:
+    # params get the types that are given; one that is not given is an absent operand of the step
+    given = {
+        param: replace(param, declared=types[param.name])
+        for param in model.main.params
+        if param.name in types
+    }
+    (step,) = model.main.steps
+    absent = set(model.main.params) - given.keys()
+    step = with_operands(without_operands(step, absent), given)
+    block = replace(model.main, params=tuple(given.values()), steps=(step,))
+    return replace(model, main=block)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple) and any(isinstance(v, np.ndarray) for v in value):
+        return list(value)
+    if isinstance(value, dict):
+        return value
+    return np.asarray(value)
+
+
+def _type_of(value: Any) -> Type | None:
+    if isinstance(value, np.ndarray):
+        return Tensor(dtype_of(value.dtype), tuple(value.shape))
+    if isinstance(value, list):
+        kinds = {dtype_of(v.dtype) for v in value if isinstance(v, np.ndarray)}
+        return SequenceType(Tensor(kinds.pop())) if len(kinds) == 1 else None
+    return None

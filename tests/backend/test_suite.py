@@ -1,0 +1,84 @@
+"""onnx's backend suite through `treadle.backend`, on the default engines."""
+
+from __future__ import annotations
+
+import unittest
+
+import numpy as np
+import pytest
+from onnx.backend.test import BackendTest
+
+import treadle.backend
+from tests.backend import suite
+from tests.values import assert_same
+from treadle.errors import TreadleError
+
+NOT_PASSING: dict[str, str] = {}
+"""Cases of the suite that do not pass, each with its reason; at most eight of one node."""
+
+WITH_CONTROL_FLOW = [n for n, s in suite.node_samples().items() if s.has_control_flow]
+
+
+def run(sample):
+    prepared = treadle.backend.prepare(sample.model)
+    names = [value.name for value in sample.model.graph.output]
+    for feed in sample.feeds:
+        found = prepared.run(feed.inputs)
+        assert_same(found, feed.outputs, names, sample.tolerances)
+
+
+def run_or_know_why(name, sample):
+    if name not in NOT_PASSING:
+        run(sample)
+        return
+    with pytest.raises((AssertionError, TreadleError)):
+        run(sample)
+
+
+@pytest.mark.parametrize("name", suite.node_samples())
+def test_node(name):
+    run_or_know_why(name, suite.node_samples()[name])
+
+
+@pytest.mark.parametrize("name", WITH_CONTROL_FLOW)
+def test_node_with_control_flow_on_interp_alone(name):
+    sample = suite.node_samples()[name]
+    prepared = treadle.backend.prepare(sample.model, engines=("interp",))
+    names = [value.name for value in sample.model.graph.output]
+    for feed in sample.feeds:
+        assert_same(prepared.run(feed.inputs), feed.outputs, names, sample.tolerances)
+
+
+@pytest.mark.parametrize("name", suite.folders())
+def test_folder(name):
+    run_or_know_why(name, suite.folder_sample(suite.folders()[name]))
+
+
+@pytest.mark.parametrize("name", suite.light_models())
+def test_network(name):
+    run(suite.light_sample(suite.light_models()[name]))
+
+
+def test_the_suite_is_the_one_we_know():
+    assert len(suite.node_samples()) >= 1884
+    assert len(WITH_CONTROL_FLOW) >= 38
+    assert len([name for name in NOT_PASSING if name in suite.node_samples()]) <= 8
+    assert not set(NOT_PASSING) & set(WITH_CONTROL_FLOW)
+    assert len(suite.light_models()) == 9
+
+
+def test_the_official_runner_takes_the_module():
+    official = BackendTest(treadle.backend, __name__)
+    for name in ("loop11", "if", "scan9_sum", "range_int32_type_negative_delta_expanded"):
+        official.include(f"^test_{name}_(cpu|cuda)$")
+    result = unittest.TestResult()
+    official.test_suite.run(result)
+    passed = result.testsRun - len(result.skipped) - len(result.errors) - len(result.failures)
+    assert (passed, result.errors, result.failures) == (4, [], [])
+
+
+def test_an_object_without_dimensions_in_a_list_is_told_from_another():
+    sample = suite.node_samples()["test_loop16_seq_none"]
+    (wanted,) = sample.feeds[0].outputs
+    with pytest.raises(AssertionError, match=r"\[0\]"):
+        assert_same([[np.float32(1), *wanted[1:]]], [wanted], ["seq_res"])

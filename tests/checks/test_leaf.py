@@ -1,0 +1,70 @@
+"""Leaves against their schemas, and declarations against what values are."""
+
+import pytest
+
+from tests.checks.models import found, only
+
+SCHEMAS = [
+    ("Add(x)", "CF207", "Add-14 has 1 input, it takes at least 2"),
+    ("Relu(x, x)", "CF207", "Relu-14 has 2 inputs, it takes at most 1"),
+    ('Add("", x)', "CF207", 'the first input of Add, A, is "", it must be a value'),
+    ("Concat(x, x)", "CF209", "Concat-13 has no attribute axis"),
+    ("Concat<axis=0.5>(x, x)", "CF210", "axis is of kind float, wanted int"),
+    ("Relu<alpha=0.5>(x)", "CF211", "Relu-14 knows no attribute alpha"),
+    ("Not(x)", "CF301", "x is float32[2], Not-1 does not take that as X"),
+    ("Add(x, n)", "CF301", "n is int64[2] and x is tensor(float), Add wants both of one type"),
+]
+
+
+@pytest.mark.parametrize(("expression", "code", "message"), SCHEMAS)
+def test_what_a_schema_says_against_a_leaf(expression, code, message):
+    finding = only(f"g (float[2] x, int64[2] n) => (y) {{ y = {expression} }}")
+    assert (finding.code, finding.message) == (code, message)
+    assert finding.blocks is (code != "CF211")
+
+
+def test_too_many_results():
+    (finding,) = found("g (float[2] x) => (y) { y, z = Relu(x) }")
+    assert (finding.code, finding.message) == ("CF208", "Relu-14 has 2 outputs, it takes at most 1")
+
+
+def test_leaves_of_functions_are_looked_at_too():
+    finding = only("""g (float[2] x) => (y) { y = local.f(x) }
+        <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Concat(a, a) }""".replace(
+        "g (", "g (", 1
+    ))  # fmt: skip
+    assert (finding.code, finding.path) == ("CF209", "local::f/concat_0")
+
+
+CLAIMS = [
+    ("(float[3] y)", "Relu(x)", "CF304", "y is declared float32[3], it is float32[2]"),
+    ("(float[2,2] y)", "Relu(x)", "CF304", "y is declared float32[2,2], it is float32[2]"),
+    ("(int64[2] y)", "Relu(x)", "CF303", "y is declared int64[2], it is float32[2]"),
+    ("(seq(float[2]) y)", "Relu(x)", "CF303", "y is declared seq(float32[2]), it is float32[2]"),
+]
+
+
+@pytest.mark.parametrize(("results", "expression", "code", "message"), CLAIMS)
+def test_an_output_that_is_declared_as_what_it_is_not(results, expression, code, message):
+    finding = only(f"g (float[2] x) => {results} {{ y = {expression} }}")
+    assert (finding.code, finding.message) == (code, message)
+    assert finding.blocks is (code == "CF303")
+
+
+def test_a_declared_result_of_an_if_that_neither_branch_gives():
+    finding = only("""g (bool C, float[2] x) => (float[5] y) {
+        y = If (C) <then_branch = t () => (a) { a = Relu(x) },
+                    else_branch = e () => (b) { b = Abs(x) }> }""")
+    assert (finding.code, finding.blocks) == ("CF304", False)
+
+
+def test_a_name_or_an_unknown_dim_contradicts_nothing():
+    assert not found("g (float[2] x) => (float[N] y) { y = Relu(x) }")
+    assert not found("g (float[N] x) => (float[2] y) { y = Relu(x) }")
+
+
+def test_everything_wrong_is_found_at_once():
+    findings = found("""g (int32 M, float s0) => (s) {
+        s = Loop <body = b (int64 i, bool c, a) => (c, e) { e = Cast<to=7>(a) f = Not(a) }>
+            (M, "", s0) }""")
+    assert [finding.code for finding in findings] == ["CF401", "CF408", "CF301"]

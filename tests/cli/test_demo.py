@@ -1,0 +1,42 @@
+"""`treadle demo`: three models that agree with onnxruntime, and can be saved and tried."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Treadle
+from treadle.cli.demo import measure
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "SECONDS", 0.05)
+
+
+def test_demo_in_words(treadle: Treadle) -> None:
+    done = treadle("demo")
+    assert done.code == 0
+    for words in ("An LSTM written as Scan", "greedy decoder", "grows a sequence"):
+        assert words in done.out
+    assert done.out.count("the outputs are onnxruntime's") == 3
+    assert "treadle demo --save models" in done.out
+
+
+def test_demo_as_data(treadle: Treadle) -> None:
+    data = treadle("demo", "--json").data
+    assert [each["name"] for each in data] == ["lstm", "decoder", "prefixes"]
+    assert all(each["agrees"] and each["seconds"]["treadle"] > 0 for each in data)
+    tokens = data[1]["outputs"]["tokens"]
+    assert 4 <= len(tokens) < 200
+    assert tokens.index(0) == len(tokens) - 1
+
+
+def test_saved_models_run(treadle: Treadle, tmp_path: Path) -> None:
+    done = treadle("demo", "--save", tmp_path / "models")
+    assert f"treadle explain {tmp_path}" in done.out
+    for name in ("lstm", "decoder", "prefixes"):
+        model = tmp_path / "models" / f"{name}.onnx"
+        data = model.with_suffix(".npz")
+        done = treadle("run", model, "--input", data, "--assert-output", data)
+        assert done.code == 0, done.err
+        assert treadle("check", model).code == 0

@@ -1,0 +1,166 @@
+"""`treadle run`: inputs, outputs, comparison, bounds, trace."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Treadle
+
+
+def test_outputs_in_words(treadle: Treadle, folder: Path) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", "-i", "a=2")
+    assert done.code == 0
+    lines = [line.split() for line in done.out.splitlines()]
+    assert lines[0] == ["name", "type", "min", "max", "mean", "first", "elements"]
+    assert lines[1] == ["root", "float32[]", "1.4142", "1.4142", "1.4142", "1.4142135"]
+    assert lines[2][:2] == ["guesses", "float32[4]"]
+    assert done.err.startswith("ran in ")
+
+
+def test_outputs_as_data(treadle: Treadle, folder: Path) -> None:
+    data = treadle("run", folder / "newton.onnxtxt", "-i", "a=9", "--json").data
+    assert data["outputs"]["root"] == pytest.approx(3, rel=1e-6)
+    assert data["outputs"]["guesses"][-1] == data["outputs"]["root"]
+    assert "trace" not in data
+
+
+@pytest.mark.parametrize("engines", ["interp", "onnxruntime,interp"])
+def test_engines(treadle: Treadle, folder: Path, engines: str) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", "-i", "a=2", "--engines", engines)
+    assert done.code == 0
+
+
+def test_an_unknown_engine(treadle: Treadle, folder: Path) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", "-i", "a=2", "--engines", "abacus")
+    assert done.code in (1, 2)
+    assert "abacus" in done.err
+
+
+GIVEN = ("-i", "n=3", "-i", "up=true", "-i", "word=hey", "-i", "rows=[[1, 2], [3, 4]]")
+
+
+@pytest.fixture
+def bfloat16(tmp_path: Path) -> str:
+    np.save(tmp_path / "b.npy", np.array([1, 2], ml_dtypes.bfloat16))
+    return f"b=@{tmp_path / 'b.npy'}"
+
+
+def test_values_of_every_kind(treadle: Treadle, folder: Path, bfloat16: str) -> None:
+    given = (*GIVEN, "-i", "x=[[1, 2]]", "-i", bfloat16)
+    data = treadle("run", folder / "many.onnxtxt", *given, "--json").data
+    assert data["outputs"] == {
+        "y": [[-1, -2]],
+        "m": -3,
+        "down": False,
+        "same": "hey",
+        "more": [[1, 2], [3, 4]],
+        "c": [1, 2],
+    }
+
+
+def test_what_is_written_can_be_read_and_compared(
+    treadle: Treadle, folder: Path, bfloat16: str
+) -> None:
+    model, out = folder / "many.onnxtxt", folder / "out.npz"
+    given = (*GIVEN, "-i", "x=[[1, 2]]", "-i", bfloat16)
+    assert treadle("run", model, *given, "--output", out).code == 0
+    assert set(np.load(out).files) == {"y", "m", "down", "same", "more[0]", "more[1]", "c"}
+    done = treadle("run", model, *given, "--assert-output", out)
+    assert done.code == 0
+    assert "the outputs are those of" in done.out
+
+
+def test_an_archive_with_inputs_and_outputs(treadle: Treadle, folder: Path) -> None:
+    both = folder / "both.npz"
+    root = np.float32(2)
+    arrays = {"in:a": np.float32(4), "out:root": root, "src:root": np.float64(9)}
+    np.savez(both, **arrays)
+    model = folder / "newton.onnxtxt"
+    assert treadle("run", model, "--input", both, "--assert-output", both).code == 0
+    arrays["out:root"] = np.float32(2.5)
+    np.savez(both, **arrays)
+    done = treadle("run", model, "--input", both, "--assert-output", both)
+    assert done.code == 1
+    assert "root: it differs, is 2.0, expected 2.5" in done.err
+    assert treadle("run", model, "--input", both, "--assert-output", both, "--atol", 1).code == 0
+    done = treadle("run", model, "--input", both, "--assert-output", both, "--json")
+    assert done.code == 1
+    assert [each["name"] for each in done.data["differences"]] == ["root"]
+
+
+def test_missing_inputs_say_how_to_give_them(treadle: Treadle, folder: Path) -> None:
+    done = treadle("run", folder / "many.onnxtxt", "-i", "n=3")
+    assert done.code == 2
+    assert "5 inputs are missing" in done.err
+    lines = [line.split() for line in done.err.splitlines()]
+    assert ["x", "float32[T,2]", "-i", "x='[[1,", "...]]'"] in lines
+    assert ["up", "bool[]", "-i", "up=true"] in lines
+    assert ["rows", "seq(float32[2])", "-i", "rows='[...]'"] in lines
+    assert "--random" in done.err
+
+
+def test_random_data(treadle: Treadle, folder: Path) -> None:
+    model = folder / "many.onnxtxt"
+    first, again, other = (
+        treadle("run", model, "--random", "--json", *more).data["outputs"]
+        for more in [(), (), ("--seed", 1)]
+    )
+    assert first == again
+    assert first != other
+    assert np.shape(first["y"]) == (3, 2)
+    sized = treadle("run", model, "--random", "--dim", "T=5", "-i", "n=7", "--json").data["outputs"]
+    assert np.shape(sized["y"]) == (5, 2)
+    assert sized["m"] == -7
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("-i", "b=1"), 'the model has no input "b", it has a'),
+        (("-i", "a"), '"-i a" lacks a value'),
+        (("-i", "a=x"), '"x" is no value for input "a", float32[]'),
+        (("-i", "a=@nowhere.npy"), "nowhere.npy"),
+        (("--random", "--dim", "T"), '"T" is not like T=5'),
+    ],
+)
+def test_wrong_commands(treadle: Treadle, folder: Path, given: tuple[str, ...], words: str) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", *given)
+    assert done.code == 2
+    assert words in done.err
+
+
+@pytest.mark.parametrize("given", ["a=[1, 2]", 'a="text"', "a=[[1], [2, 3]]"])
+def test_wrong_data(treadle: Treadle, folder: Path, given: str) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", "-i", given)
+    assert done.code == 1
+    assert '"a"' in done.err
+
+
+def test_a_file_that_is_no_archive(treadle: Treadle, folder: Path) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", "--input", folder / "many.onnxtxt")
+    assert done.code == 2
+    assert "is no .npz file" in done.err
+
+
+@pytest.mark.parametrize("bound", [("--max-iterations", 10), ("--max-seconds", 0.2)])
+def test_bounds(treadle: Treadle, folder: Path, bound: tuple[object, ...]) -> None:
+    done = treadle("run", folder / "endless.onnxtxt", "-i", "start=0", *bound)
+    assert done.code == 1
+    assert done.err.startswith("Error: main")
+    assert str(bound[0]).strip("-").replace("-", "_") in done.err
+
+
+def test_trace(treadle: Treadle, folder: Path) -> None:
+    model = folder / "newton.onnxtxt"
+    done = treadle("run", model, "-i", "a=4", "--trace", "better", "--trace", "main/loop_2")
+    lines = done.out.splitlines()
+    assert lines[0] == "main/loop_2 starts, trip count 50"
+    assert lines[1] == "main/loop_2.body[0] better = float32[] 2.5"
+    assert lines[2].startswith("main/loop_2.body[1] better = float32[] 2.05")
+    ends = [line for line in lines if "ends after" in line]
+    assert ends == ["main/loop_2 ends after 4, by its condition"]
+    only = treadle("run", model, "-i", "a=4", "--trace", "main/loop_2.body/sq*", "--json").data
+    assert {event["name"] for event in only["trace"]} == {"square"}
+    assert [event["iterations"] for event in only["trace"]] == [[0], [1], [2], [3]]

@@ -1,0 +1,72 @@
+"""`treadle inspect`, `check`, `explain` and `infer`."""
+
+from pathlib import Path
+
+import treadle as library
+from tests.cli.conftest import Treadle
+
+
+def test_inspect(treadle: Treadle, folder: Path) -> None:
+    done = treadle("inspect", folder / "newton.onnxtxt")
+    assert done.code == 0
+    assert "main/loop_2  Loop-21" in done.out
+    assert "at most 50 times; stops when go_on is false (from main/loop_2.body/less_8)" in done.out
+    data = treadle("inspect", folder / "newton.onnxtxt", "--json").data
+    assert data["control_flow"][0]["trips"]["count"] == 50
+
+
+def test_inspect_code(treadle: Treadle, folder: Path) -> None:
+    done = treadle("inspect", folder / "newton.onnxtxt", "--code")
+    assert "root, guesses = Loop trip most while yes" in done.out
+    data = treadle("inspect", folder / "newton.onnxtxt", "--code", "--json").data
+    assert data["code"] + "\n" == done.out
+
+
+def test_check(treadle: Treadle, folder: Path) -> None:
+    fine = treadle("check", folder / "newton.onnxtxt")
+    assert (fine.code, fine.out) == (0, f"{folder / 'newton.onnxtxt'}: no findings\n")
+    done = treadle("check", folder / "broken.onnxtxt")
+    assert done.code == 1
+    assert "CF101 error" in done.out
+    assert "1 error" in done.out
+    data = treadle("check", folder / "broken.onnxtxt", "--json").data
+    assert data["counts"]["error"] == 1
+    assert data["findings"][0]["blocks"] is True
+
+
+def test_explain(treadle: Treadle, folder: Path) -> None:
+    done = treadle("explain", folder / "newton.onnxtxt", "--engines", "interp")
+    assert done.code == 0
+    assert "interp: " in done.out
+    data = treadle("explain", folder / "newton.onnxtxt", "--engines", "interp", "--json").data
+    assert set(data["engines"]) == {"interp"}
+
+
+def test_infer(treadle: Treadle, folder: Path) -> None:
+    done = treadle("infer", folder / "newton.onnxtxt")
+    assert done.code == 0
+    assert "quotient: float32[]" in done.out
+    values = treadle("infer", folder / "newton.onnxtxt", "--json").data["values"]
+    (quotient,) = [value for value in values if value["name"] == "quotient"]
+    assert quotient == {
+        "path": "main/loop_2.body",
+        "name": "quotient",
+        "declared": "?",
+        "inferred": "float32[]",
+    }
+
+
+def test_infer_writes_a_model(treadle: Treadle, folder: Path) -> None:
+    target = folder / "typed.onnx"
+    done = treadle("infer", folder / "newton.onnxtxt", "-o", target)
+    assert done.code == 0
+    assert f"wrote {target}" in done.out
+    (loop,) = [step for step in library.load(target).main.steps if step.info.op == "Loop"]
+    declared = {value.name: str(value.declared) for s in loop.body.steps for value in s.results}
+    assert declared["quotient"] == "float32[]"
+
+
+def test_infer_refuses_a_suffix(treadle: Treadle, folder: Path) -> None:
+    done = treadle("infer", folder / "newton.onnxtxt", "-o", folder / "typed.txt")
+    assert done.code == 1
+    assert '".txt"' in done.err

@@ -1,0 +1,42 @@
+"""What all tests share: hypothesis' profiles and the golden files."""
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile("fixed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden anew from what is printed"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares text with `tests/golden/NAME`; `--update-golden` writes the file instead."""
+    update: bool = request.config.getoption("--update-golden")
+
+    def compare(name: str, text: str) -> None:
+        file = GOLDEN / name
+        text = text.rstrip() + "\n"
+        if update:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            return
+        assert file.exists(), f"no {file}: run pytest --update-golden and look at what it writes"
+        wanted = file.read_text(encoding="utf-8")
+        difference = difflib.unified_diff(
+            wanted.splitlines(), text.splitlines(), f"golden/{name}", "now", lineterm=""
+        )
+        assert text == wanted, "\n".join(["", *difference])
+
+    return compare

@@ -1,0 +1,118 @@
+"""What is taken, what is declined, and the words for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from treadle.delegate import Onnxruntime
+from treadle.delegate.runnable import reason
+from treadle.ir import BlockBuilder, Carried, Iteration, Model, Sliced, Stacked, tensor
+from treadle.plan import Refused, RunContext, plan
+
+LOOP = """g (int64 M, float a) => (float s) {
+    s = Loop <body = b (int64 i, bool c, float v) => (bool c, float w) { w = Add(v, v) }>
+        (M, "", a) }"""
+
+
+def test_a_loop_that_must_be_seen_inside_is_declined(planned):
+    (region,) = planned(LOOP, inside=True).main.regions
+    assert region.engine == "interp"
+    assert "every iteration must be seen" in region.reason
+
+
+def test_no_kernel_for_these_types(planned):
+    (region,) = planned("g (int8[n] x) => (int8[n] y) { y = Sqrt(x) }").main.regions
+    assert region.engine == "interp"
+    assert "no kernel for Sqrt-13 over tensor(int8)" in region.reason
+
+
+def test_a_loop_around_what_it_has_not_is_declined_with_the_reason(planned):
+    (region,) = planned("""g (int64 M, int8 a) => (int8 s) {
+        s = Loop <body = b (int64 i, bool c, int8 v) => (bool c, int8 w) { w = Sqrt(v) }>
+            (M, "", a) }""").main.regions
+    assert region.engine == "interp"
+    assert "in its body" in region.reason
+    assert [inner.engine for inner in region.bodies["body"].regions] == ["interp"]
+
+
+def test_a_model_it_refuses_to_load_goes_to_interp_silently(planned, capfd):
+    (region,) = planned("""g (bool c, float[2] a, int64[2] b) => (float[2] y) {
+        y = If (c) <then_branch = t () => (float[2] p) { p = Neg(a) },
+                    else_branch = e () => (int64[2] q) { q = Neg(b) }> }""").main.regions
+    assert region.engine == "interp"
+    assert "Mismatched tensor element type" in region.reason
+    assert capfd.readouterr() == ("", "")
+
+
+def test_one_bad_step_leaves_regions_around_it(planned):
+    text = """g (float[2, 3] x) => (float[3, 2] z) {
+        a = Exp(x) b = Exp(a) c = Exp(b) d = Exp(c)
+        e = Transpose <perm = [0, 0]> (d)
+        f = Exp(e) h = Exp(f) i = Exp(h) z = Exp(i) }"""
+    regions = planned(text).main.regions
+    assert [r.engine for r in regions][:2] == ["onnxruntime", "interp"]
+    assert len(regions[0].steps) == 4
+    assert regions[1].steps[0].op == "Transpose"
+
+
+def test_a_failing_run_is_refused_with_clean_words(whole, capfd):
+    run = whole("g (float[n] x, int64[m] s) => (float[a, b] y) { y = Reshape(x, s) }")
+    with pytest.raises(Refused) as caught:
+        run(np.ones(4, np.float32), np.array([3, 3]))
+    message = str(caught.value)
+    assert "main/reshape_0" in message
+    assert "{4}" in message
+    assert "ONNXRuntimeError" not in message
+    assert ".cc" not in message
+    assert capfd.readouterr() == ("", "")
+
+
+def test_reason_drops_file_and_line():
+    noisy = "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : /src/core/x/y.cc:44 why it failed\n"
+    assert reason(RuntimeError(noisy)) == "onnxruntime: why it failed"
+
+
+def test_large_constants_are_handed_over_in_memory(same):
+    weights = np.arange(700 * 700, dtype=np.float32).reshape(700, 700)
+    block = BlockBuilder("main")
+    x = block.param("x", tensor("float32", 1, 700))
+    y = block.leaf("MatMul", 13, x, block.constant(weights))
+    (region,) = plan(Model(block.build(y), opsets={"": 13}), [Onnxruntime()]).main.regions
+    assert region.engine == "onnxruntime", region.reason
+    assert len(region.constants) == 1
+    one = np.zeros((1, 700), np.float32)
+    one[0, 3] = 1
+    same(region.runnable([one], RunContext())[0], weights[3:4])
+
+
+def test_a_loop_with_slices_and_a_trip_count_is_no_onnx_loop():
+    body = BlockBuilder("body")
+    body.param("i", tensor("int64"))
+    s, e = body.param("s", tensor("float32")), body.param("e", tensor("float32"))
+    t = body.leaf("Add", 14, s, e)
+    block = BlockBuilder("main")
+    trip, a = block.param("M", tensor("int64")), block.param("a", tensor("float32"))
+    x = block.param("x", tensor("float32", 3))
+    roles = (Iteration(), Carried(), Sliced())
+    results = block.loop(trip, None, body.build(None, t, t), roles, (a, x), (Stacked(),))
+    model = Model(block.build(*results), opsets={"": 17})
+    verdict = Onnxruntime().judge(model.main.steps[0], model, inside=False)
+    assert not verdict.takes
+    assert "slices and a condition or a trip count" in verdict.reason
+
+
+def test_steps_of_one_path_become_nodes_of_two_names(same):
+    """Steps that a pass copied have one path; onnxruntime refuses two nodes of one name."""
+    block = BlockBuilder("main")
+    x = block.param("x", tensor("float32"))
+    y = block.leaf("Neg", 13, x)
+    z = block.leaf("Neg", 13, y)
+    built = block.build(z)
+    steps = tuple(replace(s, info=replace(s.info, path="main/neg_0")) for s in built.steps)
+    model = Model(replace(built, steps=steps), opsets={"": 13})
+    (region,) = plan(model, [Onnxruntime()]).main.regions
+    assert region.engine == "onnxruntime", region.reason
+    same(region.runnable([np.array(3, np.float32)], RunContext())[0], np.float32(3))

@@ -1,0 +1,58 @@
+"""Stretches of opsets onnxruntime does not guarantee run all the same, and silently."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from treadle.delegate import Onnxruntime
+from treadle.delegate.stamp import stamp
+from treadle.errors import Unsupported
+from treadle.ir import BlockBuilder, Model, renew, tensor, typed
+from treadle.plan import plan
+
+
+@pytest.mark.parametrize("opset", [7, 10, 13, 18, 26, 27, 28])
+def test_every_opset_runs(whole, same, opset, capfd):
+    run = whole("""g (int64 M, float a) => (float s, float[n] ys) {
+        s, ys = Loop <body = b (int64 i, bool c, float v) => (bool c, float w, float y)
+            { w = Add(v, v) y = Abs(w) }> (M, "", a) }""", opset)  # fmt: skip
+    s, ys = run(np.array(2), np.array(-1, np.float32))
+    same(s, np.float32(-4))
+    same(ys, np.array([2, 4], np.float32))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_lowest_opset_with_the_same_schemas(model_of):
+    model = model_of("g (float[n] x) => (float[n] z) { y = Add(x, x) z = Softmax(y) }", 28)
+    assert stamp(model.main.steps, ()).opset == 14
+    assert stamp(model.main.steps, ()).ir_version == 8
+
+
+def _two_versions():
+    block = BlockBuilder("main")
+    x = block.param("x", tensor("float32", 2, 3))
+    old = block.leaf("Softmax", 1, x)
+    new = block.leaf("Softmax", 13, old)
+    main = renew(block.build(new), lambda value: typed(value, tensor("float32", 2, 3)))
+    return Model(main, opsets={"": 13})
+
+
+def test_versions_no_opset_has_both_of_are_no_stretch():
+    model = _two_versions()
+    with pytest.raises(Unsupported, match="no opset has both it and Softmax-1"):
+        stamp(model.main.steps, ())
+
+
+def test_such_a_stretch_is_split():
+    regions = plan(_two_versions(), [Onnxruntime()]).main.regions
+    assert [(r.engine, len(r.steps)) for r in regions] == [("onnxruntime", 1)] * 2
+
+
+def test_an_operator_it_does_not_know(planned, capfd):
+    block = BlockBuilder("main")
+    y = block.leaf("Nope", 3, block.param("x", tensor("float32")))
+    region = plan(Model(block.build(y), opsets={"": 3}), [Onnxruntime()]).main.regions[0]
+    assert region.engine == "interp"
+    assert "does not know Nope-3" in region.reason
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,81 @@
+"""What may be loaded, and what a source that is no model is told."""
+
+import onnx
+import onnx_ir
+import onnxscript
+import pytest
+from onnxscript import FLOAT, opset18
+
+import treadle
+from treadle.errors import LoadError
+
+TEXT = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[n] x) => (float[n] y) { y = Add(x, x) }
+"""
+
+
+@onnxscript.script()
+def double(x: FLOAT["n"]) -> FLOAT["n"]:  # noqa: F821 - a symbol, as onnxscript writes it
+    return opset18.Add(x, x)
+
+
+def proto():
+    return onnx.parser.parse_model(TEXT)
+
+
+def test_every_kind_of_source(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(proto().SerializeToString())
+    (tmp_path / "m.onnxtxt").write_text(TEXT)
+    sources = [
+        TEXT,
+        proto(),
+        proto().SerializeToString(),
+        tmp_path / "m.onnx",
+        str(tmp_path / "m.onnxtxt"),
+    ]
+
+    models = [treadle.load(source) for source in sources]
+
+    assert [[step.op for step in model.main.steps] for model in models] == [["Add"]] * len(sources)
+
+
+def test_models_of_other_libraries():
+    model = treadle.load(onnx_ir.from_proto(proto()))
+
+    assert model.main.name == "g"
+
+
+def test_onnxscript_function():
+    assert [step.op for step in treadle.load(double).main.steps] == ["Add"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("m.onnx", proto().SerializeToString()[:-9], "truncated"),
+        ("m.onnx", b"", "holds no graph"),
+        ("m.onnx", b"hello, world", "no ONNX model"),
+        ("m.onnxtxt", b"hello", r"line 1, column \d+: .*Expected character"),
+        ("m.onnxtxt", TEXT.replace("(x, x)", "(x, ").encode(), "line 2"),
+        ("m.onnxtxt", b"\xff\xfe\x00", "holds no text"),
+        ("m.onnxtxt", TEXT.replace("Add", "{" * 5000).encode(), "nested 5001 deep"),
+    ],
+)
+def test_what_is_no_model(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(LoadError, match=reason) as caught:
+        treadle.load(tmp_path / name)
+
+    assert name in str(caught.value)
+    assert [found.code for found in treadle.check(tmp_path / name)] == ["CF001"]
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(LoadError, match="no such file"):
+        treadle.load(tmp_path / "none.onnx")
+
+
+def test_something_else():
+    with pytest.raises(LoadError, match="a int is no model"):
+        treadle.load(3)

@@ -1,0 +1,246 @@
+"""Regions: who runs what, as large as possible, in an order that runs, and why."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from treadle.errors import Unsupported
+from treadle.ir import (
+    Block,
+    BlockBuilder,
+    Carried,
+    Condition,
+    Constant,
+    Invariant,
+    Iteration,
+    Leaf,
+    Literal,
+    Model,
+    bodies,
+    reads,
+    tensor,
+)
+from treadle.plan import INTERP, Verdict, interp_only, plan
+
+
+@dataclass
+class Takes:
+    """An engine that takes leaves of these operators, and refuses to prepare some."""
+
+    ops: frozenset[str]
+    name: str = "fast"
+    takes_bodies: bool = False
+    refused: frozenset[str] = frozenset()
+    prepared: list[int] = field(default_factory=list)
+
+    def judge(self, step, model, *, inside):
+        if any(bodies(step)):
+            taken = self.takes_bodies and not inside
+            return Verdict(taken, f"{self.name} takes loops" if taken else f"{self.name}: a body")
+        assert isinstance(step, Leaf)
+        taken = step.op in self.ops
+        return Verdict(taken, f"{self.name} has {step.op if taken else 'no ' + step.op}")
+
+    def prepare(self, region, model):
+        self.prepared.append(len(region.steps))
+        bad = [s.op for s in region.steps if isinstance(s, Leaf) and s.op in self.refused]
+        if bad:
+            raise Unsupported(bad[0], None, f"{self.name} chokes on {bad[0]}")
+        return lambda inputs, context: inputs
+
+
+FAST = frozenset(("MatMul", "Gemm"))
+
+
+def regions(model, *engines, **options):
+    return plan(model, engines, **options).main.regions
+
+
+def shown(model, *engines, **options):
+    return [(r.engine, len(r.steps)) for r in regions(model, *engines, **options)]
+
+
+def chain(*ops):
+    block = BlockBuilder("main")
+    value = block.param("x", tensor("float32", 2, 2))
+    for op in ops:
+        value = block.leaf(op, 1, value)
+    return Model(block.build(value))
+
+
+def assert_runs(block: Block, found) -> None:
+    """Every step once, each region after what it reads, borders exact."""
+    assert sorted(map(id, block.steps)) == sorted(id(s) for r in found for s in r.steps)
+    there = {*block.params, *(c.value for c in block.constants)}
+    for region in found:
+        own = set()
+        for step in region.steps:
+            for value in reads(step):
+                if value is not None:
+                    assert value in there or value in own
+                    known = {c.value for c in region.constants}
+                    assert value in own or value in region.inputs or value in known
+            own.update(v for v in step.results if v is not None)
+        assert set(region.outputs) <= own
+        there.update(region.outputs)
+    assert {v for v in block.results if v is not None} <= there
+
+
+def test_everything_taken_is_one_region():
+    assert shown(chain("MatMul", "Gemm", "MatMul"), Takes(FAST)) == [("fast", 3)]
+
+
+def test_a_main_block_of_one_small_step_is_still_one_region():
+    assert shown(chain("Neg"), Takes(frozenset(("Neg",)))) == [("fast", 1)]
+
+
+def test_no_engine_means_interp():
+    assert shown(chain("MatMul")) == [(INTERP, 1)]
+
+
+def test_interp_ends_the_list_of_those_asked():
+    assert shown(chain("MatMul"), Takes(frozenset(), INTERP), Takes(FAST)) == [(INTERP, 1)]
+
+
+def test_the_first_engine_that_takes_a_step_has_it():
+    model = chain("MatMul", "Gemm")
+    first, second = Takes(frozenset(("Gemm",)), "first"), Takes(FAST, "second")
+    assert shown(model, first, second) == [("second", 1), ("first", 1)]
+
+
+def test_steps_move_past_those_they_do_not_depend_on():
+    block = BlockBuilder("main")
+    x, y = block.param("x", tensor("float32", 2, 2)), block.param("y", tensor("float32", 2, 2))
+    for _ in range(3):
+        x = block.leaf("MatMul", 1, x)
+        y = block.leaf("Odd", 1, y)
+    model = Model(block.build(x, y))
+    assert sorted(shown(model, Takes(FAST))) == [("fast", 3), (INTERP, 3)]
+
+
+def test_a_sandwich_stays_acyclic():
+    model = chain("MatMul", "Odd", "MatMul")
+    found = regions(model, Takes(FAST))
+    assert [r.engine for r in found] == ["fast", INTERP, "fast"]
+    assert_runs(model.main, found)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_blocks_run_in_order(seed):
+    pick = random.Random(seed)
+    block = BlockBuilder("main")
+    values = [block.param("x", tensor("float32")), block.constant(np.ones(2))]
+    for _ in range(40):
+        op = pick.choice(("MatMul", "Gemm", "Odd", "Third"))
+        values.append(block.leaf(op, 1, pick.choice(values), pick.choice(values)))
+    model = Model(block.build(*pick.sample(values, 3)))
+    third = Takes(frozenset(("Third",)), "third")
+    found = regions(model, Takes(FAST), third)
+    assert_runs(model.main, found)
+
+
+def test_small_stretches_between_others_are_left_to_interp():
+    (region,) = regions(chain("Odd", "Neg", "Neg"), Takes(frozenset(("Neg",))))
+    assert (region.engine, len(region.steps)) == (INTERP, 3)
+    assert "2 small steps run faster in numpy than a call of fast takes" in region.reason
+
+
+def test_four_small_steps_are_worth_a_call():
+    model = chain("Odd", *["Neg"] * 4)
+    assert shown(model, Takes(frozenset(("Neg",)))) == [(INTERP, 1), ("fast", 4)]
+
+
+def test_a_step_its_engine_chokes_on_costs_only_itself():
+    engine = Takes(FAST | {"Bad"}, refused=frozenset(("Bad",)))
+    model = chain(*["MatMul"] * 10, "Bad", *["MatMul"] * 10)
+    found = regions(model, engine)
+    assert [(r.engine, len(r.steps)) for r in found] == [("fast", 10), (INTERP, 1), ("fast", 10)]
+    assert found[1].reason == "fast chokes on Bad"
+    assert_runs(model.main, found)
+
+
+def test_reasons_name_every_refusal():
+    (region,) = regions(chain("Odd"), Takes(FAST, "one"), Takes(FAST, "two"))
+    assert region.reason == "one has no Odd; two has no Odd"
+
+
+def looped(*, captured_constant: bool = False) -> Model:
+    body = BlockBuilder("body")
+    body.param("i", tensor("int64"))
+    go = body.param("c", tensor("bool"))
+    v, w = body.param("v", tensor("float32", 2, 2)), body.param("w", tensor("float32", 2, 2))
+    block = BlockBuilder("main")
+    trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
+    weights = block.constant(np.eye(2, dtype=np.float32)) if captured_constant else x
+    built = body.build(go, body.leaf("MatMul", 1, v, w))
+    roles = (Iteration(), Condition(), Carried(), Invariant())
+    y = block.leaf("MatMul", 1, x)
+    (z,) = block.loop(trip, None, built, roles, (y, weights))
+    return Model(block.build(block.leaf("MatMul", 1, z)))
+
+
+def test_a_loop_taken_whole_joins_the_leaves_around_it():
+    assert shown(looped(), Takes(FAST, takes_bodies=True)) == [("fast", 3)]
+
+
+def test_a_loop_nobody_takes_is_alone_and_its_body_is_planned():
+    found = regions(looped(), Takes(FAST))
+    assert [(r.engine, len(r.steps)) for r in found] == [("fast", 1), (INTERP, 1), ("fast", 1)]
+    body = found[1].bodies["body"]
+    assert body.path == "main/loop_1.body"
+    assert [(r.engine, r.reason) for r in body.regions] == [("fast", "fast has MatMul")]
+
+
+def test_inside_opens_every_loop():
+    found = regions(looped(), Takes(FAST, takes_bodies=True), inside=True)
+    assert [r.engine for r in found] == ["fast", INTERP, "fast"]
+
+
+def test_constants_of_outside_are_known_inside_a_body():
+    found = regions(looped(captured_constant=True), Takes(FAST))
+    (inner,) = found[1].bodies["body"].regions
+    assert [v.name for v in inner.inputs] == ["v"]
+    (constant,) = inner.constants
+    assert constant.value.name == "w"
+    np.testing.assert_array_equal(constant.array, np.eye(2))
+
+
+def test_an_input_with_a_default_is_fed():
+    block = BlockBuilder("main")
+    x = block.param("x", tensor("float32"))
+    y = block.leaf("MatMul", 1, x)
+    built = block.build(y)
+    default = Constant(x, Literal.of(np.ones((), np.float32)))
+    (region,) = regions(Model(replace(built, constants=(default,))), Takes(FAST))
+    assert (region.inputs, region.constants) == ((x,), ())
+
+
+def test_otherwise_opens_the_loop_and_keeps_the_engine_for_leaves():
+    model = looped()
+    (region,) = regions(model, Takes(FAST, takes_bodies=True))
+    instead = region.otherwise()
+    assert instead is region.otherwise()
+    assert [r.engine for r in instead.regions] == ["fast", INTERP, "fast"]
+    assert_runs(region.block(), instead.regions)
+    last = instead.regions[0].otherwise()
+    assert [(r.engine, r.reason) for r in last.regions] == [
+        (INTERP, "fast refused it on this data")
+    ]
+
+
+def test_interp_only_asks_nobody():
+    found = interp_only(looped().main, reason="told so")
+    assert [(r.engine, r.reason, len(r.steps)) for r in found.regions] == [
+        (INTERP, "told so", 1)
+    ] * 3
+    assert found.regions[1].bodies["body"].regions[0].reason == "told so"
+
+
+def test_planning_is_linear():
+    engine = Takes(FAST)
+    shown(chain(*["MatMul"] * 3000), engine)
+    assert engine.prepared == [3000]

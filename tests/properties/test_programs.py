@@ -1,0 +1,60 @@
+"""Random closed programs: engines agree, files lose nothing, checks have nothing to say."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+from hypothesis import given
+
+import treadle
+from tests.runners.engines import session
+from tests.strategies import programs
+from tests.values import assert_same
+
+
+def run(source, feeds, engine="interp"):
+    prepared = session(source, engine)
+    names = [value.name for value in prepared.get_outputs()]
+    return names, prepared.run(None, dict(feeds))
+
+
+def run_by_onnxruntime(text, feeds):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    data = onnx.parser.parse_model(text).SerializeToString()
+    prepared = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    return [np.asarray(value) for value in prepared.run(None, dict(feeds))]
+
+
+@given(programs(onnxruntime_is_right=True))
+def test_interp_agrees_with_onnxruntime(program):
+    names, found = run(program.text, program.feeds)
+    assert_same(found, run_by_onnxruntime(program.text, program.feeds), names)
+
+
+@given(programs())
+def test_the_default_engines_agree_with_interp(program):
+    names, wanted = run(program.text, program.feeds)
+    _, found = run(program.text, program.feeds, "default")
+    assert_same(found, wanted, names)
+
+
+@given(programs())
+def test_a_saved_program_is_the_same(program):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "saved.onnx"
+        treadle.save(treadle.load(program.text), path)
+        assert onnx.load(path) == onnx.parser.parse_model(program.text)
+        names, found = run(path, program.feeds)
+    _, wanted = run(program.text, program.feeds)
+    assert_same(found, wanted, names)
+
+
+@given(programs())
+def test_check_finds_no_error(program):
+    assert [f for f in treadle.check(program.text) if f.severity == "error"] == []

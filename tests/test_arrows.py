@@ -1,0 +1,196 @@
+"""The arrows between rooms, held over the syntax tree of every file, lazy imports included."""
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import treadle
+
+SOURCE = Path(treadle.__file__).parent
+
+LINES = """
+cli backend
+api
+single
+session
+feeds options
+interp jit delegate report
+plan
+passes formats
+checks
+infer
+ops
+tracing
+ir
+errors
+"""
+"""The architecture: a room may import only rooms on lines below its own."""
+
+ROOMS = [line.split() for line in LINES.strip().splitlines()]
+BELOW = {
+    room: {lower for line in ROOMS[number + 1 :] for lower in line}
+    for number, line in enumerate(ROOMS)
+    for room in line
+}
+TOP = "treadle"  # the package's own __init__.py may import every room; of the rooms, only cli it
+
+HOMES = {
+    "onnx": ("formats/onnx/", "ops/", "backend.py"),
+    "llvmlite": ("jit/",),
+    "onnxruntime": ("delegate/",),
+    "openvino": (),
+    "click": ("cli/",),
+    "rich": ("cli/",),
+}
+HEAVY = ("llvmlite", "onnxruntime", "onnx.reference", "rich")
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every module a file imports by name, and how many dots stand before it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, 0) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{node.module or ''}.{alias.name}", node.level) for alias in node.names)
+
+
+def at_module_level(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that run when the file is imported."""
+    pending: list[ast.stmt] = list(tree.body)
+    while pending:
+        statement = pending.pop()
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
+            continue
+        yield statement
+        pending += [s for s in ast.iter_child_nodes(statement) if isinstance(s, ast.stmt)]
+
+
+def room_of(file: str) -> str:
+    """The room of a file given by its path below the package."""
+    return TOP if file == "__init__.py" else file.split("/")[0].removesuffix(".py")
+
+
+def complaints(file: str, source: str) -> set[str]:
+    """What is wrong with the imports of one file."""
+    tree = ast.parse(source)
+    found: set[str] = set()
+    for module, dots in imports(tree):
+        if dots:
+            found.add(f"{file} must not import relatively: {'.' * dots}{module}")
+        elif module.split(".")[0] == "treadle":
+            found |= inner_complaints(file, module)
+        else:
+            found |= foreign_complaints(file, module)
+    for statement in at_module_level(tree):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            found |= {
+                f"{file} must import {heavy} on first use, in a function"
+                for module, _ in imports(ast.Module([statement], []))
+                for heavy in HEAVY
+                if f"{module}.".startswith(f"{heavy}.")
+            }
+    return found
+
+
+def inner_complaints(file: str, module: str) -> set[str]:
+    """What is wrong with importing one of treadle's own modules."""
+    room, inner = room_of(file), module.split(".")[1:]
+    target = inner[0] if inner else TOP
+    if room in {TOP, target}:
+        return set()
+    if target not in BELOW:
+        return set() if room == "cli" else {f"{file} must not import {TOP}, but a room of it"}
+    if target not in BELOW[room]:
+        return {f"{file} must not import {target}"}
+    if len(inner) == 1 or is_public(target, inner[1:]):
+        return set()
+    return {f"{file} must import {inner[-1]} from treadle.{target}, and be given it in __all__"}
+
+
+def is_public(room: str, names: list[str]) -> bool:
+    """Whether the room offers the name, and each room within it the next."""
+    offers = f"treadle.{room}"
+    for name in names:
+        if name not in offered(import_module(offers)):
+            return False
+        offers += f".{name}"
+    return True
+
+
+def offered(room: ModuleType) -> set[str]:
+    """The names in a room's `__all__`; those without an underscore where the room is one file."""
+    if hasattr(room, "__path__"):
+        return set(room.__all__)
+    return {name for name in vars(room) if not name.startswith("_")}
+
+
+def foreign_complaints(file: str, module: str) -> set[str]:
+    """What is wrong with importing another project's module."""
+    package = module.split(".")[0]
+    homes = HOMES.get(package)
+    if homes is None or any(file.startswith(home) for home in homes):
+        return set()
+    return {f"{file} must not import {package}"}
+
+
+FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_imports_point_down(file: str) -> None:
+    assert complaints(file, (SOURCE / file).read_text()) == set()
+
+
+def test_every_room_has_a_line() -> None:
+    assert {room_of(file) for file in FILES} - {TOP} <= set(BELOW)
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "complaint"),
+    [
+        ("ir/bad.py", "import treadle.plan", "ir/bad.py must not import plan"),
+        ("ir/bad.py", "def f():\n    from treadle import ops", "ir/bad.py must not import ops"),
+        ("jit/bad.py", "from treadle.interp import x", "jit/bad.py must not import interp"),
+        ("ir/bad.py", "from . import graph", "ir/bad.py must not import relatively: ."),
+        ("ops/bad.py", "import treadle", "ops/bad.py must not import treadle"),
+        (
+            "plan/bad.py",
+            "from treadle.ir.graph import Block",
+            "plan/bad.py must import Block from treadle.ir",
+        ),
+        (
+            "plan/bad.py",
+            "from treadle.ir import graph",
+            "plan/bad.py must import graph from treadle.ir, and be given it in __all__",
+        ),
+        ("plan/good.py", "from treadle.ir import Block, walk", None),
+        ("plan/bad.py", "from onnx import helper", "plan/bad.py must not import onnx"),
+        ("interp/bad.py", "import onnxruntime", "interp/bad.py must not import onnxruntime"),
+        ("report/bad.py", "from rich.table import Table", "report/bad.py must not import rich"),
+        (
+            "jit/bad.py",
+            "try:\n    import llvmlite.ir\nexcept ImportError: pass",
+            "jit/bad.py must import llvmlite on first use, in a function",
+        ),
+        (
+            "ops/bad.py",
+            "from onnx import reference",
+            "ops/bad.py must import onnx.reference on first use, in a function",
+        ),
+        ("ops/good.py", "def f():\n    import onnx.reference", None),
+        ("cli/good.py", "import click, treadle\nfrom treadle.ir import show_model", None),
+        ("session.py", "from treadle import delegate", None),
+    ],
+)
+def test_a_bad_file_is_caught(file: str, source: str, complaint: str | None) -> None:
+    found = complaints(file, source)
+    if complaint is None:
+        assert found == set()
+    else:
+        assert any(each.startswith(complaint) for each in found), found

@@ -1,0 +1,82 @@
+"""Every example of the pages runs: python blocks in order, `$ treadle` commands to exit code 0."""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGES = sorted(
+    page.relative_to(ROOT).as_posix()
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+)
+SAME = doctest.OutputChecker()
+LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Example(NamedTuple):
+    """One block of a page, or one command of a console block and what the page shows of it."""
+
+    language: str
+    text: str
+    shown: str
+
+
+def examples(page: str) -> list[Example]:
+    found = []
+    for match in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8")):
+        if match["language"] == "python":
+            found.append(Example("python", match["text"], ""))
+        elif match["language"] == "console":
+            for part in re.split(r"^\$ ", match["text"], flags=re.MULTILINE)[1:]:
+                command, _, shown = part.partition("\n")
+                found.append(Example("console", command, shown))
+    return found
+
+
+def run_command(example: Example, folder: Path) -> None:
+    program, *arguments = shlex.split(example.text)
+    if program != "treadle":
+        return
+    done = subprocess.run(
+        [sys.executable, "-m", "treadle.cli", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100"},
+        check=False,
+    )
+    assert done.returncode == 0, f"$ {example.text}\n{done.stdout}{done.stderr}"
+    if example.shown.strip():
+        agrees = SAME.check_output(example.shown, done.stdout, LENIENT)
+        assert agrees, (
+            f"$ {example.text} printed\n{done.stdout}\nand the page shows\n{example.shown}"
+        )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_examples_of_a_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for example in examples(page):
+        if example.language == "python":
+            exec(compile(example.text, page, "exec"), names)
+        else:
+            run_command(example, tmp_path)
+
+
+def test_ci_runs_the_commands_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for command in ("pip install . && treadle demo", "pip install '.[test]' && pytest"):
+        assert command in readme
+        assert command in script

@@ -1,0 +1,67 @@
+"""docs/map.md: a line for every file of the package, the first sentence of its docstring.
+
+`pytest tests/test_map.py --update-golden` writes it anew.
+"""
+
+import ast
+import difflib
+import re
+from pathlib import Path
+
+import pytest
+
+import treadle
+from tests.test_arrows import ROOMS
+
+SOURCE = Path(treadle.__file__).parent
+MAP = Path(__file__).parent.parent / "docs" / "map.md"
+HEAD = """# Map
+
+One line for every file of `src/treadle`: the first sentence of its docstring. The rooms stand in
+the order of the arrows: a room imports only rooms below it.
+`pytest tests/test_map.py --update-golden` writes this page anew.
+"""
+OTHERS = {".onnxtxt": "A model of the demo, as text.", ".typed": "Says that the package has types."}
+
+
+def text() -> str:
+    """The page as it should be."""
+    files = sorted(
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+    rooms = [room for line in ROOMS for room in line]
+    sections = ["treadle", *rooms]
+    grouped: dict[str, list[str]] = {section: [] for section in sections}
+    for file in files:
+        room = file.split("/")[0].removesuffix(".py")
+        grouped[room if room in rooms else "treadle"].append(f"| `{file}` | {sentence(file)} |")
+    tables = (
+        f"## {section}\n\n| file | what it is |\n|---|---|\n" + "\n".join(lines) + "\n"
+        for section, lines in grouped.items()
+        if lines
+    )
+    return "\n".join([HEAD, *tables])
+
+
+def sentence(file: str) -> str:
+    """What a file says it is."""
+    path = SOURCE / file
+    if path.suffix != ".py":
+        return OTHERS[path.suffix]
+    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert said, f"{file} has no docstring"
+    first = " ".join(said.split("\n\n")[0].split())
+    return re.split(r"(?<=[^.]\.) ", first)[0].replace("|", "\\|")
+
+
+def test_the_map_is_true(request: pytest.FixtureRequest) -> None:
+    wanted = text()
+    if request.config.getoption("--update-golden"):
+        MAP.write_text(wanted, encoding="utf-8")
+    page = MAP.read_text(encoding="utf-8") if MAP.exists() else ""
+    difference = difflib.unified_diff(
+        page.splitlines(), wanted.splitlines(), "docs/map.md", "the files", lineterm="", n=0
+    )
+    assert page == wanted, "\n".join(["pytest tests/test_map.py --update-golden", *difference])
