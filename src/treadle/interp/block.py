@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from treadle.interp.action import Action, Expand, Prepare
 from treadle.interp.branch import prepare_branch
 from treadle.interp.call import prepare_call
 from treadle.interp.leaf import prepare_leaf
 from treadle.interp.loop import prepare_loop
 from treadle.interp.region import prepare_region
-from treadle.interp.work import Action, Prepare, Work
 from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, reads, step_path
 from treadle.plan import BlockPlan, Region, RunContext
 from treadle.tracing import Iterations, Listener, ValueMade
@@ -56,7 +56,7 @@ class _Prepared:
     shown: tuple[Value, ...]
 
 
-def prepare_block(plan: BlockPlan, work: Work) -> Action:
+def prepare_block(plan: BlockPlan, expand: Expand | None) -> Action:
     """The block ready to run: one value per param in, one per result out.
 
     A param that has a default takes it where None comes in.
@@ -65,7 +65,7 @@ def prepare_block(plan: BlockPlan, work: Work) -> Action:
     known: Environment = {None: None, **{c.value: c.array for c in block.constants}}
     defaults = tuple(value for value in block.params if value in known)
     others = (c.value for c in block.constants if c.value not in defaults)
-    instructions = _with_spent(block, list(_instructions(plan, work)))
+    instructions = _with_spent(block, list(_instructions(plan, expand)))
     shown = (*block.params, *others)
     return partial(_run, _Prepared(block, plan.path, instructions, known, defaults, shown))
 
@@ -114,28 +114,30 @@ def _tell(
             listener(ValueMade(path, iterations, result.name, value, maker))
 
 
-def _instructions(plan: BlockPlan, work: Work) -> Iterator[Instruction]:
+def _instructions(plan: BlockPlan, expand: Expand | None) -> Iterator[Instruction]:
     paths = {step: step_path(plan.path, step, k) for k, step in enumerate(plan.block.steps)}
     for region in plan.regions:
         if region.runnable is not None:
-            yield _other_engine(region, paths, work)
+            yield _other_engine(region, paths, expand)
             continue
         for step in region.steps:
             path = paths[step]
-            action = _prepare_step(step, path, region.bodies, work)
+            action = _prepare_step(step, path, region.bodies, expand)
             yield Instruction(path, action, reads(step), step.results, (path,) * len(step.results))
 
 
-def _other_engine(region: Region, paths: Mapping[Step, str], work: Work) -> Instruction:
+def _other_engine(region: Region, paths: Mapping[Step, str], expand: Expand | None) -> Instruction:
     first = paths[region.steps[0]]
     maker = {value: paths[step] for step in region.steps for value in step.results}
     makers = tuple(maker[value] for value in region.outputs)
-    action = prepare_region(region, first, partial(prepare_block, work=work))
+    action = prepare_region(region, first, partial(prepare_block, expand=expand))
     return Instruction(first, action, region.inputs, region.outputs, makers)
 
 
-def _prepare_step(step: Step, path: str, bodies: Mapping[str, BlockPlan], work: Work) -> Action:
-    prepare: Prepare = partial(prepare_block, work=work)
+def _prepare_step(
+    step: Step, path: str, bodies: Mapping[str, BlockPlan], expand: Expand | None
+) -> Action:
+    prepare: Prepare = partial(prepare_block, expand=expand)
     match step:
         case Loop():
             return prepare_loop(step, path, prepare(bodies["body"]))
@@ -143,9 +145,9 @@ def _prepare_step(step: Step, path: str, bodies: Mapping[str, BlockPlan], work: 
             then, otherwise = prepare(bodies["then_branch"]), prepare(bodies["else_branch"])
             return prepare_branch(path, then, otherwise)
         case Call():
-            return prepare_call(step, path, work, prepare)
+            return prepare_call(step, path, expand, prepare)
         case Leaf():
-            return prepare_leaf(step, path) or prepare_call(step, path, work, prepare)
+            return prepare_leaf(step, path) or prepare_call(step, path, expand, prepare)
 
 
 def _with_spent(block: Block, instructions: list[Instruction]) -> tuple[Instruction, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.interp.action import Action
 from treadle.interp.scalars import boolean
-from treadle.interp.work import Action
 from treadle.plan import RunContext
 from treadle.tracing import BranchTaken, Iterations
 

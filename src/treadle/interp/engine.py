@@ -10,20 +10,19 @@ import numpy as np
 
 from treadle import ops
 from treadle.errors import RunError
+from treadle.interp.action import Action, Expand
 from treadle.interp.block import prepare_block
-from treadle.interp.work import Action, Expand, Work
 from treadle.plan import BlockPlan, Plan, RunContext
 
 
 def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
     """The plan ready to run: an implementation of `plan.Runnable`, kernels bound once.
 
-    `expand` gives the function the standard defines an operator by. Raises Unsupported for an
-    operator that has neither a kernel here nor such a function.
+    `expand` gives the block the standard defines an operator by. Raises Unsupported for an
+    operator that has neither a kernel here nor such a definition.
     """
-    if isinstance(plan, Plan):
-        return Program(plan.main.path, prepare_block(plan.main, Work(plan.model.functions, expand)))
-    return Program(plan.path, prepare_block(plan, Work({}, expand)))
+    main = plan.main if isinstance(plan, Plan) else plan
+    return Program(main.path, prepare_block(main, expand))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle import ops
 from treadle.errors import KernelError, Unsupported
-from treadle.interp.work import Action, at
+from treadle.interp.action import Action, at
 from treadle.ir import Leaf
 from treadle.plan import RunContext
 from treadle.tracing import Iterations

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.infer import is_scan
+from treadle.interp.action import Action
 from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
 from treadle.interp.sliced import Slices, slices
 from treadle.interp.stacked import Stack, extents, stacks
-from treadle.interp.work import Action
 from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, Tensor, ports
 from treadle.plan import RunContext
 from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted, size_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.errors import RunError, Unsupported
-from treadle.interp.work import Action, Prepare, at
+from treadle.interp.action import Action, Prepare, at
 from treadle.plan import Refused, Region, RunContext
 from treadle.tracing import Iterations
 

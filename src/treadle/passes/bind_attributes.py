@@ -1,8 +1,7 @@
-"""Gives the attributes inside a function the values of one call of it.
+"""Gives a function's block the attributes of one call: References become values.
 
-    inside: Reference("alpha")   ->   the call's alpha, else the function's default, else nothing
-
-Bodies at any depth are bound too: a reference means the function it stands in.
+An attribute whose reference has neither a value nor a default is left out, as the standard says of
+function attributes (IR.md, Functions).
 """
 
 from __future__ import annotations
@@ -10,31 +9,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from treadle.ir import Attribute, Block, Call, Function, Leaf, Reference, Step, map_steps
-
-Attributes = Mapping[str, Attribute]
+from treadle.ir import Attribute, Block, Call, Leaf, Reference, Step, map_steps
 
 
-def bind_attributes(function: Function, given: Attributes) -> Block:
-    """The function's block without a Reference; the block itself where there was none."""
-    values = {**function.defaults, **given}
+def bind_attributes(block: Block, attributes: Mapping[str, Attribute]) -> Block:
+    """The block, bodies included, with every Reference replaced by the attribute it names."""
 
     def bound(step: Step) -> Step:
-        if not isinstance(step, Leaf | Call):
+        if not isinstance(step, Leaf | Call) or not _refers(step.attributes):
             return step
-        if not any(isinstance(a.value, Reference) for a in step.attributes.values()):
-            return step
-        return replace(step, attributes=_bound(step.attributes, values))
+        return replace(step, attributes=_bound(step.attributes, attributes))
 
-    return map_steps(function.block, bound)
+    return map_steps(block, bound)
 
 
-def _bound(attributes: Attributes, values: Attributes) -> Attributes:
-    known = {}
+def _refers(attributes: Mapping[str, Attribute]) -> bool:
+    return any(isinstance(attribute.value, Reference) for attribute in attributes.values())
+
+
+def _bound(
+    attributes: Mapping[str, Attribute], given: Mapping[str, Attribute]
+) -> dict[str, Attribute]:
+    bound = {}
     for name, attribute in attributes.items():
-        if not isinstance(attribute.value, Reference):
-            known[name] = attribute
-        elif attribute.value.name in values:
-            value = values[attribute.value.name]
-            known[name] = replace(attribute, kind=value.kind, value=value.value)
-    return known
+        value = attribute.value
+        if not isinstance(value, Reference):
+            bound[name] = attribute
+        elif value.name in given:
+            bound[name] = replace(given[value.name], name=name)
+    return bound

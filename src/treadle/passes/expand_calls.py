@@ -2,8 +2,8 @@
 
     seq = call SequenceMap(...)   ->   the Loop its schema defines it by
 
-Needs types on the operands, as the definition depends on them. Declines a call with an operand of
-unknown type: it is expanded when it runs.
+The definition depends on the types of the operands. Declines a call with an operand of unknown
+type: it is expanded when it runs.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from treadle.ir import Block, Call, Function, Leaf, Model, Step, Type
+from treadle.infer import infer
+from treadle.ir import Block, Call, Function, Leaf, Model, Step, Type, walk_block
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.splice import place, splice
 
 Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
+"""The function the standard defines a step by, for operands of these types."""
 
 
 def expand_calls(model: Model, expand: Expand) -> Model:
@@ -30,6 +32,9 @@ def expand_calls(model: Model, expand: Expand) -> Model:
         function = expand(step, types)
         if function is None:
             return None
-        return place(bind_attributes(function, step.attributes), path)
+        attributes = {**function.defaults, **step.attributes}
+        return place(bind_attributes(function.block, attributes), path)
 
-    return replace(model, main=splice(model.main, body))
+    if not any(isinstance(visit.step, Call) for visit in walk_block(model.main)):
+        return model
+    return replace(model, main=splice(infer(model).main, body))

@@ -1,20 +1,20 @@
-"""What every prepared part of a program is, an Action, and what preparing them shares."""
+"""What every prepared part of a program is: an Action."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from treadle.errors import RunError
-from treadle.ir import Call, Function, FunctionId, Leaf, Type
+from treadle.ir import Block, Call, Leaf, Type
 from treadle.plan import BlockPlan, RunContext
 from treadle.tracing import Iterations
 
-Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
-"""The function the standard defines an operator by, for operands of these types; None: none.
+Expand = Callable[[Leaf | Call, Sequence[Type | None]], Block | None]
+"""The block the standard defines a step by, for operands of these types; None: there is none.
 
-Its params are one for each operand of the step, absent ones included, then one for each capture.
+Its attributes are bound, its params are one for each operand, absent ones included, then one for
+each capture.
 """
 
 
@@ -33,14 +33,6 @@ class Action(Protocol):
 
 Prepare = Callable[[BlockPlan], Action]
 """Makes a block ready to run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The functions of the model, and where those of the standard come from."""
-
-    functions: Mapping[FunctionId, Function] = field(default_factory=dict)
-    expand: Expand | None = None
 
 
 def at(error: RunError, path: str, iterations: Iterations) -> RunError:
