@@ -22,7 +22,7 @@ FAILING_FOLDERS = {"test_gradient_of_add": GRADIENT, "test_gradient_of_add_and_m
 
 def has_pillow() -> bool:
     try:
-        import PIL  # noqa: F401, PLC0415
+        import PIL  # noqa: F401
     except ImportError:
         return False
     return True

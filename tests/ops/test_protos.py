@@ -123,7 +123,11 @@ ATTRIBUTES = [
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda a: f"{a.kind.value}-{a.value}"[:30])
 def test_an_attribute_survives(attribute):
     again = ops.attribute_from_proto(ops.attribute_to_proto(attribute))
-    assert (again.name, again.kind, again.value) == (attribute.name, attribute.kind, attribute.value)
+    assert (again.name, again.kind, again.value) == (
+        attribute.name,
+        attribute.kind,
+        attribute.value,
+    )
 
 
 def test_tensors_in_attributes_survive():

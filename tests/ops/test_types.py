@@ -54,7 +54,7 @@ def test_the_type_of_the_result(op, version, operands, constants, wanted):
 
 def test_operands_that_do_not_fit_are_refused_with_the_reason():
     operands = [tensor("float32", 2, 3), tensor("float32", 4)]
-    with pytest.raises(InvalidModel, match="Add-14 refuses its operands: .*Incompatible dim"):
+    with pytest.raises(InvalidModel, match=r"Add-14 refuses its operands: .*Incompatible dim"):
         ops.result_types(leaf("Add", 14, operands), operands)
 
 

@@ -71,7 +71,7 @@ def _import_all(body: FunctionProto) -> None:
 
 
 def _give_defaults(body: FunctionProto, domain: str, op: str, version: int) -> None:
-    """onnx leaves the defaults of the attributes in the schema; a function carries its own."""
+    """Onnx leaves the defaults of the attributes in the schema; a function carries its own."""
     found = schema(domain, op, version)
     assert found is not None
     defaults = {n: rule.default for n, rule in found.attributes.items() if rule.default is not None}
