@@ -29,9 +29,9 @@ ROOMS = sorted(room.name for room in pkgutil.iter_modules(treadle.__path__) if r
 LAZY = ("llvmlite", "onnxruntime", "onnx.reference", "click", "rich")
 MEASURE = """
 import json, sys, time
-start = time.perf_counter()
+start = time.process_time()
 import treadle
-print(json.dumps([time.perf_counter() - start, sorted(sys.modules)]))
+print(json.dumps([time.process_time() - start, sorted(sys.modules)]))
 """
 
 

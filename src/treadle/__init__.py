@@ -5,6 +5,7 @@ from treadle.errors import Finding, TreadleError
 from treadle.options import RunOptions, SessionOptions
 from treadle.session import InferenceSession
 from treadle.single import Operator
+from treadle.tracing import Recorder
 
 __version__ = "0.1.0"
 
@@ -12,6 +13,7 @@ __all__ = [
     "Finding",
     "InferenceSession",
     "Operator",
+    "Recorder",
     "RunOptions",
     "SessionOptions",
     "TreadleError",

@@ -15,9 +15,9 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from treadle import checks, delegate, formats, infer, interp, passes, report
-from treadle.errors import InputError, InvalidModel, LoadError
+from treadle.errors import InputError, InvalidModel, LoadError, Unsupported
 from treadle.feeds import NodeArg, bind, node_arg
-from treadle.ir import Block, Call, Claim, Function, Leaf, Model, Type
+from treadle.ir import Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
 from treadle.plan import Engine, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
@@ -44,10 +44,12 @@ class ModelMetadata:
 class Variant(NamedTuple):
     """Which program a run needs.
 
-    `inside`: a listener or a bound must see every value; `overridden`: defaults that are fed.
+    `watched`: a listener must see every value; `bounded`: iterations are counted; `overridden`:
+    defaults that are fed.
     """
 
-    inside: bool = False
+    watched: bool = False
+    bounded: bool = False
     overridden: frozenset[str] = frozenset()
 
 
@@ -96,7 +98,8 @@ class InferenceSession:
         if model is None:
             raise LoadError("the model cannot be loaded:", findings)
         with self._stage("check"):
-            findings = [*findings, *checks.check(model)]
+            model, found = checks.infer_with_findings(model)
+        findings = [*findings, *found]
         blocking = [found for found in findings if found.blocks]
         if blocking:
             raise InvalidModel("the model cannot be run:", blocking)
@@ -116,25 +119,29 @@ class InferenceSession:
                 overridden=variant.overridden,
                 omitted_condition=getattr(self._options, "omitted_condition", "stop"),
             )
-        with self._stage("infer"):
-            model = infer.infer(model)
-        with self._stage("plan"):
-            planned = plan(model, self._engines, inside=variant.inside)
-        with self._stage("engines"):
-            run = interp.prepare(planned, self._body)
+        if model is not self._model:
+            with self._stage("infer"):
+                model = infer.infer(model)
+        planned, run = self._planned(model, variant)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
         return Program(planned, inputs, outputs, run)
 
+    def _planned(self, model: Model, variant: Variant) -> tuple[Plan, Runnable]:
+        # who listens hears every value, unless an operator has no kernel but an engine's
+        for engines in ((), self._engines) if variant.watched else (self._engines,):
+            with self._stage("plan"):
+                planned = plan(model, engines, inside=variant.watched or variant.bounded)
+            try:
+                with self._stage("prepare"):
+                    return planned, interp.prepare(planned, self._expand)
+            except Unsupported:
+                if engines is self._engines:
+                    raise
+        raise AssertionError("the last engines raise or return")
+
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)
-
-    def _body(self, step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
-        function = self._expand(step, types)
-        if function is None:
-            return None
-        attributes = {**function.defaults, **step.attributes}
-        return passes.bind_attributes(function.block, attributes)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -162,9 +169,9 @@ class InferenceSession:
         options = run_options if run_options is not None else _DEFAULT_RUN
         limits = getattr(options, "limits", _DEFAULT_RUN.limits)
         program = self._plain
-        watched = listener is not None or limits.iterations is not None or limits.bytes is not None
-        if watched or input_feed.keys() != program.inputs.keys():
-            program = self._program(Variant(watched, self._overridden(input_feed)))
+        watched, bounded = listener is not None, not (limits.iterations is limits.bytes is None)
+        if watched or bounded or input_feed.keys() != program.inputs.keys():
+            program = self._program(Variant(watched, bounded, self._overridden(input_feed)))
         values = bind(program.inputs, input_feed)
         outputs = program.run(values, RunContext(listener, limits, run_options))
         if output_names is None:

@@ -15,6 +15,7 @@ from treadle.formats import onnx as onnx_format
 from treadle.ir import Model, Tensor, Type, dtype_of, with_operands, without_operands
 from treadle.ir import Sequence as SequenceType
 from treadle.session import InferenceSession
+from treadle.tracing import Verbose
 
 __all__ = ["Operator"]
 
@@ -149,8 +150,6 @@ class Operator:
         listener = None
         if verbose or log is not None:
             stream = sys.stdout if isinstance(verbose, bool) else verbose
-            from treadle.tracing import Verbose
-
             listener = Verbose(stream=stream, log=log)
         results = session.run(None, feeds, listener=listener)
         return results[0] if len(results) == 1 else tuple(results)

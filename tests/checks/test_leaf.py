@@ -23,6 +23,12 @@ def test_what_a_schema_says_against_a_leaf(expression, code, message):
     assert finding.blocks is (code != "CF211")
 
 
+def test_an_operator_that_was_withdrawn():
+    (finding, *_) = found("g (float[1,1,2,2] x, float[4] s) => (y) { y = Upsample(x, s) }")
+    assert (finding.code, finding.blocks) == ("CF706", False)
+    assert finding.message == "Upsample was withdrawn from the standard in opset 10"
+
+
 def test_too_many_results():
     (finding,) = found("g (float[2] x) => (y) { y, z = Relu(x) }")
     assert (finding.code, finding.message) == ("CF208", "Relu-14 has 2 outputs, it takes at most 1")
@@ -30,10 +36,18 @@ def test_too_many_results():
 
 def test_leaves_of_functions_are_looked_at_too():
     finding = only("""g (float[2] x) => (y) { y = local.f(x) }
-        <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Concat(a, a) }""".replace(
-        "g (", "g (", 1
-    ))  # fmt: skip
+        <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Concat(a, a) }""")
     assert (finding.code, finding.path) == ("CF209", "local::f/concat_0")
+
+
+def test_a_call_gives_no_more_than_its_function_takes():
+    text = """g (float[2] x) => (y) {{ y{} = local.f(x{}) }}
+        <opset_import: ["" : 21], domain: "local"> f (a) => (b) {{ b = Relu(a) }}"""
+    assert not found(text.format("", ""))
+    finding = only(text.format("", ", x"))
+    assert (finding.code, finding.path) == ("CF705", "main/f_0")
+    assert finding.message == "local::f is called with 2 inputs, it has 1"
+    assert only(text.format(", z", "")).message == "local::f is called with 2 outputs, it has 1"
 
 
 CLAIMS = [

@@ -13,7 +13,7 @@ from treadle.errors import TreadleError
 LITERAL = ("L02", "L11", "L18")
 """Their condition is omitted and their body's turns false: they hold when read literally."""
 
-RUNS_ALL_THE_SAME = ("L51", "L52", "L53", "L58", "I18", "S28", "I06b", "I24")
+RUNS_ALL_THE_SAME = ("L51", "L52", "L53", "L58", "I18", "S28", "I24")
 """Errors of the standard that do not block: hidden names, and declared shapes that are false."""
 
 WRONG_DATA = {

@@ -224,6 +224,6 @@ def test_a_wide_rotation_comes_to_an_end():
 
 def test_twenty_thousand_nodes_take_no_longer_than_a_second_and_a_half():
     model = nested(6, 3333)
-    start = time.perf_counter()
+    start = time.process_time()
     infer(model)
-    assert time.perf_counter() - start < 1.5
+    assert time.process_time() - start < 1.5

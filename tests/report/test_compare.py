@@ -49,9 +49,9 @@ def test_values_that_agree(actual: object, expected: object) -> None:
         (np.array(["a"], object), np.array(["b"]), "y: it differs, at [0] is a, expected b"),
         (np.array([np.nan]), np.array([0.0]), "y: it differs, at [0] is nan, expected 0.0"),
         (None, np.array(1), "y: absent, expected int64[] 1"),
-        ([np.array(1)], np.array(1), "y: sequence of 1 value int64[] 1, expected int64[] 1"),
+        ([np.array(1)], np.array(1), "y: seq of 1: int64[] 1, expected int64[] 1"),
         ([], [np.array(1)], "y: a sequence of 0 items, expected 1"),
-        ({1: 0.5}, {1: 0.25}, "y: map of 1 entry 1: 0.5, expected map of 1 entry 1: 0.25"),
+        ({1: 0.5}, {1: 0.25}, "y: {1: 0.5}, expected {1: 0.25}"),
     ],
 )
 def test_values_that_differ(actual: object, expected: object, words: str) -> None:

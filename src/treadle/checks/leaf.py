@@ -22,6 +22,10 @@ def findings(leaf: Leaf, path: str) -> Iterator[Finding]:
         return
     schema = ops.schema(leaf.domain, leaf.op, leaf.version)
     if schema is not None:
+        if schema.deprecated:
+            message = f"{leaf.op} was withdrawn from {leaf.domain or 'the standard'} in opset"
+            hint = "use what replaced it, or an older opset"
+            yield finding("CF706", path, f"{message} {leaf.version}", hint)
         yield from _counts(leaf, schema, path)
         yield from _attributes(leaf, schema, path)
         yield from _types(leaf, schema, path)

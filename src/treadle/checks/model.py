@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle.checks import branch, claims, leaf, loop, scan
+from treadle.checks import branch, call, claims, leaf, loop, scan
 from treadle.checks.rules import finding
 from treadle.errors import Finding
 from treadle.infer import Conflict, infer_with_conflicts, is_scan
@@ -29,7 +29,7 @@ def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
     refused = {conflict.path: conflict for conflict in conflicts}
     found = list(claims.findings(typed.main, "main"))
     for path, step, _, _ in walk(typed):
-        rules = list(of_step(step, path))
+        rules = list(of_step(step, path, typed))
         conflict = refused.pop(path, None)
         if conflict is not None and not any(each.blocks for each in rules):
             rules.append(_refusal(conflict))
@@ -50,7 +50,7 @@ def _given(step: Step) -> tuple[Value, ...]:
     )
 
 
-def of_step(step: Step, path: str) -> Iterator[Finding]:
+def of_step(step: Step, path: str, model: Model) -> Iterator[Finding]:
     """The findings of one step of a typed model, its bodies aside."""
     match step:
         case Leaf():
@@ -63,6 +63,8 @@ def of_step(step: Step, path: str) -> Iterator[Finding]:
             yield from branch.findings(step, path)
         case Call() if step.function == _SCAN and step.version:
             yield from scan.findings_8(step, path)
+        case Call() if step.function in model.functions:
+            yield from call.findings(step, model.functions[step.function], path)
 
 
 def _refusal(conflict: Conflict) -> Finding:

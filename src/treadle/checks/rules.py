@@ -88,6 +88,8 @@ _TABLE = (
     Rule("CF702", "error", True, "A domain whose opset is not imported", "IR.md, Operator Sets"),
     Rule("CF703", "error", True, "An opset newer than this build knows", "Versioning.md"),
     Rule("CF704", "error", True, "A function that calls itself", "IR.md, Functions"),
+    Rule("CF705", "error", True, "A call with more values than its function", "IR.md, Functions"),
+    Rule("CF706", "error", False, "An operator this opset has withdrawn", "Versioning.md"),
 )  # fmt: skip
 
 RULES = {rule.code: rule for rule in _TABLE}

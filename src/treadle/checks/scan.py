@@ -91,7 +91,7 @@ def attributes(
     assert isinstance(attribute.value, int)
     sliced = attribute.value
     stacked = outputs - (data - sliced)
-    lists = min(version, 9)
+    lists = 8 if version < 9 else 9
     found = []
     for names, wanted, what in (
         (_LISTS_OF_INPUTS[lists], sliced, "scan input"),

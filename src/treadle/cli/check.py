@@ -21,7 +21,7 @@ $ treadle check decoder.onnx
 @json_option
 @click.pass_context
 def check(ctx: click.Context, model: Path, as_json: bool) -> None:
-    """Say everything that is wrong with a model, or may be.
+    """Say what is wrong with a model, or may be.
 
     Findings are grouped by path. The exit code is 1 if one of them is an error.
     """

@@ -23,7 +23,10 @@ $ treadle explain decoder.onnx --engines interp
 @engines_option
 @json_option
 def explain(model: Path, engines: list[str] | None, as_json: bool) -> None:
-    """Show the regions of a model, the engine that runs each, and the reason."""
+    """Show which engine runs which part, and why.
+
+    A region is a stretch of nodes, or a loop or branch, that one engine runs as a whole.
+    """
     with working(f"planning {model}", quiet=as_json):
         plan = treadle.InferenceSession(model, engines=engines).plan
     if as_json:

@@ -29,7 +29,10 @@ $ treadle infer decoder.onnx -o typed.onnx
 @click.option("--print", "code", is_flag=True, help="Print the program, also with --output.")
 @json_option
 def infer(model: Path, output: Path | None, code: bool, as_json: bool) -> None:
-    """Infer the type and shape of every value of a model, those inside bodies included."""
+    """Infer the type of every value.
+
+    Shapes too, and those of the values inside bodies.
+    """
     with working(f"inferring {model}", quiet=as_json):
         typed = treadle.infer(model)
     if output is not None:

@@ -23,7 +23,9 @@ $ treadle inspect decoder.onnx --code
 @click.option("--code", is_flag=True, help="Print the whole program instead, bodies nested.")
 @json_option
 def inspect(model: Path, code: bool, as_json: bool) -> None:
-    """Say what a model is: inputs, outputs, sizes, and every loop and branch of it.
+    """Say what a model is, loop by loop.
+
+    Its inputs, outputs and sizes, and every loop and branch of it.
 
     Of a loop: how often it runs, what it carries from one iteration to the next, what it slices,
     stacks and captures, and what its body holds. Types are those the file declares.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from treadle.report import as_data, show_value
+from treadle.report import as_data
 from treadle.tracing import (
     BranchTaken,
     Event,
@@ -14,6 +14,7 @@ from treadle.tracing import (
     LoopEnded,
     LoopStarted,
     ValueMade,
+    show_value,
 )
 
 Report = Callable[[str, dict[str, object]], None]

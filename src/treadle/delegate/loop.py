@@ -11,6 +11,7 @@ Measured on onnxruntime 1.31 (spec digest, sections 3 and 6); the repair of each
     a result left out                              refused, or a crash                a name
     stacked elements of the same size, not shape   accepted                           `guarded`
     Scan, a state of the same size, not shape      accepted in the first iteration    `unmoved`
+    Scan of length 0 along an axis other than 0    a crash (along axis 0 an error)    `not_empty`
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from treadle.ir import (
     Iteration,
     Loop,
     Sliced,
+    SlicedPort,
     Stacked,
     Symbol,
     Tensor,
@@ -120,6 +122,24 @@ def unmoved(draft: Draft, initial: Value, final: Value) -> Value:
     before, after = draft.leaf("Shape", initial), draft.leaf("Shape", final)
     change = draft.leaf("Abs", draft.leaf("Sub", before, after))
     return draft.leaf("Reshape", final, draft.leaf("Add", after, change))
+
+
+def not_empty(draft: Draft, port: SlicedPort, source: Value) -> Value:
+    """The source of a Scan, or a failure at run time if it has no items along its axis.
+
+    length = source.shape[axis]
+    return source.reshape(source.shape + [0][2 * (sign(length) - 1)])       # index -2 fails
+    """
+    axis = port.role.axis
+    known = _inferred_shape(port.operand) if port.operand is not None else None
+    extent = known[axis] if known is not None and -len(known) <= axis < len(known) else None
+    if axis == 0 or (isinstance(extent, int) and extent > 0):
+        return source
+    shape = draft.leaf("Shape", source)
+    length = draft.leaf("Gather", shape, draft.constant(axis))
+    below = draft.leaf("Sub", draft.leaf("Sign", length), draft.constant(1))
+    nothing = draft.leaf("Gather", draft.constant([0]), draft.leaf("Add", below, below))
+    return draft.leaf("Reshape", source, draft.leaf("Add", shape, nothing))
 
 
 _AXES_ARE_INPUTS = 18

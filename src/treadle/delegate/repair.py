@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.delegate.draft import Draft, Shared, trusted, without_shapes
-from treadle.delegate.loop import as_scalar, guarded, is_scan, is_steady, is_unmoved, unmoved
+from treadle.delegate.loop import (
+    as_scalar,
+    guarded,
+    is_scan,
+    is_steady,
+    is_unmoved,
+    not_empty,
+    unmoved,
+)
 from treadle.delegate.stamp import Stamp
 from treadle.ir import (
     Block,
@@ -25,6 +33,7 @@ from treadle.ir import (
     Model,
     Ports,
     Sliced,
+    SlicedPort,
     Stacked,
     Step,
     Tensor,
@@ -240,7 +249,7 @@ def _write_scan(draft: Draft, step: Loop, path: str) -> None:
         roles=(*[Carried()] * len(carried), *slicing, *[Invariant()] * len(outer)),
         operands=(
             *draft.reads([c.initial for c in view.carried]),
-            *draft.reads([s.operand for s in view.sliced]),
+            *(_source(draft, port) for port in view.sliced),
             *outer,
         ),
         body=body.build([None, *given], path),
@@ -249,6 +258,11 @@ def _write_scan(draft: Draft, step: Loop, path: str) -> None:
     )
     draft.steps.append(written)
     _check_states(draft, view)
+
+
+def _source(draft: Draft, port: SlicedPort) -> Value | None:
+    source = draft.read(port.operand)
+    return source and not_empty(draft, port, source)
 
 
 def _check_states(draft: Draft, view: Ports) -> None:

@@ -11,7 +11,7 @@ from treadle.infer.facts import Fact, constant_fact, merge_types, without_dims
 from treadle.infer.leaf import infer_leaf
 from treadle.infer.loop import infer_loop
 from treadle.infer.run import Inference, Place
-from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, Value, step_path
+from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, Value, operator_of, segment, step_path
 
 
 def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Place) -> list[Fact]:
@@ -23,13 +23,18 @@ def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Pla
         if constant.value not in defaults:
             run.facts[constant.value] = constant_fact(constant)
     for position, step in enumerate(block.steps):
-        here = replace(place, path=step_path(place.path, step, position))
+        here = _at(place, step, position)
         run.conflicts.pop(here.path, None)
         facts = infer_step(run, step, here)
         for value, fact in zip(step.results, facts, strict=True):
             if value is not None:
                 run.facts[value] = with_claim(fact, value, place)
     return [run.of(value) for value in block.results]
+
+
+def _at(place: Place, step: Step, position: int) -> Place:
+    path = f"{place.path}/{segment(operator_of(step), position)}"
+    return replace(place, path=path, shown=step_path(place.shown, step, position))
 
 
 def infer_step(run: Inference, step: Step, place: Place) -> list[Fact]:

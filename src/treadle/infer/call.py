@@ -26,12 +26,18 @@ def infer_call(run: Inference, call: Call, place: Place) -> list[Fact]:
 
 def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
     function = run.model.functions.get(call.function)
-    if function is None or call.function in place.functions:
+    if (
+        function is None
+        or call.function in place.functions
+        or len(facts) > len(function.block.params)
+    ):
         return [UNKNOWN] * len(call.results)
     given = {**function.defaults, **resolved(call.attributes, place.attributes)}
     key = (call.function, _values(given), tuple(facts), place.doubtful)
     if key not in run.calls:
-        inner = Place(place.path, given, (*place.functions, call.function), doubtful=place.doubtful)
+        functions = (*place.functions, call.function)
+        shown = str(call.function)
+        inner = Place(place.path, shown, given, functions, doubtful=place.doubtful)
         params = [*facts, *[UNKNOWN] * (len(function.block.params) - len(facts))]
         run.calls[key] = run.rule(run, function.block, params, inner)
     known = frozenset().union(*(symbols_of(fact.type) for fact in facts))
@@ -59,9 +65,12 @@ def _closed(fact: Fact, known: frozenset[str]) -> Fact:
 def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
     """Each result is a sequence of what the body gives for one element of the sequences."""
     captured = [run.of(value) for value in call.captures]
-    elements = [Fact(_element(fact.type)) for fact in facts]
-    body = call.blocks["body"]
-    given = run.block(body, [*elements, *captured], place.body("body", repeats=True))
+    params = [*(Fact(_element(fact.type)) for fact in facts), *captured]
+    body = call.blocks.get("body")
+    counts = (len(params), len(call.results))
+    if body is None or (len(body.params), len(body.results)) != counts:
+        return [UNKNOWN] * len(call.results)
+    given = run.block(body, params, place.body("body", repeats=True))
     return [Fact(SequenceType(fact.type)) for fact in given]
 
 

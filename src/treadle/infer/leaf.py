@@ -15,6 +15,7 @@ from treadle.infer.run import Conflict, Inference, Place
 from treadle.ir import (
     Attribute,
     DType,
+    Kind,
     Leaf,
     Literal,
     Optional,
@@ -26,6 +27,7 @@ from treadle.ir import (
 )
 from treadle.ir import Sequence as SequenceType
 
+_GRAPHS = (Kind.GRAPH, Kind.GRAPHS)
 _LARGEST_CONSTANT = 1024
 _NUMBERS = {
     "value_int": np.int64,
@@ -39,6 +41,8 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
     """One fact per result; a leaf that refuses its operands is a conflict, and gives nothing."""
     leaf = with_attributes(leaf, place.attributes)
     facts = [run.of(value) for value in leaf.operands]
+    if not is_well_formed(leaf):
+        return [UNKNOWN] * len(leaf.results)
     for name, block in leaf.blocks.items():
         captured = [run.of(value) for value in leaf.captures]
         given = [UNKNOWN] * (len(block.params) - len(captured))
@@ -52,6 +56,26 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
     if len(types) != 1:
         return [Fact(each) for each in types]
     return [Fact(types[0], data.content_of(leaf, facts, types[0]))]
+
+
+def is_well_formed(leaf: Leaf) -> bool:
+    """Whether the counts and the kinds of attributes are those of the schema, if there is one.
+
+    No rule is asked about another leaf; `checks` says what is wrong with it.
+    """
+    schema = ops.schema(leaf.domain, leaf.op, leaf.version)
+    if schema is None:
+        return leaf.domain != ""
+    counts = (
+        schema.min_inputs <= len(leaf.operands) <= schema.max_inputs
+        and schema.min_outputs <= len(leaf.results) <= schema.max_outputs
+    )
+    return counts and all(
+        leaf.attributes[name].kind is rule.kind
+        if name in leaf.attributes
+        else not rule.required or rule.kind in _GRAPHS
+        for name, rule in schema.attributes.items()
+    )
 
 
 def constant_of(leaf: Leaf) -> Fact:
@@ -99,7 +123,7 @@ def _standard(
     if answer is None:
         answer = run.leaves[key] = _asked(leaf, facts)
     if isinstance(answer, str):
-        run.conflicts[place.path] = Conflict(place.path, answer, place.doubtful)
+        run.conflicts[place.path] = Conflict(place.shown, answer, place.doubtful)
         return [None] * len(leaf.results)
     return answer
 

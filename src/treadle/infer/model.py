@@ -24,7 +24,7 @@ def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
     run = Inference(model, infer_block)
     defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
     params = [_input(param, defaults.get(param)) for param in model.main.params]
-    infer_block(run, model.main, params, Place("main"))
+    infer_block(run, model.main, params, Place("main", "main"))
     main = renew(model.main, lambda value: typed(value, run.of(value).type))
     return replace(model, main=main), list(run.conflicts.values())
 

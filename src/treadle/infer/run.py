@@ -28,10 +28,12 @@ class Conflict:
 class Place:
     """Where inference is: a path, the attributes of the function it is in, what is certain here.
 
+    `path` goes through calls, so that no two places share one; `shown` is where the file has it.
     `repeats`: in a loop, where a declared shape may be that of the first iteration only.
     """
 
     path: str
+    shown: str
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     functions: tuple[FunctionId, ...] = ()
     repeats: bool = False
@@ -42,6 +44,7 @@ class Place:
         return replace(
             self,
             path=f"{self.path}.{name}",
+            shown=f"{self.shown}.{name}",
             repeats=self.repeats or repeats,
             doubtful=self.doubtful or doubtful,
         )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce
 
 from treadle.infer.facts import UNKNOWN, Fact, merge_dims, merge_types
+from treadle.infer.leaf import resolved
 from treadle.infer.run import Inference, Place
 from treadle.ir import Call, Dim, Shape, Symbol, Tensor
 
@@ -19,7 +20,7 @@ def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Place
     results  [batch, ...] per state, [batch, time, ...] per stacked element
     """
     given = facts[1:]
-    count = call.attributes["num_scan_inputs"].value
+    count = resolved(call.attributes, place.attributes)["num_scan_inputs"].value
     states = len(given) - (count if isinstance(count, int) else 0)
     params = [_inner(fact, 1 if k < states else 2) for k, fact in enumerate(given)]
     captured = [run.of(value) for value in call.captures]

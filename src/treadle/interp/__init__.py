@@ -1,5 +1,6 @@
-"""Runs a plan with numpy: the living definition of what If, Loop and Scan mean."""
+"""Runs a plan with numpy: the living definition of the semantics."""
 
-from treadle.interp.engine import Interpreter, prepare
+from treadle.interp.action import Expand
+from treadle.interp.engine import Program, prepare
 
-__all__ = ["Interpreter", "prepare"]
+__all__ = ["Expand", "Program", "prepare"]

@@ -1,130 +1,161 @@
-"""Runs a block: its values lie in slots, each step reads and writes them in order.
+"""A block: its steps in order, over an environment of values by identity.
 
-slots = constants; slots[params] = arguments
-for step in steps: step(slots)
-return slots[results]
+    environment = constants + params
+    for step in steps:
+        environment[step.results] = step(environment[step.reads])
+    results = environment[block.results]
+
+A value is let go after the last step that reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from treadle.interp.frame import Action, Frame, Slots
-from treadle.ir import Value
-from treadle.plan import BlockPlan, Region
-from treadle.tracing import ValueMade
+from treadle.interp.action import Action, Expand, Prepare
+from treadle.interp.branch import prepare_branch
+from treadle.interp.call import prepare_call
+from treadle.interp.leaf import prepare_leaf
+from treadle.interp.loop import prepare_loop
+from treadle.interp.region import prepare_region
+from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, reads, step_path
+from treadle.plan import BlockPlan, Region, RunContext
+from treadle.tracing import Iterations, Listener, ValueMade
 
-ABSENT = 0
-"""The slot that holds None: where an operand is left out."""
-
-
-class SlotsOf:
-    """Which slot each value of one block has."""
-
-    def __init__(self) -> None:
-        self._slots: dict[Value, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._slots) + 1
-
-    def of(self, value: Value | None) -> int:
-        """The slot of a value, given when it is first asked for."""
-        return ABSENT if value is None else self._slots.setdefault(value, len(self._slots) + 1)
-
-    def all(self, values: Iterable[Value | None]) -> tuple[int, ...]:
-        """The slots of several values."""
-        return tuple(self.of(value) for value in values)
+Environment = dict[Value | None, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """One action and what follows it: values to tell a listener of, slots nothing reads again."""
+class Instruction:
+    """One step, or one region of another engine, at its place in a block.
 
-    act: Action
-    path: str
-    made: tuple[tuple[int, str], ...]
-    dead: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BlockProgram:
-    """A block ready to run, by several threads at once."""
+    `makers` are the paths of the steps that make the results, one each; `spent` are the values that
+    nothing reads afterwards.
+    """
 
     path: str
-    template: tuple[object, ...]
-    given: tuple[tuple[int, str], ...]
-    constants: tuple[tuple[int, str], ...]
-    actions: tuple[Done, ...]
-    results: tuple[int, ...]
-
-    def __call__(self, arguments: Sequence[object], frame: Frame) -> list[object]:
-        """The block's results for these arguments, one per parameter."""
-        slots: Slots = list(self.template)
-        for (slot, _), argument in zip(self.given, arguments, strict=True):
-            slots[slot] = argument
-        context = frame.context
-        watched = context.listener is not None
-        if watched:
-            self._tell(slots, frame, self.path, "", (*self.given, *self.constants))
-        bounded = context.options is not None or context.limits.seconds is not None
-        for done in self.actions:
-            if bounded:
-                context.poll(done.path, frame.iterations)
-            done.act(slots, frame)
-            if watched:
-                self._tell(slots, frame, self.path, done.path, done.made)
-            for slot in done.dead:
-                slots[slot] = None
-        return [slots[slot] for slot in self.results]
-
-    def _tell(
-        self,
-        slots: Slots,
-        frame: Frame,
-        path: str,
-        step: str,
-        values: Iterable[tuple[int, str]],
-    ) -> None:
-        listener = frame.context.listener
-        assert listener is not None
-        for slot, name in values:
-            listener(ValueMade(path, frame.iterations, name, slots[slot], step))
+    action: Action
+    reads: Operands
+    results: Operands
+    makers: tuple[str, ...]
+    spent: tuple[Value, ...] = ()
 
 
-Part = tuple[Action, str, tuple[Value | None, ...], tuple[Value | None, ...]]
-"""An action, its path, what it reads and what it makes."""
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """`known` are the constants, `defaults` those that are also params, `shown` what begins."""
 
-Compile = Callable[[Region, str, SlotsOf], Iterable[Part]]
-
-
-def program(plan: BlockPlan, compile_region: Compile) -> BlockProgram:
-    """The block of a plan, ready to run."""
-    block, slots = plan.block, SlotsOf()
-    given = tuple((slots.of(value), value.name) for value in block.params)
-    arrays = {slots.of(constant.value): constant.array for constant in block.constants}
-    constants = tuple((slots.of(c.value), c.value.name) for c in block.constants)
-    parts = [part for region in plan.regions for part in compile_region(region, plan.path, slots)]
-    results = slots.all(block.results)
-    dead = _dead(parts, slots, {*results, *arrays, ABSENT}, [slot for slot, _ in given])
-    actions = tuple(
-        Done(act, path, tuple((slots.of(v), v.name) for v in made if v is not None), last)
-        for (act, path, _, made), last in zip(parts, dead, strict=True)
-    )
-    template = tuple(arrays.get(slot) for slot in range(len(slots)))
-    return BlockProgram(plan.path, template, given, constants, actions, results)
+    block: Block
+    path: str
+    instructions: tuple[Instruction, ...]
+    known: Environment
+    defaults: tuple[Value, ...]
+    shown: tuple[Value, ...]
 
 
-def _dead(
-    parts: Sequence[Part], slots: SlotsOf, kept: set[int], given: Sequence[int]
-) -> list[tuple[int, ...]]:
-    """After each part, the slots that nothing reads any more."""
-    last = dict.fromkeys(given, 0)
-    for position, (_, _, read, made) in enumerate(parts):
-        for slot in (*slots.all(read), *slots.all(made)):
-            last[slot] = position
-    dead: list[list[int]] = [[] for _ in parts]
-    for slot, position in last.items():
-        if slot not in kept and parts:
-            dead[position].append(slot)
-    return [tuple(each) for each in dead]
+def prepare_block(plan: BlockPlan, expand: Expand | None) -> Action:
+    """The block ready to run: one value per param in, one per result out.
+
+    A param that has a default takes it where None comes in.
+    """
+    block = plan.block
+    known: Environment = {None: None, **{c.value: c.array for c in block.constants}}
+    defaults = tuple(value for value in block.params if value in known)
+    others = (c.value for c in block.constants if c.value not in defaults)
+    instructions = _with_spent(block, list(_instructions(plan, expand)))
+    shown = (*block.params, *others)
+    return partial(_run, _Prepared(block, plan.path, instructions, known, defaults, shown))
+
+
+def _run(
+    prepared: _Prepared, operands: Sequence[Any], context: RunContext, iterations: Iterations
+) -> Sequence[Any]:
+    environment, listener = _begin(prepared, operands), context.listener
+    if listener is not None:
+        for value in prepared.shown:
+            listener(ValueMade(prepared.path, iterations, value.name, environment[value]))
+    is_polled = context.options is not None or context.limits.seconds is not None
+    for instruction in prepared.instructions:
+        if is_polled:
+            context.poll(instruction.path, iterations)
+        given = [environment[value] for value in instruction.reads]
+        made = instruction.action(given, context, iterations)
+        for result, value in zip(instruction.results, made, strict=True):
+            if result is not None:
+                environment[result] = value
+        if listener is not None:
+            _tell(listener, prepared.path, iterations, instruction, made)
+        for value in instruction.spent:
+            del environment[value]
+    return [environment[result] for result in prepared.block.results]
+
+
+def _begin(prepared: _Prepared, operands: Sequence[Any]) -> Environment:
+    environment = prepared.known.copy()
+    environment.update(zip(prepared.block.params, operands, strict=True))
+    for param in prepared.defaults:
+        if environment[param] is None:
+            environment[param] = prepared.known[param]
+    return environment
+
+
+def _tell(
+    listener: Listener,
+    path: str,
+    iterations: Iterations,
+    instruction: Instruction,
+    made: Sequence[Any],
+) -> None:
+    for result, value, maker in zip(instruction.results, made, instruction.makers, strict=True):
+        if result is not None:
+            listener(ValueMade(path, iterations, result.name, value, maker))
+
+
+def _instructions(plan: BlockPlan, expand: Expand | None) -> Iterator[Instruction]:
+    paths = {step: step_path(plan.path, step, k) for k, step in enumerate(plan.block.steps)}
+    for region in plan.regions:
+        if region.runnable is not None:
+            yield _other_engine(region, paths, expand)
+            continue
+        for step in region.steps:
+            path = paths[step]
+            action = _prepare_step(step, path, region.bodies, expand)
+            yield Instruction(path, action, reads(step), step.results, (path,) * len(step.results))
+
+
+def _other_engine(region: Region, paths: Mapping[Step, str], expand: Expand | None) -> Instruction:
+    first = paths[region.steps[0]]
+    maker = {value: paths[step] for step in region.steps for value in step.results}
+    makers = tuple(maker[value] for value in region.outputs)
+    action = prepare_region(region, first, partial(prepare_block, expand=expand))
+    return Instruction(first, action, region.inputs, region.outputs, makers)
+
+
+def _prepare_step(
+    step: Step, path: str, bodies: Mapping[str, BlockPlan], expand: Expand | None
+) -> Action:
+    prepare: Prepare = partial(prepare_block, expand=expand)
+    match step:
+        case Loop():
+            return prepare_loop(step, path, prepare(bodies["body"]))
+        case Branch():
+            then, otherwise = prepare(bodies["then_branch"]), prepare(bodies["else_branch"])
+            return prepare_branch(path, then, otherwise)
+        case Call():
+            return prepare_call(step, path, expand, prepare)
+        case Leaf():
+            return prepare_leaf(step, path) or prepare_call(step, path, expand, prepare)
+
+
+def _with_spent(block: Block, instructions: list[Instruction]) -> tuple[Instruction, ...]:
+    kept = {None, *block.results, *(constant.value for constant in block.constants)}
+    backwards = []
+    for instruction in reversed(instructions):
+        touched = dict.fromkeys((*instruction.reads, *instruction.results))
+        spent = tuple(value for value in touched if value is not None and value not in kept)
+        kept.update(spent)
+        backwards.append(replace(instruction, spent=spent))
+    return tuple(backwards[::-1])

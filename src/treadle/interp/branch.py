@@ -1,33 +1,31 @@
-"""Branch: only the block that the condition picks runs (If, spec digest 3.4).
-
-results = (then if condition else otherwise)(*operands)
-"""
+"""If: the block its condition chooses runs, the other one does not."""
 
 from __future__ import annotations
 
-from treadle.interp.block import BlockProgram, SlotsOf
-from treadle.interp.frame import Action, Frame, Slots
-from treadle.interp.scalar import condition
-from treadle.ir import Branch
-from treadle.tracing import BranchTaken
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.interp.action import Action
+from treadle.interp.scalars import boolean
+from treadle.plan import RunContext
+from treadle.tracing import BranchTaken, Iterations
 
 
-def compile_branch(
-    step: Branch, path: str, slots: SlotsOf, then: BlockProgram, otherwise: BlockProgram
-) -> Action:
-    """The action of a Branch over its two prepared blocks."""
-    decides, operands = slots.of(step.condition), slots.all(step.operands)
-    results = slots.all(step.results)
+def prepare_branch(path: str, then: Action, otherwise: Action) -> Action:
+    """The Branch over two blocks that are ready; operands are (condition, *params of both).
 
-    def act(values: Slots, frame: Frame) -> None:
-        taken = condition(values[decides], "the condition", path, frame)
-        listener = frame.context.listener
-        if listener is not None:
-            listener(BranchTaken(path, frame.iterations, "then_branch" if taken else "else_branch"))
-        block = then if taken else otherwise
-        made = block([values[slot] for slot in operands], frame)
-        for slot, value in zip(results, made, strict=True):
-            if slot:
-                values[slot] = value
+        results = then(*operands) if condition else otherwise(*operands)
+
+    The condition holds exactly one element, of any rank (If: "cond: Condition for the `if`. The
+    tensor must contain a single element").
+    """
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        taken = boolean(operands[0], "the condition", path, iterations)
+        if context.listener is not None:
+            context.listener(
+                BranchTaken(path, iterations, "then_branch" if taken else "else_branch")
+            )
+        return (then if taken else otherwise)(operands[1:], context, iterations)
 
     return act

@@ -1,66 +1,67 @@
-"""Runs an operator by the function its schema defines it by, for the types at hand."""
+"""A call of an operator the standard defines by others: their block runs, in a scope of its own.
+
+    results = block(*operands, *captures)
+
+The definition may depend on the types of the operands, so it is asked for when it runs, once for
+each combination of types. Functions of the model itself are inlined before.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
+from treadle import ops
 from treadle.errors import Unsupported
-from treadle.interp.block import BlockProgram, SlotsOf
-from treadle.interp.frame import Action, Frame, Slots
-from treadle.ir import Block, Call, Leaf, Tensor, Type, dtype_of, operator_of
+from treadle.interp.action import Action, Expand, Prepare
+from treadle.ir import Call, Leaf, Type, Value, operator_of, show_type
 from treadle.ir import Sequence as SequenceType
+from treadle.plan import RunContext, interp_only
+from treadle.tracing import Iterations
 
-Expand = Callable[[Leaf | Call, Sequence[Type | None]], Block | None]
-"""The body of a step for operands of these types: params are its operands, then its captures."""
+Types = tuple[Type | None, ...]
 
-_KEPT = 256
+_MOST_KEPT = 256
 
 
-def compile_call(
-    step: Leaf | Call,
-    path: str,
-    slots: SlotsOf,
-    expand: Expand,
-    program: Callable[[Block, str], BlockProgram],
-) -> Action:
-    """The action of a step that is expanded when it is first met with operands of some types."""
-    operands = slots.all((*step.operands, *step.captures))
-    declared = [None if value is None else value.type for value in step.operands]
-    results = slots.all(step.results)
-    programs: dict[str, BlockProgram] = {}
-    lock = threading.Lock()
+def prepare_call(step: Leaf | Call, path: str, expand: Expand | None, prepare: Prepare) -> Action:
+    """The call ready to run; its operands are (*operands, *captures).
 
-    def programmed(types: Sequence[Type | None]) -> BlockProgram:
-        key = str([str(type_) for type_ in types])
-        with lock:
-            if key not in programs:
-                block = expand(step, types)
-                if block is None:
-                    why = f"no kernel and no function evaluates it for {key}"
-                    raise Unsupported(operator_of(step), step.version, why, path)
-                if len(programs) >= _KEPT:
-                    programs.clear()
-                programs[key] = program(block, path)
-            return programs[key]
+    Raises Unsupported where there is neither a kernel nor a definition; where a definition is there
+    but not for the types at hand, when it runs.
+    """
+    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    schema = ops.schema(domain, operator_of(step), step.version)
+    if schema is None or not schema.is_function or expand is None:
+        name = f"{domain}::{operator_of(step)}" if domain else operator_of(step)
+        raise Unsupported(name, step.version or None, "no kernel evaluates it", path)
+    return _by_types(step, path, expand, prepare)
 
-    def act(values: Slots, frame: Frame) -> None:
-        given = [values[slot] for slot in operands]
-        types = [type_of(value, known) for value, known in zip(given, declared, strict=False)]
-        made = programmed(types)(given, frame)
-        for slot, value in zip(results, made, strict=False):
-            if slot:
-                values[slot] = value
+
+def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) -> Action:
+    actions: dict[Types, Action] = {}
+
+    def prepared(types: Types) -> Action:
+        block = expand(step, types)
+        if block is None:
+            given = ", ".join(map(show_type, types))
+            why = f"no kernel evaluates it, and it is not defined for ({given})"
+            raise Unsupported(operator_of(step), step.version, why, path)
+        return prepare(interp_only(block, f"{path}.function"))
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        types = tuple(map(_type, step.operands, operands))
+        if types not in actions:
+            if len(actions) >= _MOST_KEPT:
+                actions.clear()
+            actions[types] = prepared(types)
+        return actions[types](operands, context, iterations)
 
     return act
 
 
-def type_of(value: object, known: Type | None) -> Type | None:
-    """The type of a run-time value; what is known beforehand where the value does not tell."""
-    if isinstance(value, np.ndarray):
-        return Tensor(dtype_of(value.dtype), tuple(value.shape))
-    if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
-        return SequenceType(Tensor(dtype_of(value[0].dtype)))
-    return known
+def _type(operand: Value | None, value: Any) -> Type | None:
+    """The type of the value; of an empty sequence, the one its operand is known to have."""
+    if value == [] and operand is not None and isinstance(operand.type, SequenceType):
+        return operand.type
+    return ops.type_of(value)

@@ -1,45 +1,87 @@
-"""Carried values: what the body may change of them between iterations.
-
-A carried value keeps its kind and dtype (Loop: "state variables ... must be the same type"); its
-shape may change in a Loop and may not in a Scan (spec digest 3.1, 3.2).
-"""
+"""What must stay the same of a carried value: its kind and dtype, in a Scan its shape too."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from treadle import ops
 from treadle.errors import RunError
-from treadle.interp.frame import Frame
+from treadle.ir import CarriedPort, Optional
+from treadle.tracing import Iterations
+
+Kind = Any
+"""A tensor's dtype; ("sequence", kind of an element or None); "map"; None of what is absent."""
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedRule:
-    """The name of one carried value, and whether its shape may change."""
+def kind_of(value: Any) -> Kind:
+    """The kind of a run-time value."""
+    if isinstance(value, np.ndarray):
+        return value.dtype
+    if isinstance(value, list):
+        return "sequence", kind_of(value[0]) if value else None
+    return None if value is None else "map"
 
-    name: str
-    shape_is_fixed: bool
 
-    def check(self, old: object, new: object, path: str, frame: Frame) -> None:
-        """Raise RunError if `new` may not follow `old`; an absent optional fits any."""
-        if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-            if old.dtype == new.dtype and (not self.shape_is_fixed or old.shape == new.shape):
-                return
-        elif old is None or new is None or type(old) is type(new):
-            return
-        what = "a Scan's state keeps its dtype and shape" if self.shape_is_fixed else (
-            "a carried value keeps its dtype"
-        )  # fmt: skip
-        raise RunError(
-            f'carried value "{self.name}" was {describe(old)} and became {describe(new)}; {what}',
+@dataclass(slots=True)
+class Guard:
+    """Watches one carried value during one run of its loop.
+
+    A carried value "may change shape across iterations", never its dtype or kind (Loop); an
+    optional may be empty in one iteration and full in the next. A state of a Scan keeps its shape.
+    """
+
+    port: CarriedPort
+    number: int
+    keeps_shape: bool
+    kind: Kind
+
+    def check(self, before: Any, after: Any, path: str, iterations: Iterations) -> None:
+        """Raise RunError where the iteration gave something the next one must not get."""
+        kind = kind_of(after)
+        if kind != self.kind:
+            self.kind = self._met(kind)
+        if self.kind is _CLASH:
+            what = "its dtype and its kind must stay the same"
+            raise self._error(ops.describe(before), ops.describe(after), what, path, iterations)
+        if self.keeps_shape and np.shape(before) != np.shape(after):
+            found, given = ops.describe(before), ops.describe(after)
+            what = "a Scan's state keeps its shape"
+            raise self._error(found, given, what, path, iterations)
+
+    def _met(self, kind: Kind) -> Kind:
+        if self.kind is None:
+            return kind
+        if kind is None:
+            return self.kind if isinstance(self.port.param.type, Optional | None) else _CLASH
+        both = isinstance(kind, tuple) and isinstance(self.kind, tuple)
+        if both and None in (kind[1], self.kind[1]):
+            return "sequence", kind[1] or self.kind[1]
+        return _CLASH
+
+    def _error(
+        self, before: str, after: str, what: str, path: str, iterations: Iterations
+    ) -> RunError:
+        given = f'"{self.port.next.name}"' if self.port.next is not None else "left out"
+        return RunError(
+            f'the carried value "{self.port.param.name}" is {before}, the body gives {after} for it'
+            f" (body output {self.number}, {given}); {what}",
             path,
-            frame.iterations,
+            iterations,
         )
 
 
-def describe(value: object) -> str:
-    """The kind of a run-time value in words: `float32[2, 3]`, `a sequence`, `absent`."""
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)}"
-    return "absent" if value is None else "a sequence" if isinstance(value, list) else "a map"
+_CLASH = object()
+
+
+def guards(
+    carried: Sequence[CarriedPort], initial: Sequence[Any], *, keeps_shape: bool
+) -> tuple[Guard, ...]:
+    """One guard for each carried value, which begins with the kind of its initial value."""
+    return tuple(
+        Guard(port, number, keeps_shape, kind_of(value))
+        for number, (port, value) in enumerate(zip(carried, initial, strict=True), start=1)
+    )

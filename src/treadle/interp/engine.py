@@ -1,138 +1,80 @@
-"""Makes a plan ready to run: every region becomes actions over slots."""
+"""The engine: a plan becomes something that runs, by many threads at once."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from treadle import ops
-from treadle.errors import RunError, Unsupported
-from treadle.interp.block import BlockProgram, Part, SlotsOf, program
-from treadle.interp.branch import compile_branch
-from treadle.interp.call import Expand, compile_call
-from treadle.interp.frame import Action, Frame, Slots
-from treadle.interp.leaf import compile_leaf
-from treadle.interp.loop import compile_loop
-from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, reads, step_path
-from treadle.plan import BlockPlan, Plan, Refused, Region, RunContext, interp_only
+from treadle.errors import RunError
+from treadle.interp.action import Action, Expand
+from treadle.interp.block import prepare_block
+from treadle.plan import BlockPlan, Plan, RunContext
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Interpreter:
-    """A plan ready to run, by several threads at once; a `plan.Runnable`."""
+def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
+    """The plan ready to run: an implementation of `plan.Runnable`, kernels bound once.
 
-    main: BlockProgram
-
-    def __call__(self, inputs: Sequence[object], context: RunContext) -> list[object]:
-        """One value per parameter of the main block in, one per result out."""
-        try:
-            with ops.silence():
-                return self.main(inputs, Frame(context))
-        except MemoryError as error:
-            raise RunError("out of memory; bound the run with max_bytes") from error
-        except RecursionError as error:
-            raise RunError("bodies are nested too deep for Python's stack") from error
-
-
-def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Interpreter:
-    """The plan ready to run.
-
-    `expand` gives the body of a step that has no kernel, for operands of given types. Raises
-    Unsupported for a step that nothing can run.
+    `expand` gives the block the standard defines an operator by. Raises Unsupported for an
+    operator that has neither a kernel here nor such a definition.
     """
     main = plan.main if isinstance(plan, Plan) else plan
-    return Interpreter(program(main, _Compiler(expand).region))
+    return Program(main.path, prepare_block(main, expand))
 
 
 @dataclass(frozen=True, slots=True)
-class _Compiler:
-    expand: Expand | None
+class Program:
+    """A block that is ready, with what holds at the outer border of a run.
 
-    def region(self, region: Region, path: str, slots: SlotsOf) -> Iterator[Part]:
-        """The actions of a region: one for a stretch of another engine, else one a step."""
-        if region.runnable is not None:
-            yield (
-                self._foreign(region, slots),
-                region.path,
-                region.inputs,
-                region.outputs,
-            )
-            return
-        positions = {id(step): k for k, step in enumerate(region.steps)}
-        for step in region.steps:
-            here = step_path(path, step, positions[id(step)])
-            yield self._step(step, here, slots, region), here, reads(step), step.results
+    No array that comes out shares memory with one that went in, a constant, or another that comes
+    out: whoever gets it may write to it.
+    """
 
-    def _step(self, step: Step, path: str, slots: SlotsOf, region: Region) -> Action:
-        match step:
-            case Loop():
-                body = program(region.bodies["body"], self.region)
-                return compile_loop(step, path, slots, body)
-            case Branch():
-                then = program(region.bodies["then_branch"], self.region)
-                otherwise = program(region.bodies["else_branch"], self.region)
-                return compile_branch(step, path, slots, then, otherwise)
-            case Leaf():
-                return self._leaf(step, path, slots)
-            case Call():
-                return self._call(step, path, slots)
+    path: str
+    action: Action
 
-    def _leaf(self, step: Leaf, path: str, slots: SlotsOf) -> Action:
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
+        """One value per result, for one value per param."""
         try:
-            return compile_leaf(step, path, slots)
-        except Unsupported:
-            schema = ops.schema(step.domain, step.op, step.version)
-            if self.expand is None or schema is None or not schema.is_function:
-                raise
-            return self._call(step, path, slots)
-
-    def _call(self, step: Leaf | Call, path: str, slots: SlotsOf) -> Action:
-        assert self.expand is not None, f"{path} must be expanded, and nobody says how"
-        return compile_call(step, path, slots, self.expand, self._program)
-
-    def _program(self, block: Block, path: str) -> BlockProgram:
-        return program(interp_only(block, path), self.region)
-
-    def _foreign(self, region: Region, slots: SlotsOf) -> Action:
-        runnable = region.runnable
-        assert runnable is not None
-        inputs, outputs = slots.all(region.inputs), slots.all(region.outputs)
-        instead = _Once(lambda: self._otherwise(region))
-
-        def act(values: Slots, frame: Frame) -> None:
-            given = [values[slot] for slot in inputs]
-            try:
-                made = runnable(given, frame.context)
-            except Refused as refusal:
-                made = _instead(instead, refusal)(given, frame)
-            for slot, value in zip(outputs, made, strict=True):
-                values[slot] = value
-
-        return act
-
-    def _otherwise(self, region: Region) -> BlockProgram:
-        assert region.otherwise is not None, f"{region.path} has no plan for when it is refused"
-        return program(region.otherwise(), self.region)
+            with ops.silence():
+                return _owned(self.action(inputs, context, ()), inputs)
+        except MemoryError as error:
+            raise RunError("there is not enough memory", self.path) from error
+        except RecursionError as error:
+            reason = "bodies are nested deeper than Python's recursion limit allows"
+            raise RunError(reason, self.path) from error
 
 
-class _Once:
-    """A program made when it is first wanted; threads may want it at once."""
+def _owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    taken = {id(_owner(array)) for array in _arrays(inputs)}
 
-    def __init__(self, make: Callable[[], BlockProgram]) -> None:
-        self._make = make
-        self._made: BlockProgram | None = None
-        self._lock = threading.Lock()
+    def own(value: Any) -> Any:
+        if isinstance(value, list):
+            return [own(item) for item in value]
+        if not isinstance(value, np.ndarray):
+            return value
+        owner = _owner(value)
+        if id(owner) in taken or not value.flags.writeable:
+            return value.copy()
+        taken.add(id(owner))
+        return value
 
-    def __call__(self) -> BlockProgram:
-        with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
+    return [own(result) for result in results]
 
 
-def _instead(program_: Callable[[], BlockProgram], refusal: Refused) -> BlockProgram:
-    try:
-        return program_()
-    except Unsupported as unsupported:
-        raise refusal.error from unsupported
+def _owner(array: Any) -> Any:
+    """What the memory of the array belongs to."""
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array
+
+
+def _arrays(values: Sequence[Any]) -> Iterator[np.ndarray]:
+    for value in values:
+        if isinstance(value, list):
+            yield from _arrays(value)
+        elif isinstance(value, np.ndarray):
+            yield value

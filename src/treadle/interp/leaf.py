@@ -1,26 +1,34 @@
-"""Evaluates one operator; where it has no kernel, the function its schema defines it by."""
+"""A leaf: evaluated as a whole by its kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from treadle import ops
-from treadle.errors import KernelError, RunError
-from treadle.interp.block import SlotsOf
-from treadle.interp.frame import Action, Frame, Slots
+from treadle.errors import KernelError, Unsupported
+from treadle.interp.action import Action, at
 from treadle.ir import Leaf
+from treadle.plan import RunContext
+from treadle.tracing import Iterations
 
 
-def compile_leaf(step: Leaf, path: str, slots: SlotsOf) -> Action:
-    """The action of a leaf; Unsupported where no kernel evaluates it."""
-    evaluate = ops.prepare(step, silent=False)
-    operands, results = slots.all(step.operands), slots.all(step.results)
+def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
+    """The leaf's kernel bound to its attributes; None where none evaluates it but a schema might.
 
-    def act(values: Slots, frame: Frame) -> None:
+    results = kernel(*operands)
+    """
+    if leaf.blocks or ops.kernels().get((leaf.domain, leaf.op, leaf.version)) is None:
+        return None
+    try:
+        kernel = ops.prepare(leaf, silent=False)
+    except Unsupported as error:
+        raise Unsupported(error.op, error.version, error.why, path) from error
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         try:
-            made = evaluate([values[slot] for slot in operands])
+            return kernel(operands)
         except KernelError as error:
-            raise RunError(error.reason, path, frame.iterations) from error
-        for slot, value in zip(results, made, strict=True):
-            if slot:
-                values[slot] = value
+            raise at(error, path, iterations) from error.__cause__
 
     return act

@@ -1,213 +1,173 @@
-"""The one loop form: ONNX Loop and Scan, OpenVINO Loop and TensorIterator.
+"""Loop and Scan: the one loop form.
 
     i, go = 0, condition is None or condition
-    while go and i < trip:                 # no trip: the length of the sliced, else endless
-        go, *carried, *elements = body(i, go, *invariants, *carried, *(s[i] for s in sliced))
-        stacked.append(elements); i += 1
-    results = *carried, *stack(stacked)
+    while go and i < trip:                # no trip: the length of the sliced, else endless
+        go, *carried, *elements = body(i, True, *invariants, *carried, *(s[i] for s in sliced))
+        stacked.append(elements)
+        i += 1
+    return (*carried, *map(stack, stacked))
 
-A body's results replace the carried values all at once, when it has given all of them, so values
-may be swapped, and no value is ever written to in place.
+Loop: "for (int i=0; i < trip_count && cond; ++i)", so a negative trip count gives no iteration.
+What an iteration gives is carried all at once, and every iteration gets values of its own. Scan
+runs once for each item of what it slices, and its states keep their shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.errors import RunError
 from treadle.infer import is_scan
-from treadle.interp.block import BlockProgram, SlotsOf
-from treadle.interp.carried import CarriedRule
-from treadle.interp.frame import Action, Frame, Slots, size_of
-from treadle.interp.scalar import condition, trip_count
-from treadle.interp.sliced import SlicedRule, common_length
-from treadle.interp.stacked import Stack, StackedRule
-from treadle.ir import (
-    Carried,
-    Condition,
-    Invariant,
-    Iteration,
-    Loop,
-    Ports,
-    Sliced,
-    Type,
-    ports,
-)
-from treadle.tracing import IterationStarted, LoopEnded, LoopStarted
+from treadle.interp.action import Action
+from treadle.interp.carried import Guard, guards
+from treadle.interp.scalars import boolean, whole
+from treadle.interp.sliced import Slices, slices
+from treadle.interp.stacked import Stack, extents, stacks
+from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, Tensor, ports
+from treadle.plan import RunContext
+from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted, size_of
+
+_TRUE = np.array(True)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class LoopProgram:
-    """A loop ready to run: slots of what it reads, rules by role, its body."""
+def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
+    """The loop over a body that is ready; its operands are (trip, condition, *loop.operands)."""
+    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop.roles)))
 
-    path: str
-    body: BlockProgram
-    arrange: Callable[[Arguments], list[object]]
-    trip: int
-    condition: int
-    invariants: tuple[int, ...]
-    initial: tuple[int, ...]
-    sources: tuple[int, ...]
-    carried: tuple[CarriedRule, ...]
-    sliced: tuple[SlicedRule, ...]
-    stacked: tuple[StackedRule, ...]
-    has_trip: bool
-    has_condition: bool
-    gives_condition: bool
+
+class _Places(NamedTuple):
+    """Positions of each role among the body's params; `fed` are those that have an operand."""
+
+    fed: tuple[int, ...]
+    carried: tuple[int, ...]
+    sliced: tuple[int, ...]
+    iteration: tuple[int, ...]
+    condition: tuple[int, ...]
+
+
+def _places(roles: Sequence[Role]) -> _Places:
+    def of(*kinds: type) -> tuple[int, ...]:
+        return tuple(k for k, role in enumerate(roles) if isinstance(role, kinds))
+
+    counted = of(Iteration, Condition)
+    fed = tuple(k for k in range(len(roles)) if k not in counted)
+    return _Places(fed, of(Carried), of(Sliced), of(Iteration), of(Condition))
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
-    """What one iteration hands to the body."""
+class _Prepared:
+    loop: Loop
+    path: str
+    body: Action
+    view: Ports
+    places: _Places
 
-    iteration: int
-    invariants: Sequence[object]
-    carried: Sequence[object]
-    items: Sequence[np.ndarray]
+
+@dataclass(slots=True)
+class _State:
+    """One run of a loop: the body's params between iterations, and what is made of its results."""
+
+    params: list[Any]
+    slices: Slices
+    most: int | None
+    guards: tuple[Guard, ...]
+    stacks: tuple[Stack, ...]
+    done: int = 0
 
 
-def compile_loop(step: Loop, path: str, slots: SlotsOf, body: BlockProgram) -> Action:
-    """The action of a Loop over its prepared body."""
-    view = ports(step)
-    loop = LoopProgram(
-        path,
-        body,
-        _arrangement(step),
-        slots.of(step.trip),
-        slots.of(step.condition),
-        slots.all(port.operand for port in view.invariants),
-        slots.all(port.initial for port in view.carried),
-        slots.all(port.operand for port in view.sliced),
-        tuple(CarriedRule(port.param.name, is_scan(step)) for port in view.carried),
-        tuple(
-            SlicedRule(port.operand.name if port.operand else port.param.name, port.role)
-            for port in view.sliced
-        ),
-        _stacked_rules(step, view),
-        step.trip is not None,
-        step.condition is not None,
-        view.next_condition is not None,
+def _run(
+    prepared: _Prepared, operands: Sequence[Any], context: RunContext, iterations: Iterations
+) -> Sequence[Any]:
+    path, listener = prepared.path, context.listener
+    state = _start(prepared, operands, iterations)
+    condition = operands[1]
+    go = condition is None or boolean(condition, "the condition", path, iterations)
+    if listener is not None:
+        listener(LoopStarted(path, iterations, state.most))
+    held = context.held
+    _hold(state, prepared, context, held, iterations)
+    while go and (state.most is None or state.done < state.most):
+        inner = (*iterations, state.done)
+        context.iteration(path, inner)
+        if listener is not None:
+            listener(IterationStarted(path, inner))
+        results = prepared.body(_params(state, prepared), context, inner)
+        go = _take(state, prepared, results, inner)
+        _hold(state, prepared, context, held, inner)
+    context.held = held
+    if listener is not None:
+        is_full = state.done == state.most
+        listener(LoopEnded(path, iterations, state.done, "trip" if is_full else "condition"))
+    carried = [state.params[place] for place in prepared.places.carried]
+    known = {} if state.done else extents(prepared.loop.operands, operands[2:])
+    return [*carried, *(stack.made(known, path, iterations) for stack in state.stacks)]
+
+
+def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations) -> _State:
+    trip, _, *given = operands
+    places, view, path = prepared.places, prepared.view, prepared.path
+    params: list[Any] = [None] * len(prepared.loop.roles)
+    for place, value in zip(places.fed, given, strict=True):
+        params[place] = value
+    limit = None if trip is None else max(whole(trip, "the trip count", path, iterations), 0)
+    sliced = [params[place] for place in places.sliced]
+    cut = slices(view.sliced, sliced, limit, path, iterations)
+    carried = [params[place] for place in places.carried]
+    return _State(
+        params,
+        cut,
+        cut.length if limit is None else limit,
+        guards(view.carried, carried, keeps_shape=is_scan(prepared.loop)),
+        stacks(prepared.loop),
     )
-    results = slots.all(step.results)
-
-    def act(values: Slots, frame: Frame) -> None:
-        for slot, value in zip(results, run(loop, values, frame), strict=True):
-            if slot:
-                values[slot] = value
-
-    return act
 
 
-def run(loop: LoopProgram, values: Slots, frame: Frame) -> list[object]:
-    """Run the loop; its results: last carried values, then stacked ones."""
-    path, context = loop.path, frame.context
-    invariants = [values[slot] for slot in loop.invariants]
-    carried = [values[slot] for slot in loop.initial]
-    items = [
-        rule.items(values[slot], path, frame)
-        for rule, slot in zip(loop.sliced, loop.sources, strict=True)
-    ]
-    trip = _trip(loop, values, items, frame)
-    go = True
-    if loop.has_condition:
-        go = condition(values[loop.condition], "the condition", path, frame)
-    stacks = [Stack(rule) for rule in loop.stacked]
-    if context.listener is not None:
-        context.listener(LoopStarted(path, frame.iterations, trip))
-    iteration = 0
-    while go and (trip is None or iteration < trip):
-        inner = frame.within(iteration, _held(loop, carried, stacks, frame))
-        context.iteration(path, inner.iterations)
-        if context.listener is not None:
-            context.listener(IterationStarted(path, inner.iterations))
-        given = loop.body(loop.arrange(Arguments(iteration, invariants, carried, items)), inner)
-        go = not loop.gives_condition or condition(given[0], "the next condition", path, inner)
-        carried = _next_carried(loop, carried, given[1:], inner)
-        for stack, element in zip(stacks, given[1 + len(carried) :], strict=True):
-            stack.push(element, path, inner)
-        iteration += 1
-    if context.listener is not None:
-        context.listener(
-            LoopEnded(path, frame.iterations, iteration, "trip" if go else "condition")
-        )
-    return [*carried, *(stack.result(path, frame) for stack in stacks)]
+def _params(state: _State, prepared: _Prepared) -> list[Any]:
+    """The body's params in this iteration."""
+    places, params = prepared.places, state.params.copy()
+    for place in places.iteration:
+        rank = _declared_rank(prepared.loop, place)
+        params[place] = np.full((1,) * rank, state.done, np.int64)
+    for place in places.condition:
+        params[place] = _TRUE
+    for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
+        params[place] = item
+    return params
 
 
-def _trip(
-    loop: LoopProgram, values: Slots, items: Sequence[np.ndarray], frame: Frame
-) -> int | None:
-    length = common_length(loop.sliced, items, loop.path, frame) if items else None
-    if not loop.has_trip:
-        return length
-    trip = trip_count(values[loop.trip], loop.path, frame)
-    if length is not None and length < trip:
-        reason = f"the trip count is {trip}, the scanned inputs have {length} items"
-        raise RunError(reason, loop.path, frame.iterations)
-    return trip
+def _declared_rank(loop: Loop, place: int) -> int:
+    """0, or 1 where the body declares its iteration number as one element: the runtimes obey it."""
+    declared = loop.body.params[place].declared
+    shape = declared.shape if isinstance(declared, Tensor) else None
+    return 1 if shape is not None and len(shape) == 1 else 0
 
 
-def _next_carried(
-    loop: LoopProgram, carried: Sequence[object], given: Sequence[object], frame: Frame
-) -> list[object]:
-    new = list(given[: len(carried)])
-    for rule, old, value in zip(loop.carried, carried, new, strict=True):
-        if value is not old:
-            rule.check(old, value, loop.path, frame)
-    return new
+def _take(state: _State, prepared: _Prepared, results: Sequence[Any], inner: Iterations) -> bool:
+    """Carry and stack what the body gave; whether its condition lets the loop go on."""
+    after, *given = results
+    path, places = prepared.path, prepared.places
+    for place, guard, value in zip(places.carried, state.guards, given, strict=False):
+        guard.check(state.params[place], value, path, inner)
+        state.params[place] = value
+    for stack, element in zip(state.stacks, given[len(places.carried) :], strict=True):
+        stack.add(element, path, inner)
+    state.done += 1
+    if prepared.view.next_condition is None:
+        return True
+    return boolean(
+        after, f"the body's condition {prepared.view.next_condition.name!r}", path, inner
+    )
 
 
-def _held(
-    loop: LoopProgram, carried: Sequence[object], stacks: Sequence[Stack], frame: Frame
-) -> int:
-    if frame.context.limits.bytes is None:
-        return 0
-    stacked = sum(s.elements[0].nbytes * len(s.elements) for s in stacks if s.elements)
-    held = frame.held + size_of(carried) + stacked
-    frame.context.hold(held, loop.path, frame.iterations)
-    return held
-
-
-def _arrangement(step: Loop) -> Callable[[Arguments], list[object]]:
-    """The function that puts one iteration's values in the order of the body's params."""
-    counts = {Invariant: 0, Carried: 0, Sliced: 0}
-    picks: list[Callable[[Arguments], object]] = []
-    for role in step.roles:
-        kind = type(role)
-        position = counts.get(kind, 0)
-        picks.append(_PICKS[kind](position))
-        if kind in counts:
-            counts[kind] += 1
-
-    def arrange(given: Arguments) -> list[object]:
-        return [pick(given) for pick in picks]
-
-    return arrange
-
-
-_PICKS: dict[type, Callable[[int], Callable[[Arguments], object]]] = {
-    Iteration: lambda _: lambda given: np.array(given.iteration, np.int64),
-    Condition: lambda _: lambda given: np.array(True),
-    Invariant: lambda k: lambda given: given.invariants[k],
-    Carried: lambda k: lambda given: given.carried[k],
-    Sliced: lambda k: lambda given: given.items[k][given.iteration, ...],
-}
-
-
-def _stacked_rules(step: Loop, view: Ports) -> tuple[StackedRule, ...]:
-    claims = step.body.claims[1 + len(view.carried) :]
-    rules = []
-    for position, port in enumerate(view.stacked):
-        claimed: Type | None = claims[position].type if claims else None
-        known = port.element.type if port.element is not None else None
-        rules.append(
-            StackedRule(
-                port.element.name if port.element else "",
-                port.result.name if port.result else "",
-                port.role,
-                known if known is not None else claimed,
-            )
-        )
-    return tuple(rules)
+def _hold(
+    state: _State, prepared: _Prepared, context: RunContext, outer: int, iterations: Iterations
+) -> None:
+    if context.limits.bytes is None:
+        return
+    own = sum(size_of(state.params[place]) for place in prepared.places.carried)
+    context.held = outer + own + sum(stack.size for stack in state.stacks)
+    context.hold(context.held, prepared.path, iterations)

@@ -1,68 +1,156 @@
-"""Stacked values: one element an iteration, put together along a new axis.
-
-Every element has the same dtype and shape (Loop: "it is an error if the dimensions or data type of
-these scan outputs change across loop iterations"). For zero iterations the result has extent 0
-along the axis, and the dtype and shape that are known of the element elsewhere: 0 for a dim that is
-not, no further axes for an unknown rank, float32 for an unknown dtype.
-"""
+"""What a loop stacks: the elements of all iterations along a new axis."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
+from typing import Any
 
 import numpy as np
 
+from treadle import ops
 from treadle.errors import RunError
-from treadle.interp.carried import describe
-from treadle.interp.frame import Frame
-from treadle.ir import DType, Stacked, Tensor, Type
+from treadle.ir import (
+    Dim,
+    Expression,
+    Loop,
+    Operands,
+    StackedPort,
+    Symbol,
+    Tensor,
+    Type,
+    ports,
+)
+from treadle.tracing import Iterations, size_of
 
-
-@dataclass(frozen=True, slots=True)
-class StackedRule:
-    """How one result of a body is stacked: its name there, the loop's result, its type."""
-
-    element: str
-    result: str
-    role: Stacked
-    type: Type | None
-
-    def empty(self) -> np.ndarray:
-        """The result of zero iterations."""
-        known = self.type if isinstance(self.type, Tensor) else Tensor()
-        shape = [dim if isinstance(dim, int) else 0 for dim in known.shape or ()]
-        axis = self.role.axis
-        shape.insert(axis if axis >= 0 else axis + len(shape) + 1, 0)
-        return np.empty(shape, (known.dtype or DType.FLOAT32).numpy)
+Extents = Mapping[str, int]
+"""The extents symbols turned out to have."""
 
 
 @dataclass(slots=True)
 class Stack:
-    """The elements of one run of a loop."""
+    """Collects the elements of one stacked result during one run of its loop.
 
-    rule: StackedRule
+        result = np.stack(elements[::-1] if reverse else elements, axis)
+
+    All elements have one shape and one dtype. Without an iteration the result is the element's
+    shape with a 0 inserted at the axis; see `made`. Nothing is collected for a result left out.
+    """
+
+    port: StackedPort
+    number: int
+    types: tuple[Tensor, ...]
     elements: list[np.ndarray] = field(default_factory=list)
+    size: int = 0
 
-    def push(self, element: object, path: str, frame: Frame) -> None:
-        """Add an element; RunError unless it is a tensor like those before it."""
+    def add(self, element: Any, path: str, iterations: Iterations) -> None:
+        """Take the element of one iteration; raise RunError where it does not fit the first one."""
+        if self.port.result is None:
+            return
         if not isinstance(element, np.ndarray):
-            raise self._error(f"is {describe(element)}, only tensors can be stacked", path, frame)
-        first = self.elements[0] if self.elements else element
-        if element.shape != first.shape or element.dtype != first.dtype:
-            found, wanted = describe(element), describe(first)
-            raise self._error(f"is {found}, but was {wanted} in iteration 0", path, frame)
+            raise self._error(f"is {ops.describe(element)}, wanted a tensor", path, iterations)
+        if self.elements:
+            first = self.elements[0]
+            if element.shape != first.shape or element.dtype != first.dtype:
+                found, wanted = ops.describe(element), ops.describe(first)
+                fault = f"is {found}, but was {wanted} in iteration 0; elements must be alike"
+                raise self._error(fault, path, iterations)
         self.elements.append(element)
+        self.size += size_of(element)
 
-    def _error(self, what: str, path: str, frame: Frame) -> RunError:
-        name = f'the element "{self.rule.element}" of the stacked output "{self.rule.result}"'
-        return RunError(f"{name} {what}", path, frame.iterations)
+    def made(self, extents: Extents, path: str, iterations: Iterations) -> np.ndarray | None:
+        """The stacked result, None where it is left out.
 
-    def result(self, path: str, frame: Frame) -> np.ndarray:
-        """The elements along the new axis, the last first when the role says reverse."""
+        Without an iteration, what inference knows of the element decides, and what the file
+        declares only where inference is silent: a dim nothing tells is 0, an unknown rank gives
+        the shape (0,), and an element whose dtype nothing tells is a RunError.
+        """
+        if self.port.result is None:
+            return None
+        axis = self.port.role.axis
         if not self.elements:
-            return self.rule.empty()
-        axis, rank = self.rule.role.axis, self.elements[0].ndim + 1
+            return self._empty(axis, extents, path, iterations)
+        rank = self.elements[0].ndim + 1
         if not -rank <= axis < rank:
-            raise self._error(f"cannot be stacked along axis {axis}, of {rank}", path, frame)
-        elements = self.elements[::-1] if self.rule.role.reverse else self.elements
-        return np.stack(elements, axis)
+            raise self._error(_out_of_range(axis, rank), path, iterations)
+        try:
+            return np.stack(self.elements[:: -1 if self.port.role.reverse else 1], axis)
+        except MemoryError:
+            fault = f"is too large: {len(self.elements)} elements do not fit into memory"
+            raise self._error(fault, path, iterations) from None
+
+    def _empty(self, axis: int, extents: Extents, path: str, iterations: Iterations) -> np.ndarray:
+        dtype = next((t.dtype for t in self.types if t.dtype is not None), None)
+        shape = next((t.shape for t in self.types if t.shape is not None), None)
+        if dtype is None:
+            fault = "has a dtype that nothing tells, and there was no iteration to show it"
+            raise self._error(fault, path, iterations)
+        if shape is None:
+            return np.zeros((0,), dtype.numpy)
+        element = [_extent(dim, extents) for dim in shape]
+        rank = len(element) + 1
+        if not -rank <= axis < rank:
+            raise self._error(_out_of_range(axis, rank), path, iterations)
+        element.insert(axis % rank, 0)
+        return np.zeros(element, dtype.numpy)
+
+    def _error(self, fault: str, path: str, iterations: Iterations) -> RunError:
+        name = f'"{self.port.element.name}"' if self.port.element is not None else "left out"
+        result = self.port.result.name if self.port.result is not None else ""
+        return RunError(
+            f'body output {self.number} ({name}), stacked as "{result}", {fault}', path, iterations
+        )
+
+
+def stacks(loop: Loop) -> tuple[Stack, ...]:
+    """One empty stack for each stacked result of the loop."""
+    view = ports(loop)
+    first = 1 + len(view.carried)
+    return tuple(
+        Stack(port, number, _types(loop, port, number))
+        for number, port in enumerate(view.stacked, start=first)
+    )
+
+
+def _types(loop: Loop, port: StackedPort, number: int) -> tuple[Tensor, ...]:
+    """What is said of the element, the most trusted first: inferred, then declared."""
+    said: list[Type | None] = []
+    if port.element is not None:
+        said += [port.element.inferred, port.element.declared]
+    if loop.body.claims:
+        said.append(loop.body.claims[number].type)
+    if port.result is not None:
+        said += [_without_shape(port.result.inferred), _without_shape(port.result.declared)]
+    return tuple(type_ for type_ in said if isinstance(type_, Tensor))
+
+
+def _without_shape(type_: Type | None) -> Type | None:
+    return Tensor(type_.dtype) if isinstance(type_, Tensor) else None
+
+
+def extents(values: Operands, given: Sequence[Any]) -> Extents:
+    """What the symbols in the types of these values are in this run; none that is two extents."""
+    seen: dict[str, set[int]] = {}
+    for value, array in zip(values, given, strict=True):
+        type_ = value.type if value is not None else None
+        if isinstance(type_, Tensor) and isinstance(array, np.ndarray):
+            for dim, extent in zip(type_.shape or (), array.shape, strict=False):
+                if isinstance(dim, Symbol):
+                    seen.setdefault(dim.name, set()).add(extent)
+    return {name: found.pop() for name, found in seen.items() if len(found) == 1}
+
+
+def _extent(dim: Dim, known: Extents) -> int:
+    match dim:
+        case int():
+            return dim
+        case Symbol(name):
+            return known.get(name, 0)
+        case Expression(terms) if all(name in known for names, _ in terms for name in names):
+            return max(sum(k * prod(known[name] for name in names) for names, k in terms), 0)
+    return 0
+
+
+def _out_of_range(axis: int, rank: int) -> str:
+    return f"is stacked along axis {axis}, wanted an axis from {-rank} to {rank - 1}"

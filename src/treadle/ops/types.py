@@ -71,7 +71,7 @@ def _inferred(
             return _by_rule(leaf, operand_types, constants)
         if found.has_function or found.has_context_dependent_function:
             return _by_body(leaf, operand_types)
-    except (shape_inference.InferenceError, checker.ValidationError) as error:
+    except (shape_inference.InferenceError, checker.ValidationError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise InvalidModel(f"{leaf.op}-{leaf.version} refuses its operands: {reason}") from error
     return [TypeProto() for _ in leaf.results]

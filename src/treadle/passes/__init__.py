@@ -1,4 +1,4 @@
-"""Rewrites: Model in, Model out. One pass a file; pipeline.py alone knows an order."""
+"""Model to Model, one file per pass; `pipeline` alone knows an order."""
 
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.close_defaults import close_defaults

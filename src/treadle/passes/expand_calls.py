@@ -1,6 +1,9 @@
-"""Puts the body the standard gives an operator with graphs in its place: SequenceMap.
+"""Puts the standard's own definition in the place of calls of operators that have bodies.
 
-Declines where the types of the operands are unknown; such a call is expanded when it runs.
+    seq = call SequenceMap(...)   ->   the Loop its schema defines it by
+
+The definition depends on the types of the operands. Declines a call with an operand of unknown
+type: it is expanded when it runs.
 """
 
 from __future__ import annotations
@@ -9,45 +12,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.infer import infer
-from treadle.ir import (
-    Block,
-    Call,
-    Function,
-    FunctionId,
-    Leaf,
-    Model,
-    Step,
-    Type,
-    map_bodies,
-    walk_block,
-)
-from treadle.passes.inline_functions import inline_block
+from treadle.ir import Block, Call, Function, Leaf, Model, Step, Type, walk_block
+from treadle.passes.bind_attributes import bind_attributes
+from treadle.passes.splice import place, splice
 
 Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
 """The function the standard defines a step by, for operands of these types."""
 
 
 def expand_calls(model: Model, expand: Expand) -> Model:
-    """The model with every call of a schema's function expanded whose operand types are known."""
+    """The model without calls of schema-defined operators whose operands have known types."""
+
+    def body(step: Step, path: str) -> Block | None:
+        if not isinstance(step, Call) or step.function in model.functions:
+            return None
+        types = [None if value is None else value.type for value in step.operands]
+        if any(t is None and v is not None for t, v in zip(types, step.operands, strict=True)):
+            return None
+        function = expand(step, types)
+        if function is None:
+            return None
+        attributes = {**function.defaults, **step.attributes}
+        return place(bind_attributes(function.block, attributes), path)
+
     if not any(isinstance(visit.step, Call) for visit in walk_block(model.main)):
         return model
-    functions: dict[FunctionId, Function] = {}
-    main = _expanded(infer(model).main, expand, functions)
-    return replace(model, main=inline_block(main, functions))
-
-
-def _expanded(block: Block, expand: Expand, functions: dict[FunctionId, Function]) -> Block:
-    def changed(step: Step) -> Step:
-        inner = map_bodies(step, lambda _, body: _expanded(body, expand, functions))
-        if not isinstance(inner, Call):
-            return inner
-        types = [value.type if value is not None else None for value in inner.operands]
-        known = all(t is not None or v is None for t, v in zip(types, inner.operands, strict=True))
-        function = expand(inner, types) if known else None
-        if function is None:
-            return inner
-        identity = FunctionId("", inner.function.name, f"at {inner.info.path}")
-        functions[identity] = replace(function, id=identity)
-        return replace(inner, function=identity)
-
-    return replace(block, steps=tuple(map(changed, block.steps)))
+    return replace(model, main=splice(infer(model).main, body))

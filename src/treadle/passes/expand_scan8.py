@@ -1,214 +1,173 @@
-"""Scan-8, with its batch axis and sequence lengths, becomes a loop over the batch around a scan.
+"""Expands Scan-8, which has a batch axis, into a loop over the batch around a loop over time.
 
-    for b in range(batch):                              # axis 0 of every input, states included
-        xs = x[b][:lens[b]], backwards where directions says so
-        state, ys = scan(body, state[b], xs)
-        results = state, ys padded with zeros to the longest
+    for b in range(batch):                                   # axis 0 of every operand
+        n = sequence_lens[b] if sequence_lens else longest
+        states, rows = Scan(states[b], *(x[b][:n] for x in sequences))
+        results[b] = states, *(row padded with zeros to longest for row in rows)
 
-The standard leaves the padding undefined; onnxruntime writes zeros, and reverses the first lens[b]
-items (spec digest, 3.3).
+A reversed sequence is the reverse of its first n items. What pads a row is undefined in the
+standard; zeros are what onnxruntime writes. In paths the loop over time is the Scan itself, the one
+over the batch its `rows`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from treadle.ir import (
-    Attribute,
     Block,
     BlockBuilder,
     Call,
     Carried,
+    FunctionId,
     Info,
     Invariant,
-    Iteration,
-    Leaf,
     Loop,
     Model,
+    Operands,
     Role,
     Sliced,
     Stacked,
     Step,
     Value,
     attribute,
-    map_blocks,
-    map_steps,
 )
+from treadle.passes.splice import splice
 
-_VERSION = 9
-"""The first version of Scan without a batch axis."""
+SCAN = FunctionId("", "Scan")
 
 
 def expand_scan8(model: Model) -> Model:
-    """The model without Scan-8."""
-    return map_blocks(model, lambda block: map_steps(block, _expanded))
+    """The model without Scan-8. Needs functions to be inlined."""
+    return replace(model, main=splice(model.main, _expanded))
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan8:
+class _Parts(NamedTuple):
+    """The operands of a Scan-8 by what they are, or values that stand for them."""
+
     lengths: Value | None
-    states: tuple[Value | None, ...]
-    inputs: tuple[Value | None, ...]
-    captures: tuple[Value | None, ...]
-    reverse: tuple[bool, ...]
-    body: Block
-    call: Call
+    states: Operands
+    sequences: Operands
+    captures: Operands
 
     @property
-    def outputs(self) -> int:
-        """How many scan outputs it has."""
-        return len(self.call.results) - len(self.states)
+    def all(self) -> Operands:
+        """Every value there is, in order."""
+        lengths = () if self.lengths is None else (self.lengths,)
+        return (*lengths, *self.states, *self.sequences, *self.captures)
 
 
-def _expanded(step: Step) -> Step:
-    if not isinstance(step, Call) or (step.function.name, step.version) != ("Scan", 8):
-        return step
-    count = step.attributes["num_scan_inputs"].value
-    assert isinstance(count, int)
-    given = step.attributes["directions"].value if "directions" in step.attributes else ()
-    assert isinstance(given, tuple)
-    lengths, *data = step.operands
-    scan = _Scan8(
+def _expanded(step: Step, path: str) -> Block | None:
+    if not isinstance(step, Call) or step.function != SCAN:
+        return None
+    builder = BlockBuilder(step.info.name)
+    outer = _params(builder, step, _parts(step))
+    row = _row(step, path)
+    sliced = len(outer.all) - len(outer.captures)
+    roles: tuple[Role, ...] = (*[Sliced()] * sliced, *[Invariant()] * len(outer.captures))
+    stacks = (Stacked(),) * (len(row.results) - 1)
+    results = _loop(builder, f"{path}.rows", row, roles, outer.all, stacks)
+    block = builder.build(*results)
+    if outer.lengths is not None:
+        return block
+    unread = Value("sequence_lens")
+    return replace(block, params=(unread, *block.params))
+
+
+def _parts(step: Call) -> _Parts:
+    lengths, *given = step.operands
+    sliced = step.attributes["num_scan_inputs"].value
+    assert isinstance(sliced, int)
+    states = len(given) - sliced
+    return _Parts(lengths, tuple(given[:states]), tuple(given[states:]), step.captures)
+
+
+def _params(builder: BlockBuilder, step: Call, parts: _Parts) -> _Parts:
+    """Params of a new block that stand for the parts."""
+
+    def params(values: Operands, hint: str) -> tuple[Value, ...]:
+        return tuple(builder.param(value.name if value else hint) for value in values)
+
+    lengths = None if parts.lengths is None else builder.param(parts.lengths.name)
+    return _Parts(
         lengths,
-        tuple(data[: len(data) - count]),
-        tuple(data[len(data) - count :]),
-        step.captures,
-        tuple(bool(way) for way in given) or (False,) * count,
-        step.blocks["body"],
-        step,
-    )
-    return _over_batch(scan)
-
-
-def _over_batch(scan: _Scan8) -> Loop:
-    # [*lengths?, *states, *inputs: sliced, *captures: invariant] -> [*states, *outputs: stacked]
-    row = BlockBuilder("batch")
-    lengths = () if scan.lengths is None else (row.param("sequence_length"),)
-    states = tuple(_row(row, value, "state") for value in scan.states)
-    inputs = tuple(_row(row, value, "input") for value in scan.inputs)
-    captures = tuple(_row(row, value, "captured") for value in scan.captures)
-    over_time = _by_length if lengths else _by_scan
-    results = over_time(scan, row, (*lengths, *states, *inputs, *captures))
-    operands = (scan.lengths,) if lengths else ()
-    sliced = len(operands) + len(states) + len(inputs)
-    roles: tuple[Role, ...] = (*[Sliced()] * sliced, *[Invariant()] * len(captures))
-    return Loop(
-        None,
-        None,
-        roles,
-        (*operands, *scan.states, *scan.inputs, *scan.captures),
-        row.build(None, *results),
-        (Stacked(),) * len(scan.call.results),
-        scan.call.results,
-        replace(scan.call.info, version=_VERSION),
+        params(parts.states, "state"),
+        params(parts.sequences, "sequence"),
+        params(parts.captures, "captured"),
     )
 
 
-def _row(row: BlockBuilder, value: Value | None, hint: str) -> Value:
-    return row.param(value.name if value is not None else hint)
-
-
-def _by_scan(scan: _Scan8, row: BlockBuilder, given: Sequence[Value]) -> tuple[Value, ...]:
-    """Every item of the row: a Scan."""
+def _row(step: Call, path: str) -> Block:
+    """What runs for one row of the batch."""
+    builder = BlockBuilder("row")
+    row = _params(builder, step, _parts(step))
+    cut = _Cut(builder, row)
+    reversed_ = _directions(step, len(row.sequences))
     roles: tuple[Role, ...] = (
-        *[Carried()] * len(scan.states),
-        *(Sliced(0, way) for way in scan.reverse),
-        *[Invariant()] * len(scan.captures),
+        *[Carried()] * len(row.states),
+        *[Sliced(0, reverse) for reverse in reversed_],
+        *[Invariant()] * len(row.captures),
     )
-    body = replace(scan.body, results=(None, *scan.body.results), claims=())
-    return _time(scan, row, None, roles, given, body, "Scan")
+    body = step.blocks["body"]
+    stacks = (Stacked(),) * (len(body.results) - len(row.states))
+    operands = (*row.states, *map(cut.first, row.sequences), *row.captures)
+    body = replace(body, results=(None, *body.results), claims=())
+    results = _loop(builder, path, body, roles, operands, stacks)
+    states, rows = results[: len(row.states)], results[len(row.states) :]
+    return builder.build(None, *states, *map(cut.padded, rows))
 
 
-def _by_length(scan: _Scan8, row: BlockBuilder, given: Sequence[Value]) -> tuple[Value, ...]:
-    """The first items of the row, as many as its length says: a Loop that gathers each."""
-    length, *rest = given
-    states, inputs = rest[: len(scan.states)], rest[len(scan.states) :][: len(scan.inputs)]
-    captures = rest[len(states) + len(inputs) :]
-    trip = _not_negative(row, length)
-    last = row.leaf("Sub", 7, trip, row.constant(np.array(1, np.int64)))
-    roles: tuple[Role, ...] = (
-        Iteration(),
-        *[Invariant()] * (len(inputs) + 1),
-        *[Carried()] * len(states),
-        *[Invariant()] * len(captures),
-    )
-    operands = (*inputs, last, *states, *captures)
-    made = _time(scan, row, trip, roles, operands, _gathering(scan), "Loop")
-    count = len(states)
-    padded = [_padded(row, value, trip, inputs[0]) for value in made[count:]]
-    return (*made[:count], *padded)
+class _Cut:
+    """Cuts the sequences of a row to its length, and pads what comes out of them."""
 
-
-def _gathering(scan: _Scan8) -> Block:
-    # [iteration, *rows: invariant, last: invariant, *states, *captures] -> the body's results
-    count = len(scan.states)
-    states, items = scan.body.params[:count], scan.body.params[count:][: len(scan.inputs)]
-    captures = scan.body.params[count + len(items) :]
-    iteration, last = Value("iteration"), Value("last")
-    rows = tuple(Value(f"{item.name}_row") for item in items)
-    steps: list[Step] = []
-    for item, source, way in zip(items, rows, scan.reverse, strict=True):
-        index = iteration
-        if way:
-            index = Value(f"{item.name}_index")
-            steps.append(Leaf("", "Sub", 7, (last, iteration), (index,)))
+    def __init__(self, builder: BlockBuilder, row: _Parts) -> None:
+        self.builder, self.length = builder, None
+        if row.lengths is None:
+            return
+        bounds = {"start": attribute("start", 0), "end": attribute("end", 1)}
+        extents = [builder.leaf("Shape", 15, x, attributes=bounds) for x in row.sequences]
+        self.length = builder.leaf(
+            "SequenceLength", 1, row.lengths, *extents, domain="treadle", result="length"
+        )
+        self.zero = builder.constant(np.array([0]), "zero")
+        rest = builder.leaf("Sub", 14, extents[0], self.length, result="rest")
         axis = {"axis": attribute("axis", 0)}
-        steps.append(Leaf("", "Gather", 1, (source, index), (item,), axis))
-    return replace(
-        scan.body,
-        params=(iteration, *rows, last, *states, *captures),
-        steps=(*steps, *scan.body.steps),
-        results=(None, *scan.body.results),
-        claims=(),
-    )
+        self.pads = builder.leaf("Concat", 13, self.zero, rest, attributes=axis, result="pads")
+
+    def first(self, sequence: Value | None) -> Value | None:
+        """The items of a sequence that count."""
+        if self.length is None:
+            return sequence
+        hint = sequence.name if sequence is not None else "sequence"
+        return self.builder.leaf(
+            "Slice", 13, sequence, self.zero, self.length, self.zero, result=f"{hint}_cut"
+        )
+
+    def padded(self, row: Value) -> Value:
+        """A row as long as the longest."""
+        if self.length is None:
+            return row
+        return self.builder.leaf("Pad", 18, row, self.pads, None, self.zero, result="padded")
 
 
-def _time(
-    scan: _Scan8,
-    row: BlockBuilder,
-    trip: Value | None,
-    roles: tuple[Role, ...],
-    operands: Sequence[Value],
+def _directions(step: Call, count: int) -> list[bool]:
+    given = step.attributes.get("directions")
+    values = given.value if given is not None else None
+    return list(map(bool, values)) if isinstance(values, tuple) else [False] * count
+
+
+def _loop(
+    builder: BlockBuilder,
+    path: str,
     body: Block,
-    op: str,
+    roles: tuple[Role, ...],
+    operands: Operands,
+    stacks: tuple[Stacked, ...],
 ) -> tuple[Value, ...]:
-    results = tuple(
-        row.value("state" if k < len(scan.states) else "output")
-        for k in range(len(scan.call.results))
-    )
-    info = Info(op=op, version=_VERSION, path=f"{scan.call.info.path}/time")
-    stacks = (Stacked(),) * (len(results) - len(scan.states))
-    row.add(Loop(trip, None, roles, tuple(operands), body, stacks, results, info))
+    results = tuple(builder.value("scan") for _ in body.results[1:])
+    info = Info(op="Scan", version=9, path=path)
+    builder.add(Loop(None, None, roles, operands, body, stacks, results, info))
     return results
-
-
-def _not_negative(row: BlockBuilder, length: Value) -> Value:
-    # a negative length looks up an item that is not there, so that it fails instead of meaning none
-    zero = row.constant(np.array(0, np.int64), "zero")
-    below = row.leaf("Min", 13, length, zero)
-    index = row.leaf("Add", 7, below, below)
-    only = row.constant(np.array([0], np.int64), "a_length_must_not_be_negative")
-    return row.leaf("Add", 7, length, row.leaf("Gather", 1, only, index))
-
-
-def _padded(row: BlockBuilder, value: Value, trip: Value, source: Value) -> Value:
-    """The output of a row with zeros after its last item, as long as the row."""
-    first = row.constant(np.array([0], np.int64), "first")
-    longest = row.leaf("Gather", 1, row.leaf("Shape", 1, source), first)
-    missing = row.leaf("Sub", 7, longest, row.leaf("Unsqueeze", 1, trip, attributes=_list("axes")))
-    element = row.leaf(
-        "Slice",
-        1,
-        row.leaf("Shape", 1, value),
-        attributes={**_list("starts", 1), **_list("ends", np.iinfo(np.int32).max)},
-    )
-    shape = row.leaf("Concat", 4, missing, element, attributes={"axis": attribute("axis", 0)})
-    zeros = row.leaf("CastLike", 15, row.leaf("ConstantOfShape", 9, shape), value)
-    return row.leaf("Concat", 4, value, zeros, attributes={"axis": attribute("axis", 0)})
-
-
-def _list(name: str, number: int = 0) -> dict[str, Attribute]:
-    return {name: attribute(name, [int(number)])}

@@ -1,22 +1,22 @@
-"""Reads the Loop table literally: a condition that is left out is ignored inside too.
+"""Reads the standard's table of Loop literally: an omitted condition makes the body's ignored.
 
-ONNX Loop: "input (trip_count, "")" and "input ("", "")" say of the body's condition "ignored".
-Every runtime stops when it turns false, and so does a Loop that this pass has not touched.
+Loop(trip, "")   "bool cond = ...; // ignored"   ->   the body gives no next condition
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Loop, Model, Step, map_blocks, map_steps, operator_of
+from treadle.ir import Loop, Model, Step, map_blocks, map_steps
 
 
 def ignore_omitted_condition(model: Model) -> Model:
-    """The model whose ONNX Loops without a condition input never stop by their body's condition."""
-    return map_blocks(model, lambda block: map_steps(block, _ignoring))
+    """The model in which no ONNX Loop with an omitted condition is stopped by its body."""
+    return map_blocks(model, lambda block: map_steps(block, _unconditional))
 
 
-def _ignoring(step: Step) -> Step:
-    if not isinstance(step, Loop) or operator_of(step) != "Loop" or step.condition is not None:
+def _unconditional(step: Step) -> Step:
+    if not isinstance(step, Loop) or step.info.op != "Loop" or step.condition is not None:
         return step
-    return replace(step, body=replace(step.body, results=(None, *step.body.results[1:])))
+    results = (None, *step.body.results[1:])
+    return replace(step, body=replace(step.body, results=results))

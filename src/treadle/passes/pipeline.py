@@ -1,4 +1,4 @@
-"""The order of the passes that make a model ready to run."""
+"""The order of the passes; nothing else knows one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from treadle.passes.inline_functions import inline_functions
 def prepare(
     model: Model,
     *,
-    expand: Expand,
+    expand: Expand | None = None,
     overridden: Collection[str] = (),
     omitted_condition: str = "stop",
 ) -> Model:
-    """The model with one Loop form and no call left that can be expanded before it runs."""
+    """The model as engines take it: what is fed is a param, and calls are steps.
+
+    `expand` gives the function the standard defines an operator by, `overridden` are the inputs
+    with a default that are fed all the same.
+    """
     model = close_defaults(model, overridden)
     model = inline_functions(model)
-    if omitted_condition == "ignore":  # before SequenceMap's own loops come in
+    if omitted_condition == "ignore":  # before calls are expanded: their loops are not the file's
         model = ignore_omitted_condition(model)
     model = expand_scan8(model)
-    return expand_calls(model, expand)
+    return model if expand is None else expand_calls(model, expand)

@@ -47,12 +47,16 @@ class Limits:
 
 @dataclass(slots=True)
 class RunContext:
-    """What one run carries along: who listens, what bounds it, and how to stop it."""
+    """What one run carries along: who listens, what bounds it, and how to stop it.
+
+    `held` is what the loops that are running hold, in bytes; counted only where that is bounded.
+    """
 
     listener: Listener | None = None
     limits: Limits = Limits()
     options: Stoppable | None = None
     iterations_done: int = 0
+    held: int = 0
     started: float = field(default_factory=time.monotonic)
 
     def iteration(self, path: str, iterations: Iterations) -> None:

@@ -8,7 +8,7 @@ from treadle.report.loop import LoopSummary
 from treadle.report.model import ModelSummary, show_control_flow, show_summary, summarize_model
 from treadle.report.plan import explain, plan_data
 from treadle.report.text import plural, show_bytes, show_seconds, table
-from treadle.report.values import ValueSummary, show_value, show_values, summarize_value
+from treadle.report.values import ValueSummary, show_values, summarize_value
 
 __all__ = [
     "BranchSummary",
@@ -29,7 +29,6 @@ __all__ = [
     "show_findings",
     "show_seconds",
     "show_summary",
-    "show_value",
     "show_values",
     "summarize_model",
     "summarize_value",

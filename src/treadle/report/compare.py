@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.ir import DType, Tensor, dtype_of
 from treadle.report.text import plural
-from treadle.report.values import show_value
+from treadle.tracing import show_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from treadle.ir import Step, bodies, step_path
 from treadle.plan import BlockPlan, Plan, Region
-from treadle.report.body import count_operators, is_control_flow, show_operators
+from treadle.report.body import count_operators, show_operators, summarize_body
 from treadle.report.text import indented, plural
 
 
@@ -36,18 +37,26 @@ def _regions(block: BlockPlan) -> Iterator[Region]:
 def _show_block(block: BlockPlan) -> Iterator[str]:
     if not block.regions:
         yield f"{block.path}: no nodes"
+    positions = {step: number for number, step in enumerate(block.block.steps)}
     for region in block.regions:
-        yield f"{region.path}  {region.engine}: {region.reason}"
+        yield f"{_where(region, positions)}  {region.engine}: {region.reason}"
         yield from indented([_held(region)])
         for body in region.bodies.values():
             yield from indented(_show_block(body))
 
 
+def _where(region: Region, positions: Mapping[Step, int]) -> str:
+    """The path of a step that is alone in its region, else that of the block."""
+    step = region.steps[0]
+    if len(region.steps) > 1 or step not in positions:
+        return region.path
+    return step_path(region.path, step, positions[step])
+
+
 def _held(region: Region) -> str:
-    steps = region.steps
-    if len(steps) == 1 and is_control_flow(steps[0]):
-        return show_operators(count_operators(steps))
-    return f"{plural(len(steps), 'node')}: {show_operators(count_operators(steps))}"
+    nodes = f"{plural(len(region.steps), 'node')}: {show_operators(count_operators(region.steps))}"
+    inner = sum(summarize_body(body).nodes for step in region.steps for _, body in bodies(step))
+    return f"{nodes}; {plural(inner, 'node')} in bodies" if inner else nodes
 
 
 def _region_data(region: Region) -> dict[str, object]:

@@ -58,14 +58,6 @@ def show_values(values: Mapping[str, object]) -> str:
     return table(rows, ("name", "type", "min", "max", "mean", "first elements"))
 
 
-def show_value(value: object) -> str:
-    """The value in one line: `float32[3] 0.1, 0.2, 0.3`."""
-    summary = summarize_value("", value)
-    items = "; ".join(f"{item.type} {_elements(item)}".strip() for item in summary.items)
-    more = " ..." if summary.items and summary.size > len(summary.items) else ""
-    return f"{summary.type} {_elements(summary)}{items}{more}".strip()
-
-
 def _array(name: str, array: np.ndarray) -> ValueSummary:
     kind = str(Tensor(dtype_of(array.dtype), tuple(array.shape)))
     shown = _OTHERS if array.dtype.kind in "bui" else _FLOATS

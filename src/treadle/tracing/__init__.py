@@ -11,6 +11,8 @@ from treadle.tracing.events import (
     StageDone,
     ValueMade,
 )
+from treadle.tracing.recorders import Recorder, Verbose
+from treadle.tracing.values import show_value, size_of
 
 __all__ = [
     "BranchTaken",
@@ -20,6 +22,10 @@ __all__ = [
     "Listener",
     "LoopEnded",
     "LoopStarted",
+    "Recorder",
     "StageDone",
     "ValueMade",
+    "Verbose",
+    "show_value",
+    "size_of",
 ]

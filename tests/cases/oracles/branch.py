@@ -73,3 +73,7 @@ def chosen_in_a_loop(trips, s):
 
 def half_precision(go, x):
     return ((x + x) if go else x,)
+
+
+def one_value_twice(go, x):
+    return (f32(x + x), f32(x + x)) if go else (x, f32(-x))

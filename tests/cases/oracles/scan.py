@@ -211,3 +211,12 @@ def batch_of_length_zero(s, x):
 
 def iteration_types(n):
     return i64(n.sum()), i64(np.cumsum(n))
+
+
+def length_zero_of_symbolic_elements(s, x):
+    s, sums = _sums(s, x)
+    return s, stacked(sums, s.shape).T
+
+
+def length_zero_of_captured_elements(w, x):
+    return (f32(np.outer(x, w)),)

@@ -40,7 +40,7 @@ $ treadle demo --save models
 )
 @json_option
 def demo(folder: Path | None, as_json: bool) -> None:
-    """Run three models with control flow and show what happens in them.
+    """Run three models and show what happens in them.
 
     An LSTM as Scan, a greedy decoder as a while Loop, and a Loop that grows a sequence: each one's
     loops in words, its outputs, whether they are onnxruntime's, and the time of both.

@@ -51,7 +51,7 @@ def read(hand: NodeAtHand) -> Loop | Call | None:
         return None
     captures, (params,) = merged_captures([body])
     block = replace(body.block, params=(*body.block.params, *params))
-    return (_call if hand.version == _WITH_BATCH else _loop)(hand, block, captures)
+    return (_call if hand.version <= _WITH_BATCH else _loop)(hand, block, captures)
 
 
 def _call(hand: NodeAtHand, block: Block, captures: tuple[Value, ...]) -> Call:

@@ -12,7 +12,7 @@ __all__ = ["Kernel", "kernel", "kernels"]
 _FAMILIES = (
     "arithmetic", "logic", "unary", "activation", "cast", "layout", "padding", "gather", "reduce",
     "construct", "sequence", "matrix", "random", "normalize", "pool", "quantize", "convolve",
-    "recurrent", "resize", "strings", "categories", "trusted",
+    "recurrent", "resize", "strings", "categories", "own", "trusted",
 )  # fmt: skip
 
 

@@ -1,0 +1,24 @@
+"""What can be wrong with a Call of a model-local function: its counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.checks.arity import counted
+from treadle.checks.rules import finding
+from treadle.errors import Finding
+from treadle.ir import Call, Function
+
+
+def findings(call: Call, function: Function, path: str) -> Iterator[Finding]:
+    """The call gives no more inputs and wants no more outputs than the function has.
+
+    Fewer are right: what is left out at the end is absent.
+    """
+    for noun, given, most in (
+        ("input", len(call.operands), len(function.block.params)),
+        ("output", len(call.results), len(function.block.results)),
+    ):
+        if given > most:
+            message = f"{call.function} is called with {counted(given, noun)}, it has {most}"
+            yield finding("CF705", path, message, "remove the others")

@@ -1,0 +1,43 @@
+"""A region of another engine: called as a whole, and interpreted where the engine refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.errors import RunError, Unsupported
+from treadle.interp.action import Action, Prepare, at
+from treadle.plan import Refused, Region, RunContext
+from treadle.tracing import Iterations
+
+
+def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
+    """The region ready to run: its runnable, or what runs in its place where that raises Refused.
+
+    Where nothing can run in its place, the engine's own error stands.
+    """
+    runnable = region.runnable
+    assert runnable is not None
+    interpreted: list[Action] = []
+
+    def instead(
+        refusal: Refused, operands: Sequence[Any], context: RunContext, iterations: Iterations
+    ) -> Sequence[Any]:
+        if region.otherwise is None:
+            raise at(refusal.error, path, iterations) from refusal
+        try:
+            if not interpreted:
+                interpreted.append(prepare(region.otherwise()))
+            return interpreted[0](operands, context, iterations)
+        except Unsupported:
+            raise at(refusal.error, path, iterations) from refusal
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        try:
+            return runnable(operands, context)
+        except Refused as refusal:
+            return instead(refusal, operands, context, iterations)
+        except RunError as error:
+            raise at(error, path, iterations) from error.__cause__
+
+    return act

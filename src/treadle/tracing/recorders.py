@@ -1,0 +1,143 @@
+"""Listeners ready for use: one that keeps what it hears, one that writes it down in words."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TextIO
+
+from treadle.tracing.events import (
+    BranchTaken,
+    Event,
+    Iterations,
+    IterationStarted,
+    LoopEnded,
+    LoopStarted,
+    StageDone,
+    ValueMade,
+)
+from treadle.tracing.values import show_value, size_of
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Keeps every value it hears of, bodies included.
+
+        recorder = Recorder(names="h*", paths="main/loop_*")
+        session.run(None, feed, listener=recorder)
+        recorder.of("h_next")[41].value
+
+    `names` and `paths` are globs of the values' names and of the blocks they are in. With
+    `max_bytes` the oldest values are let go once more than that is held; `dropped` counts them. It
+    hears one run at a time.
+    """
+
+    names: str = "*"
+    paths: str = "*"
+    max_bytes: int | None = None
+    dropped: int = 0
+    _heard: deque[ValueMade] = field(default_factory=deque)
+    _held: int = 0
+
+    def __call__(self, event: Event) -> None:
+        """Keep the event if it is a value that was asked for."""
+        if not isinstance(event, ValueMade) or not self._wants(event):
+            return
+        self._heard.append(event)
+        if self.max_bytes is None:
+            return
+        self._held += size_of(event.value)
+        while self._held > self.max_bytes:
+            self._held -= size_of(self._heard.popleft().value)
+            self.dropped += 1
+
+    def _wants(self, event: ValueMade) -> bool:
+        return fnmatchcase(event.name, self.names) and fnmatchcase(event.path, self.paths)
+
+    @property
+    def values(self) -> Mapping[tuple[str, str], Mapping[Iterations, object]]:
+        """What was kept: by (path of the block, name), then by the iterations around it."""
+        kept: dict[tuple[str, str], dict[Iterations, object]] = {}
+        for event in self._heard:
+            kept.setdefault((event.path, event.name), {})[event.iterations] = event.value
+        return kept
+
+    def of(self, name: str, path: str = "*") -> list[ValueMade]:
+        """Every time a value of this name was made, in order; `path` is a glob."""
+        return [e for e in self._heard if e.name == name and fnmatchcase(e.path, path)]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._heard.clear()
+        self._held = self.dropped = 0
+
+
+class Verbose:
+    """Writes a run down, one line an event, indented by bodies and iterations.
+
+        main/loop_0: at most 3 iterations
+          iteration 0
+            so: float32[2] [1, 1.5]   add_1
+
+    Lines go to `log` where it is given, else to `stream`, by default standard output. It hears one
+    run at a time.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, *, log: Callable[[str], object] | None = None
+    ) -> None:
+        target = stream if stream is not None else sys.stdout
+        self._log = log if log is not None else lambda line: print(line, file=target)
+        self._depths: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Write the event down."""
+        match event:
+            case StageDone(stage, seconds):
+                self._write(0, f"{stage}: {seconds * 1e3:.1f} ms")
+            case ValueMade(path, _, name, value, step):
+                maker = f"   {step.rsplit('/', 1)[-1]}" if step else ""
+                self._write(self._inside(path, 1), f"{name}: {show_value(value)}{maker}")
+            case LoopStarted(path, _, trip):
+                most = "no bound" if trip is None else f"at most {_times(trip)}"
+                self._write(self._depth, f"{path}: {most}")
+            case IterationStarted(path, iterations):
+                depth = self._inside(f"{path}.body", 2)
+                self._write(depth - 1, f"iteration {iterations[-1]}")
+            case LoopEnded(path, _, trips, by):
+                self._leave(f"{path}.body")
+                self._write(self._depth, f"{path}: {_times(trips)}, ended by its {_WORDS[by]}")
+            case BranchTaken(path, _, taken):
+                self._write(self._depth, f"{path}: {taken}")
+                self._inside(f"{path}.{taken}", 1)
+
+    def _write(self, depth: int, words: str) -> None:
+        self._log("  " * depth + words)
+
+    @property
+    def _depth(self) -> int:
+        return next(reversed(self._depths.values()), 0)
+
+    def _inside(self, path: str, deeper: int) -> int:
+        """The depth of the block at the path, which is the innermost from here on."""
+        if path in self._depths:
+            while next(reversed(self._depths)) != path:
+                self._depths.popitem()
+        else:
+            self._depths[path] = self._depth + deeper if self._depths else 0
+        return self._depths[path]
+
+    def _leave(self, path: str) -> None:
+        if path in self._depths:
+            self._inside(path, 0)
+            del self._depths[path]
+
+
+_WORDS = {"trip": "trip count", "condition": "condition"}
+
+
+def _times(count: int) -> str:
+    return f"{count} iteration{'' if count == 1 else 's'}"

@@ -1,0 +1,58 @@
+"""Run-time values in a few words, and how much memory they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_SHOWN = 8
+_EDGE = 3
+_DIGITS = 4
+
+
+def show_value(value: object) -> str:
+    """The value on one line: `float32[2,3] [[0, 0.5, 1], [2, 3, 4]]`, `seq of 2: ...`, `absent`."""
+    if isinstance(value, np.ndarray):
+        return f"{_dtype(value)}[{','.join(map(str, value.shape))}] {_elements(value)}"
+    if isinstance(value, list):
+        more = ["..."] if len(value) > _EDGE else []
+        return f"seq of {len(value)}: {'; '.join([*map(show_value, value[:_EDGE]), *more])}"
+    return "absent" if value is None else str(value)
+
+
+def size_of(value: Any) -> int:
+    """The bytes a run-time value holds; of a string, one for each character."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes + (sum(map(len, value.flat)) if value.dtype == object else 0)
+    if isinstance(value, list):
+        return sum(map(size_of, value))
+    return 0
+
+
+def _dtype(array: np.ndarray) -> str:
+    return "string" if array.dtype == object else str(array.dtype)
+
+
+def _elements(array: np.ndarray) -> str:
+    if array.size > _SHOWN:
+        first = ", ".join(map(_element, array.flat[:_EDGE]))
+        return f"{first}, ... {_element(array.flat[-1])}"
+    return _nested(array.tolist() if array.dtype == object else array)
+
+
+def _nested(part: Any) -> str:
+    if isinstance(part, list) or (isinstance(part, np.ndarray) and part.ndim):
+        return f"[{', '.join(map(_nested, part))}]"
+    return _element(part)
+
+
+def _element(item: Any) -> str:
+    if isinstance(item, np.ndarray):
+        item = item[()]
+    if isinstance(item, str | bool | np.bool_ | np.integer | np.complexfloating):
+        return repr(item) if isinstance(item, str) else str(item)
+    try:
+        return f"{float(item):.{_DIGITS}g}"
+    except (TypeError, ValueError):
+        return str(item)

@@ -1,0 +1,58 @@
+"""Calls: functions inferred with the types of each call, SequenceMap element by element."""
+
+import pytest
+
+from tests.infer.models import read, typed
+from treadle.infer import infer
+
+OPSETS = '<opset_import: ["" : 21, "local" : 1], domain: "local">'
+
+
+def test_a_function_is_inferred_with_the_types_of_each_call():
+    found = typed(f"""g (float[2,N] x, int64[5] z) => (y, w) {{ y = local.f(x) w = local.f(z) }}
+        {OPSETS} f (a) => (b) {{ b = Concat<axis=0>(a, a) }}""")
+    assert (found["y"], found["w"]) == ("float32[4,N]", "int64[10]")
+
+
+def test_an_attribute_of_a_call_reaches_the_bodies_of_its_function():
+    found = typed(f"""g (float[2,3] x, bool C) => (y, w) {{
+            y = local.f<axis=0>(x, C) w = local.f<axis=1>(x, C) }}
+        {OPSETS} f <axis> (a, c) => (b) {{
+            b = If (c) <then_branch = t () => (p) {{ p = Concat<axis: int = @axis>(a, a) }},
+                        else_branch = e () => (q) {{ q = Concat<axis: int = @axis>(a, a) }}> }}""")
+    assert (found["y"], found["w"]) == ("float32[4,3]", "float32[2,6]")
+
+
+def test_the_length_of_a_loop_in_a_function_is_another_one_in_each_call():
+    found = typed(f"""g (int64 M, int64 K) => (y, z, w) {{
+            y = local.f(M) z = local.f(K) w = Add(y, z) }}
+        {OPSETS} f (m) => (ys) {{
+            ys = Loop <body = b (int64 i, bool c) => (c2, i2) {{
+                c2 = Identity(c) i2 = Identity(i) }}> (m, "") }}""")
+    assert (found["y"], found["z"], found["w"]) == ("int64[?]",) * 3
+
+
+@pytest.mark.parametrize("depth", [4, 24])
+def test_functions_that_call_each_other_twice_are_not_inferred_twice(depth):
+    functions = "\n".join(
+        f"{OPSETS} f{k} (a) => (c) {{ b = local.f{k + 1}(a) c = local.f{k + 1}(b) }}"
+        for k in range(depth)
+    )
+    model = read(f"""g (float[N] x) => (y) {{ y = local.f0(x) }}
+        {functions} {OPSETS} f{depth} (a) => (b) {{ b = Relu(a) }}""")
+    (result,) = infer(model).main.results
+    assert str(result.inferred) == "float32[N]"
+
+
+def test_what_a_call_leaves_out_is_unknown_in_the_function():
+    found = typed(f"""g (float[2] x) => (y) {{ y = local.f(x) }}
+        {OPSETS} f (a, low) => (b) {{ b = Clip(a, low) }}""")
+    assert found["y"] == "float32[2]"
+
+
+def test_sequence_map_gives_sequences_of_what_its_body_gives():
+    found = typed("""g (float[2] x, float[7] k) => (s) {
+        q = SequenceConstruct(x, x)
+        s = SequenceMap <body = b (a) => (e) { e = Concat<axis=0>(a, k) }> (q) }""")
+    assert found["main/sequencemap_1.body a"] in ("float32[2]", "float32[*]")
+    assert found["s"] in ("seq(float32[9])", "seq(float32[*])")
