@@ -39,7 +39,9 @@ def check(source: object) -> list[Finding]:
     if isinstance(source, Model):
         return checks.check(source)
     model, findings = formats.read(source)
-    return findings if model is None else [*findings, *checks.check(model)]
+    if model is None:
+        return findings
+    return [*findings, *formats.locate(source, checks.check(model), model)]
 
 
 def infer(source: object) -> Model:

@@ -3,7 +3,6 @@
 import pytest
 
 import treadle
-
 from tests.checks.models import advised, every
 
 
