@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from treadle import checks, formats
+from treadle import checks, formats, passes
 from treadle import infer as inference
 from treadle.errors import DataError, Finding, LoadError
 from treadle.ir import Model
+from treadle.passes import Mended
 from treadle.single import Operator
 
-__all__ = ["check", "infer", "load", "operator", "save"]
+__all__ = ["check", "infer", "load", "operator", "repair", "save"]
 
 
 def load(source: object) -> Model:
@@ -42,6 +43,16 @@ def check(source: object) -> list[Finding]:
     if model is None:
         return findings
     return [*findings, *formats.locate(source, checks.check(model), model)]
+
+
+def repair(source: object) -> tuple[Model, list[Mended]]:
+    """The model with everything mended that has a safe way out, and what was done.
+
+    Hidden names, outer values a body returns directly, missing imports, conditions that are left
+    out or no scalars, false declarations, attributes without a meaning. It runs to the same
+    outputs. Raises LoadError as `load` does.
+    """
+    return passes.repair(source if isinstance(source, Model) else load(source))
 
 
 def infer(source: object) -> Model:

@@ -1,16 +1,22 @@
 """Is a program well formed? One file per kind of finding."""
 
 from treadle.checks import branch, loop, scan
-from treadle.checks.model import check, infer_with_findings
+from treadle.checks.loop import stays_true
+from treadle.checks.model import check, considerations, infer_with_findings
 from treadle.checks.rules import RULES, Rule, finding
+from treadle.checks.types import kinds_contradict, shapes_contradict
 
 __all__ = [
     "RULES",
     "Rule",
     "branch",
     "check",
+    "considerations",
     "finding",
     "infer_with_findings",
+    "kinds_contradict",
     "loop",
     "scan",
+    "shapes_contradict",
+    "stays_true",
 ]

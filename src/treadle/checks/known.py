@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from math import prod
 
 import numpy as np
@@ -12,8 +11,6 @@ from treadle import ops
 from treadle.errors import KernelError, Unsupported
 from treadle.ir import (
     Block,
-    Branch,
-    Call,
     Condition,
     Leaf,
     Literal,
@@ -22,7 +19,7 @@ from treadle.ir import (
     Step,
     Value,
     bodies,
-    ports,
+    captures,
 )
 
 Known = Mapping[Value, np.ndarray]
@@ -120,26 +117,10 @@ def _extent(operands: Sequence[np.ndarray | None]) -> int:
 
 
 def _enter(step: Step, known: dict[Value, np.ndarray]) -> None:
-    for value, param in _captures(step):
+    for value, param in captures(step):
         if value is not None and value in known:
             known[param] = known[value]
     if isinstance(step, Loop):
         for role, param in zip(step.roles, step.body.params, strict=True):
             if isinstance(role, Condition):
                 known[param] = np.array(True)
-
-
-def _captures(step: Step) -> Sequence[tuple[Value | None, Value]]:
-    match step:
-        case Branch():
-            sides = (step.then.params, step.otherwise.params)
-            return list(chain(*(zip(step.operands, side, strict=True) for side in sides)))
-        case Loop():
-            return [(port.operand, port.param) for port in ports(step).invariants]
-        case Leaf() | Call():
-            own = len(step.captures)
-            return [
-                pair
-                for block in step.blocks.values()
-                for pair in zip(step.captures, block.params[len(block.params) - own :], strict=True)
-            ]
