@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any
 
 from treadle import checks, formats, passes
 from treadle import infer as inference
-from treadle.errors import DataError, Finding, LoadError
+from treadle.errors import DataError, Finding, InputError, LoadError
 from treadle.ir import Model
 from treadle.passes import Mended
 from treadle.single import Operator
@@ -35,14 +36,21 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     formats.write(model, os.fspath(path))
 
 
-def check(source: object) -> list[Finding]:
-    """Everything that is wrong with a model, or may be; never raises for a bad one."""
+def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
+    """Everything that is wrong with a model, or may be; never raises for a bad one.
+
+    `portable`: "onnxruntime" or "openvino" adds what is known not to load there, or to be answered
+    wrongly, in the version the finding names.
+    """
+    unknown = sorted(set(portable) - set(checks.RUNTIMES))
+    if unknown:
+        raise InputError(f"nothing is known of {unknown[0]}; known: {', '.join(checks.RUNTIMES)}")
     if isinstance(source, Model):
-        return checks.check(source)
+        return checks.check(source, portable)
     model, findings = formats.read(source)
     if model is None:
         return findings
-    return [*findings, *formats.locate(source, checks.check(model), model)]
+    return [*findings, *formats.locate(source, checks.check(model, portable), model)]
 
 
 def repair(source: object) -> tuple[Model, list[Mended]]:

@@ -4,10 +4,12 @@ from treadle.checks import branch, loop, scan
 from treadle.checks.loop import stays_true
 from treadle.checks.model import check, considerations, infer_with_findings
 from treadle.checks.rules import RULES, Rule, finding
+from treadle.checks.runtimes import RUNTIMES
 from treadle.checks.types import kinds_contradict, shapes_contradict
 
 __all__ = [
     "RULES",
+    "RUNTIMES",
     "Rule",
     "branch",
     "check",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from treadle.checks import (
     branch,
@@ -12,6 +12,7 @@ from treadle.checks import (
     invariant,
     leaf,
     loop,
+    runtimes,
     scan,
     steady,
     trips,
@@ -39,10 +40,17 @@ from treadle.ir import (
 _SCAN = FunctionId("", "Scan")
 
 
-def check(model: Model) -> list[Finding]:
-    """Everything that is wrong with a closed model, by path; what closing it found is not here."""
+def check(model: Model, portable: Collection[str] = ()) -> list[Finding]:
+    """Everything that is wrong with a closed model, by path; what closing it found is not here.
+
+    `portable` names runtimes (`RUNTIMES`): what is known not to load there, or to be answered
+    wrongly, is added.
+    """
     typed, conflicts = infer_with_conflicts(model)
-    return [*_findings(typed, conflicts), *considerations(typed)]
+    found = [*_findings(typed, conflicts), *considerations(typed)]
+    for name in portable:
+        found += runtimes.findings(typed, name)
+    return found
 
 
 def infer_with_findings(model: Model) -> tuple[Model, list[Finding]]:

@@ -1,7 +1,8 @@
 """The table of rules: a code, how severe it is, whether it blocks running, and its clause.
 
 Codes: CF0 the file, CF1 names and scopes, CF2 counts of inputs and outputs, CF3 types and shapes,
-CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets.
+CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets, CF8 what a runtime is known not to
+load or to answer wrongly (its version stands in the clause).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _TRIPS = "Operators.md, Loop: trip count and condition"
 _OUTER = "Operators.md, Loop: values of the enclosing scope"
 _SHAPES = "IR.md, Graphs: value_info; Operators.md, Loop: v_initial"
 _FUNCTIONS = "IR.md, Functions"
+_ORT = "measured on onnxruntime 1.31.1, CPU"
+_OPENVINO = "measured on OpenVINO 2026.4.1, CPU"
 _TABLE = (
     Rule("CF001", "error", True, "The source is no model"),
     Rule("CF002", "error", True, "A tensor's data cannot be had"),
@@ -106,6 +109,22 @@ _TABLE = (
     Rule("CF706", "error", False, "An operator this opset has withdrawn", "Versioning.md"),
     Rule("CF707", "warning", False, "An operator that nothing defines", _FUNCTIONS),
     Rule("CF708", "advice", False, "A function that nothing calls", _FUNCTIONS),
+    Rule("CF801", "error", False, "A Scan body that gives a parameter or a value twice", _ORT),
+    Rule("CF802", "error", False, "Bounds of another rank than the body declares", _ORT),
+    Rule("CF803", "error", False, "An output of If, Loop or Scan that is left out", _ORT),
+    Rule("CF804", "error", False, "A Loop body that gives its iteration number", _ORT),
+    Rule("CF805", "error", False, "A Scan over nothing", _ORT),
+    Rule("CF806", "error", False, "A stacked value of a Scan without a known rank", _ORT),
+    Rule("CF807", "error", False, "An opset or IR version that is too new", _ORT),
+    Rule("CF851", "error", False, "Sequences, optionals and strings in control flow", _OPENVINO),
+    Rule("CF852", "error", False, "A Scan body that reads outer values", _OPENVINO),
+    Rule("CF853", "error", False, "A body that gives a parameter as it is", _OPENVINO),
+    Rule("CF854", "error", False, "Functions and control flow together", _OPENVINO),
+    Rule("CF855", "error", False, "A negative trip count", _OPENVINO),
+    Rule("CF856", "warning", False, "A loop with stacked outputs that may not run", _OPENVINO),
+    Rule("CF857", "error", False, "A rank that is not the same everywhere", _OPENVINO),
+    Rule("CF858", "error", False, "Scan-8", _OPENVINO),
+    Rule("CF859", "error", False, "A condition that is not converted", _OPENVINO),
 )  # fmt: skip
 
 RULES = {rule.code: rule for rule in _TABLE}

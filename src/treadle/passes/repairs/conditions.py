@@ -96,14 +96,23 @@ def make_scalar(model: Model) -> tuple[Model, list[Mended]]:
 def _with_scalars(
     work: _Work, loop: Loop, constants: list[Constant], steps: list[Step], path: str
 ) -> Loop:
-    view = ports(loop)
     if loop.trip is not None and _has_rank(work, loop.trip):
         loop = replace(loop, trip=_reshaped(work, loop.trip, constants, steps, path))
-    read = any(view.condition in reads(step) for step in loop.body.steps)
-    unseen = view.condition is not None and not read and view.condition not in loop.body.results
-    if loop.condition is not None and unseen and _has_rank(work, loop.condition):
+    if loop.condition is not None and _is_unseen(loop) and _has_rank(work, loop.condition):
         loop = replace(loop, condition=_reshaped(work, loop.condition, constants, steps, path))
     return loop
+
+
+def _is_unseen(loop: Loop) -> bool:
+    # the body does nothing with the condition but to hand it on as the next one
+    view = ports(loop)
+    passed = {view.condition}
+    for step in loop.body.steps:
+        if passed & set(reads(step)):
+            if not isinstance(step, Leaf) or step.domain or step.op != "Identity":
+                return False
+            passed |= set(step.results)
+    return not passed & set(loop.body.results[1:])
 
 
 def _has_rank(work: _Work, value: Value) -> bool:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle import ops
-from treadle.ir import Block, Info, Leaf, Model, Step, Value, captures, substitute
-from treadle.passes.repairs.mended import Mended, all_names, fresh, map_program
+from treadle.ir import Block, Model, Step, Value, captures, substitute
+from treadle.passes.repairs.mended import Mended, all_names, fresh, identity, map_program
 
 
 def copy_returned(model: Model) -> tuple[Model, list[Mended]]:
     """The model in which every result of a body is a value of that body."""
     taken, done = all_names(model), list[Mended]()
-    version = ops.since_version("", "Identity", model.opsets.get("", 1)) or 1
 
     def change(block: Block, path: str, step: Step | None) -> Block:
         outer = {param for _, param in captures(step)} if step is not None else set()
@@ -26,13 +24,11 @@ def copy_returned(model: Model) -> tuple[Model, list[Mended]]:
         for value, copy in copies.items():
             said = f'returns "{copy.name}", an Identity of the outer "{value.name}"'
             done.append(Mended("CF104", path, said))
-        added = tuple(_identity(value, copy, version) for value, copy in copies.items())
+        added = tuple(
+            identity(value, copy, model.opsets.get("", 1)) for value, copy in copies.items()
+        )
         results = substitute(block.results, copies)
         return replace(block, steps=block.steps + added, results=results)
 
     mended = map_program(model, change)
     return (mended, done) if done else (model, [])
-
-
-def _identity(value: Value, copy: Value, version: int) -> Leaf:
-    return Leaf("", "Identity", version, (value,), (copy,), info=Info(op="Identity"))

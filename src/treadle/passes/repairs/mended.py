@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from treadle.ir import Block, Model, Step, Value, block_values, bodies, map_bodies, step_path, walk
+from treadle import ops
+from treadle.ir import (
+    Block,
+    Info,
+    Leaf,
+    Model,
+    Step,
+    Value,
+    block_values,
+    bodies,
+    map_bodies,
+    step_path,
+    walk,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,7 @@ def fresh(hint: str, taken: set[str]) -> str:
     return name
 
 
-def renamed(value: Value, name: str) -> Value:
-    """A copy of the value under another name."""
-    return replace(value, name=name)
+def identity(value: Value, copy: Value, opset: int) -> Leaf:
+    """The step that gives a copy of a value its own name."""
+    version = ops.since_version("", "Identity", opset) or 1
+    return Leaf("", "Identity", version, (value,), (copy,), info=Info(op="Identity"))
