@@ -53,14 +53,18 @@ def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
     return [*findings, *formats.locate(source, checks.check(model, portable), model)]
 
 
-def repair(source: object) -> tuple[Model, list[Mended]]:
+def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, list[Mended]]:
     """The model with everything mended that has a safe way out, and what was done.
 
     Hidden names, outer values a body returns directly, missing imports, conditions that are left
     out or no scalars, false declarations, attributes without a meaning. It runs to the same
-    outputs. Raises LoadError as `load` does.
+    outputs. `portable` as of `check`: what a runtime answers wrongly is said in another way, where
+    there is one. Raises LoadError as `load` does.
     """
-    return passes.repair(source if isinstance(source, Model) else load(source))
+    model = source if isinstance(source, Model) else load(source)
+    if portable:
+        return passes.repair(model, passes.REPAIRED)
+    return passes.repair(model)
 
 
 def infer(source: object) -> Model:

@@ -1,6 +1,7 @@
 """Is a program well formed? One file per kind of finding."""
 
 from treadle.checks import branch, loop, scan
+from treadle.checks.examples import HEADER, Example, examples, whole
 from treadle.checks.loop import stays_true
 from treadle.checks.model import check, considerations, infer_with_findings
 from treadle.checks.rules import RULES, Rule, finding
@@ -8,12 +9,15 @@ from treadle.checks.runtimes import RUNTIMES
 from treadle.checks.types import kinds_contradict, shapes_contradict
 
 __all__ = [
+    "HEADER",
     "RULES",
     "RUNTIMES",
+    "Example",
     "Rule",
     "branch",
     "check",
     "considerations",
+    "examples",
     "finding",
     "infer_with_findings",
     "kinds_contradict",
@@ -21,4 +25,5 @@ __all__ = [
     "scan",
     "shapes_contradict",
     "stays_true",
+    "whole",
 ]

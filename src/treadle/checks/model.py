@@ -65,7 +65,8 @@ def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
     for path, step, _, _ in walk(typed):
         rules = list(of_step(step, path, typed))
         conflict = refused.pop(path, None)
-        if conflict is not None and not any(each.blocks for each in rules):
+        told = any(each.blocks or each.code == "CF706" for each in rules)
+        if conflict is not None and not told:
             rules.append(_refusal(conflict))
         found += rules
         for name, body in bodies(step):
