@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from treadle import checks, delegate, formats, infer, interp, passes, report
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported
 from treadle.feeds import NodeArg, bind, node_arg
-from treadle.ir import Call, Claim, Function, Leaf, Model, Type
+from treadle.ir import Block, Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
 from treadle.plan import Engine, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
@@ -134,7 +134,7 @@ class InferenceSession:
                 planned = plan(model, engines, inside=variant.watched or variant.bounded)
             try:
                 with self._stage("prepare"):
-                    return planned, interp.prepare(planned, self._expand)
+                    return planned, interp.prepare(planned, self._defined)
             except Unsupported:
                 if engines is self._engines:
                     raise
@@ -142,6 +142,12 @@ class InferenceSession:
 
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)
+
+    def _defined(self, step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
+        function = self._expand(step, types)
+        if function is None:
+            return None
+        return passes.bind_attributes(function.block, {**function.defaults, **step.attributes})
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
