@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle import ops
+from treadle import ops, passes
 from treadle.errors import Unsupported
 from treadle.interp.action import Action, Expand, Prepare
 from treadle.ir import Call, Leaf, Type, Value, operator_of, show_type
@@ -42,11 +42,12 @@ def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) ->
     actions: dict[Types, Action] = {}
 
     def prepared(types: Types) -> Action:
-        block = expand(step, types)
-        if block is None:
+        function = expand(step, types)
+        if function is None:
             given = ", ".join(map(show_type, types))
             why = f"no kernel evaluates it, and it is not defined for ({given})"
             raise Unsupported(operator_of(step), step.version, why, path)
+        block = passes.bind_attributes(function, step.attributes)
         return prepare(interp_only(block, f"{path}.function"))
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
