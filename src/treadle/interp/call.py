@@ -63,6 +63,11 @@ def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) ->
 
 def _type(operand: Value | None, value: Any) -> Type | None:
     """The type of the value; of an empty sequence, the one its operand is known to have."""
-    if isinstance(value, list) and not value and operand is not None and isinstance(operand.type, SequenceType):
+    if (
+        isinstance(value, list)
+        and not value
+        and operand is not None
+        and isinstance(operand.type, SequenceType)
+    ):
         return operand.type
     return ops.type_of(value)
