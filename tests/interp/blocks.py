@@ -99,7 +99,9 @@ def looping(
     count = sum(isinstance(role, Carried) for role in roles) + len(stacks)
     results = tuple(None if k in omitted else main.value(f"result_{k}") for k in range(count))
     main.add(
-        Loop(counted, decides, tuple(roles), tuple(given), body, tuple(stacks), results, Info(op=op))
+        Loop(
+            counted, decides, tuple(roles), tuple(given), body, tuple(stacks), results, Info(op=op)
+        )
     )
     return main.build(*results)
 

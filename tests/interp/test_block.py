@@ -116,4 +116,7 @@ def test_omitted_results_of_a_leaf():
 def test_warnings_of_numpy_are_not_heard():
     b = BlockBuilder()
     x = b.param("x", tensor("float32"))
-    same(run(b.build(b.leaf("Log", 13, x), b.leaf("Div", 14, x, x)), f32(0)), [f32(-np.inf), f32(np.nan)])
+    same(
+        run(b.build(b.leaf("Log", 13, x), b.leaf("Div", 14, x, x)), f32(0)),
+        [f32(-np.inf), f32(np.nan)],
+    )

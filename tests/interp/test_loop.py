@@ -242,7 +242,9 @@ def test_a_rotation_and_a_sum_at_once(trips):
         return None, y, z, add(b, x, y)
 
     x, y, z = 1, 2, 3
-    found = run(looping(body_of("x y z", make), [Carried()] * 3), i64(trips), i64(1), i64(2), i64(3))
+    found = run(
+        looping(body_of("x y z", make), [Carried()] * 3), i64(trips), i64(1), i64(2), i64(3)
+    )
     for _ in range(trips):
         x, y, z = y, z, x + y
     same(found, [i64(x), i64(y), i64(z)])
@@ -384,7 +386,9 @@ def test_results_left_out_are_neither_kept_nor_checked():
     def make(b, i, s):
         return None, s, b.leaf("Range", 11, i, *[b.constant(i64(k), "k") for k in (5, 1)])
 
-    block = looping(body_of("i s", make), [Iteration(), Carried()], stacks=[Stacked()], omitted=[0, 1])
+    block = looping(
+        body_of("i s", make), [Iteration(), Carried()], stacks=[Stacked()], omitted=[0, 1]
+    )
     assert run(block, i64(3), f32(1)) == [None, None]
 
 

@@ -224,7 +224,7 @@ def test_more_memory_than_there_is():
         return None, b.leaf("Expand", 13, s, shape), s
 
     block = looping(body_of("s", make), [Carried()])
-    with pytest.raises(RunError, match="Expand-13|memory"):
+    with pytest.raises(RunError, match=r"Expand-13|memory"):
         run(block, i64(1), f32(1))
 
 

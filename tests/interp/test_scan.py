@@ -78,7 +78,11 @@ def test_an_axis_to_slice_along_that_is_out_of_range(axis):
 def test_lengths_that_differ_are_all_named():
     body = body_of("x y", lambda b, x, y: (None, add(b, x, y)))
     with pytest.raises(RunError) as caught:
-        run(scan(body, 0, [Sliced(), Sliced(1)], [Stacked()]), f32(1, 2), f32(range(3), shape=(1, 3)))
+        run(
+            scan(body, 0, [Sliced(), Sliced(1)], [Stacked()]),
+            f32(1, 2),
+            f32(range(3), shape=(1, 3)),
+        )
     assert '"sliced_0" has 2 items along axis 0, "sliced_1" has 3 items along axis 1' in str(
         caught.value
     )

@@ -89,7 +89,9 @@ def test_a_run_in_words():
         LoopEnded("main/loop_1", (), 1, "condition"),
     ):
         verbose(event)
-    assert stream.getvalue() == """\
+    assert (
+        stream.getvalue()
+        == """\
 plan: 12.5 ms
 x: float32[] 1.5
 main/loop_0: at most 2 iterations
@@ -105,6 +107,7 @@ y: float32[] 3   loop_0
 main/loop_1: no bound
 main/loop_1: 1 iteration, ended by its condition
 """
+    )
 
 
 def test_lines_go_to_a_function():
