@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from treadle import checks, delegate, formats, infer, interp, passes, report
+from treadle import checks, formats, infer, interp, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported
 from treadle.feeds import NodeArg, bind, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Type
@@ -241,6 +241,8 @@ class InferenceSession:
 
     def explain(self) -> str:
         """The plan in words: nested regions, the engine of each and the reason."""
+        from treadle import report
+
         return report.explain(self._plain.plan)
 
 
@@ -254,8 +256,13 @@ def _engines(
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    handed = delegate.Options.of(options, providers, provider_options)
-    return tuple(_MAKERS[name](handed) for name in wanted)
+    return tuple(_MAKERS[name](options, providers, provider_options) for name in wanted)
 
 
-_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
+def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
+    from treadle import delegate
+
+    return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
+
+
+_MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {"onnxruntime": _onnxruntime}

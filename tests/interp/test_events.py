@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.interp.blocks import COUNTED, add, below, body_of, f32, i64, looping, run, yes
-from treadle.ir import BlockBuilder, Carried, Stacked
+from treadle.ir import BlockBuilder, Carried, Invariant, Stacked
 from treadle.plan import RunContext
 from treadle.tracing import BranchTaken, IterationStarted, LoopEnded, LoopStarted, ValueMade
 
@@ -101,8 +101,6 @@ def test_nested_loops_and_branches_tell_where_they_are():
     def outer(b, i, c, s):
         flag = below(b, i, 1)
         two = b.constant(i64(2), "two")
-        from treadle.ir import Invariant
-
         body = body_of("c t", inner)
         return None, *b.loop(two, None, body, [Invariant(), Carried()], [flag, s])
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.interp.blocks import add, body_of, f32, i64, run, same, scan
 from treadle.errors import RunError
-from treadle.ir import Sliced, Stacked, Symbol, attribute, tensor
+from treadle.ir import Carried, Info, Loop, Sliced, Stacked, Symbol, attribute, tensor
 
 SUM = body_of("s x", lambda b, s, x: (None, (t := add(b, s, x)), t))
 
@@ -126,8 +126,6 @@ def test_a_scan_in_a_scan():
     inner = body_of("s x", lambda b, s, x: (None, (t := add(b, s, x)), t))
 
     def make(b, s, row):
-        from treadle.ir import Carried, Info, Loop
-
         results = (b.value("row_sum"), b.value("row_sums"))
         zero = b.constant(np.array(0, np.float32), "zero")
         b.add(Loop(None, None, (Carried(), Sliced()), (zero, row), inner, (Stacked(),), results,

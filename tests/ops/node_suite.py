@@ -41,9 +41,9 @@ def run_case(case: TestCase) -> list[str]:
     """What differs, in words; nothing when the case passes."""
     wrong: list[str] = []
     for inputs, outputs in case.data_sets:
-        found = run_model(case.model, [_given(each) for each in inputs])
+        found = run_model(case.model, [given(each) for each in inputs])
         for name, want, got in zip(case.model.graph.output, outputs, found, strict=True):
-            differs = differences(got, _given(want), case.rtol, case.atol)
+            differs = differences(got, given(want), case.rtol, case.atol)
             wrong += [f"{name.name}: {each}" for each in differs]
     return wrong
 
@@ -66,11 +66,11 @@ def run_folder(folder: Path, model: onnx.ModelProto) -> list[str]:
     return wrong
 
 
-def _given(value: object) -> object:
+def given(value: object) -> object:
     if isinstance(value, TensorProto):
         return ops.tensor_from_proto(value).array
     if isinstance(value, list | tuple):
-        return [_given(each) for each in value]
+        return [given(each) for each in value]
     if value is None or isinstance(value, dict):
         return value
     array = np.asarray(value)
@@ -88,7 +88,7 @@ def _read(data: Path, word: str, types: Sequence[onnx.TypeProto]) -> list[object
 
 def _value(data: bytes, type_: onnx.TypeProto) -> object:
     if type_.WhichOneof("value") == "sequence_type":
-        return [_given(each) for each in numpy_helper.to_list(onnx.SequenceProto.FromString(data))]
+        return [given(each) for each in numpy_helper.to_list(onnx.SequenceProto.FromString(data))]
     return ops.tensor_from_proto(TensorProto.FromString(data)).array
 
 
@@ -152,7 +152,7 @@ def run_function(
         nodes.append(copy)
     opsets = {ops.canonical(o.domain): o.version for o in body.opset_import}
     _run_nodes(nodes, environment, opsets)
-    return [environment[name] for name in body.output][: len(node.output)]
+    return [environment[name] for name in body.output[: len(node.output)]]
 
 
 def leaf_of(node: NodeProto, opsets: Mapping[str, int]) -> ir.Leaf:

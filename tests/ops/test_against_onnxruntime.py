@@ -55,6 +55,12 @@ BINARY = ["Add", "Sub", "Mul", "Div", "Pow", "Equal", "Greater", "Less", "Greate
 REDUCTIONS = ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL1",
               "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"]  # fmt: skip
 
+POOLED: list[dict[str, Any]] = [
+    {}, {"pads": [1, 1, 1, 0], "strides": [2, 2]}, {"auto_pad": "SAME_UPPER"},
+    {"auto_pad": "SAME_LOWER", "strides": [2, 3]}, {"auto_pad": "VALID"},
+    {"ceil_mode": 1, "strides": [2, 2]}, {"dilations": [2, 1]},
+    {"ceil_mode": 1, "strides": [2, 3], "pads": [1, 1, 1, 1]},
+]  # fmt: skip
 VARIADIC = {"Max", "Min", "Sum", "Mean"}
 BROADCASTING = 8
 # forms of older versions that mean something else, or nothing, in these: operands, attributes
@@ -205,13 +211,11 @@ def _spatial() -> list[Case]:
         ("RoiAlign", [PLANE, np.array([[0.5, 1, 5, 4.5], [0, 0, 6, 5]], np.float32), ints(0, 0)],
          1, {"output_height": 2, "output_width": 3, "sampling_ratio": 2}),
     ]  # fmt: skip
-    for op in ("MaxPool", "AveragePool", "LpPool"):
-        for more in ({}, {"pads": [1, 1, 1, 0], "strides": [2, 2]}, {"auto_pad": "SAME_UPPER"},
-                     {"auto_pad": "SAME_LOWER", "strides": [2, 3]}, {"auto_pad": "VALID"},
-                     {"ceil_mode": 1, "strides": [2, 2]},
-                     {"ceil_mode": 1, "strides": [2, 3], "pads": [1, 1, 1, 1]},
-                     {"dilations": [2, 1]}):  # fmt: skip
-            cases.append((op, [PLANE], 1, {**square, **more}))
+    cases += [
+        (op, [PLANE], 1, {**square, **more})
+        for op in ("MaxPool", "AveragePool", "LpPool")
+        for more in POOLED
+    ]
     cases += [
         ("MaxPool", [PLANE], 2, {**square, "pads": [1, 1, 1, 1], "strides": [2, 2]}),
         ("MaxPool", [PLANE], 2, {**square, "storage_order": 1}),

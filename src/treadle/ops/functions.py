@@ -8,8 +8,8 @@ from typing import Any
 from onnx import FunctionProto, NodeProto
 
 from treadle.ir import Leaf, Type
-from treadle.ops.proto import leaf_to_proto
-from treadle.ops.schema import canonical, newest_opset, onnx_schema, since_version
+from treadle.ops.proto import attribute_to_proto, leaf_to_proto
+from treadle.ops.schema import canonical, newest_opset, onnx_schema, schema, since_version
 from treadle.ops.type_protos import type_to_proto
 
 
@@ -31,10 +31,15 @@ def function_proto_of_node(
     domain = canonical(node.domain)
     version = since_version(domain, node.op_type, opset)
     found = None if version is None else onnx_schema(domain, node.op_type, version)
-    if found is None:
+    if version is None or found is None:
         return None
     made = _made(found, node, opset, operand_types)
-    return _complete(FunctionProto.FromString(made)) if made else None
+    if not made:
+        return None
+    body = FunctionProto.FromString(made)
+    _import_all(body)
+    _give_defaults(body, domain, node.op_type, version)
+    return body
 
 
 def _made(
@@ -58,9 +63,20 @@ def _fitting(opsets: Sequence[int], opset: int) -> int:
     return max((each for each in opsets if each <= opset), default=min(opsets))
 
 
-def _complete(body: FunctionProto) -> FunctionProto:
-    """With the imports it lacks: FlexAttention's body does not import the domain it is built of."""
+def _import_all(body: FunctionProto) -> None:
+    """FlexAttention's body does not import the domain it is built of."""
     imported = {canonical(each.domain) for each in body.opset_import}
     for domain in sorted({canonical(node.domain) for node in body.node} - imported):
         body.opset_import.add(domain=domain, version=newest_opset(domain))
-    return body
+
+
+def _give_defaults(body: FunctionProto, domain: str, op: str, version: int) -> None:
+    """Onnx leaves the defaults of the attributes in the schema; a function carries its own."""
+    found = schema(domain, op, version)
+    assert found is not None
+    defaults = {n: rule.default for n, rule in found.attributes.items() if rule.default is not None}
+    present = {each.name for each in body.attribute_proto}
+    for name in [name for name in body.attribute if name in defaults]:
+        body.attribute.remove(name)
+        if name not in present:
+            body.attribute_proto.append(attribute_to_proto(defaults[name]))

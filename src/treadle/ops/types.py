@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from onnx import TypeProto, checker, shape_inference
+from onnx import NodeProto, TypeProto, checker, shape_inference
 
 from treadle.errors import InvalidModel
 from treadle.ir import (
@@ -93,19 +93,24 @@ def _by_rule(
         for name, array in zip(names, constants, strict=False)
         if name and array is not None and array.size <= _FEW
     }
+    outputs: Mapping[str, bytes] = found._infer_node_outputs(
+        _node(leaf).SerializeToString(), types, data, {}, {leaf.domain: leaf.version}, _NEWEST_IR
+    )
+    return [TypeProto.FromString(outputs.get(name, b"")) for name in result_names(leaf)]
+
+
+def _node(leaf: Leaf) -> NodeProto:
     node = leaf_to_proto(leaf)
-    if leaf.op in _BLIND_TO_DEFAULTS:
-        defaults = schema(leaf.domain, leaf.op, leaf.version).attributes  # type: ignore[union-attr]
+    # the rules take no absent first result, which the standard's own models have
+    node.output[:] = [f"o{k}" for k in range(len(leaf.results))]
+    found = schema(leaf.domain, leaf.op, leaf.version)
+    if found is not None and leaf.op in _BLIND_TO_DEFAULTS:
         node.attribute.extend(
             attribute_to_proto(rule.default)
-            for name, rule in defaults.items()
+            for name, rule in found.attributes.items()
             if rule.default is not None and name not in leaf.attributes
         )
-    outputs: Mapping[str, bytes] = found._infer_node_outputs(
-        node.SerializeToString(), types, data, {}, {leaf.domain: leaf.version},
-        _NEWEST_IR,
-    )  # fmt: skip
-    return [TypeProto.FromString(outputs.get(name, b"")) for name in result_names(leaf)]
+    return node
 
 
 def _by_body(leaf: Leaf, operand_types: Sequence[Type | None]) -> list[TypeProto]:

@@ -47,10 +47,15 @@ def cast(
 
 
 def to_strings(x: np.ndarray) -> np.ndarray:
-    """Numbers as text, floats by the shortest digits that give them back."""
+    """Numbers as onnxruntime writes them: 8 digits of a float, as many as it takes of a double."""
+    if x.dtype.kind == "b" or x.dtype.kind in "iu":
+        words = [str(int(each)) for each in x.reshape(-1).tolist()]
+    elif x.dtype == np.float64:
+        words = [repr(each).removesuffix(".0") for each in x.reshape(-1).tolist()]
+    else:
+        words = [f"{each:.8g}" for each in x.reshape(-1).astype(np.float64).tolist()]
     result = np.empty(x.shape, object)
-    words = np.array(x.astype(np.str_) if x.dtype.kind != "V" else x.astype(np.float32).astype("U"))
-    result.reshape(-1)[:] = [_SPECIAL.get(word, word) for word in words.reshape(-1).tolist()]
+    result.reshape(-1)[:] = [_SPECIAL.get(word, word) for word in words]
     return result
 
 

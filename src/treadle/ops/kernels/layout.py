@@ -1,4 +1,4 @@
-"""Shapes and arrangement: Reshape, Transpose, Concat, Split, Slice, Pad ... No element changes."""
+"""Shapes and arrangement: Reshape, Transpose, Concat, Split, Slice, Tile. No element changes."""
 
 from __future__ import annotations
 
