@@ -29,18 +29,20 @@ def test_what_comes_out_may_be_written_to():
     k = b.constant(f32(1, 2), "k")
     y = b.leaf("Identity", 16, x)
     flat = b.leaf("Reshape", 19, x, b.constant(i64([-1]), "all"))
-    block = b.build(x, y, k, k, flat, items)
+    z = b.leaf("Neg", 13, x)
+    block = b.build(x, y, k, k, flat, items, z, z)
     program = prepare(interp_only(block))
     given, item = f32(range(4), shape=(2, 2)), f32(7)
     for _ in range(2):
         out = program([given, [item, item]], RunContext())
         assert not any(np.shares_memory(array, given) for array in out[:2])
-        for array in (*out[:5], *out[5]):
+        for array in (*out[:5], *out[5], *out[6:]):
             array += 100
         same(given, f32(range(4), shape=(2, 2)))
         same(item, f32(7))
         same(out[2], f32(101, 102))
         same(out[5], [f32(107), f32(107)])
+        same(out[7], 100 - given)
 
 
 def test_a_param_with_a_default_takes_it_where_nothing_is_fed():

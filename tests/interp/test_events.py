@@ -87,6 +87,12 @@ def test_how_often_a_loop_may_run_did_run_and_why_it_ended(trip, condition, want
     assert (started.trip, ended.trips, ended.by) == wanted
 
 
+def test_a_loop_whose_condition_turns_false_in_its_last_iteration_ends_by_its_trip_count():
+    body = body_of("i c s", lambda b, i, c, s: (below(b, i, 1), add(b, s, s)))
+    block = looping(body, [*COUNTED, Carried()])
+    assert events(block, i64(2), f32(1))[-2] == LoopEnded("main/loop_0", (), 2, "trip")
+
+
 def test_nested_loops_and_branches_tell_where_they_are():
     then = BlockBuilder("then")
     t = then.param("t")

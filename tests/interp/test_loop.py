@@ -411,12 +411,10 @@ def test_an_element_that_changes_its_shape_is_named(flip, what):
 
 
 def test_an_element_that_changes_its_dtype_is_named():
-    def make(b, s, t):
-        return None, t, s, s
-
-    block = looping(body_of("s t", make), [Carried()] * 2, stacks=[Stacked()])
-    with pytest.raises(RunError, match='the carried value "s" is float32'):
-        run(block, i64(3), f32(1), i64(1))
+    body = body_of("xs i", lambda b, xs, i: (None, b.leaf("SequenceAt", 11, xs, i)))
+    block = looping(body, [Invariant(), Iteration()], stacks=[Stacked()])
+    with pytest.raises(RunError, match=r"iteration 1: .* is int64\[\], but was float32\[\]"):
+        run(block, i64(2), [f32(1), i64(2)])
 
 
 @pytest.mark.parametrize("element", [[], None])
