@@ -55,7 +55,7 @@ def test_python_values_take_the_dtype_the_schema_or_a_neighbour_says():
     assert treadle.operator("Add", opset=14)(x, 3).dtype == np.float32
     assert treadle.operator("Reshape", opset=21)(x, [2, 1]).shape == (2, 1)
     assert treadle.operator("Clip", opset=13)(x, max=1).tolist() == [1, 1]
-    with pytest.raises(InputError, match='input "B": 3.5 does not fit int64'):
+    with pytest.raises(InputError, match=r'input "B": 3\.5 does not fit int64'):
         treadle.operator("Add", opset=14)(np.array([1]), 3.5)
 
 

@@ -10,6 +10,7 @@ import click
 
 from treadle.cli.archive import as_type, read_archive, read_array
 from treadle.cli.random import random_value
+from treadle.errors import did_you_mean
 from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type
 from treadle.report import plural, table
 
