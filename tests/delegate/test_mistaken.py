@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+import treadle
+from treadle.plan import Refused, RunContext
 
 MISTAKEN = {
     "y = DFT (x)": "float[1, 8, 1] x) => (float[1, 8, 2] y",
@@ -10,9 +14,6 @@ MISTAKEN = {
         "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
     ),
     "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
-    'y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, "", s)': (
-        "float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y"
-    ),
 }
 HARMLESS = {
     "y = MaxUnpool <kernel_shape = [2]> (x, i)": (
@@ -48,3 +49,26 @@ OVER = "float[1, 2, 3, 4] x) => (float[1, 2, 3, 4] q, float[1, 2, 3, 3] a"
 def test_masked_products_of_attention(planned, causal, engine):
     text = f"g ({OVER}) {{ {ATTENTION.format(causal=causal)} }}".replace("k, v, a", '"", "", a')
     assert [region.engine for region in planned(text, 24).main.regions] == [engine]
+
+
+ALIGNED = """<ir_version: 10, opset_import: ["" : 19]>
+g (float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y) {
+  y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, "", s) }"""
+
+
+@pytest.mark.parametrize(("scale", "is_whole"), [(2.0, True), (0.5, True), (0.6, False)])
+def test_corners_of_a_length_that_is_not_whole(scale, is_whole):
+    feeds = {"x": np.array([[[1, 2, 3, 4]]], np.float32), "s": np.array([1, 1, scale], np.float32)}
+    session = treadle.InferenceSession(ALIGNED)
+    (region,) = session.plan.main.regions
+    (right,) = treadle.InferenceSession(ALIGNED, engines=("interp",)).run(None, feeds)
+
+    (found,) = session.run(None, feeds)
+
+    assert region.engine == "onnxruntime"
+    np.testing.assert_allclose(found, right, rtol=1e-6)
+    if is_whole:
+        region.runnable([feeds["x"], feeds["s"]], RunContext())
+    else:
+        with pytest.raises(Refused):
+            region.runnable([feeds["x"], feeds["s"]], RunContext())

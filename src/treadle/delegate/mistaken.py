@@ -4,15 +4,18 @@ DFT, STFT             off by 1e-4 where the transform is zero
 MaxUnpool             with output_shape: the indices are taken as those of the smaller output
 Attention             masked entries of qk_matmul_output are the lowest number, not -inf
 Dropout               in training: another generator of random numbers than the standard's cases
-Resize, align_corners the resized length is rounded before the corners are aligned
+Resize, align_corners the resized length is rounded before the corners are aligned: `even_scales`
+                      makes a run fail whose scales do not give whole lengths
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from treadle.ir import Leaf, Value
+from treadle.delegate.draft import Draft
+from treadle.ir import Leaf, Operands, Value
 
+_FLOAT, _INT = 1, 7
 _Rule = Callable[[Leaf, Collection[Value]], bool]
 
 _OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT, _SCALES, _SIZES = 2, 2, 3, 2, 3
@@ -46,11 +49,34 @@ def _shows_masked(step: Leaf, fed: Collection[Value]) -> bool:
     return shown and causal is not None and bool(causal.value)
 
 
-def _aligns_uneven_corners(step: Leaf, fed: Collection[Value]) -> bool:
-    """Scales that a caller feeds may not divide evenly; those that are constants mostly do."""
+def aligns_corners_by_scales(step: Leaf) -> bool:
+    """Whether it is a Resize whose corners and lengths follow from scales."""
     mode = step.attributes.get("coordinate_transformation_mode")
     aligns = mode is not None and mode.value == b"align_corners"
-    return aligns and _operand(step, _SIZES) is None and _operand(step, _SCALES) in fed
+    by_scales = _operand(step, _SIZES) is None and _operand(step, _SCALES) is not None
+    return step.op == "Resize" and not step.domain and aligns and by_scales
+
+
+def even_scales(draft: Draft, operands: Operands) -> Operands:
+    """The operands of a Resize, or a failure at run time if a resized length is not whole.
+
+    length = x.shape * scales
+    scales + [0][-2 * ceil(max(length - floor(length)))]                    # index -2 fails
+    """
+    x, region, scales, *rest = operands
+    assert x is not None
+    assert scales is not None
+    extents = draft.leaf("Cast", draft.leaf("Shape", x), to=_FLOAT)
+    length = draft.leaf("Mul", extents, scales)
+    part = draft.leaf("Sub", length, draft.leaf("Floor", length))
+    worst = draft.leaf(
+        "Cast", draft.leaf("Ceil", draft.leaf("ReduceMax", part, keepdims=0)), to=_INT
+    )
+    nothing = draft.leaf(
+        "Gather", draft.constant([0]), draft.leaf("Mul", worst, draft.constant(-2))
+    )
+    checked = draft.leaf("Add", scales, draft.leaf("Cast", nothing, to=_FLOAT))
+    return (x, region, checked, *rest)
 
 
 def _operand(step: Leaf, position: int) -> Value | None:
@@ -63,5 +89,4 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
     ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
-    ("", "Resize"): (_aligns_uneven_corners, "rounds the length before it aligns the corners"),
 }
