@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import treadle
-from treadle.plan import Refused, RunContext
+from treadle.plan import Refused
 
 MISTAKEN = {
     "y = DFT (x)": "float[1, 8, 1] x) => (float[1, 8, 2] y",
@@ -51,24 +50,16 @@ def test_masked_products_of_attention(planned, causal, engine):
     assert [region.engine for region in planned(text, 24).main.regions] == [engine]
 
 
-ALIGNED = """<ir_version: 10, opset_import: ["" : 19]>
-g (float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y) {
-  y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, "", s) }"""
+RESIZE = """g (float[1, 1, n] x, float[3] s) => (float[1, 1, m] y) {
+    y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, "", s) }"""
 
 
-@pytest.mark.parametrize(("scale", "is_whole"), [(2.0, True), (0.5, True), (0.6, False)])
-def test_corners_of_a_length_that_is_not_whole(scale, is_whole):
-    feeds = {"x": np.array([[[1, 2, 3, 4]]], np.float32), "s": np.array([1, 1, scale], np.float32)}
-    session = treadle.InferenceSession(ALIGNED)
-    (region,) = session.plan.main.regions
-    (right,) = treadle.InferenceSession(ALIGNED, engines=("interp",)).run(None, feeds)
+def test_corners_of_whole_lengths_are_aligned(whole, same):
+    x = np.float32([[[1, 2, 3, 4]]])
+    found = whole(RESIZE)(x, np.float32([1, 1, 1.75]))[0]
+    same(found, np.float32([[[1, 1.5, 2, 2.5, 3, 3.5, 4]]]))
 
-    (found,) = session.run(None, feeds)
 
-    assert region.engine == "onnxruntime"
-    np.testing.assert_allclose(found, right, rtol=1e-6)
-    if is_whole:
-        region.runnable([feeds["x"], feeds["s"]], RunContext())
-    else:
-        with pytest.raises(Refused):
-            region.runnable([feeds["x"], feeds["s"]], RunContext())
+def test_corners_of_other_lengths_are_refused(whole):
+    with pytest.raises(Refused):
+        whole(RESIZE)(np.float32([[[1, 2, 3, 4]]]), np.float32([1, 1, 0.6]))

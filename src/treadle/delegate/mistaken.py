@@ -4,79 +4,46 @@ DFT, STFT             off by 1e-4 where the transform is zero
 MaxUnpool             with output_shape: the indices are taken as those of the smaller output
 Attention             masked entries of qk_matmul_output are the lowest number, not -inf
 Dropout               in training: another generator of random numbers than the standard's cases
-Resize, align_corners the resized length is rounded before the corners are aligned: `even_scales`
-                      makes a run fail whose scales do not give whole lengths
+Resize, align_corners the resized length is rounded before the corners are aligned
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
-from treadle.delegate.draft import Draft
-from treadle.ir import Leaf, Operands, Value
+from treadle.ir import Leaf, Value
 
-_FLOAT, _INT = 1, 7
-_Rule = Callable[[Leaf, Collection[Value]], bool]
+_Rule = Callable[[Leaf], bool]
 
-_OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT, _SCALES, _SIZES = 2, 2, 3, 2, 3
+_OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
 
 
-def mistake(step: Leaf, fed: Collection[Value]) -> str:
-    """What onnxruntime gets wrong about the leaf; "" if nothing. `fed` are the model's inputs."""
+def mistake(step: Leaf) -> str:
+    """What onnxruntime gets wrong about the leaf; "" if nothing."""
     rule, reason = _RULES.get((step.domain, step.op), (_never, ""))
-    return f"onnxruntime {reason}" if rule(step, fed) else ""
+    return f"onnxruntime {reason}" if rule(step) else ""
 
 
-def _always(step: Leaf, fed: Collection[Value]) -> bool:
+def _always(step: Leaf) -> bool:
     return True
 
 
-def _never(step: Leaf, fed: Collection[Value]) -> bool:
+def _never(step: Leaf) -> bool:
     return False
 
 
-def _has_output_shape(step: Leaf, fed: Collection[Value]) -> bool:
+def _has_output_shape(step: Leaf) -> bool:
     return _operand(step, _OUTPUT_SHAPE) is not None
 
 
-def _may_train(step: Leaf, fed: Collection[Value]) -> bool:
+def _may_train(step: Leaf) -> bool:
     return _operand(step, _TRAINING_MODE) is not None
 
 
-def _shows_masked(step: Leaf, fed: Collection[Value]) -> bool:
+def _shows_masked(step: Leaf) -> bool:
     shown = len(step.results) > _QK_OUTPUT and step.results[_QK_OUTPUT] is not None
     causal = step.attributes.get("is_causal")
     return shown and causal is not None and bool(causal.value)
-
-
-def aligns_corners_by_scales(step: Leaf) -> bool:
-    """Whether it is a Resize whose corners and lengths follow from scales."""
-    mode = step.attributes.get("coordinate_transformation_mode")
-    aligns = mode is not None and mode.value == b"align_corners"
-    by_scales = _operand(step, _SIZES) is None and _operand(step, _SCALES) is not None
-    return step.op == "Resize" and not step.domain and aligns and by_scales
-
-
-def even_scales(draft: Draft, operands: Operands) -> Operands:
-    """The operands of a Resize, or a failure at run time if a resized length is not whole.
-
-    length = x.shape * scales
-    scales + [0][-2 * ceil(max(length - floor(length)))]                    # index -2 fails
-    """
-    x, region, scales, *rest = operands
-    assert x is not None
-    assert scales is not None
-    extents = draft.leaf("Cast", draft.leaf("Shape", x), to=_FLOAT)
-    length = draft.leaf("Mul", extents, scales)
-    part = draft.leaf("Sub", length, draft.leaf("Floor", length))
-    worst = draft.leaf(
-        "Cast", draft.leaf("Ceil", draft.leaf("ReduceMax", part, keepdims=0)), to=_INT
-    )
-    nothing = draft.leaf(
-        "Gather", draft.constant([0]), draft.leaf("Mul", worst, draft.constant(-2))
-    )
-    checked = draft.leaf("Add", scales, draft.leaf("Cast", nothing, to=_FLOAT))
-    return (x, region, checked, *rest)
 
 
 def _operand(step: Leaf, position: int) -> Value | None:
