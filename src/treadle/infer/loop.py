@@ -41,11 +41,8 @@ EXACT_PASSES = 12
 SHAPELESS_PASSES = 4
 """Passes after them in which every carried value has unknown rank; then nothing is known of it."""
 
-ITERATION = Fact(Tensor(DType.INT64, ()))
 TRUE = Fact(Tensor(DType.BOOL, ()), (1,))
-ANYTHING = Fact(TRUE.type)
-TRUE_OF_SOME_RANK = Fact(Tensor(DType.BOOL))
-_CONDITIONS = (TRUE, ANYTHING, TRUE_OF_SOME_RANK)
+SOME_CONDITION = Fact(Tensor(DType.BOOL))
 
 
 def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
@@ -81,6 +78,16 @@ def is_scan(loop: Loop) -> bool:
     return loop.info.op == "Scan"
 
 
+def declared_rank(loop: Loop, place: int) -> int:
+    """The rank the body sees its iteration number and its condition with: 0, or the declared 1.
+
+    onnxruntime and OpenVINO obey a body that declares either as one element (measured: L13c).
+    """
+    declared = loop.body.params[place].declared
+    shape = declared.shape if isinstance(declared, Tensor) else None
+    return 1 if shape is not None and len(shape) == 1 else 0
+
+
 def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
     fact = run.of(port.initial)
     if fact.type is not None or port.param.declared is None or place.functions:
@@ -91,7 +98,7 @@ def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
 def _started(run: Inference, path: str, initial: list[Fact], condition: Fact) -> LoopState:
     state = run.loops.setdefault(path, LoopState(initial, condition))
     state.carried = list(map(_join_carried, state.carried, initial))
-    state.condition = max(state.condition, condition, key=_CONDITIONS.index)
+    state.condition = join(state.condition, condition)
     return state
 
 
@@ -119,7 +126,8 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[F
     for role in loop.roles:
         match role:
             case Iteration():
-                facts.append(ITERATION)
+                rank = declared_rank(loop, len(facts))
+                facts.append(Fact(Tensor(DType.INT64, (1,) * rank)))
             case Condition():
                 facts.append(state.condition)
             case Invariant():
@@ -146,22 +154,25 @@ def _without_axis(shape: Shape | None, axis: int) -> Shape | None:
 
 
 def _condition(run: Inference, loop: Loop) -> Fact:
-    """What the body sees as its condition: true, of the rank the outer one has."""
-    if loop.condition is None:
+    """What the body sees first as its condition: true, of the rank it declares, else the outer."""
+    place = next((k for k, role in enumerate(loop.roles) if isinstance(role, Condition)), None)
+    if place is None:
         return TRUE
-    type_ = run.of(loop.condition).type
-    return TRUE if isinstance(type_, Tensor) and type_.shape == () else TRUE_OF_SOME_RANK
+    declared = loop.body.params[place].declared
+    if isinstance(declared, Tensor) and declared.shape is not None:
+        return replace(TRUE, type=Tensor(DType.BOOL, (1,) * declared_rank(loop, place)))
+    outer = Fact(TRUE.type) if loop.condition is None else run.of(loop.condition)
+    is_scalar = isinstance(outer.type, Tensor) and outer.type.shape == ()
+    return TRUE if is_scalar else SOME_CONDITION
 
 
 def _condition_after(loop: Loop, condition: Fact, given: Fact) -> Fact:
     """What it is from the second iteration on; nothing certain where an omitted one turns false."""
-    if loop.body.results[0] is None or condition == TRUE_OF_SOME_RANK:
+    if loop.body.results[0] is None:
         return condition
-    if not isinstance(given.type, Tensor) or given.type.shape != ():
-        return TRUE_OF_SOME_RANK
-    if loop.condition is None and truth(given) is not True:
-        return ANYTHING
-    return condition
+    shape = given.type.shape if isinstance(given.type, Tensor) else None
+    stays = loop.condition is not None or truth(given) is True
+    return join(condition, Fact(Tensor(DType.BOOL, shape), TRUE.content if stays else None))
 
 
 def _never_runs(run: Inference, loop: Loop, view: Ports) -> bool:
