@@ -12,6 +12,7 @@ from treadle.errors import InvalidModel
 from treadle.infer import data, shapes
 from treadle.infer.facts import UNKNOWN, Fact, array_of, literal_fact
 from treadle.infer.run import Conflict, Inference, Place
+from treadle.infer.sequences import sequence_count, sequence_fact
 from treadle.ir import (
     Attribute,
     DType,
@@ -51,10 +52,15 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
         return [constant_of(leaf)]
     if leaf.op == "Identity" and leaf.domain == "" and len(facts) == 1:
         return facts
+    found = sequence_fact(leaf, facts)
+    if found is not None:
+        return [found]
     type_ = shapes.type_of(leaf, facts)
     types = [type_] if type_ is not None else _standard(run, leaf, facts, place)
     if len(types) != 1:
         return [Fact(each) for each in types]
+    if isinstance(types[0], SequenceType):
+        return [Fact(types[0], count=sequence_count(leaf, facts))]
     return [Fact(types[0], data.content_of(leaf, facts, types[0]))]
 
 

@@ -8,12 +8,13 @@ d * (w + 1) times, so nesting costs a factor of the depth, never a power of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from treadle.infer.extents import at_least
 from treadle.infer.facts import UNKNOWN, Fact, join, merge_dims, merge_types, truth, without_shapes
+from treadle.infer.growth import Clock, advanced, bounded, restarted, started
 from treadle.infer.run import Inference, LoopState, Place
 from treadle.ir import (
     Carried,
@@ -21,6 +22,7 @@ from treadle.ir import (
     Condition,
     Dim,
     DType,
+    Expression,
     Invariant,
     Iteration,
     Loop,
@@ -33,6 +35,7 @@ from treadle.ir import (
     Symbol,
     Tensor,
     ports,
+    subtract_dims,
 )
 
 EXACT_PASSES = 12
@@ -49,25 +52,26 @@ def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
     """One fact per result: what holds of the carried value at any end, and the stacks.
 
     state = initial
-    while (wider := join(state, body(state))) != state:    # join: see facts.py
+    while (wider := advanced(state, body(state))) != state:    # see growth.py
         state = wider
     """
     view = ports(loop)
     initial = [_initial(run, port, place) for port in view.carried]
-    state = _started(run, place.path, initial, _condition(run, loop))
+    state = _started(run, loop, place, initial)
     body = place.body("body", repeats=True, doubtful=_never_runs(run, loop, view))
     while True:
-        given = run.block(loop.body, _params(run, loop, view, state), body)
+        given = run.block(loop.body, _params(run, loop, view, state, place), body)
         condition = _condition_after(loop, state.condition, given[0])
-        wider = _widened(loop, state, given[1:])
+        wider = _widened(loop, place, state, given[1:])
         if wider == state.carried and condition == state.condition:
             break
         state.carried, state.condition = wider, condition
         state.passes += 1
     trips = _trips(run, loop, view, given[0], place)
-    elements = given[1 + len(initial) :]
+    clock = Clock(place.path)
+    elements = [clock.after(fact, None) for fact in given[1 + len(initial) :]]
     ends = [
-        _end(is_scan(loop), trips, *facts)
+        _end(is_scan(loop), clock, trips, *facts)
         for facts in zip(initial, state.carried, given[1:], strict=False)
     ]
     return ends + [_stack(*stack, trips) for stack in zip(view.stacked, elements, strict=True)]
@@ -95,39 +99,52 @@ def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
     return Fact(without_shapes(port.param.declared))
 
 
-def _started(run: Inference, path: str, initial: list[Fact], condition: Fact) -> LoopState:
-    state = run.loops.setdefault(path, LoopState(initial, condition))
-    state.carried = list(map(_join_carried, state.carried, initial))
-    state.condition = join(state.condition, condition)
+def _started(run: Inference, loop: Loop, place: Place, initial: list[Fact]) -> LoopState:
+    condition = _condition(run, loop)
+    state = run.loops.get(place.path)
+    if state is None:
+        start = _each(loop, place, started, initial)
+        state = run.loops[place.path] = LoopState(start, condition)
+    else:
+        state.carried = _each(loop, place, restarted, state.carried, initial)
+        state.condition = join(state.condition, condition)
     return state
 
 
-def _join_carried(state: Fact, given: Fact) -> Fact:
-    """Their join; a change of dtype or kind, which nothing allows, leaves what it was."""
-    met = join(state, given)
-    return replace(met, type=merge_types(met.type, without_shapes(state.type)))
-
-
-def _widened(loop: Loop, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
+def _each(
+    loop: Loop, place: Place, change: Callable[..., Fact], *facts: Sequence[Fact]
+) -> list[Fact]:
+    """Of every carried value what `change` makes of it; the type of a Scan's state stays."""
+    clock = Clock(place.path)
+    names = [port.param.name for port in ports(loop).carried]
+    if len(set(names)) < len(names):
+        names = [f"{name}#{position}" for position, name in enumerate(names)]
+    changed = list(map(partial(change, clock), names, *facts))
     if is_scan(loop):
-        met = map(_join_carried, state.carried, given)
-        return [replace(fact, type=old.type) for fact, old in zip(met, state.carried, strict=True)]
-    if state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
+        return [replace(new, type=old.type) for new, old in zip(changed, facts[0], strict=True)]
+    return changed
+
+
+def _widened(loop: Loop, place: Place, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
+    if not is_scan(loop) and state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
         return [UNKNOWN for _ in state.carried]
-    wider = list(map(_join_carried, state.carried, given))
-    if state.passes >= EXACT_PASSES:
+    wider = _each(loop, place, advanced, state.carried, given)
+    if not is_scan(loop) and state.passes >= EXACT_PASSES:
         return [Fact(without_shapes(fact.type)) for fact in wider]
     return wider
 
 
-def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[Fact]:
+def _params(
+    run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place
+) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
     facts = []
     for role in loop.roles:
         match role:
             case Iteration():
                 rank = declared_rank(loop, len(facts))
-                facts.append(Fact(Tensor(DType.INT64, (1,) * rank)))
+                done = Symbol(Clock(place.path).iteration)
+                facts.append(Fact(Tensor(DType.INT64, (1,) * rank), (done,)))
             case Condition():
                 facts.append(state.condition)
             case Invariant():
@@ -206,17 +223,19 @@ def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Place) -
     first = loop.condition is None or truth(run.of(loop.condition))
     most = _trip(run, loop, view)
     stays = loop.body.results[0] is None or truth(after) is True
-    return most if most is not None and first and stays else Symbol(f"{place.path}.trips")
+    known = isinstance(most, int | Symbol | Expression) and first and stays
+    return most if known else Symbol(f"{place.path}.trips")
 
 
-def _end(scan: bool, trips: Dim, initial: Fact, state: Fact, given: Fact) -> Fact:
+def _end(scan: bool, clock: Clock, trips: Dim, initial: Fact, state: Fact, given: Fact) -> Fact:
     if trips == 0:
         return initial
+    before, last = clock.after(state, trips), clock.after(given, subtract_dims(trips, 1))
     if scan:
-        return replace(state, type=merge_types(state.type, given.type))
+        return replace(before, type=merge_types(before.type, last.type))
     if at_least(trips, 1):
-        return replace(given, type=merge_types(given.type, without_shapes(state.type)))
-    return state
+        before = replace(last, type=merge_types(last.type, without_shapes(before.type)))
+    return bounded(initial, state, given, before)
 
 
 def _stack(port: StackedPort, element: Fact, trips: Dim) -> Fact:
