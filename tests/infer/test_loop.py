@@ -199,7 +199,7 @@ def test_a_condition_of_one_element_need_not_be_a_scalar():
     found = typed("""g (int64 M, bool[1] C) => (ys) {
         ys = Loop <body = b (int64 i, c) => (d, e) { d = Identity(c) e = Cast<to=1>(c) }> (M, C)
         }""")
-    assert found["main/loop_0.body c"] == "bool[*]"
+    assert found["main/loop_0.body c"] == "bool[1]"
 
 
 def test_scan_takes_its_length_from_what_it_scans():

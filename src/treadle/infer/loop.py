@@ -45,7 +45,6 @@ SHAPELESS_PASSES = 4
 """Passes after them in which every carried value has unknown rank; then nothing is known of it."""
 
 TRUE = Fact(Tensor(DType.BOOL, ()), (1,))
-SOME_CONDITION = Fact(Tensor(DType.BOOL))
 
 
 def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
@@ -82,14 +81,15 @@ def is_scan(loop: Loop) -> bool:
     return loop.info.op == "Scan"
 
 
-def declared_rank(loop: Loop, place: int) -> int:
-    """The rank the body sees its iteration number and its condition with: 0, or the declared 1.
+def declared_rank(loop: Loop, place: int, otherwise: int = 0) -> int:
+    """The rank the body sees its iteration number or its condition with: the declared 0 or 1.
 
     onnxruntime and OpenVINO obey a body that declares either as one element (measured: L13c).
     """
     declared = loop.body.params[place].declared
-    shape = declared.shape if isinstance(declared, Tensor) else None
-    return 1 if shape is not None and len(shape) == 1 else 0
+    if not isinstance(declared, Tensor) or declared.shape is None:
+        return otherwise
+    return int(len(declared.shape) == 1)
 
 
 def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
@@ -171,16 +171,18 @@ def _without_axis(shape: Shape | None, axis: int) -> Shape | None:
 
 
 def _condition(run: Inference, loop: Loop) -> Fact:
-    """What the body sees first as its condition: true, of the rank it declares, else the outer."""
+    """What the body sees first as its condition: true, shaped as it declares, else as the outer."""
     place = next((k for k, role in enumerate(loop.roles) if isinstance(role, Condition)), None)
     if place is None:
         return TRUE
     declared = loop.body.params[place].declared
     if isinstance(declared, Tensor) and declared.shape is not None:
         return replace(TRUE, type=Tensor(DType.BOOL, (1,) * declared_rank(loop, place)))
-    outer = Fact(TRUE.type) if loop.condition is None else run.of(loop.condition)
-    is_scalar = isinstance(outer.type, Tensor) and outer.type.shape == ()
-    return TRUE if is_scalar else SOME_CONDITION
+    if loop.condition is None:
+        return TRUE
+    outer = run.of(loop.condition).type
+    shape = outer.shape if isinstance(outer, Tensor) else None
+    return Fact(Tensor(DType.BOOL, shape), TRUE.content if shape in ((), (1,)) else None)
 
 
 def _condition_after(loop: Loop, condition: Fact, given: Fact) -> Fact:

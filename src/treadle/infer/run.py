@@ -69,6 +69,7 @@ class Inference:
     conflicts: dict[str, Conflict] = field(default_factory=dict)
     loops: dict[str, LoopState] = field(default_factory=dict)
     leaves: dict[object, Sequence[Type | None] | str] = field(default_factory=dict)
+    folded: dict[object, Fact | None] = field(default_factory=dict)
     calls: dict[object, list[Fact]] = field(default_factory=dict)
     bodies: dict[str, tuple[object, list[Fact]]] = field(default_factory=dict)
 

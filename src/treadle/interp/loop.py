@@ -106,13 +106,14 @@ def _run(
 
 
 def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations) -> _State:
-    trip, _, *given = operands
+    trip, condition, *given = operands
     places, view, path = prepared.places, prepared.view, prepared.path
     params: list[Any] = [None] * len(prepared.loop.roles)
     for place, value in zip(places.fed, given, strict=True):
         params[place] = value
     for place in places.condition:
-        params[place] = np.full((1,) * declared_rank(prepared.loop, place), True)
+        rank = declared_rank(prepared.loop, place, 0 if condition is None else condition.ndim)
+        params[place] = np.full((1,) * rank, True)
     limit = None if trip is None else max(whole(trip, "the trip count", path, iterations), 0)
     sliced = [params[place] for place in places.sliced]
     cut = slices(view.sliced, sliced, limit, path, iterations)
