@@ -294,9 +294,11 @@ _SCALES = {10: 1}
 
 
 def _scaled(dim: Dim, scale: np.float32) -> Dim:
-    if isinstance(dim, int):
-        return int(np.floor(np.float32(dim) * scale))
-    return dim if scale == 1 else None
+    if not isinstance(dim, int):
+        return dim if scale == 1 else None
+    # onnx.reference multiplies doubles, onnxruntime floats: 10 * 0.7 is 6 or 7
+    extents = {int(np.floor(np.float32(dim) * scale)), int(np.floor(dim * float(scale)))}
+    return extents.pop() if len(extents) == 1 else None
 
 
 _MAPS = (
