@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from treadle import checks, formats, infer, interp, passes
-from treadle.errors import InputError, InvalidModel, LoadError, Unsupported
+from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
 from treadle.feeds import NodeArg, bind, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
@@ -133,7 +132,7 @@ class InferenceSession:
             with self._stage("plan"):
                 planned = plan(model, engines, inside=variant.watched or variant.bounded)
             try:
-                with self._stage("prepare"):
+                with self._stage("bind"):
                     return planned, interp.prepare(planned, self._expand)
             except Unsupported:
                 if engines is self._engines:
@@ -188,8 +187,7 @@ class InferenceSession:
     def _position(self, name: str, program: Program) -> int:
         if name in program.outputs:
             return program.outputs.index(name)
-        close = get_close_matches(name, program.outputs, 1)
-        hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(program.outputs)}"
+        hint = did_you_mean(name, program.outputs)
         raise InputError(f'the model has no output "{name}", {hint}')
 
     def get_inputs(self) -> list[NodeArg]:

@@ -172,4 +172,4 @@ class Info:
 
 def typed(value: Value, inferred: Type | None) -> Value:
     """A copy of the value that carries an inferred type; a new identity."""
-    return replace(value, inferred=inferred)
+    return Value(value.name, value.declared, inferred, value.doc, value.metadata, value.kept)

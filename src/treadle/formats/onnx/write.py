@@ -25,9 +25,15 @@ from treadle.ir import (
     Model,
     Stacked,
     Step,
+    Value,
     operator_of,
     ports,
+    renew,
+    typed,
 )
+
+_TYPED_FUNCTIONS = 10
+"""The IR version from which functions have value_info."""
 
 
 def write_model(
@@ -59,7 +65,10 @@ def _write(model: Model, unique_names: bool) -> onnx.ModelProto:
     for domain, version in model.opsets.items():
         proto.opset_import.add(domain=domain, version=version)
     proto.graph.CopyFrom(Writing(write_step, unique_names).graph(model.main))
-    proto.functions.extend(write_function(f, unique_names) for f in model.functions.values())
+    functions = model.functions.values()
+    if model.ir_version < _TYPED_FUNCTIONS:
+        functions = [replace(f, block=renew(f.block, _untyped)) for f in functions]
+    proto.functions.extend(write_function(function, unique_names) for function in functions)
     write_metadata(model.metadata, proto)
     if "model" in model.kept:
         proto.MergeFromString(model.kept["model"])
@@ -80,7 +89,7 @@ def write_function(function: Function, unique_names: bool = False) -> onnx.Funct
     proto.attribute.extend(function.attributes)
     proto.attribute_proto.extend(map(ops.attribute_to_proto, function.defaults.values()))
     proto.node.extend(graph.node)
-    proto.value_info.extend(_typed_params(function.block, writing))
+    proto.value_info.extend(_typed_ports(function.block, writing))
     proto.value_info.extend(graph.value_info)
     for domain, version in function.opsets.items():
         proto.opset_import.add(domain=domain, version=version)
@@ -90,12 +99,19 @@ def write_function(function: Function, unique_names: bool = False) -> onnx.Funct
     return proto
 
 
-def _typed_params(block: Block, writing: Writing) -> list[onnx.ValueInfoProto]:
+def _typed_ports(block: Block, writing: Writing) -> list[onnx.ValueInfoProto]:
+    # the graph gives the results it made their types at its outputs, which a function lacks
+    made = {value for step in block.steps for value in step.results if value is not None}
+    results = [v for v in dict.fromkeys(block.results) if v in made and v.declared is None]
     return [
         write_claim(writing.names[v], Claim(v.type, v.doc, v.metadata, v.kept))
-        for v in block.params
-        if v.type is not None or v.kept
+        for v in (*block.params, *results)
+        if v is not None and (v.type is not None or v.kept) and not (v in made and v.kept)
     ]
+
+
+def _untyped(value: Value) -> Value:
+    return typed(value, None)
 
 
 def _without_constants(block: Block) -> Block:
