@@ -13,9 +13,41 @@ from treadle.ir import Leaf, Literal
 
 _MOST_ELEMENTS = 64
 _EXACT = frozenset(
-    "Abs Add And Cast Ceil Concat Div Equal Expand Floor Gather Greater GreaterOrEqual Less"
-    " LessOrEqual Max Min Mul Neg Not Or ReduceMax ReduceMin ReduceProd Reshape Round Slice Sqrt"
-    " Squeeze Sub Transpose Unsqueeze Where".split()
+    [
+        "Abs",
+        "Add",
+        "And",
+        "Cast",
+        "Ceil",
+        "Concat",
+        "Div",
+        "Equal",
+        "Expand",
+        "Floor",
+        "Gather",
+        "Greater",
+        "GreaterOrEqual",
+        "Less",
+        "LessOrEqual",
+        "Max",
+        "Min",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "Reshape",
+        "Round",
+        "Slice",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+    ]
 )
 """Operators every engine computes to the same bits, so that what depends on them is the same too."""
 

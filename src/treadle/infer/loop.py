@@ -134,11 +134,9 @@ def _widened(loop: Loop, place: Place, state: LoopState, given: Sequence[Fact]) 
     return wider
 
 
-def _params(
-    run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place
-) -> list[Fact]:
+def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
-    facts = []
+    facts: list[Fact] = []
     for role in loop.roles:
         match role:
             case Iteration():
