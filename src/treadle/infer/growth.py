@@ -4,8 +4,8 @@
     extent 3, the body doubles it       ->  2*i.. is refuted: a name of its own, `LOOP:VALUE.AXIS`
     a counter, the length of a sequence ->  likewise
 
-`i` is the symbol `LOOP.iteration`: the iterations done before this one. After the loop it stands for
-the trip count, so what grows by a constant step has a known extent there too.
+`i` is the symbol `LOOP.iteration`: the iterations done before this one. After the loop it stands
+for the trip count, so what grows by a constant step has a known extent there too.
 """
 
 from __future__ import annotations
