@@ -40,6 +40,18 @@ def open_source(source: object) -> Source:
     return Source(_from_library(source), None)
 
 
+def text_of(source: object) -> str | None:
+    """The text of a source that is a text model; None of any other."""
+    if isinstance(source, str) and "\n" in source:
+        return source
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix not in _TEXT_SUFFIXES:
+        return None
+    try:
+        return Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def _open_file(path: Path) -> Source:
     try:
         data = path.read_bytes()
