@@ -179,8 +179,10 @@ def _condition(run: Inference, loop: Loop) -> Fact:
     if loop.condition is None:
         return TRUE
     outer = run.of(loop.condition).type
-    shape = outer.shape if isinstance(outer, Tensor) else None
-    return Fact(Tensor(DType.BOOL, shape), TRUE.content if shape in ((), (1,)) else None)
+    rank = len(outer.shape) if isinstance(outer, Tensor) and outer.shape is not None else None
+    # a condition has one element; `checks` says so where it has not
+    shape = None if rank is None else (1,) * rank
+    return Fact(Tensor(DType.BOOL, shape), None if rank is None or rank > 1 else TRUE.content)
 
 
 def _condition_after(loop: Loop, condition: Fact, given: Fact) -> Fact:
