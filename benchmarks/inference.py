@@ -22,31 +22,13 @@ import numpy as np
 import onnx
 
 import treadle
-from benchmarks.recorded import Key, Seen, recorded, show_key
+from benchmarks.recorded import Seen, recorded, show_key
 from tests.conformance.data import EXPORTED, exported
+from tests.infer.standard import Key, bodies_of, strip, types_of
 
 Types = Mapping[Key, onnx.TypeProto]
 Tool = Callable[[onnx.ModelProto], onnx.ModelProto]
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
-
-
-def strip(model: onnx.ModelProto, *, bodies: bool) -> onnx.ModelProto:
-    """The model without value_info; with `bodies`, without the types of body inputs and outputs."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for depth, graph in _graphs(copy.graph):
-        del graph.value_info[:]
-        for value in (*graph.input, *graph.output) if bodies and depth else ():
-            value.ClearField("type")
-    return copy
-
-
-def _graphs(graph: onnx.GraphProto, depth: int = 0) -> Iterator[tuple[int, onnx.GraphProto]]:
-    yield depth, graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _graphs(attribute.g, depth + 1)
 
 
 def body_values(graph: onnx.GraphProto, path: tuple[str, ...] = ()) -> Iterator[Key]:
@@ -55,30 +37,8 @@ def body_values(graph: onnx.GraphProto, path: tuple[str, ...] = ()) -> Iterator[
         initialized = {tensor.name for tensor in graph.initializer}
         yield from ((path, v.name) for v in graph.input if v.name not in initialized)
         yield from ((path, name) for node in graph.node for name in node.output if name)
-    for inner, body in _bodies(graph, path):
+    for inner, body in bodies_of(graph, path):
         yield from body_values(body, inner)
-
-
-def _bodies(
-    graph: onnx.GraphProto, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], onnx.GraphProto]]:
-    for node in graph.node:
-        first = next(filter(None, node.output), "")
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield (*path, f"{first}.{attribute.name}"), attribute.g
-
-
-def types_of(graph: onnx.GraphProto, path: tuple[str, ...] = ()) -> dict[Key, onnx.TypeProto]:
-    """What the graphs say of their values."""
-    said = {
-        (path, value.name): value.type
-        for value in (*graph.input, *graph.output, *graph.value_info)
-        if value.type.WhichOneof("value")
-    }
-    for inner, body in _bodies(graph, path):
-        said |= types_of(body, inner)
-    return said
 
 
 @dataclass
@@ -249,9 +209,7 @@ def table(results: Mapping[bool, tuple[int, dict[str, Counts]]]) -> str:
         lines += ["| tool | dtype | rank | all dims | wrong | models it fails |"]
         lines += ["|---|---:|---:|---:|---:|---:|"]
         for tool, c in counts.items():
-            shares = " | ".join(
-                f"{n} ({100 * n / total:.1f} %)" for n in (c.dtype, c.rank, c.dims)
-            )
+            shares = " | ".join(f"{n} ({100 * n / total:.1f} %)" for n in (c.dtype, c.rank, c.dims))
             lines.append(f"| {tool} | {shares} | {c.wrong} | {c.failed} |")
         lines.append("")
     return "\n".join(lines)

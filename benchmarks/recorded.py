@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.infer.models import watched
+from tests.infer.standard import Key
 from treadle.ir import Block, bodies, step_path
 from treadle.tracing import ValueMade
-
-Key = tuple[tuple[str, ...], str]
-"""The bodies on the way, each as `first result of its node.attribute`, and the value's name."""
 
 
 @dataclass
@@ -48,9 +46,7 @@ def recorded(path: Path, inputs: Mapping[str, np.ndarray]) -> dict[Key, Seen]:
     return seen
 
 
-def _places(
-    block: Block, path: str, key: tuple[str, ...]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _places(block: Block, path: str, key: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield path, key
     for position, step in enumerate(block.steps):
         first = next((value.name for value in step.results if value is not None), "")

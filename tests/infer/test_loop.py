@@ -80,9 +80,7 @@ def test_growth_in_both_of_two_nested_loops_is_known():
                 q = Concat<axis=0>(p, x) e2 = Identity(c2) }> (K, "", a) }> (M, "", s0) }""")
     inner = "main/loop_2.body/loop_1"
     assert found["main/loop_2.body a"] == "float32[10*main/loop_2.iteration+1]"
-    assert found[f"{inner}.body p"] == (
-        f"float32[2*{inner}.iteration+10*main/loop_2.iteration+1]"
-    )
+    assert found[f"{inner}.body p"] == (f"float32[2*{inner}.iteration+10*main/loop_2.iteration+1]")
     assert found["s"] == "float32[31]"
 
 

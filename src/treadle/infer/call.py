@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from treadle.infer.facts import UNKNOWN, Fact, dim_symbols, fact_symbols, map_dims
 from treadle.infer.functions import all_values

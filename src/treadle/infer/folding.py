@@ -12,12 +12,13 @@ from treadle.infer.facts import Fact, array_of, literal_fact
 from treadle.ir import Leaf, Literal
 
 _MOST_ELEMENTS = 64
-_EXACT = frozenset(
+_WORDS = (
     "Abs Add And Cast Ceil Concat Div Equal Expand Floor Gather Greater GreaterOrEqual Less"
     " LessOrEqual Max Min Mul Neg Not Or ReduceMax ReduceMin ReduceProd Reshape Round Slice Sqrt"
-    " Squeeze Sub Transpose Unsqueeze Where".split()
+    " Squeeze Sub Transpose Unsqueeze Where"
 )
-"""Operators every engine computes to the same bits, so that what depends on them is the same too."""
+_EXACT = frozenset(_WORDS.split())
+"""Operators every engine computes to the same bits, so that what depends on them is the same."""
 
 
 def folded(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:

@@ -4,8 +4,8 @@
     extent 3, the body doubles it       ->  2*i.. is refuted: a name of its own, `LOOP:VALUE.AXIS`
     a counter, the length of a sequence ->  likewise
 
-`i` is the symbol `LOOP.iteration`: the iterations done before this one. After the loop it stands for
-the trip count, so what grows by a constant step has a known extent there too.
+`i` is the symbol `LOOP.iteration`: the iterations done before this one. After the loop it stands
+for the trip count, so what grows by a constant step has a known extent there too.
 """
 
 from __future__ import annotations
@@ -166,6 +166,8 @@ def bounded(initial: Fact, state: Fact, given: Fact, end: Fact) -> Fact:
 
     `state` and `given` are in terms of one iteration: what it starts with and what it gives.
     """
+    if not isinstance(end.type, Tensor):
+        return end
     types = (initial.type, state.type, given.type, end.type)
     shapes = [type_.shape if isinstance(type_, Tensor) else None for type_ in types]
     first, before, after, last = shapes
@@ -174,11 +176,11 @@ def bounded(initial: Fact, state: Fact, given: Fact, end: Fact) -> Fact:
     if len({len(shape) for shape in (first, before, after, last)}) > 1:
         return end
     dims = tuple(
-        Range(low) if _grows(low, old, new) and dim is None else dim
+        Range(low) if isinstance(low, int) and dim is None and _grows(old, new) else dim
         for low, old, new, dim in zip(first, before, after, last, strict=True)
     )
-    return replace(end, type=replace(end.type, shape=dims)) if dims != last else end
+    return replace(end, type=Tensor(end.type.dtype, dims)) if dims != last else end
 
 
-def _grows(low: Dim, old: Dim, new: Dim) -> bool:
-    return isinstance(low, int) and at_least(subtract_dims(new, old), 0)
+def _grows(old: Dim, new: Dim) -> bool:
+    return at_least(subtract_dims(new, old), 0)

@@ -134,11 +134,9 @@ def _widened(loop: Loop, place: Place, state: LoopState, given: Sequence[Fact]) 
     return wider
 
 
-def _params(
-    run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place
-) -> list[Fact]:
+def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
-    facts = []
+    facts: list[Fact] = []
     for role in loop.roles:
         match role:
             case Iteration():
@@ -181,8 +179,10 @@ def _condition(run: Inference, loop: Loop) -> Fact:
     if loop.condition is None:
         return TRUE
     outer = run.of(loop.condition).type
-    shape = outer.shape if isinstance(outer, Tensor) else None
-    return Fact(Tensor(DType.BOOL, shape), TRUE.content if shape in ((), (1,)) else None)
+    rank = len(outer.shape) if isinstance(outer, Tensor) and outer.shape is not None else None
+    # a condition has one element; `checks` says so where it has not
+    shape = None if rank is None else (1,) * rank
+    return Fact(Tensor(DType.BOOL, shape), None if rank is None or rank > 1 else TRUE.content)
 
 
 def _condition_after(loop: Loop, condition: Fact, given: Fact) -> Fact:

@@ -73,7 +73,7 @@ def _agree(types: Sequence[Type | None]) -> bool:
 def _extent(fact: Fact, leaf: Leaf, default: int) -> Dim:
     axis = whole_attribute(leaf, "axis", default)
     match fact.type:
-        case Tensor(shape=tuple() as shape) if -len(shape) <= axis < len(shape):
+        case Tensor(_, shape) if shape is not None and -len(shape) <= axis < len(shape):
             return shape[axis]
     return None
 

@@ -9,7 +9,7 @@ Attribute = (name, kind, value | Reference)
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 

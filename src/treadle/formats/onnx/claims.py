@@ -73,6 +73,4 @@ def _met_shapes(old: Shape | None, new: Shape | None, in_body: bool) -> Shape | 
         return new if old is None else (None,) * len(old) if in_body else old
     if in_body or len(old) != len(new):
         return new
-    return tuple(
-        b if isinstance(b, int) or a is None else a for a, b in zip(old, new, strict=True)
-    )
+    return tuple(b if isinstance(b, int) or a is None else a for a, b in zip(old, new, strict=True))

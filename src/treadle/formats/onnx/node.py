@@ -167,8 +167,8 @@ def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None
         return
     message = f'nothing here defines {op} of the domain "{domain}"'
     own = [function.name for function in reading.functions if function.domain == domain]
-    close = get_close_matches(op, own, 1)
-    hint = f"did you mean {close[0]}?" if close else "is a function of the model missing?"
+    close = nearest(op, own)
+    hint = f"did you mean {close}?" if close else "is a function of the model missing?"
     reading.report("CF707", path, message, hint)
 
 

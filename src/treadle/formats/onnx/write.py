@@ -65,7 +65,7 @@ def _write(model: Model, unique_names: bool) -> onnx.ModelProto:
     for domain, version in model.opsets.items():
         proto.opset_import.add(domain=domain, version=version)
     proto.graph.CopyFrom(Writing(write_step, unique_names).graph(model.main))
-    functions = model.functions.values()
+    functions = list(model.functions.values())
     if model.ir_version < _TYPED_FUNCTIONS:
         functions = [replace(f, block=renew(f.block, _untyped)) for f in functions]
     proto.functions.extend(write_function(function, unique_names) for function in functions)

@@ -6,7 +6,7 @@ that name; everything else keeps its own name wherever it can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import onnx
