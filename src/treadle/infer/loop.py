@@ -121,7 +121,7 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[F
     for role, param in zip(loop.roles, loop.body.params, strict=True):
         match role:
             case Iteration():
-                facts.append(_iteration(param))
+                facts.append(ITERATION_OF_RANK_1 if is_declared_rank_1(param) else ITERATION)
             case Condition():
                 facts.append(state.condition)
             case Invariant():
@@ -133,11 +133,14 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[F
     return facts
 
 
-def _iteration(param: Value) -> Fact:
-    """A scalar, or one element of rank 1 where the body declares that: the runtimes obey it."""
+def is_declared_rank_1(param: Value) -> bool:
+    """Whether a body declares its iteration number or condition as one element of rank 1.
+
+    The standard wants scalars; the runtimes give the body what it declares.
+    """
     declared = param.declared
     shape = declared.shape if isinstance(declared, Tensor) else None
-    return ITERATION_OF_RANK_1 if shape is not None and len(shape) == 1 else ITERATION
+    return shape is not None and len(shape) == 1
 
 
 def _slice(run: Inference, port: SlicedPort) -> Fact:
@@ -155,7 +158,10 @@ def _without_axis(shape: Shape | None, axis: int) -> Shape | None:
 
 
 def _condition(run: Inference, loop: Loop) -> Fact:
-    """What the body sees as its condition: true, of the rank the outer one has."""
+    """What the body sees as its condition: true, of the rank the body declares or the outer has."""
+    param = ports(loop).condition
+    if param is not None and is_declared_rank_1(param):
+        return TRUE_OF_SOME_RANK
     if loop.condition is None:
         return TRUE
     type_ = run.of(loop.condition).type

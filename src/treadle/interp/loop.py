@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.infer import is_scan
+from treadle.infer import is_declared_rank_1, is_scan
 from treadle.interp.action import Action
 from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
@@ -35,8 +35,6 @@ from treadle.ir import (
     Loop,
     Ports,
     Sliced,
-    Tensor,
-    Value,
     ports,
 )
 from treadle.plan import RunContext
@@ -53,30 +51,26 @@ def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
 class _Places(NamedTuple):
     """Positions of each role among the body's params; `fed` are those that have an operand.
 
-    `iteration` are pairs of a position and the shape the iteration number has there.
+    `iteration` and `condition` are pairs of a position and the shape the one element has there.
     """
 
     fed: tuple[int, ...]
     carried: tuple[int, ...]
     sliced: tuple[int, ...]
     iteration: tuple[tuple[int, tuple[int, ...]], ...]
-    condition: tuple[int, ...]
+    condition: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 def _places(loop: Loop) -> _Places:
     def of(*kinds: type) -> tuple[int, ...]:
         return tuple(k for k, role in enumerate(loop.roles) if isinstance(role, kinds))
 
-    params = loop.body.params
-    counted = tuple((k, (1,) * _declared_rank(params[k])) for k in of(Iteration))
-    return _Places(of(Invariant, Carried, Sliced), of(Carried), of(Sliced), counted, of(Condition))
+    def shaped(kind: type) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        params = loop.body.params
+        return tuple((k, (1,) if is_declared_rank_1(params[k]) else ()) for k in of(kind))
 
-
-def _declared_rank(param: Value) -> int:
-    """0, or 1 where the body declares its iteration number as one element: the runtimes obey it."""
-    declared = param.declared
-    shape = declared.shape if isinstance(declared, Tensor) else None
-    return 1 if shape is not None and len(shape) == 1 else 0
+    fed = of(Invariant, Carried, Sliced)
+    return _Places(fed, of(Carried), of(Sliced), shaped(Iteration), shaped(Condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +146,8 @@ def _params(state: _State, prepared: _Prepared) -> list[Any]:
     places, params = prepared.places, state.params.copy()
     for place, shape in places.iteration:
         params[place] = np.array(state.done, np.int64).reshape(shape)
-    for place in places.condition:
-        params[place] = _TRUE
+    for place, shape in places.condition:
+        params[place] = _TRUE.reshape(shape)
     for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
         params[place] = item
     return params
