@@ -11,6 +11,7 @@ import onnx
 import onnx.parser
 from google.protobuf.message import DecodeError
 
+from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
 
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext"}
@@ -76,6 +77,8 @@ def _parse(data: bytes, what: str) -> onnx.ModelProto:
         raise NoModel(f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)") from None
     if not proto.HasField("graph"):
         raise NoModel(f"{what}: no ONNX model, it holds no graph ({len(data)} bytes)")
+    if not has_only_text(proto):
+        raise NoModel(f"{what}: a damaged ONNX model, a name in it is no UTF-8 text")
     return proto
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import onnx
+from google.protobuf.message import DecodeError
 
 from treadle import ops
 from treadle.errors import Unsupported
@@ -43,8 +44,14 @@ def write_model(
     `unique_names`: no name is used twice in the whole model. `external=False`: external tensors are
     written into the model itself.
     """
-    if not external:
-        model = inline_external(model)
+    try:
+        return _write(model if external else inline_external(model), unique_names)
+    except DecodeError:  # protobuf's word for messages within messages that it cannot copy
+        why = "its graphs are nested deeper than protobuf writes (about 30)"
+        raise Unsupported("the model", None, why) from None
+
+
+def _write(model: Model, unique_names: bool) -> onnx.ModelProto:
     proto = onnx.ModelProto(ir_version=model.ir_version)
     for field, value in (
         ("producer_name", model.producer),
