@@ -21,6 +21,7 @@ from treadle.delegate.loop import (
 )
 from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
+from treadle.infer import declared_rank
 from treadle.ir import (
     Block,
     Branch,
@@ -161,10 +162,12 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
     trip = as_scalar(draft, draft.read(step.trip), step.trip)
     condition = as_scalar(draft, draft.read(step.condition), step.condition)
     body = draft.inner(f"{path}.body")
-    iteration = body.renamed(view.iteration, tensor("int64"))
+    iteration = body.renamed(view.iteration, tensor("int64", *_shape_of(step, view.iteration)))
     go = body.renamed(view.condition, tensor("bool"))
     carried, captured, outer = _enter(draft, body, view)
     body.params += [iteration, go, *carried, *captured]
+    if view.condition is not None and _shape_of(step, view.condition):
+        body.new[view.condition] = body.leaf("Reshape", go, body.constant([1]))
     _fill(body, step.body)
     given = _copied_once(body, [c.next for c in view.carried] + [s.element for s in view.stacked],
                          {iteration, *captured})  # fmt: skip
@@ -188,6 +191,13 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
         checked = guarded(draft, stacked, rows)
         if old is not None:
             draft.new[old] = checked
+
+
+def _shape_of(loop: Loop, param: Value | None) -> tuple[int, ...]:
+    """The shape of an iteration number or condition: of a scalar, or of one element as declared."""
+    if param is None:
+        return ()
+    return (1,) * declared_rank(loop, loop.body.params.index(param))
 
 
 def _copied_once(body: Draft, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:
