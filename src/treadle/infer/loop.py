@@ -34,7 +34,6 @@ from treadle.ir import (
     StackedPort,
     Symbol,
     Tensor,
-    Value,
     ports,
     subtract_dims,
 )
@@ -80,14 +79,14 @@ def is_scan(loop: Loop) -> bool:
     return loop.info.op == "Scan"
 
 
-def is_declared_rank_1(param: Value) -> bool:
-    """Whether a body declares its iteration number or condition as one element of rank 1.
+def declared_rank(loop: Loop, place: int) -> int:
+    """The rank the body's param there has, an iteration number or a condition: 1 if it says so.
 
     The standard wants scalars; the runtimes give the body what it declares (measured: L13c).
     """
-    declared = param.declared
+    declared = loop.body.params[place].declared
     shape = declared.shape if isinstance(declared, Tensor) else None
-    return shape is not None and len(shape) == 1
+    return int(shape is not None and len(shape) == 1)
 
 
 def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
@@ -133,12 +132,12 @@ def _widened(loop: Loop, place: Place, state: LoopState, given: Sequence[Fact]) 
 def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
     facts: list[Fact] = []
-    for role, param in zip(loop.roles, loop.body.params, strict=True):
+    for k, role in enumerate(loop.roles):
         match role:
             case Iteration():
-                facts.append(_one(DType.INT64, param, Symbol(Clock(place.path).iteration)))
+                facts.append(_one(loop, k, DType.INT64, Symbol(Clock(place.path).iteration)))
             case Condition():
-                facts.append(_one(DType.BOOL, param, 1 if state.stays else None))
+                facts.append(_one(loop, k, DType.BOOL, 1 if state.stays else None))
             case Invariant():
                 facts.append(run.of(next(invariants).operand))
             case Carried():
@@ -148,8 +147,8 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Pl
     return facts
 
 
-def _one(dtype: DType, param: Value, entry: Dim) -> Fact:
-    shape = (1,) if is_declared_rank_1(param) else ()
+def _one(loop: Loop, place: int, dtype: DType, entry: Dim) -> Fact:
+    shape = (1,) * declared_rank(loop, place)
     return Fact(Tensor(dtype, shape), None if entry is None else (entry,))
 
 

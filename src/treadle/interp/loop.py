@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.infer import is_declared_rank_1, is_scan
+from treadle.infer import declared_rank, is_scan
 from treadle.interp.action import Action
 from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
@@ -66,8 +66,7 @@ def _places(loop: Loop) -> _Places:
         return tuple(k for k, role in enumerate(loop.roles) if isinstance(role, kinds))
 
     def shaped(kind: type) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        params = loop.body.params
-        return tuple((k, (1,) if is_declared_rank_1(params[k]) else ()) for k in of(kind))
+        return tuple((k, (1,) * declared_rank(loop, k)) for k in of(kind))
 
     fed = of(Invariant, Carried, Sliced)
     return _Places(fed, of(Carried), of(Sliced), shaped(Iteration), shaped(Condition))
