@@ -29,9 +29,12 @@ def load(source: object) -> Model:
     raise error("the model cannot be loaded:", blocking)
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps."""
-    formats.write(model, os.fspath(path))
+def save(model: object, path: str | os.PathLike[str]) -> None:
+    """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
+
+    `model` is a Model, or whatever `load` takes. Raises InputError where `path` cannot be written.
+    """
+    formats.write(model if isinstance(model, Model) else load(model), os.fspath(path))
 
 
 def check(source: object) -> list[Finding]:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -166,6 +167,7 @@ class InferenceSession:
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
         options = run_options if run_options is not None else _DEFAULT_RUN
+        _expect_call(input_feed, options)
         limits = getattr(options, "limits", _DEFAULT_RUN.limits)
         program = self._plain
         watched, bounded = listener is not None, not (limits.iterations is limits.bytes is None)
@@ -175,7 +177,7 @@ class InferenceSession:
         outputs = program.run(values, RunContext(listener, limits, run_options))
         if output_names is None:
             return list(outputs)
-        return [outputs[self._position(name, program)] for name in output_names]
+        return _picked(outputs, [self._position(name, program) for name in _listed(output_names)])
 
     def _overridden(self, feed: Mapping[str, object]) -> frozenset[str]:
         return frozenset(self._defaults() & feed.keys())
@@ -242,6 +244,28 @@ class InferenceSession:
         from treadle import report
 
         return report.explain(self._plain.plan)
+
+
+def _expect_call(feed: object, options: object) -> None:
+    if not isinstance(feed, Mapping):
+        given = type(feed).__name__
+        raise InputError(f'a {given} is fed, wanted a dict: {{"name": value}}')
+    if not hasattr(options, "terminate"):
+        raise InputError(f"a {type(options).__name__} is no RunOptions")
+
+
+def _listed(names: Sequence[str]) -> Sequence[str]:
+    if isinstance(names, str):
+        raise InputError(f'the outputs wanted are given as a list: ["{names}"]')
+    return names
+
+
+def _picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+    """The outputs at these positions; one asked for again is a copy, so that none share memory."""
+    return [
+        deepcopy(outputs[place]) if place in positions[:number] else outputs[place]
+        for number, place in enumerate(positions)
+    ]
 
 
 def _engines(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treadle.errors import Finding, Unsupported
+from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
@@ -20,6 +20,8 @@ def read(source: object) -> tuple[Model | None, list[Finding]]:
 def write(model: Model, path: str | Path) -> None:
     """Write the model; the suffix says the format: .onnx or .onnxtxt."""
     target = Path(path)
+    if not _is_path(target):
+        raise InputError(f"{str(target)!r} is no path that a file can have")
     if target.suffix not in (".onnx", ".onnxtxt"):
         raise Unsupported(
             f'the suffix "{target.suffix}"',
@@ -28,3 +30,11 @@ def write(model: Model, path: str | Path) -> None:
             str(path),
         )
     onnx.save(model, target)
+
+
+def _is_path(path: Path) -> bool:
+    """Whether a file system can have it: no NUL, no lone surrogate that stands for no byte."""
+    try:
+        return b"\0" not in bytes(path)
+    except UnicodeEncodeError:
+        return False
