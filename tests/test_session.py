@@ -357,3 +357,34 @@ def test_an_output_asked_for_twice_is_two_arrays(engines):
 
     first[:] = 9
     assert (second == -1).all()
+
+
+def test_an_ordinary_script_of_onnxruntime(tmp_path):
+    import treadle as ort
+
+    onnx.save(onnx.parser.parse_model(ONE), tmp_path / "one.onnx")
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    assert "CPUExecutionProvider" in ort.get_available_providers()
+    s = ort.InferenceSession(
+        path_or_bytes=str(tmp_path / "one.onnx"),
+        sess_options=options,
+        providers=["CPUExecutionProvider"],
+    )
+    assert (s.run([s.get_outputs()[0].name], FED)[0] == -1).all()
+
+
+def test_the_names_and_numbers_of_onnxruntimes_options():
+    import onnxruntime
+
+    for name in ("GraphOptimizationLevel", "ExecutionMode"):
+        theirs = getattr(onnxruntime, name).__members__
+        ours = getattr(treadle, name).__members__
+        assert {k: v.value for k, v in ours.items()} == {k: v.value for k, v in theirs.items()}
+
+
+def test_a_session_option_that_is_none():
+    with pytest.raises(InputError, match='did you mean "engines"'):
+        treadle.InferenceSession(SUM, engine=("interp",))

@@ -11,7 +11,7 @@ from treadle.errors import DataError, Finding, LoadError
 from treadle.ir import Model
 from treadle.single import Operator
 
-__all__ = ["check", "infer", "load", "operator", "save"]
+__all__ = ["check", "get_available_providers", "infer", "load", "operator", "save"]
 
 
 def load(source: object) -> Model:
@@ -64,3 +64,10 @@ def operator(
     Raises Unsupported for a name the opset does not have, InvalidModel for a node that is wrong.
     """
     return Operator(source, opset, domain, **attributes)
+
+
+def get_available_providers() -> list[str]:
+    """The execution providers this build of onnxruntime has, as its own function gives them."""
+    from treadle import delegate
+
+    return delegate.available_providers()

@@ -158,8 +158,10 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
         guess = np.asarray(value)
     except ValueError as error:
         raise InputError(f"a nested list of one shape is wanted: {error}") from None
-    if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "OUST":
+    if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "UST":
         return guess
+    if guess.dtype.kind == "O":  # a whole number beyond 64 bits, or no number at all
+        raise InputError(f"{value!r:.60} does not fit {show_type(type_)}")
     array = _fitted(guess, type_.dtype.numpy)
     if array is None:
         raise InputError(f"{value!r:.60} does not fit {show_type(type_)}")

@@ -67,7 +67,8 @@ class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
+    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime, whose
+    further keywords are taken too: `path_or_bytes` for the source, others without effect.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
     blocks running; both list every finding.
@@ -75,15 +76,17 @@ class InferenceSession:
 
     def __init__(
         self,
-        source: object,
+        source: object = None,
         sess_options: Any = None,
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
         *,
         engines: Sequence[str] | None = None,
         listener: Listener | None = None,
-        **_: object,
+        **others: object,
     ) -> None:
+        source = others.pop("path_or_bytes", source)
+        _expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
         self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
@@ -235,6 +238,11 @@ class InferenceSession:
         return self._options
 
     @property
+    def model(self) -> Model:
+        """The model as it was read, with a type on every value."""
+        return self._model
+
+    @property
     def plan(self) -> Plan:
         """The plan of an ordinary run: which engine runs which region, and why."""
         return self._plain.plan
@@ -244,6 +252,14 @@ class InferenceSession:
         from treadle import report
 
         return report.explain(self._plain.plan)
+
+
+def _expect_known(keywords: Mapping[str, object]) -> None:
+    known = ("enable_fallback", "disabled_optimizers")
+    for name in keywords:
+        if name not in known:
+            hint = did_you_mean(name, ("engines", "listener", "sess_options", "providers", *known))
+            raise InputError(f'a session has no option "{name}", {hint}')
 
 
 def _expect_call(feed: object, options: object) -> None:
