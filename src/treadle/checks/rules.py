@@ -1,7 +1,7 @@
 """The table of rules: a code, how severe it is, whether it blocks running, and its clause.
 
 Codes: CF0 the file, CF1 names and scopes, CF2 counts of inputs and outputs, CF3 types and shapes,
-CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets.
+CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets, CF8 OpenVINO IR.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _BODY = "Operators.md, body attribute"
 _LOOP = "Operators.md, Loop"
 _SCAN = "Operators.md, Scan"
 _IF = "Operators.md, If"
+_IR = "OpenVINO IR, versions 10 and 11"
 _TABLE = (
     Rule("CF001", "error", True, "The source is no model"),
     Rule("CF002", "error", True, "A tensor's data cannot be had"),
@@ -90,6 +91,15 @@ _TABLE = (
     Rule("CF704", "error", True, "A function that calls itself", "IR.md, Functions"),
     Rule("CF705", "error", True, "A call with more values than its function", "IR.md, Functions"),
     Rule("CF706", "error", False, "An operator this opset has withdrawn", "Versioning.md"),
+    Rule("CF801", "error", True, "The file is no OpenVINO IR", _IR),
+    Rule("CF802", "error", True, "A version of OpenVINO IR that is not read", _IR),
+    Rule("CF803", "error", True, "A file over a limit of the reader", _IR),
+    Rule("CF804", "error", True, "A document type or an entity in an IR", _IR),
+    Rule("CF805", "error", True, "An attribute of an IR that is missing or makes no sense", _IR),
+    Rule("CF806", "error", True, "Layers of an IR that are wired wrong", _IR),
+    Rule("CF808", "error", True, "A loop or If of an IR whose ports do not fit its body", _IR),
+    Rule("CF809", "error", True, "A layer of an IR that is not supported", _IR),
+    Rule("CF810", "error", True, "A layer of an IR in a form that is not supported", _IR),
 )  # fmt: skip
 
 RULES = {rule.code: rule for rule in _TABLE}

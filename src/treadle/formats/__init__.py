@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from treadle.errors import Finding, Unsupported
-from treadle.formats import onnx
+from treadle.formats import onnx, openvino
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
 
-__all__ = ["onnx", "read", "schema_function", "write"]
+__all__ = ["onnx", "openvino", "read", "schema_function", "write"]
 
 
 def read(source: object) -> tuple[Model | None, list[Finding]]:
     """The closed model of any source, or None, with what reading it brought to light."""
+    if isinstance(source, str | os.PathLike) and _is_openvino(str(source)):
+        return openvino.read(os.fspath(source))
     return onnx.read(source)
+
+
+def _is_openvino(source: str) -> bool:
+    return source.endswith(".xml") and "\n" not in source
 
 
 def write(model: Model, path: str | Path) -> None:
