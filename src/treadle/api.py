@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from treadle import checks, formats
+from treadle import checks, formats, passes
 from treadle import infer as inference
 from treadle.errors import DataError, Finding, LoadError
 from treadle.ir import Model
@@ -17,9 +17,10 @@ __all__ = ["check", "infer", "load", "operator", "save"]
 def load(source: object) -> Model:
     """Load a model from whatever holds one.
 
-    `source`: a path (.onnx, .onnxtxt), bytes, a text model (with a line break), a ModelProto, an
-    onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved. Raises LoadError,
-    with every finding, where that cannot be done; what a check merely complains of stops nothing.
+    `source`: a path (.onnx, .onnxtxt, OpenVINO's .xml), bytes, a text model (with a line break), a
+    ModelProto, an onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved.
+    Raises LoadError, with every finding, where that cannot be done; what a check merely complains
+    of stops nothing.
     """
     model, findings = formats.read(source)
     if model is not None:
@@ -29,9 +30,13 @@ def load(source: object) -> Model:
     raise error("the model cannot be loaded:", blocking)
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps."""
-    formats.write(model, os.fspath(path))
+def save(model: Model, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
+    """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
+
+    Loops of OpenVINO that ONNX has no form for are rewritten first. `external_data=False` brings
+    tensors that lie in another file into this one.
+    """
+    formats.write(passes.to_onnx_loops(model), os.fspath(path), external=external_data)
 
 
 def check(source: object) -> list[Finding]:

@@ -7,6 +7,7 @@ from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import prepare
+from treadle.passes.to_onnx_loops import to_onnx_loops
 
 __all__ = [
     "Expand",
@@ -17,4 +18,5 @@ __all__ = [
     "ignore_omitted_condition",
     "inline_functions",
     "prepare",
+    "to_onnx_loops",
 ]

@@ -13,6 +13,7 @@ from treadle.formats.onnx.alone import (
     read_alone,
 )
 from treadle.formats.onnx.functions import schema_function
+from treadle.formats.onnx.inline import inline_external
 from treadle.formats.onnx.read import read_model
 from treadle.formats.onnx.save import save
 from treadle.formats.onnx.source import NoModel, open_source
@@ -22,6 +23,7 @@ from treadle.ir import Model
 
 __all__ = [
     "function_id",
+    "inline_external",
     "input_names",
     "named",
     "opsets_of",

@@ -19,7 +19,7 @@ _CONTROL_SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 
 def read_block(reading: Reading, body: Body, path: str, enter: Enter) -> Content:
     """The body as a draft; faults of its layers are reported, all of them."""
-    draft = Draft(path.rpartition("/")[2], path, reading.opset)
+    draft = Draft(path.rpartition("/")[2], path)
     try:
         wiring = wire(body)
         ordered = order(wiring)

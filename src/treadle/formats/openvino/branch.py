@@ -31,7 +31,7 @@ def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
     results = tuple(hand.draft.value(f"{layer.name}/result") for _ in layer.outputs)
     for k, value in enumerate(results):
         hand.draft.claims[value] = _met(*(c.draft.claims.get(r[k]) for c, r in contents))
-    condition = hand.feeds[layer.inputs[0].id]
+    condition = hand.draft.scalar(hand.feeds[layer.inputs[0].id])
     operands = tuple(hand.feeds[external] for external in read_)
     hand.draft.steps.append(_step(hand, condition, blocks, operands, results))
     return results
@@ -44,7 +44,7 @@ def _step(
     operands: tuple[Value, ...],
     results: tuple[Value, ...],
 ) -> Branch:
-    info = replace(hand.draft.origin, domain="openvino", name=hand.layer.name)
+    info = replace(hand.draft.info("If"), domain="openvino")
     return Branch(condition, blocks[0], blocks[1], operands, results, info)
 
 

@@ -115,8 +115,12 @@ def _entry(frame: Frame) -> PortEntry:
         frame.whole("external_port_id"),
         frame.whole("internal_layer_id"),
         frame.attributes.get("purpose", ""),
-        *map(frame.optional, ("axis", "start", "end", "stride", "part_size")),
-        line=frame.line,
+        frame.optional("axis"),
+        frame.optional("start"),
+        frame.optional("end"),
+        frame.optional("stride"),
+        frame.optional("part_size"),
+        frame.line,
     )
 
 
@@ -127,8 +131,8 @@ def _port_map(frame: Frame) -> PortMap:
 def _edge(frame: Frame) -> Edge | BackEdge:
     if "from-port" not in frame.attributes and "to-port" not in frame.attributes:
         return BackEdge(frame.whole("from-layer"), frame.whole("to-layer"), frame.line)
-    names = ("from-layer", "from-port", "to-layer", "to-port")
-    return Edge(*map(frame.whole, names), line=frame.line)
+    source = frame.whole("from-layer"), frame.whole("from-port")
+    return Edge(*source, frame.whole("to-layer"), frame.whole("to-port"), frame.line)
 
 
 def _body(frame: Frame) -> Body:

@@ -28,21 +28,21 @@ from treadle.ir import (
 )
 
 OPSET = 21
-"""The ONNX opset layers become leaves of, unless an element type needs a newer one."""
+"""The ONNX opset layers become leaves of."""
 
 
 @cache
-def _version(op: str, opset: int) -> int:
-    version = ops.since_version("", op, opset)
-    assert version is not None, f"opset {opset} has no {op}"
+def _version(op: str) -> int:
+    version = ops.since_version("", op, OPSET)
+    assert version is not None, f"opset {OPSET} has no {op}"
     return version
 
 
 class Draft:
     """Collects params, constants and steps; `claims` are the types the file says values have."""
 
-    def __init__(self, name: str, path: str, opset: int = OPSET) -> None:
-        self.name, self.path, self.opset = name, path, opset
+    def __init__(self, name: str, path: str) -> None:
+        self.name, self.path = name, path
         self.claims: dict[Value, Tensor] = {}
         self.literals: dict[Value, Literal] = {}
         self.params: list[Value] = []
@@ -50,6 +50,7 @@ class Draft:
         self.steps: list[Step] = []
         self.origin = Info()
         self._names: dict[str, int] = {}
+        self._nodes: dict[str, int] = {}
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
 
     def fresh(self, hint: str) -> str:
@@ -107,11 +108,31 @@ class Draft:
             if value is not None
         }
         results = tuple(self.value(f"{self.origin.name}/{op}") for _ in range(count))
-        info = self.origin
+        version = _version(op)
         self.steps.append(
-            Leaf("", op, _version(op, self.opset), tuple(operands), results, attributes, info=info)
+            Leaf("", op, version, tuple(operands), results, attributes, info=self.info(op))
         )
         return results
+
+    def info(self, op: str) -> Info:
+        """Where a step comes from; the first one of a layer has the layer's name."""
+        name = self.origin.name
+        while name in self._nodes:
+            self._nodes[name] += 1
+            name = f"{self.origin.name}/{op}_{self._nodes[name]}"
+        self._nodes[name] = 0
+        return self.origin if name == self.origin.name else replace(self.origin, name=name)
+
+    def scalar(self, value: Value) -> Value:
+        """The value, which has one element, without axes."""
+        literal, claim = self.literals.get(value), self.claims.get(value)
+        if literal is not None and literal.array.size == 1:
+            return self.constant(literal.array.reshape(())) if literal.array.ndim else value
+        if claim is not None and claim.shape == ():
+            return value
+        made = self.leaf("Reshape", value, self.whole())
+        self.claims[made] = Tensor(claim.dtype if claim is not None else None, ())
+        return made
 
     def leaf(self, op: str, *operands: Value | None, **attributes: object) -> Value:
         """A leaf with one result."""

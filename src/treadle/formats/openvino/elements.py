@@ -1,14 +1,15 @@
 """OpenVINO's element types: how they are spelt, what they become, and how their bytes lie.
 
-Types ONNX has no word for are widened when they are read: u1 to uint8, u3 and u6 to uint8, nf4 to
-float32. Layouts: i4, u4, nf4 and f4e2m1 the low nibble first; u2 the low bits first; u1 the high
-bit first; u3 and u6 groups of three bytes of split bit planes, high bits first; string an int32
-count, count + 1 int32 offsets, then UTF-8.
+Types that ONNX, or its opset 21, has no word for are widened when they are read: u1, u2, u3 and u6
+to uint8; nf4, f4e2m1 and f8e8m0 to float32. Layouts: i4, u4, nf4 and f4e2m1 the low nibble first;
+u2 the low bits first; u1 the high bit first; u3 and u6 groups of three bytes of split bit planes,
+high bits first; string an int32 count, count + 1 int32 offsets, then UTF-8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -42,14 +43,14 @@ ELEMENT_TYPES: Mapping[str, ElementType] = {
     "i4": ElementType(4, DType.INT4),
     "u4": ElementType(4, DType.UINT4),
     "u1": ElementType(1, DType.UINT8),
-    "u2": ElementType(2, DType.UINT2),
+    "u2": ElementType(2, DType.UINT8),
     "u3": ElementType(3, DType.UINT8),
     "u6": ElementType(6, DType.UINT8),
     "nf4": ElementType(4, DType.FLOAT32),
-    "f4e2m1": ElementType(4, DType.FLOAT4E2M1),
+    "f4e2m1": ElementType(4, DType.FLOAT32),
     "f8e4m3": ElementType(8, DType.FLOAT8E4M3FN),
     "f8e5m2": ElementType(8, DType.FLOAT8E5M2),
-    "f8e8m0": ElementType(8, DType.FLOAT8E8M0),
+    "f8e8m0": ElementType(8, DType.FLOAT32),
     "string": ElementType(0, DType.STRING),
 }
 _PRECISIONS = {
@@ -65,6 +66,8 @@ _NF4 = np.array(
     np.float32,
 )  # fmt: skip
 _GROUP = 24
+WIDENED = frozenset(("u1", "u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0"))
+"""The types that are held by another one."""
 
 
 def element_type(word: str) -> ElementType | None:
@@ -91,7 +94,8 @@ def decode(word: str, data: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         return special(data, count).reshape(shape)
     numpy = ELEMENT_TYPES[word].dtype.numpy
     if word == "boolean":
-        return (data != 0).reshape(shape)
+        truths: np.ndarray = data != 0
+        return truths.reshape(shape)
     if data.size and data.ctypes.data % numpy.itemsize:
         data = data.copy()
     return data.view(numpy).reshape(shape)
@@ -101,23 +105,32 @@ def _nibbles(data: np.ndarray, count: int) -> np.ndarray:
     return np.stack([data & 15, data >> 4], axis=1).reshape(-1)[:count]
 
 
-def _fours(dtype: DType) -> Decoder:
-    return lambda data, count: _nibbles(data, count).view(dtype.numpy)
+def _unsigned_fours(data: np.ndarray, count: int) -> np.ndarray:
+    return _nibbles(data, count).view(DType.UINT4.numpy)
 
 
 def _signed_fours(data: np.ndarray, count: int) -> np.ndarray:
     nibbles = _nibbles(data, count).astype(np.int8)
-    return np.where(nibbles > 7, nibbles - 16, nibbles).astype(DType.INT4.numpy)
+    signed: np.ndarray = np.where(nibbles > 7, nibbles - 16, nibbles)
+    return signed.astype(DType.INT4.numpy)
 
 
 def _normal_fours(data: np.ndarray, count: int) -> np.ndarray:
     return _NF4[_nibbles(data, count)]
 
 
+def _small_fours(data: np.ndarray, count: int) -> np.ndarray:
+    return _nibbles(data, count).view(DType.FLOAT4E2M1.numpy).astype(np.float32)
+
+
+def _exponents(data: np.ndarray, count: int) -> np.ndarray:
+    return data[:count].view(DType.FLOAT8E8M0.numpy).astype(np.float32)
+
+
 def _twos(data: np.ndarray, count: int) -> np.ndarray:
     shifts = np.arange(0, 8, 2, dtype=np.uint8)
     twos = (data[:, np.newaxis] >> shifts) & np.uint8(3)
-    return twos.reshape(-1)[:count].astype(DType.UINT2.numpy)
+    return twos.reshape(-1)[:count]
 
 
 def _ones(data: np.ndarray, count: int) -> np.ndarray:
@@ -149,7 +162,7 @@ def _strings(data: np.ndarray, count: int) -> np.ndarray:
     offsets = np.frombuffer(words[4:first], "<i4").tolist()
     body = data[first:].tobytes()
     strings = np.empty(count, object)
-    for k, (start, end) in enumerate(zip(offsets, offsets[1:], strict=False)):
+    for k, (start, end) in enumerate(pairwise(offsets)):
         if not 0 <= start <= end <= len(body):
             raise ValueError(f"string {k} lies from {start} to {end} of {len(body)} bytes")
         strings[k] = body[start:end].decode("utf-8", "surrogateescape")
@@ -158,9 +171,10 @@ def _strings(data: np.ndarray, count: int) -> np.ndarray:
 
 _DECODERS: Mapping[str, Decoder] = {
     "i4": _signed_fours,
-    "u4": _fours(DType.UINT4),
+    "u4": _unsigned_fours,
     "nf4": _normal_fours,
-    "f4e2m1": _fours(DType.FLOAT4E2M1),
+    "f4e2m1": _small_fours,
+    "f8e8m0": _exponents,
     "u1": _ones,
     "u2": _twos,
     "u3": _threes,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treadle.formats.openvino.draft import Draft, cast_to
-from treadle.formats.openvino.elements import element_type
+from treadle.formats.openvino.elements import WIDENED, element_type
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.records import Layer
 from treadle.ir import DType, Shape, Value
@@ -77,8 +77,8 @@ class Hand:
         """An element type."""
         word = self.text(name, default)
         kind = element_type(word)
-        if kind is None or word in ("u1", "u3", "u6", "nf4"):
-            raise Fault("CF810", f'{name} is "{word[:40]}", which ONNX has no element type for')
+        if kind is None or word in WIDENED:
+            raise Fault("CF810", f'{name} is "{word[:40]}", which opset 21 has no element type for')
         return kind.dtype
 
     def _words(self, name: str) -> list[str]:

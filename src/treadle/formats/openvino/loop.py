@@ -20,11 +20,11 @@ import numpy as np
 
 from treadle.formats.openvino.draft import Draft, cast_to
 from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.parameters import declared_of
 from treadle.formats.openvino.reading import Content, ControlAtHand
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
 from treadle.formats.openvino.slices import Cut, cut_of, enter_slice, length_of, sliced
-from treadle.formats.openvino.stacks import Join, join_of, joined, element
-from treadle.formats.openvino.parameters import declared_of
+from treadle.formats.openvino.stacks import Join, element, join_of, joined
 from treadle.ir import (
     Block,
     Carried,
@@ -199,6 +199,8 @@ class _Reader:
             next_ = None
         if next_ is None and _is_true(draft, start):
             start = None
+        next_ = None if next_ is None else inner.scalar(next_)
+        start = None if start is None else draft.scalar(start)
         joins = [self._join(content, entry) for entry in plan.outputs if entry.axis is not None]
         places = self._places(content)
         carried = [content.results[layer] for layer in self.carried]
@@ -230,7 +232,7 @@ class _Reader:
         results: tuple[Value, ...],
     ) -> None:
         layer = self.hand.layer
-        info = replace(self.hand.draft.origin, domain="openvino", name=layer.name)
+        info = replace(self.hand.draft.info(layer.type), domain="openvino")
         self.hand.draft.steps.append(
             Loop(
                 trip, start, tuple(self.roles), tuple(self.operands), body, stacks, results, info
@@ -271,10 +273,10 @@ class _Reader:
         known = draft.literals.get(trip)
         if known is not None:
             return self._fixed(known.array), start
-        count = trip
         claim = draft.claims.get(trip)
+        count = draft.scalar(trip)
         if claim is None or claim.dtype is not DType.INT64:
-            count = draft.leaf("Cast", trip, to=cast_to(DType.INT64))
+            count = draft.leaf("Cast", count, to=cast_to(DType.INT64))
         negative = draft.leaf("Less", count, draft.constant(np.array(0)))
         most = draft.constant(np.array(_UNBOUNDED))
         if self.cuts:
@@ -302,4 +304,3 @@ def _rank_only(claim: Tensor | None) -> Tensor:
 def _is_true(draft: Draft, value: Value | None) -> bool:
     literal = None if value is None else draft.literals.get(value)
     return literal is not None and literal.array.size == 1 and bool(literal.array.all())
-

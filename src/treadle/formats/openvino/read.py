@@ -11,15 +11,14 @@ from treadle.formats.openvino.draft import OPSET, Draft
 from treadle.formats.openvino.faults import Fault, Report
 from treadle.formats.openvino.parameters import declared_of
 from treadle.formats.openvino.reading import Content, Reading
-from treadle.formats.openvino.records import Body, Layer, Net
+from treadle.formats.openvino.records import Layer, Net
 from treadle.formats.openvino.state import MAIN
 from treadle.formats.openvino.weights import Weights
 from treadle.formats.openvino.xml import parse
 from treadle.ir import Model, Value
 
 _VERSIONS = (10, 11)
-_NEWER_TYPES = {"f4e2m1": 23, "f8e8m0": 24, "u2": 25}
-_IR_VERSION_OF = {21: 10, 23: 11, 24: 12, 25: 13}
+_ONNX_IR_VERSION = 10
 
 
 def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
@@ -42,25 +41,14 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
 
 def read_net(net: Net, weights: Weights, report: Report) -> Model | None:
     """The model of a net, None where the report says why there is none."""
-    opset = _opset(net.body)
-    reading = Reading(report, weights, read_block, opset)
+    reading = Reading(report, weights, read_block)
     content = reading.read_block(reading, net.body, MAIN, _enter)
     if not content.whole or any(found.blocks for found in report.findings):
         return None
     results = [_result(content, layer) for layer in net.body.layers if layer.id in content.results]
     results += [_named(content.draft, value, name) for name, value in content.assigned.items()]
     main = replace(content.draft.build(*results), name=net.name or "main")
-    return Model(main, opsets={"": opset}, ir_version=_IR_VERSION_OF[opset], producer="OpenVINO")
-
-
-def _opset(body: Body) -> int:
-    """The opset that has all element types of a body's layers and of the bodies inside."""
-    newest = OPSET
-    for layer in body.layers:
-        for name in ("element_type", "destination_type"):
-            newest = max(newest, _NEWER_TYPES.get(layer.data.get(name, ""), OPSET))
-        newest = max([newest, *map(_opset, layer.bodies.values())])
-    return newest
+    return Model(main, opsets={"": OPSET}, ir_version=_ONNX_IR_VERSION, producer="OpenVINO")
 
 
 def _check_version(net: Net) -> None:
@@ -92,5 +80,3 @@ def _named(draft: Draft, value: Value, name: str) -> Value:
     named = replace(copy, name=draft.fresh(name))
     draft.rename(len(draft.steps) - 1, {copy: named})
     return named
-
-

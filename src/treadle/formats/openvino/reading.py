@@ -22,7 +22,6 @@ class Reading:
     report: Report
     weights: Weights
     read_block: Callable[[Reading, Body, str, Enter], Content]
-    opset: int
     literals: dict[tuple[str, str, str, str], Literal] = field(default_factory=dict)
 
 

@@ -1,8 +1,8 @@
 """What a loop slices: the outer value is cut into parts before it, a part is what the body sees.
 
-    start, end      where the first part begins and the last ends; -1 is the end, -2 one before ...
-    stride          the step from part to part; below 0 the last part comes first
-    part_size       how long a part is along the axis, which it keeps
+start, end      where the first part begins and the last ends; -1 is the end, -2 one before ...
+stride          the step from part to part; below 0 the last part comes first
+part_size       how long a part is along the axis, which it keeps
 """
 
 from __future__ import annotations
@@ -107,10 +107,7 @@ def _front(cut: Cut) -> int:
 def enter_slice(draft: Draft, layer: Layer, cut: Cut) -> Value:
     """The value the body sees: the part, with its axis."""
     param = draft.param(layer.name)
-    if cut.step > 1:
-        value = param
-    else:
-        value = draft.leaf("Unsqueeze", param, draft.whole(cut.axis))
+    value = param if cut.step > 1 else draft.leaf("Unsqueeze", param, draft.whole(cut.axis))
     shape = cut.claim.shape
     if shape is not None:
         shape = (*shape[: cut.axis], cut.part, *shape[cut.axis + 1 :])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from treadle.formats.openvino.elements import ELEMENT_TYPES, byte_count, decode
+from treadle.formats.openvino.elements import ELEMENT_TYPES, WIDENED, byte_count, decode
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.records import Layer
-from treadle.ir import External, Literal
+from treadle.ir import DType, External, Literal
 
 _MOST_AXES = 64
 _LARGEST = 2**62
@@ -58,8 +58,8 @@ class Weights:
         except ValueError as error:
             raise Fault("CF002", str(error)) from None
         dtype = ELEMENT_TYPES[word].dtype
-        plain = word == "boolean" or dtype.bits == ELEMENT_TYPES[word].bits
-        outside = self._external(offset, size) if plain and size >= _KEPT_OUTSIDE else None
+        large = size >= _KEPT_OUTSIDE and word not in WIDENED and dtype is not DType.STRING
+        outside = self._external(offset, size) if large else None
         return Literal(array, dtype, external=outside)
 
     def _external(self, offset: int, size: int) -> External | None:

@@ -88,7 +88,9 @@ class _Handlers:
         frame = self.stack[-1]
         frame.text += text
         if len(frame.text) > LONGEST_TEXT:
-            raise Fault("CF803", f"a text is longer than {LONGEST_TEXT} characters", line=frame.line)
+            raise Fault(
+                "CF803", f"a text is longer than {LONGEST_TEXT} characters", line=frame.line
+            )
 
     def doctype(self, *_: object) -> None:
         hint = "remove the <!DOCTYPE ...> declaration: an IR needs none"

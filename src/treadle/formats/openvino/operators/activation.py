@@ -7,6 +7,7 @@ import numpy as np
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer, plain
+from treadle.ir import Value
 
 plain(
     {
@@ -23,20 +24,20 @@ plain(
 
 @layer("ELU", 1)
 def elu(hand: Hand) -> Made:
-    """alpha * (exp(x) - 1) below zero."""
+    """Is alpha * (exp(x) - 1) below zero."""
     return hand.leaf("Elu", hand[0], alpha=hand.number("alpha"))
 
 
 @layer("SELU", 1)
 def selu(hand: Hand) -> Made:
-    """lambda * (x, or alpha * (exp(x) - 1) below zero)."""
+    """Is lambda * (x, or alpha * (exp(x) - 1) below zero)."""
     alpha, gamma = hand.scalar(1, "alpha"), hand.scalar(2, "lambda")
     return hand.leaf("Selu", hand[0], alpha=alpha, gamma=gamma)
 
 
 @layer("PReLU", 1)
 def prelu(hand: Hand) -> Made:
-    """slope * x below zero; a slope of rank 1 goes along axis 1."""
+    """Is slope * x below zero; a slope of rank 1 goes along axis 1."""
     slope = hand[1]
     if hand.rank(1) == 1 and hand.rank(0) > 1 and hand.shape(1) != (1,):
         shape = hand.whole(-1, *[1] * (hand.rank(0) - 2))
@@ -46,20 +47,20 @@ def prelu(hand: Hand) -> Made:
 
 @layer("HSigmoid", 5)
 def hsigmoid(hand: Hand) -> Made:
-    """min(max(x + 3, 0), 6) / 6"""
+    """Is min(max(x + 3, 0), 6) / 6."""
     return hand.leaf("HardSigmoid", hand[0], alpha=1 / 6, beta=0.5)
 
 
 @layer("HardSigmoid", 1)
 def hard_sigmoid(hand: Hand) -> Made:
-    """max(0, min(1, alpha * x + beta))"""
+    """Is max(0, min(1, alpha * x + beta))."""
     alpha, beta = hand.scalar(1, "alpha"), hand.scalar(2, "beta")
     return hand.leaf("HardSigmoid", hand[0], alpha=alpha, beta=beta)
 
 
 @layer("Swish", 4)
 def swish(hand: Hand) -> Made:
-    """x * sigmoid(beta * x)"""
+    """Is x * sigmoid(beta * x)."""
     x, beta = hand[0], hand.get(1)
     scaled = x if beta is None else hand.leaf("Mul", x, beta)
     return hand.leaf("Mul", x, hand.leaf("Sigmoid", scaled))
@@ -86,7 +87,7 @@ def log_softmax(hand: Hand) -> Made:
 
 @layer("ScaledDotProductAttention", 13)
 def attention(hand: Hand) -> Made:
-    """softmax(query @ key.T * scale + mask) @ value"""
+    """Is softmax(query @ key.T * scale + mask) @ value."""
     rank = hand.rank(1)
     swapped = [*range(rank - 2), rank - 1, rank - 2]
     scores = hand.leaf("MatMul", hand[0], hand.transpose(hand[1], swapped))
@@ -102,16 +103,10 @@ def attention(hand: Hand) -> Made:
     return hand.leaf("MatMul", hand.leaf("Softmax", scores, axis=-1), hand[2])
 
 
-def _scale(hand: Hand) -> Made:
+def _scale(hand: Hand) -> Value:
     scale = hand.get(4)
     if scale is not None:
         return scale
     last = hand.leaf("Shape", hand[0], start=-1)
-    width = hand.leaf("Cast", last, to=_code(hand))
+    width = hand.cast(last, hand.dtype(0))
     return hand.leaf("Reciprocal", hand.leaf("Sqrt", width))
-
-
-def _code(hand: Hand) -> int:
-    from treadle.formats.openvino.draft import cast_to
-
-    return cast_to(hand.dtype(0))

@@ -8,7 +8,7 @@ from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.select import typed
-from treadle.ir import DType, Value
+from treadle.ir import Value
 
 
 @layer("ShapeOf", 1, 3)
@@ -87,6 +87,3 @@ def tile(hand: Hand) -> Made:
     if count < rank:
         repeats = hand.leaf("Concat", hand.whole(*[1] * (rank - count)), repeats, axis=0)
     return hand.leaf("Tile", value, repeats)
-
-
-__all__ = ["DType", "broadcast", "eye", "range_", "shape_of", "tile"]

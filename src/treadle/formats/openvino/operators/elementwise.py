@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.broadcast import aligned
 from treadle.formats.openvino.operators.registry import Made, layer, plain, register
-from treadle.ir import DType
+from treadle.ir import DType, Value
 
 plain(
     {
@@ -61,7 +63,7 @@ for _op in _BINARY.values():
 
 @layer("SquaredDifference", 1)
 def squared_difference(hand: Hand) -> Made:
-    """(a - b) ** 2"""
+    """Is (a - b) ** 2."""
     difference = hand.leaf("Sub", *aligned(hand))
     return hand.leaf("Mul", difference, difference)
 
@@ -88,7 +90,8 @@ def clamp(hand: Hand) -> Made:
     low, high = hand.number("min"), hand.number("max")
     if hand.is_float(0):
         return hand.leaf("Clip", hand[0], hand.like(0, low), hand.like(0, high))
-    limits = np.iinfo(hand.dtype(0).numpy)
+    numpy: np.dtype[Any] = hand.dtype(0).numpy
+    limits = np.iinfo(numpy)
     bounds = [
         int(np.ceil(low)) if low > limits.min else int(limits.min),
         int(np.floor(high)) if high < limits.max else int(limits.max),
@@ -129,7 +132,7 @@ def cum_sum(hand: Hand) -> Made:
     return hand.leaf("CumSum", hand[0], place, **flags)
 
 
-def _scalar(hand: Hand) -> Made:
+def _scalar(hand: Hand) -> Value:
     array = hand.array(1)
     if array is not None:
         return hand.constant(array.astype(np.int64).reshape(()))

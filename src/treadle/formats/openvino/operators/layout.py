@@ -121,9 +121,7 @@ def reverse_sequence(hand: Hand) -> Made:
 
 
 def _reversed(hand: Hand, value: Value, batch: int, time: int) -> Value:
-    return hand.leaf(
-        "ReverseSequence", value, hand.list64(1), batch_axis=batch, time_axis=time
-    )
+    return hand.leaf("ReverseSequence", value, hand.list64(1), batch_axis=batch, time_axis=time)
 
 
 @layer("DepthToSpace", 1)

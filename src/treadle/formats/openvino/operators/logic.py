@@ -34,7 +34,7 @@ plain({"LogicalNot": ("Not", 1), "BitwiseNot": ("BitwiseNot", 13), "IsNaN": ("Is
 
 @layer("NotEqual", 1)
 def not_equal(hand: Hand) -> Made:
-    """not a == b"""
+    """Is not a == b."""
     return hand.leaf("Not", hand.leaf("Equal", *aligned(hand)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
@@ -54,7 +55,7 @@ def _standard(hand: Hand, axes: Value, divided: bool, inside: bool) -> Value:
 
 @layer("NormalizeL2", 1)
 def normalize_l2(hand: Hand) -> Made:
-    """x / sqrt(sum of squares, with epsilon added or as its least)."""
+    """Is x / sqrt(sum of squares, with epsilon added or as its least)."""
     op = "Add" if hand.text("eps_mode", None, "add", "max") == "add" else "Max"
     square = hand.leaf("Mul", hand[0], hand[0])
     flags = {"keepdims": 1, "noop_with_empty_axes": 1}
@@ -67,8 +68,6 @@ def normalize_l2(hand: Hand) -> Made:
 def lrn(hand: Hand) -> Made:
     """Local response normalization over channels."""
     if hand.wholes(1, "the axes") != [1]:
-        from treadle.formats.openvino.faults import Fault
-
         raise Fault("CF810", "LRN over other axes than the channels has no ONNX form")
     return hand.leaf(
         "LRN",
@@ -95,7 +94,7 @@ def group_normalization(hand: Hand) -> Made:
 
 @layer("RMS", 14)
 def rms(hand: Hand) -> Made:
-    """x / root of the mean of squares along the last axis * gamma."""
+    """Is x / root of the mean of squares along the last axis * gamma."""
     square = hand.leaf("Mul", hand[0], hand[0])
     mean = hand.leaf("ReduceMean", square, hand.whole(-1), keepdims=1)
     root = hand.leaf("Sqrt", hand.leaf("Add", mean, hand.like(0, hand.number("epsilon"))))

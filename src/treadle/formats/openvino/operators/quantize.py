@@ -1,8 +1,8 @@
 """FakeQuantize: rounds to one of a number of levels.
 
-    x <= low: out_low;  x > high: out_high
-    else round((x - low) / (high - low) * (levels - 1)) / (levels - 1) * (out_high - out_low)
-         + out_low
+x <= low: out_low;  x > high: out_high
+else round((x - low) / (high - low) * (levels - 1)) / (levels - 1) * (out_high - out_low)
+     + out_low
 """
 
 from __future__ import annotations

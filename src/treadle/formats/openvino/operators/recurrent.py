@@ -92,7 +92,9 @@ def _cell(kind: _Kind) -> Function:
     def read(hand: Hand) -> Made:
         """One step: a sequence of length 1, its axes of time and direction added and removed."""
         if hand.text("weights_format", "fico") != "fico" or hand.truth("input_forget", False):
-            raise Fault("CF810", "only weights in the order f i c o, without input_forget, are read")
+            raise Fault(
+                "CF810", "only weights in the order f i c o, without input_forget, are read"
+            )
         front, linear = hand.whole(0), _linear(hand, kind)
         at = 1 + kind.states
         weights = [_regated(hand, k, kind, 0) for k in (at, at + 1)]

@@ -12,7 +12,7 @@ from treadle.ir import DType, Value
 
 @layer("Select", 1)
 def select(hand: Hand) -> Made:
-    """then where the condition is true, otherwise else."""
+    """Takes then where the condition is true, otherwise else."""
     if hand.text("auto_broadcast", "numpy") == "pdpd":
         raise Fault("CF810", "auto_broadcast pdpd is not supported here")
     return hand.leaf("Where", hand[0], hand[1], hand[2])

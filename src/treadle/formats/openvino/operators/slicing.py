@@ -32,7 +32,7 @@ class _Part(NamedTuple):
 
 @layer("StridedSlice", 1)
 def strided_slice(hand: Hand) -> Made:
-    """numpy's x[begin:end:stride] with masks: 1 ignores a bound, shrinks or adds an axis.
+    """Is numpy's x[begin:end:stride] with masks: 1 ignores a bound, shrinks or adds an axis.
 
     x[1, ::2, None, ..., -1:]
     """
