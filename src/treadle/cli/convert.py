@@ -23,7 +23,6 @@ $ treadle convert model.onnx -o model.onnxtxt
 @click.option(
     "-o",
     "--output",
-    required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the model here: .onnx or .onnxtxt.",
 )
@@ -33,13 +32,15 @@ $ treadle convert model.onnx -o model.onnxtxt
     help="Leave large weights in the file they lie in, and refer to them.",
 )
 @json_option
-def convert(model: Path, output: Path, external_data: bool, as_json: bool) -> None:
+def convert(model: Path, output: Path | None, external_data: bool, as_json: bool) -> None:
     """Write the model in another format.
 
     Reads ONNX and OpenVINO IR (.xml with its .bin), and writes ONNX.
     """
     with working(f"converting {model}", quiet=as_json):
         loaded = treadle.load(model)
+        if output is None:
+            raise click.UsageError("say where to write it: -o model.onnx")
         treadle.save(loaded, output, external_data=external_data)
     steps = [visit.step for visit in walk(loaded)]
     loops = sum(isinstance(step, Loop) for step in steps)
