@@ -1,5 +1,7 @@
 """What is not supported, or does not fit, is found layer by layer, all at once."""
 
+# ruff: noqa: E501 - tables, a row a line
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -31,7 +33,7 @@ def test_all_unsupported_layers_are_listed(tmp_path: Path) -> None:
     sketch.result(third)
     found = _findings(write(tmp_path, sketch))
     assert len(found) == 3
-    assert found[0].startswith("CF809 error sketch.xml:13: layer 1 \"boxes\" (Proposal, opset4): ")
+    assert found[0].startswith('CF809 error sketch.xml:13: layer 1 "boxes" (Proposal, opset4): ')
     assert "did you mean Gather?" in found[1]
     assert 'the version "opset99" of it is not known' in found[2]
 

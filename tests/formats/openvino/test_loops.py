@@ -16,6 +16,7 @@ from tests.formats.openvino.sketch import Sketch, Weights, loop, write
 from treadle.formats.openvino.records import PortEntry, PortMap
 from treadle.ir import Loop, walk
 
+PAIRS_REVERSED = [6, 7, 4, 5, 2, 3, 0, 1]
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
 
 
@@ -81,7 +82,7 @@ def _stack(**rest: int) -> dict[str, int]:
         ({"axis": 1, "start": -1, "end": 0, "stride": -1}, 1, [7, 6, 5, 4, 3, 2, 1, 0]),
         ({"axis": 1, "start": -3, "end": 1, "stride": -1}, 1, [5, 4, 3, 2, 1]),
         ({"axis": 1, "stride": 2, "part_size": 2}, 2, list(range(8))),
-        ({"axis": 1, "start": -1, "end": 0, "stride": -2, "part_size": 2}, 2, [6, 7, 4, 5, 2, 3, 0, 1]),
+        ({"axis": 1, "start": -1, "end": 0, "stride": -2, "part_size": 2}, 2, PAIRS_REVERSED),
         ({"axis": 1, "stride": 4, "part_size": 2}, 2, [0, 1, 4, 5]),
         ({"axis": 1, "start": -1, "end": 0, "stride": -4, "part_size": 2}, 2, [6, 7, 2, 3]),
         ({"axis": 1, "stride": 2, "part_size": 1}, 1, [0, 2, 4, 6]),
@@ -226,7 +227,10 @@ def test_states_swap_and_one_result_feeds_two(tmp_path: Path) -> None:
     made = loop(outer, inner, feeds, [("f32", (1,))] * 3, port_map, back)
     for k in range(3):
         outer.result((made, k), f"y{k}")
-    feed = {name: np.array([value], np.float32) for name, value in zip("abcd", (1, 2, 10, 0), strict=True)}
+    feed = {
+        name: np.array([value], np.float32)
+        for name, value in zip("abcd", (1, 2, 10, 0), strict=True)
+    }
     wanted = [np.array([value], np.float32) for value in (2, 1, 10 + 1 + 2 + 1)]
     _expect(write(tmp_path, outer), feed, wanted, tmp_path)
 

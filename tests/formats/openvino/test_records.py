@@ -1,5 +1,7 @@
 """The .xml: what is written is read again, and what is wrong is refused with its line."""
 
+# ruff: noqa: E501 - tables, a row a line
+
 from __future__ import annotations
 
 import time

@@ -137,9 +137,8 @@ class _Layers:
             if value in made and value not in named:
                 final = named[value] = self.draft.value(_name(layer, port), value.declared)
                 dtype = element_type(port.precision)
-                self.draft.claims[final] = self.draft.claims.get(value) or claim_of(
-                    dtype.dtype if dtype else None, port.dims
-                )
+                claim = claim_of(dtype.dtype if dtype else None, port.dims)
+                self.draft.claims[final] = claim
             self.values[layer.id, port.id] = named.get(value, final)
         if named:
             self.draft.rename(since, named)

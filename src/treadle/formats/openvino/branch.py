@@ -9,7 +9,7 @@ from treadle.formats.openvino.draft import Draft
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.reading import Content, ControlAtHand
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
-from treadle.ir import Block, Branch, Tensor, Value
+from treadle.ir import Block, Branch, Value
 
 _SIDES = ("then", "else")
 
@@ -29,8 +29,6 @@ def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
         return None
     blocks = [content.draft.build(*results) for content, results in contents]
     results = tuple(hand.draft.value(f"{layer.name}/result") for _ in layer.outputs)
-    for k, value in enumerate(results):
-        hand.draft.claims[value] = _met(*(c.draft.claims.get(r[k]) for c, r in contents))
     condition = hand.draft.scalar(hand.feeds[layer.inputs[0].id])
     operands = tuple(hand.feeds[external] for external in read_)
     hand.draft.steps.append(_step(hand, condition, blocks, operands, results))
@@ -83,7 +81,7 @@ def _all_params(
     for external in externals:
         outer = hand.feeds[external]
         params[external] = draft.param(outer.name)
-        draft.claims[params[external]] = hand.draft.claims.get(outer, Tensor())
+        draft.know(params[external], hand.draft.type_of(outer))
 
 
 def _results(layer: Layer, side: str, results: Mapping[int, Value]) -> tuple[Value, ...]:
@@ -102,13 +100,3 @@ def _result(entry: PortEntry, results: Mapping[int, Value]) -> Value:
         message = f"layer {entry.internal} of the body is no Result"
         raise Fault("CF808", message, line=entry.line)
     return results[entry.internal]
-
-
-def _met(one: Tensor | None, two: Tensor | None) -> Tensor:
-    if one is None or two is None:
-        return Tensor()
-    dtype = one.dtype if one.dtype is two.dtype else None
-    if one.shape is None or two.shape is None or len(one.shape) != len(two.shape):
-        return Tensor(dtype)
-    dims = (a if a == b else None for a, b in zip(one.shape, two.shape, strict=True))
-    return Tensor(dtype, tuple(dims))

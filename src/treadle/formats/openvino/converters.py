@@ -65,11 +65,11 @@ class Frame:
 
     def all(self, tag: str, kind: type[Record]) -> tuple[Record, ...]:
         """The records of the elements of one tag inside this one."""
-        return tuple(r for name, r in self.children if name == tag and isinstance(r, kind))
+        return tuple([r for name, r in self.children if name == tag and isinstance(r, kind)])
 
     def extras(self) -> tuple[Element, ...]:
         """What is kept and not read."""
-        return tuple(record for _, record in self.children if isinstance(record, Element))
+        return tuple([record for _, record in self.children if isinstance(record, Element)])
 
 
 def kept(frame: Frame) -> Element:
@@ -82,13 +82,16 @@ def kept(frame: Frame) -> Element:
 
 
 def _dim(frame: Frame) -> int:
-    return frame.number("the text", frame.text.strip())
+    text = frame.text
+    return int(text) if text.isdecimal() and len(text) < 19 else frame.number("the text", text)
 
 
 def split_names(text: str) -> tuple[str, ...]:
     r"""The names of a comma list, in which `\,` is a comma."""
     if not text:
         return ()
+    if "\\" not in text:
+        return tuple(text.split(","))
     marked = text.replace("\\,", "\0")
     return tuple(name.replace("\0", ",") for name in marked.split(","))
 

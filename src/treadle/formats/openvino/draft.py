@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from treadle import ops
+from treadle.infer import Growing
 from treadle.ir import (
     Attribute,
     Block,
@@ -44,6 +45,7 @@ class Draft:
     def __init__(self, name: str, path: str) -> None:
         self.name, self.path = name, path
         self.claims: dict[Value, Tensor] = {}
+        self._types = Growing()
         self.literals: dict[Value, Literal] = {}
         self.params: list[Value] = []
         self.defaults: dict[Value, Literal] = {}
@@ -76,15 +78,27 @@ class Draft:
         """A new parameter of the block."""
         value = self.value(hint, declared)
         self.params.append(value)
-        if isinstance(declared, Tensor):
-            self.claims[value] = declared
+        self.know(value, declared if isinstance(declared, Tensor) else Tensor())
         return value
+
+    def know(self, param: Value, type_: Tensor) -> None:
+        """Take the type of a param for true."""
+        self._types.know(param, type_)
+
+    def type_of(self, value: Value) -> Tensor:
+        """What inference finds of a value; what the file claims where that says nothing."""
+        self._types.follow(self.steps)
+        found, claim = self._types.of(value), self.claims.get(value, Tensor())
+        if not isinstance(found, Tensor):
+            return claim
+        dtype = found.dtype if found.dtype is not None else claim.dtype
+        return Tensor(dtype, found.shape if found.shape is not None else claim.shape)
 
     def literal(self, data: Literal, hint: str) -> Value:
         """A constant of the file."""
         value = self.value(hint)
         self.literals[value] = data
-        self.claims[value] = Tensor(data.dtype, tuple(data.array.shape))
+        self._types.constant(value, data)
         return value
 
     def constant(self, array: np.ndarray, hint: str = "") -> Value:
@@ -125,14 +139,12 @@ class Draft:
 
     def scalar(self, value: Value) -> Value:
         """The value, which has one element, without axes."""
-        literal, claim = self.literals.get(value), self.claims.get(value)
+        literal = self.literals.get(value)
         if literal is not None and literal.array.size == 1:
             return self.constant(literal.array.reshape(())) if literal.array.ndim else value
-        if claim is not None and claim.shape == ():
+        if self.type_of(value).shape == ():
             return value
-        made = self.leaf("Reshape", value, self.whole())
-        self.claims[made] = Tensor(claim.dtype if claim is not None else None, ())
-        return made
+        return self.leaf("Reshape", value, self.whole())
 
     def leaf(self, op: str, *operands: Value | None, **attributes: object) -> Value:
         """A leaf with one result."""
@@ -144,9 +156,14 @@ class Draft:
 
     def rename(self, since: int, names: Mapping[Value, Value]) -> None:
         """Put other values in the place of some that steps from `since` on define."""
+        if since == len(self.steps) - 1:
+            self.steps[since] = _giving(self.steps[since], names)
+            since += 1
         for k in range(since, len(self.steps)):
-            step = with_results(self.steps[k], names)
-            self.steps[k] = with_operands(step, names) if len(self.steps) - since > 1 else step
+            step = _giving(self.steps[k], names)
+            self.steps[k] = with_operands(step, names)
+        for old, new in names.items():
+            self._types.same(new, old)
 
     def build(self, *results: Value | None) -> Block:
         """The block; constants nothing reads are left out."""
@@ -167,9 +184,27 @@ class Draft:
         )
 
 
+def _giving(step: Step, names: Mapping[Value, Value]) -> Step:
+    """The step with other results; a leaf is rebuilt by hand, which is several times faster."""
+    if not isinstance(step, Leaf):
+        return with_results(step, names)
+    results = tuple([names.get(v, v) if v is not None else None for v in step.results])
+    return Leaf(
+        step.domain,
+        step.op,
+        step.version,
+        step.operands,
+        results,
+        step.attributes,
+        step.blocks,
+        step.captures,
+        step.info,
+    )
+
+
 def claim_of(dtype: DType | None, dims: Sequence[int]) -> Tensor:
-    """The type a port claims: negative dims are unknown."""
-    return Tensor(dtype, tuple(None if dim < 0 else dim for dim in dims))
+    """The type a port claims: negative dims are unknown, and no dims may be a claim left out."""
+    return Tensor(dtype, tuple(None if dim < 0 else dim for dim in dims) if dims else None)
 
 
 def cast_to(dtype: DType) -> int:

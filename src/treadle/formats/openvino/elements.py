@@ -116,7 +116,8 @@ def _signed_fours(data: np.ndarray, count: int) -> np.ndarray:
 
 
 def _normal_fours(data: np.ndarray, count: int) -> np.ndarray:
-    return _NF4[_nibbles(data, count)]
+    found: np.ndarray = _NF4[_nibbles(data, count)]
+    return found
 
 
 def _small_fours(data: np.ndarray, count: int) -> np.ndarray:

@@ -126,9 +126,8 @@ class Hand:
         return int(self.scalar(position, "the axis"))
 
     def shape(self, position: int) -> Shape | None:
-        """The shape the file claims of an operand."""
-        claim = self.draft.claims.get(self[position])
-        return None if claim is None else claim.shape
+        """The shape of an operand, None where its rank is not known."""
+        return self.draft.type_of(self[position]).shape
 
     def rank(self, position: int) -> int:
         """The rank of an operand."""
@@ -136,17 +135,17 @@ class Hand:
 
     def rank_of(self, value: Value, what: str) -> int:
         """The rank of a value whose rank has to be known."""
-        claim = self.draft.claims.get(value)
-        if claim is None or claim.shape is None:
+        shape = self.draft.type_of(value).shape
+        if shape is None:
             raise Fault("CF810", f"the rank of {what} is not known, and matters here")
-        return len(claim.shape)
+        return len(shape)
 
     def dtype(self, position: int) -> DType:
         """The element type of an operand."""
-        claim = self.draft.claims.get(self[position])
-        if claim is None or claim.dtype is None:
+        dtype = self.draft.type_of(self[position]).dtype
+        if dtype is None:
             raise Fault("CF810", f"the element type of input {position} is not known")
-        return claim.dtype
+        return dtype
 
     def is_float(self, position: int) -> bool:
         """Whether an operand holds floating-point numbers."""
@@ -186,8 +185,7 @@ class Hand:
         if array is not None:
             value = self[position]
             return value if array.dtype == np.int64 else self.constant(array.astype(np.int64))
-        claim = self.draft.claims.get(self[position])
-        if claim is not None and claim.dtype is DType.INT64:
+        if self.draft.type_of(self[position]).dtype is DType.INT64:
             return self[position]
         return self.cast(self[position], DType.INT64)
 
@@ -197,8 +195,8 @@ class Hand:
         if array is not None:
             return self.whole(*map(int, array.reshape(-1).tolist()))
         value = self.int64(position)
-        claim = self.draft.claims.get(self[position])
-        if claim is not None and claim.shape is not None and len(claim.shape) == 1:
+        shape = self.shape(position)
+        if shape is not None and len(shape) == 1:
             return value
         return self.leaf("Reshape", value, self.whole(-1))
 

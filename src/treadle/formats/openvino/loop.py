@@ -160,15 +160,15 @@ class _Reader:
             self.cuts.append(cut)
             self._add(Sliced(cut.axis, cut.reverse), sliced(self.hand.draft, cut))
             return enter_slice(draft, layer, cut)
-        declared = _rank_only(self.hand.draft.claims.get(outer))
-        param = draft.param(_param_name(layer), None)
-        draft.claims[param] = declared
+        given = self.hand.draft.type_of(outer)
+        param = draft.param(_param_name(layer))
         if layer.id in self.plan.back:
             self.carried.append(self.plan.back[layer.id])
             self._add(Carried(), outer)
+            draft.know(param, _rank_only(given))
         else:
             self._add(Invariant(), outer)
-            draft.claims[param] = self.hand.draft.claims.get(outer, Tensor())
+            draft.know(param, given)
         return param
 
     def _add(self, role: Role, operand: Value) -> None:
@@ -187,7 +187,6 @@ class _Reader:
             value = draft.leaf("Cast", value, to=cast_to(DType.INT32))
         if declared.shape:
             value = draft.leaf("Reshape", value, draft.whole(1))
-        draft.claims[value] = declared
         return value
 
     def finish(self, content: Content) -> tuple[Value, ...]:
@@ -209,8 +208,6 @@ class _Reader:
             draft.value(f"{self.hand.layer.name}/{what}")
             for what in ["carried"] * len(carried) + ["stacked"] * len(joins)
         )
-        for value, given in zip(results, carried, strict=False):
-            draft.claims[value] = _rank_only(inner.claims.get(given))
         body = inner.build(next_, *carried, *elements)
         stacks = tuple(Stacked(join.axis, join.reverse) for join in joins)
         self._step(trip, start, body, stacks, results)
@@ -253,7 +250,7 @@ class _Reader:
     def _carry_along(self, content: Content, layer: int) -> None:
         """A Carried that only keeps the last value; before an iteration it holds zeros."""
         value = content.results[layer]
-        claim = content.draft.claims.get(value, Tensor())
+        claim = content.draft.type_of(value)
         if claim.dtype is None:
             raise Fault("CF808", f"the element type of its output {value.name} is not known")
         extents = [dim if isinstance(dim, int) else 0 for dim in claim.shape or ()]
@@ -273,9 +270,8 @@ class _Reader:
         known = draft.literals.get(trip)
         if known is not None:
             return self._fixed(known.array), start
-        claim = draft.claims.get(trip)
         count = draft.scalar(trip)
-        if claim is None or claim.dtype is not DType.INT64:
+        if draft.type_of(trip).dtype is not DType.INT64:
             count = draft.leaf("Cast", count, to=cast_to(DType.INT64))
         negative = draft.leaf("Less", count, draft.constant(np.array(0)))
         most = draft.constant(np.array(_UNBOUNDED))
@@ -295,10 +291,9 @@ def _param_name(layer: Layer) -> str:
     return names[0] if names else layer.name
 
 
-def _rank_only(claim: Tensor | None) -> Tensor:
-    if claim is None or claim.shape is None:
-        return Tensor(None if claim is None else claim.dtype)
-    return Tensor(claim.dtype, (None,) * len(claim.shape))
+def _rank_only(type_: Tensor) -> Tensor:
+    shape = type_.shape
+    return Tensor(type_.dtype, None if shape is None else (None,) * len(shape))
 
 
 def _is_true(draft: Draft, value: Value | None) -> bool:

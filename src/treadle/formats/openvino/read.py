@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,13 +33,26 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
         reason = (error.strerror or str(error)).lower()
         report.add(Fault("CF001", f'"{path}" cannot be read: {reason}'))
         return None, report.findings
+    with _without_collecting():
+        try:
+            net = parse(data)
+            _check_version(net)
+        except Fault as fault:
+            report.add(fault)
+            return None, report.findings
+        return read_net(net, Weights.beside(path), report), report.findings
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Spares looking for cycles among hundreds of thousands of records that have none."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        net = parse(data)
-        _check_version(net)
-    except Fault as fault:
-        report.add(fault)
-        return None, report.findings
-    return read_net(net, Weights.beside(path), report), report.findings
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def read_net(net: Net, weights: Weights, report: Report) -> Model | None:

@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 
 def cut_of(draft: Draft, value: Value, entry: PortEntry) -> Cut:
     """What the port map says of a sliced input; raises Fault where it makes no sense."""
-    claim = draft.claims.get(value, Tensor())
+    claim = draft.type_of(value)
     start = 0 if entry.start is None else entry.start
     end = -1 if entry.end is None else entry.end
     stride = 1 if entry.stride is None else entry.stride
@@ -107,12 +107,12 @@ def _front(cut: Cut) -> int:
 def enter_slice(draft: Draft, layer: Layer, cut: Cut) -> Value:
     """The value the body sees: the part, with its axis."""
     param = draft.param(layer.name)
-    value = param if cut.step > 1 else draft.leaf("Unsqueeze", param, draft.whole(cut.axis))
-    shape = cut.claim.shape
+    shape, axis = cut.claim.shape, cut.axis
+    kept = (cut.part,) if cut.step > 1 else ()
     if shape is not None:
-        shape = (*shape[: cut.axis], cut.part, *shape[cut.axis + 1 :])
-    draft.claims[value] = Tensor(cut.claim.dtype, shape)
-    return value
+        shape = (*shape[:axis], *kept, *shape[axis + 1 :])
+    draft.know(param, Tensor(cut.claim.dtype, shape))
+    return param if cut.step > 1 else draft.leaf("Unsqueeze", param, draft.whole(axis))
 
 
 def length_of(draft: Draft, cut: Cut) -> Value:

@@ -34,7 +34,7 @@ def join_of(draft: Draft, value: Value, entry: PortEntry) -> Join:
     if abs(stride) != part or part < 1:
         message = f"an output with stride {stride} and part_size {part} has gaps or overlaps"
         raise Fault("CF808", message, "make them equal", entry.line)
-    claim = draft.claims.get(value, Tensor())
+    claim = draft.type_of(value)
     return Join(value, claim, checked_axis(claim, entry), part, stride < 0)
 
 
@@ -55,12 +55,7 @@ def element(draft: Draft, join: Join) -> Value:
 
 def joined(draft: Draft, join: Join, stacked: Value) -> Value:
     """The loop's output, its parts in a row along the axis."""
-    claim = join.claim
-    if claim.shape is not None and join.axis >= 0:
-        shape = (*claim.shape[: join.axis], None, *claim.shape[join.axis + 1 :])
-        claim = Tensor(claim.dtype, shape)
     if join.part == 1:
-        draft.claims[stacked] = claim
         return stacked
     axis = join.axis
     if axis < 0:
@@ -70,6 +65,4 @@ def joined(draft: Draft, join: Join, stacked: Value) -> Value:
     parts = [together, draft.leaf("Shape", stacked, start=axis + 2)]
     if axis:
         parts.insert(0, draft.leaf("Shape", stacked, start=0, end=axis))
-    value = draft.leaf("Reshape", stacked, draft.leaf("Concat", *parts, axis=0), allowzero=1)
-    draft.claims[value] = claim
-    return value
+    return draft.leaf("Reshape", stacked, draft.leaf("Concat", *parts, axis=0), allowzero=1)

@@ -6,8 +6,6 @@ refused, which leaves no way to make a small file large; sizes, depths and count
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
@@ -26,16 +24,8 @@ def parse(data: bytes) -> Net:
     """The Net of an .xml file's bytes; raises Fault with the line."""
     if len(data) > LARGEST_FILE:
         raise Fault("CF803", f"the file has {len(data)} bytes, at most {LARGEST_FILE} are read")
-    handlers = _Handlers()
     parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.ordered_attributes = False
-    parser.StartElementHandler = handlers.start
-    parser.EndElementHandler = handlers.end
-    parser.CharacterDataHandler = handlers.text
-    parser.StartDoctypeDeclHandler = handlers.doctype
-    parser.EntityDeclHandler = handlers.entity
-    handlers.where = lambda: parser.CurrentLineNumber
+    handlers = _Handlers(parser)
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
@@ -50,27 +40,36 @@ def parse(data: bytes) -> Net:
     return handlers.root
 
 
-@dataclass(slots=True)
 class _Handlers:
-    stack: list[Frame] = field(default_factory=list)
-    root: Any = None
-    count: int = 0
-    free: int = 0
-    where: Callable[[], int] = int
+    """What expat calls. Text is listened to only where it means something: in dims and rt_info."""
+
+    def __init__(self, parser: expat.XMLParserType) -> None:
+        self.parser = parser
+        self.stack: list[Frame] = []
+        self.root: Any = None
+        self.count = self.free = 0
+        parser.buffer_text = True
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.StartDoctypeDeclHandler = self.doctype
+        parser.EntityDeclHandler = self.entity
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        line = self.where()
         self.count += 1
-        if len(self.stack) >= DEEPEST:
-            raise Fault("CF803", f"elements are nested more than {DEEPEST} deep", line=line)
-        if self.count > MOST_ELEMENTS:
-            raise Fault("CF803", f"there are more than {MOST_ELEMENTS} elements", line=line)
-        for name, value in attributes.items():
-            if len(value) > LONGEST_TEXT:
-                raise Fault("CF803", f"{name} is longer than {LONGEST_TEXT} characters", line=line)
+        if len(self.stack) >= DEEPEST or self.count > MOST_ELEMENTS:
+            raise self._limit(
+                f"there are more than {MOST_ELEMENTS} elements"
+                if self.count > MOST_ELEMENTS
+                else f"elements are nested more than {DEEPEST} deep"
+            )
+        if attributes and max(map(len, attributes.values())) > LONGEST_TEXT:
+            name = max(attributes, key=lambda each: len(attributes[each]))
+            raise self._limit(f"{name} is longer than {LONGEST_TEXT} characters")
         if tag == _FREE or self.free:
             self.free += 1
-        self.stack.append(Frame(tag, attributes, line))
+        if tag == "dim" or self.free:
+            self.parser.CharacterDataHandler = self.text
+        self.stack.append(Frame(tag, attributes, self.parser.CurrentLineNumber, [], ""))
 
     def end(self, tag: str) -> None:
         frame = self.stack.pop()
@@ -79,6 +78,8 @@ class _Handlers:
             made: Any = kept(frame)
         else:
             made = CONVERTERS.get(tag, kept)(frame)
+        if not self.free:
+            self.parser.CharacterDataHandler = None
         if self.stack:
             self.stack[-1].children.append((tag, made))
         else:
@@ -88,13 +89,16 @@ class _Handlers:
         frame = self.stack[-1]
         frame.text += text
         if len(frame.text) > LONGEST_TEXT:
-            raise Fault(
-                "CF803", f"a text is longer than {LONGEST_TEXT} characters", line=frame.line
-            )
+            raise self._limit(f"a text is longer than {LONGEST_TEXT} characters")
+
+    def _limit(self, message: str) -> Fault:
+        return Fault("CF803", message, line=self.parser.CurrentLineNumber)
 
     def doctype(self, *_: object) -> None:
         hint = "remove the <!DOCTYPE ...> declaration: an IR needs none"
-        raise Fault("CF804", "the file declares a document type", hint, self.where())
+        line = self.parser.CurrentLineNumber
+        raise Fault("CF804", "the file declares a document type", hint, line)
 
     def entity(self, *_: object) -> None:
-        raise Fault("CF804", "the file declares an entity", "remove it", self.where())
+        line = self.parser.CurrentLineNumber
+        raise Fault("CF804", "the file declares an entity", "remove it", line)

@@ -114,13 +114,11 @@ def _cell(kind: _Kind) -> Function:
 
 
 def _cell_bias(hand: Hand, position: int, kind: _Kind, linear: bool) -> Value:
-    wide = hand.leaf("Unsqueeze", hand[position], hand.whole(0))
-    claim = hand.draft.claims.get(hand[position])
-    literal = hand.draft.literals.get(hand[position])
-    if literal is not None:
-        wide = hand.constant(literal.array[np.newaxis])
-    elif claim is not None and claim.shape is not None:
-        hand.draft.claims[wide] = type(claim)(claim.dtype, (1, *claim.shape))
+    array = hand.array(position)
+    if array is not None:
+        wide = hand.constant(array[np.newaxis])
+    else:
+        wide = hand.leaf("Unsqueeze", hand[position], hand.whole(0))
     inner = Hand(hand.layer, hand.version, (wide,), hand.draft)
     return _biases(inner, 0, kind, linear)
 
