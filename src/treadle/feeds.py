@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from treadle.errors import InputError
+from treadle.errors import InputError, did_you_mean
 from treadle.ir import (
     DType,
     Map,
@@ -95,13 +94,11 @@ def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> lis
         for name, type_ in inputs.items()
         if name not in given
     ]
-    for name in given:
-        if name not in inputs:
-            close = get_close_matches(str(name), inputs, 1)
-            hint = (
-                f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
-            )
-            faults.append(f'the model has no input "{name}", {hint}')
+    faults += [
+        f'the model has no input "{name}", {did_you_mean(str(name), inputs)}'
+        for name in given
+        if name not in inputs
+    ]
     return faults
 
 
@@ -173,13 +170,23 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
 def _sequence(value: object, type_: Sequence) -> object:
     if not isinstance(value, list | tuple):
         raise InputError(f"a {type(value).__name__} is given, a list for {type_} is wanted")
+    element = _of_any_shape(type_.element)
+    if isinstance(element, Tensor) and _all_of(value, element.dtype):
+        return list(value)
     items = []
     for position, item in enumerate(value):
         try:
-            items.append(convert(item, _of_any_shape(type_.element)))
+            items.append(convert(item, element))
         except InputError as fault:
             raise InputError(f"item {position}: {fault}") from None
     return items
+
+
+def _all_of(items: list[object] | tuple[object, ...], dtype: DType | None) -> bool:
+    if dtype is None or dtype is DType.STRING:
+        return False
+    wanted = dtype.numpy
+    return all(type(item) is np.ndarray and item.dtype == wanted for item in items)
 
 
 def _of_any_shape(type_: Type | None) -> Type | None:

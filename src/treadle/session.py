@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from treadle import checks, delegate, formats, infer, interp, passes, report
-from treadle.errors import InputError, InvalidModel, LoadError, Unsupported
+from treadle import checks, formats, infer, interp, passes
+from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
 from treadle.feeds import NodeArg, bind, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
@@ -133,7 +132,7 @@ class InferenceSession:
             with self._stage("plan"):
                 planned = plan(model, engines, inside=variant.watched or variant.bounded)
             try:
-                with self._stage("prepare"):
+                with self._stage("bind"):
                     return planned, interp.prepare(planned, self._expand)
             except Unsupported:
                 if engines is self._engines:
@@ -188,8 +187,7 @@ class InferenceSession:
     def _position(self, name: str, program: Program) -> int:
         if name in program.outputs:
             return program.outputs.index(name)
-        close = get_close_matches(name, program.outputs, 1)
-        hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(program.outputs)}"
+        hint = did_you_mean(name, program.outputs)
         raise InputError(f'the model has no output "{name}", {hint}')
 
     def get_inputs(self) -> list[NodeArg]:
@@ -241,6 +239,8 @@ class InferenceSession:
 
     def explain(self) -> str:
         """The plan in words: nested regions, the engine of each and the reason."""
+        from treadle import report
+
         return report.explain(self._plain.plan)
 
 
@@ -254,8 +254,13 @@ def _engines(
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    handed = delegate.Options.of(options, providers, provider_options)
-    return tuple(_MAKERS[name](handed) for name in wanted)
+    return tuple(_MAKERS[name](options, providers, provider_options) for name in wanted)
 
 
-_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
+def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
+    from treadle import delegate
+
+    return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
+
+
+_MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {"onnxruntime": _onnxruntime}

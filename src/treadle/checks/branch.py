@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.checks.arity import body_outputs, counted, node_inputs, node_outputs
+from treadle.checks.known import Known, is_true
 from treadle.checks.rules import finding
 from treadle.checks.types import (
     disallowed,
@@ -28,7 +29,7 @@ def arity(
     else_results: int,
     path: str,
 ) -> list[Finding]:
-    """The counts of an If node and its branches, the same in every version (spec digest, 2.2).
+    """The counts of an If node and its branches, the same in every version (Operators.md, If).
 
     Outputs left out as "" count. A branch takes no inputs and gives one output per node output.
     """
@@ -80,3 +81,12 @@ def _results(
 
 def _wants_equal_shapes(branch: Branch) -> bool:
     return not branch.info.domain and 0 < branch.info.version < _UNEQUAL_SHAPES_FROM
+
+
+def advice(branch: Branch, path: str, known: Known) -> Iterator[Finding]:
+    """The condition is the same in every run."""
+    truth = is_true(known, branch.condition)
+    if truth is not None:
+        word, never = ("true", "else_branch") if truth else ("false", "then_branch")
+        message = f"the condition {branch.condition.name} is always {word}: the {never} never runs"
+        yield finding("CF606", path, message, "put the other branch in the place of the If")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from treadle.delegate.kernels import refusal, registry
 from treadle.delegate.loop import form_refusal
+from treadle.delegate.mistaken import mistake
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
 
@@ -57,6 +58,6 @@ def _leaf_refusals(step: Leaf) -> Iterator[str]:
         yield f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
         yield f"{step.op} takes an attribute of a function that nothing expanded"
-    why = refusal(step)
+    why = refusal(step) or mistake(step)
     if why:
         yield why

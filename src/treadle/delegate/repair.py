@@ -19,7 +19,9 @@ from treadle.delegate.loop import (
     not_empty,
     unmoved,
 )
+from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
+from treadle.infer import is_declared_rank_1
 from treadle.ir import (
     Block,
     Branch,
@@ -86,6 +88,8 @@ def _write(draft: Draft, steps: Sequence[Step]) -> None:
 
 def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     operands = draft.reads(step.operands)
+    if aligns_by_scales(step):
+        operands = whole_lengths(draft, operands)
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
     info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
     draft.steps.append(replace(step, operands=operands, results=results, info=info))
@@ -158,10 +162,12 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
     trip = as_scalar(draft, draft.read(step.trip), step.trip)
     condition = as_scalar(draft, draft.read(step.condition), step.condition)
     body = draft.inner(f"{path}.body")
-    iteration = body.renamed(view.iteration, tensor("int64"))
+    iteration = body.renamed(view.iteration, _iteration_type(view.iteration))
     go = body.renamed(view.condition, tensor("bool"))
     carried, captured, outer = _enter(draft, body, view)
     body.params += [iteration, go, *carried, *captured]
+    if view.condition is not None and is_declared_rank_1(view.condition):
+        body.new[view.condition] = body.leaf("Reshape", go, body.constant([1]))
     _fill(body, step.body)
     given = _copied_once(body, [c.next for c in view.carried] + [s.element for s in view.stacked],
                          {iteration, *captured})  # fmt: skip
@@ -185,6 +191,12 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
         checked = guarded(draft, stacked, rows)
         if old is not None:
             draft.new[old] = checked
+
+
+def _iteration_type(param: Value | None) -> Type:
+    """A scalar, or one element where the body declares that; onnxruntime obeys it."""
+    is_one = param is not None and is_declared_rank_1(param)
+    return tensor("int64", 1) if is_one else tensor("int64")
 
 
 def _copied_once(body: Draft, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:

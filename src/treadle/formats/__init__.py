@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from treadle.errors import Finding, Unsupported
 from treadle.formats import onnx, openvino
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
 
-__all__ = ["onnx", "openvino", "read", "schema_function", "write"]
+__all__ = ["locate", "onnx", "openvino", "read", "schema_function", "write"]
+
+_XML = ("<?xml", "<net", "<!DOCTYPE")
 
 
 def read(source: object) -> tuple[Model | None, list[Finding]]:
     """The closed model of any source, or None, with what reading it brought to light.
 
-    A path that ends in .xml is OpenVINO IR, everything else ONNX.
+    A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
     """
-    if isinstance(source, str | os.PathLike) and _is_openvino(str(source)):
-        return openvino.read(os.fspath(source))
+    if _is_xml(source):
+        return openvino.read_text(source)
+    if isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml"):
+        return openvino.read(source)
     return onnx.read(source)
 
 
-def _is_openvino(source: str) -> bool:
-    return source.endswith(".xml") and "\n" not in source
+def _is_xml(source: object) -> TypeGuard[str]:
+    return isinstance(source, str) and "\n" in source and source.lstrip().startswith(_XML)
+
+
+def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Finding]:
+    """The findings on a model of this source, with line and column where it is a text."""
+    return list(findings) if _is_xml(source) else onnx.locate(source, findings, model.functions)
 
 
 def write(model: Model, path: str | Path, *, external: bool = True) -> None:

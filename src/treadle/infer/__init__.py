@@ -2,8 +2,17 @@
 
 from treadle.infer.extents import differ, drifts
 from treadle.infer.growing import Growing
-from treadle.infer.loop import is_scan
+from treadle.infer.loop import declared_rank, is_scan
 from treadle.infer.model import infer, infer_with_conflicts
 from treadle.infer.run import Conflict
 
-__all__ = ["Conflict", "Growing", "differ", "drifts", "infer", "infer_with_conflicts", "is_scan"]
+__all__ = [
+    "Conflict",
+    "Growing",
+    "declared_rank",
+    "differ",
+    "drifts",
+    "infer",
+    "infer_with_conflicts",
+    "is_scan",
+]

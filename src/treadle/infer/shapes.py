@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
+import numpy as np
+
 from treadle.infer.data import (
     attribute_value,
     cut,
@@ -18,7 +20,7 @@ from treadle.infer.data import (
     wholes,
 )
 from treadle.infer.extents import at_least, broadcast, fits, product, quotient, total
-from treadle.infer.facts import Content, Fact, merge_dims
+from treadle.infer.facts import Content, Fact, array_of, merge_dims
 from treadle.ir import Dim, DType, Leaf, Literal, Shape, Tensor, Type
 
 Rule = Callable[[Leaf, Sequence[Fact]], Type | None]
@@ -30,7 +32,7 @@ _BROADCASTING = 7
 
 def type_of(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
     """The type of the leaf's only result, or None."""
-    rule = _RULES.get(leaf.op) if leaf.domain == "" else None
+    rule = _DOMAINS.get(leaf.domain, {}).get(leaf.op)
     if rule is None or len(leaf.results) != 1 or not facts:
         return None
     return rule(leaf, facts)
@@ -275,6 +277,30 @@ def _matmul(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
     return Tensor(dtype, (*(broadcast(batches) or ()), left[-2], right[-1]))
 
 
+def _resize(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
+    shape, dtype = shape_of(facts[0]), dtype_of(facts[0])
+    scales = facts[_SCALES.get(leaf.version, 2) :]
+    array = array_of(scales[0]) if scales else None
+    if shape is None or dtype is None or array is None or array.shape != (len(shape),):
+        return None
+    if not {"axes", "keep_aspect_ratio_policy"}.isdisjoint(leaf.attributes):
+        return None
+    if attribute_value(leaf, "coordinate_transformation_mode") == "tf_crop_and_resize":
+        return None
+    return Tensor(dtype, tuple(map(_scaled, shape, array)))
+
+
+_SCALES = {10: 1}
+
+
+def _scaled(dim: Dim, scale: np.float32) -> Dim:
+    if not isinstance(dim, int):
+        return dim if scale == 1 else None
+    # onnx.reference multiplies doubles, onnxruntime floats: 10 * 0.7 is 6 or 7
+    extents = {int(np.floor(np.float32(dim) * scale)), int(np.floor(dim * float(scale)))}
+    return extents.pop() if len(extents) == 1 else None
+
+
 _MAPS = (
     "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Elu Erf Exp Floor HardSigmoid HardSwish"
     " LeakyRelu Log LogSoftmax Mish Neg Not Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh"
@@ -303,4 +329,8 @@ _RULES: dict[str, Rule] = {
     "Unsqueeze": _unsqueeze,
     "Squeeze": _squeeze,
     "MatMul": _matmul,
+    "Resize": _resize,
 }
+
+_OWN: dict[str, Rule] = {"SequenceLength": lambda leaf, facts: Tensor(DType.INT64, (1,))}
+_DOMAINS: dict[str, dict[str, Rule]] = {"": _RULES, "treadle": _OWN}

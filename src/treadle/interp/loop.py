@@ -21,17 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.infer import is_scan
+from treadle.infer import declared_rank, is_scan
 from treadle.interp.action import Action
 from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
 from treadle.interp.sliced import Slices, slices
 from treadle.interp.stacked import Stack, extents, stacks
-from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, Tensor, ports
+from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, ports
 from treadle.plan import RunContext
 from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted, size_of
-
-_TRUE = np.array(True)
 
 
 def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
@@ -108,11 +106,14 @@ def _run(
 
 
 def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations) -> _State:
-    trip, _, *given = operands
+    trip, condition, *given = operands
     places, view, path = prepared.places, prepared.view, prepared.path
     params: list[Any] = [None] * len(prepared.loop.roles)
     for place, value in zip(places.fed, given, strict=True):
         params[place] = value
+    for place in places.condition:
+        rank = declared_rank(prepared.loop, place, 0 if condition is None else condition.ndim)
+        params[place] = np.full((1,) * rank, True)
     limit = None if trip is None else max(whole(trip, "the trip count", path, iterations), 0)
     sliced = [params[place] for place in places.sliced]
     cut = slices(view.sliced, sliced, limit, path, iterations)
@@ -130,20 +131,11 @@ def _params(state: _State, prepared: _Prepared) -> list[Any]:
     """The body's params in this iteration."""
     places, params = prepared.places, state.params.copy()
     for place in places.iteration:
-        rank = _declared_rank(prepared.loop, place)
+        rank = declared_rank(prepared.loop, place)
         params[place] = np.full((1,) * rank, state.done, np.int64)
-    for place in places.condition:
-        params[place] = _TRUE
     for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
         params[place] = item
     return params
-
-
-def _declared_rank(loop: Loop, place: int) -> int:
-    """0, or 1 where the body declares its iteration number as one element: the runtimes obey it."""
-    declared = loop.body.params[place].declared
-    shape = declared.shape if isinstance(declared, Tensor) else None
-    return 1 if shape is not None and len(shape) == 1 else 0
 
 
 def _take(state: _State, prepared: _Prepared, results: Sequence[Any], inner: Iterations) -> bool:

@@ -42,7 +42,6 @@ from treadle.ir.rewrite import (
     substitute,
     with_operands,
     with_results,
-    without_operands,
 )
 from treadle.ir.types import (
     DType,
@@ -76,6 +75,7 @@ from treadle.ir.walk import (
     Visit,
     block_values,
     bodies,
+    captures,
     operator_of,
     reads,
     segment,
@@ -138,6 +138,7 @@ __all__ = [
     "attribute",
     "block_values",
     "bodies",
+    "captures",
     "dtype_of",
     "map_blocks",
     "map_bodies",
@@ -165,5 +166,4 @@ __all__ = [
     "walk_block",
     "with_operands",
     "with_results",
-    "without_operands",
 ]

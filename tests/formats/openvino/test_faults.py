@@ -33,7 +33,7 @@ def test_all_unsupported_layers_are_listed(tmp_path: Path) -> None:
     sketch.result(third)
     found = _findings(write(tmp_path, sketch))
     assert len(found) == 3
-    assert found[0].startswith('CF809 error sketch.xml:13: layer 1 "boxes" (Proposal, opset4): ')
+    assert found[0].startswith('CF908 error sketch.xml:13: layer 1 "boxes" (Proposal, opset4): ')
     assert "did you mean Gather?" in found[1]
     assert 'the version "opset99" of it is not known' in found[2]
 
@@ -76,7 +76,7 @@ def test_an_operand_that_has_to_be_constant(tmp_path: Path) -> None:
     x, order = sketch.parameter("x", "f32", 2, 3), sketch.parameter("order", "i64", 2)
     sketch.result(sketch.layer("Transpose", [x, order], F32))
     (found,) = _findings(write(tmp_path, sketch))
-    assert "CF810" in found
+    assert "CF909" in found
     assert "the order (input 1) is no constant" in found
 
 
@@ -89,7 +89,7 @@ def test_an_operand_that_has_to_be_constant(tmp_path: Path) -> None:
         ('external_port_id="3"', 'external_port_id="9"', "names input port 9, there is none"),
         ('<input external_port_id="3" internal_layer_id="1" />', "", "a back edge leads to Parameter 1"),
         ('internal_layer_id="1"', 'internal_layer_id="0"', "feeds Parameter 0 of the body twice"),
-        ("<body>", "<nobody>", "CF801"),
+        ("<body>", "<nobody>", "CF901"),
     ],
 )  # fmt: skip
 def test_ports_of_a_loop_that_do_not_fit(old: str, new: str, wanted: str, tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
 import onnx
 
 from treadle import ops
-from treadle.errors import LoadError
+from treadle.errors import LoadError, nearest
 from treadle.formats.onnx import branch, loop, scan
 from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
@@ -24,6 +23,10 @@ _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, i
     ("", "Scan"): (scan.read, scan.given),
 }
 _KNOWN = known_fields(onnx.NodeProto, "device_configurations")
+_DEFINED_ELSEWHERE = ("com.microsoft", "ai.onnx.contrib", "org.pytorch.aten")
+"""Domains whose operators a runtime defines."""
+
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 _TENSORS = (onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS)
 
 
@@ -119,6 +122,10 @@ def _attributes(reading: Reading, node: onnx.NodeProto, path: str) -> dict[str, 
     for proto in node.attribute:
         if proto.HasField("g") or proto.graphs:
             continue
+        if proto.type in _GRAPHS and not proto.ref_attr_name:
+            message = f'the graph attribute "{proto.name}" holds no graph'
+            reading.report("CF206", path, message, "give it one, or remove it")
+            continue
         try:
             attributes[proto.name] = _attribute(reading, proto)
         except LoadError as problem:
@@ -146,6 +153,7 @@ def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> 
         reading.report("CF702", path, f'no opset of the domain "{shown}" is imported', hint)
         return 0
     if not ops.newest_opset(domain):
+        _report_undefined(reading, node.op_type, domain, path)
         return opset
     version = ops.since_version(domain, node.op_type, opset)
     if version is None:
@@ -154,15 +162,25 @@ def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> 
     return version
 
 
+def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None:
+    if domain.startswith(_DEFINED_ELSEWHERE):
+        return
+    message = f'nothing here defines {op} of the domain "{domain}"'
+    own = [function.name for function in reading.functions if function.domain == domain]
+    close = nearest(op, own)
+    hint = f"did you mean {close}?" if close else "is a function of the model missing?"
+    reading.report("CF707", path, message, hint)
+
+
 def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: str) -> None:
     if opset > ops.newest_opset(domain):
         return
     known = ops.known_operators(domain)
-    close = get_close_matches(op, known, 1)
+    close = nearest(op, known)
     if op in known:
         hint = f"{op} exists in other opsets; convert the model, or import an opset that has it"
     elif close:
-        hint = f"did you mean {close[0]}?"
+        hint = f"did you mean {close}?"
     else:
         hint = "if it is a function of the model's own, its definition is missing"
     shown = domain or "ai.onnx"

@@ -90,7 +90,7 @@ class _Layers:
     ) -> tuple[Value, ...] | None:
         if _number(layer) < _CONTROL_SINCE[kind]:
             message = f"{layer.type} is there from opset{_CONTROL_SINCE[kind]} on"
-            raise Fault("CF809", message)
+            raise Fault("CF908", message)
         feeds = {port.id: value for port, value in zip(layer.inputs, operands, strict=True)}
         path = f"{self.path}/{layer.name}"
         hand = ControlAtHand(self.reading, layer, self.draft, feeds, path)
@@ -101,7 +101,7 @@ class _Layers:
 
     def result(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
         if len(operands) != 1:
-            raise Fault("CF810", f"it has {len(operands)} inputs, wanted 1")
+            raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
         self.results[layer.id] = operands[0]
         return ()
 
@@ -127,7 +127,7 @@ class _Layers:
         """Give the layer's results their names and what the file claims of them."""
         if len(values) < len(layer.outputs):
             found = f"it has {len(layer.outputs)} outputs, {layer.type} gives {len(values)}"
-            self.reading.report.add(Fault("CF810", found), layer)
+            self.reading.report.add(Fault("CF909", found), layer)
             self.failed.add(layer.id)
             return
         made = {v for step in self.draft.steps[since:] for v in step.results if v is not None}

@@ -18,11 +18,11 @@ def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
     """The results of the If; None where a branch could not be read."""
     layer = hand.layer
     if not layer.inputs:
-        raise Fault("CF808", "it has no condition (input port 0)")
+        raise Fault("CF907", "it has no condition (input port 0)")
     used = {entry.external for side in _SIDES for entry in _entries(layer, side).inputs}
     for external in sorted(used):
         if external not in hand.feeds:
-            raise Fault("CF808", f"a port map names input port {external}, there is none")
+            raise Fault("CF907", f"a port map names input port {external}, there is none")
     read_ = sorted(used)
     contents = [_side(hand, side, read_) for side in _SIDES]
     if not all(content.whole for content, _ in contents):
@@ -55,13 +55,13 @@ def _side(
 ) -> tuple[Content, tuple[Value, ...]]:
     body = hand.layer.bodies.get(f"{side}_body")
     if body is None:
-        raise Fault("CF808", f"it has no {side}_body")
+        raise Fault("CF907", f"it has no {side}_body")
     inner = {entry.internal: entry.external for entry in _entries(hand.layer, side).inputs}
     params: dict[int, Value] = {}
 
     def enter(draft: Draft, layer: Layer) -> Value:
         if layer.id not in inner:
-            raise Fault("CF808", f"nothing feeds this Parameter of the {side}_body")
+            raise Fault("CF907", f"nothing feeds this Parameter of the {side}_body")
         _all_params(draft, params, hand, externals)
         return params[inner[layer.id]]
 
@@ -89,7 +89,7 @@ def _results(layer: Layer, side: str, results: Mapping[int, Value]) -> tuple[Val
     ports = [port.id for port in layer.outputs]
     if len(entries) != len(ports):
         found = f"it has {len(ports)} outputs, its {side}_port_map {len(entries)}"
-        raise Fault("CF808", found)
+        raise Fault("CF907", found)
     if {entry.external for entry in entries} == set(ports):
         entries.sort(key=lambda entry: ports.index(entry.external))
     return tuple(_result(entry, results) for entry in entries)
@@ -98,5 +98,5 @@ def _results(layer: Layer, side: str, results: Mapping[int, Value]) -> tuple[Val
 def _result(entry: PortEntry, results: Mapping[int, Value]) -> Value:
     if entry.internal not in results:
         message = f"layer {entry.internal} of the body is no Result"
-        raise Fault("CF808", message, line=entry.line)
+        raise Fault("CF907", message, line=entry.line)
     return results[entry.internal]

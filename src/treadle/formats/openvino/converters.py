@@ -39,7 +39,7 @@ class Frame:
         """A required attribute."""
         value = self.attributes.get(name)
         if value is None:
-            raise Fault("CF805", f"<{self.tag}> has no attribute {name}", line=self.line)
+            raise Fault("CF905", f"<{self.tag}> has no attribute {name}", line=self.line)
         return value
 
     def whole(self, name: str) -> int:
@@ -60,7 +60,7 @@ class Frame:
         if not -_LARGEST <= value < _LARGEST:
             found = text if len(text) < 40 else f"{text[:37]}..."
             message = f'{name} of <{self.tag}> is "{found}", wanted a whole number'
-            raise Fault("CF805", message, line=self.line)
+            raise Fault("CF905", message, line=self.line)
         return value
 
     def all(self, tag: str, kind: type[Record]) -> tuple[Record, ...]:
@@ -77,7 +77,7 @@ def kept(frame: Frame) -> Element:
     children = tuple(r for _, r in frame.children if isinstance(r, Element))
     if len(children) != len(frame.children):
         foreign = next(name for name, r in frame.children if not isinstance(r, Element))
-        raise Fault("CF805", f"<{foreign}> stands inside <{frame.tag}>", line=frame.line)
+        raise Fault("CF905", f"<{foreign}> stands inside <{frame.tag}>", line=frame.line)
     return Element(frame.tag, frame.attributes, children, frame.text.strip(), frame.line)
 
 

@@ -34,17 +34,17 @@ class Hand:
         """A word, in lower case; one of the choices where there are some."""
         value = self.layer.data.get(name, default)
         if value is None:
-            raise Fault("CF805", f"it has no attribute {name}")
+            raise Fault("CF905", f"it has no attribute {name}")
         value = value.strip().lower()
         if choices and value not in choices:
-            raise Fault("CF810", f'{name} is "{value[:40]}", wanted {" or ".join(choices)}')
+            raise Fault("CF909", f'{name} is "{value[:40]}", wanted {" or ".join(choices)}')
         return value
 
     def truth(self, name: str, default: bool | None = None) -> bool:
         """A bool: true, True, 1 ..."""
         word = self.text(name, None if default is None else str(default))
         if word not in _TRUTHS:
-            raise Fault("CF805", f'{name} is "{word[:40]}", wanted true or false')
+            raise Fault("CF905", f'{name} is "{word[:40]}", wanted true or false')
         return _TRUTHS[word]
 
     def integer(self, name: str, default: int | None = None) -> int:
@@ -78,7 +78,7 @@ class Hand:
         word = self.text(name, default)
         kind = element_type(word)
         if kind is None or word in WIDENED:
-            raise Fault("CF810", f'{name} is "{word[:40]}", which opset 21 has no element type for')
+            raise Fault("CF909", f'{name} is "{word[:40]}", which opset 21 has no element type for')
         return kind.dtype
 
     def _words(self, name: str) -> list[str]:
@@ -90,7 +90,7 @@ class Hand:
     def __getitem__(self, position: int) -> Value:
         if position >= len(self.operands):
             count = len(self.operands)
-            raise Fault("CF810", f"it has {count} inputs, at least {position + 1} are wanted")
+            raise Fault("CF909", f"it has {count} inputs, at least {position + 1} are wanted")
         return self.operands[position]
 
     def get(self, position: int) -> Value | None:
@@ -107,7 +107,7 @@ class Hand:
         array = self.array(position)
         if array is None:
             hint = "fold it to a Const: ONNX takes it as an attribute"
-            raise Fault("CF810", f"{what} (input {position}) is no constant", hint)
+            raise Fault("CF909", f"{what} (input {position}) is no constant", hint)
         return array
 
     def wholes(self, position: int, what: str) -> list[int]:
@@ -118,7 +118,7 @@ class Hand:
         """The one number of an operand that has to be a constant."""
         array = self.known(position, what)
         if array.size != 1:
-            raise Fault("CF810", f"{what} (input {position}) has {array.size} elements, wanted 1")
+            raise Fault("CF909", f"{what} (input {position}) has {array.size} elements, wanted 1")
         return float(array.reshape(-1)[0])
 
     def axis(self, position: int) -> int:
@@ -137,14 +137,14 @@ class Hand:
         """The rank of a value whose rank has to be known."""
         shape = self.draft.type_of(value).shape
         if shape is None:
-            raise Fault("CF810", f"the rank of {what} is not known, and matters here")
+            raise Fault("CF909", f"the rank of {what} is not known, and matters here")
         return len(shape)
 
     def dtype(self, position: int) -> DType:
         """The element type of an operand."""
         dtype = self.draft.type_of(self[position]).dtype
         if dtype is None:
-            raise Fault("CF810", f"the element type of input {position} is not known")
+            raise Fault("CF909", f"the element type of input {position} is not known")
         return dtype
 
     def is_float(self, position: int) -> bool:
@@ -213,7 +213,7 @@ def _whole(name: str, text: str) -> int:
             return int(text)
     except ValueError:
         pass
-    raise Fault("CF805", f'{name} is "{text[:40]}", wanted a whole number')
+    raise Fault("CF905", f'{name} is "{text[:40]}", wanted a whole number')
 
 
 def _number(name: str, text: str) -> float:
@@ -222,4 +222,4 @@ def _number(name: str, text: str) -> float:
             return float(text)
     except ValueError:
         pass
-    raise Fault("CF805", f'{name} is "{text[:40]}", wanted a number')
+    raise Fault("CF905", f'{name} is "{text[:40]}", wanted a number')

@@ -75,7 +75,7 @@ def _plan(hand: ControlAtHand) -> _Plan:
     layer = hand.layer
     body = layer.bodies.get("body")
     if body is None:
-        raise Fault("CF808", "it has no body")
+        raise Fault("CF907", "it has no body")
     kinds = {inner.id: inner.type.lower() for inner in body.layers}
     entries = layer.port_maps.get("port_map", PortMap())
     plan = _Plan()
@@ -85,10 +85,10 @@ def _plan(hand: ControlAtHand) -> _Plan:
             plan.iteration.add(entry.internal)
         elif entry.internal in plan.inputs:
             message = f"the port map feeds Parameter {entry.internal} of the body twice"
-            raise Fault("CF808", message, line=entry.line)
+            raise Fault("CF907", message, line=entry.line)
         elif entry.external not in hand.feeds:
             message = f"the port map names input port {entry.external}, there is none"
-            raise Fault("CF808", message, line=entry.line)
+            raise Fault("CF907", message, line=entry.line)
         else:
             plan.inputs[entry.internal] = entry
     for entry in entries.outputs:
@@ -102,7 +102,7 @@ def _plan(hand: ControlAtHand) -> _Plan:
         _expect(kinds, edge.to_layer, "parameter", edge.line)
         if edge.to_layer in plan.back:
             message = f"two back edges lead to Parameter {edge.to_layer}"
-            raise Fault("CF808", message, line=edge.line)
+            raise Fault("CF907", message, line=edge.line)
         plan.back[edge.to_layer] = edge.from_layer
     _check(layer, plan)
     return plan
@@ -111,19 +111,19 @@ def _plan(hand: ControlAtHand) -> _Plan:
 def _check(layer: Layer, plan: _Plan) -> None:
     if is_loop(layer) and plan.condition is None:
         hint = 'map a Result with purpose="execution_condition"'
-        raise Fault("CF808", "no Result of its body is its condition", hint)
+        raise Fault("CF907", "no Result of its body is its condition", hint)
     if is_loop(layer) and len(layer.inputs) < 2:
-        raise Fault("CF808", "it has no trip count and condition (input ports 0 and 1)")
+        raise Fault("CF907", "it has no trip count and condition (input ports 0 and 1)")
     if len(plan.outputs) != len(layer.outputs):
         found = f"it has {len(layer.outputs)} outputs, its port map {len(plan.outputs)}"
-        raise Fault("CF808", found)
+        raise Fault("CF907", found)
     for internal in plan.back:
         if internal in plan.iteration:
             continue
         if internal not in plan.inputs:
-            raise Fault("CF808", f"a back edge leads to Parameter {internal}, which nothing starts")
+            raise Fault("CF907", f"a back edge leads to Parameter {internal}, which nothing starts")
         if plan.inputs[internal].axis is not None:
-            raise Fault("CF808", f"a back edge leads to Parameter {internal}, which is sliced")
+            raise Fault("CF907", f"a back edge leads to Parameter {internal}, which is sliced")
     outputs = [port.id for port in layer.outputs]
     if {entry.external for entry in plan.outputs} == set(outputs):
         plan.outputs.sort(key=lambda entry: outputs.index(entry.external))
@@ -132,7 +132,7 @@ def _check(layer: Layer, plan: _Plan) -> None:
 def _expect(kinds: Mapping[int, str], layer: int, kind: str, line: int) -> None:
     if kinds.get(layer) != kind:
         message = f"layer {layer} of the body is no {kind.capitalize()}"
-        raise Fault("CF808", message, line=line)
+        raise Fault("CF907", message, line=line)
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ class _Reader:
             return self._iteration(draft, layer)
         entry = self.plan.inputs.get(layer.id)
         if entry is None:
-            raise Fault("CF808", "nothing feeds this Parameter of the body")
+            raise Fault("CF907", "nothing feeds this Parameter of the body")
         outer = self.hand.feeds[entry.external]
         if entry.axis is not None:
             cut = cut_of(self.hand.draft, outer, entry)
@@ -177,10 +177,10 @@ class _Reader:
 
     def _iteration(self, draft: Draft, layer: Layer) -> Value:
         if Iteration() in self.roles:
-            raise Fault("CF808", "two Parameters of the body are its iteration number")
+            raise Fault("CF907", "two Parameters of the body are its iteration number")
         declared = declared_of(layer)
         if declared.dtype not in (DType.INT64, DType.INT32) or len(declared.shape or ()) > 1:
-            raise Fault("CF808", f"an iteration number cannot be {declared}, wanted i64 or i32")
+            raise Fault("CF907", f"an iteration number cannot be {declared}, wanted i64 or i32")
         self.roles.append(Iteration())
         value = draft.param(_param_name(layer), Tensor(DType.INT64, ()))
         if declared.dtype is DType.INT32:
@@ -252,7 +252,7 @@ class _Reader:
         value = content.results[layer]
         claim = content.draft.type_of(value)
         if claim.dtype is None:
-            raise Fault("CF808", f"the element type of its output {value.name} is not known")
+            raise Fault("CF907", f"the element type of its output {value.name} is not known")
         extents = [dim if isinstance(dim, int) else 0 for dim in claim.shape or ()]
         self.carried.append(layer)
         content.draft.param(f"{value.name}_before")
@@ -281,7 +281,7 @@ class _Reader:
 
     def _fixed(self, trip: np.ndarray) -> Value | None:
         if trip.size != 1 or trip.dtype.kind not in "iu":
-            raise Fault("CF808", "its trip count is not one whole number")
+            raise Fault("CF907", "its trip count is not one whole number")
         count = int(trip.reshape(-1)[0])
         return None if count < 0 else self.hand.draft.constant(np.array(count))
 

@@ -14,6 +14,6 @@ def declared_of(layer: Layer) -> Tensor:
     word = layer.data.get("element_type", "")
     kind = element_type(word)
     if kind is None and word not in ("dynamic", "undefined", ""):
-        raise Fault("CF805", f'element_type is "{word[:40]}", which is no element type')
+        raise Fault("CF905", f'element_type is "{word[:40]}", which is no element type')
     shape = read_shape(layer.data["shape"]) if "shape" in layer.data else None
     return Tensor(kind.dtype if kind else None, shape)

@@ -33,6 +33,11 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
         reason = (error.strerror or str(error)).lower()
         report.add(Fault("CF001", f'"{path}" cannot be read: {reason}'))
         return None, report.findings
+    return read_bytes(data, Weights.beside(path), report)
+
+
+def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | None, list[Finding]]:
+    """The model of the bytes of an .xml, None where the findings say why there is none."""
     with _without_collecting():
         try:
             net = parse(data)
@@ -40,7 +45,7 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
         except Fault as fault:
             report.add(fault)
             return None, report.findings
-        return read_net(net, Weights.beside(path), report), report.findings
+        return read_net(net, weights, report), report.findings
 
 
 @contextmanager
@@ -71,7 +76,7 @@ def _check_version(net: Net) -> None:
     if net.version not in _VERSIONS:
         message = f"the file has IR version {net.version if net.version >= 0 else 'unknown'}"
         hint = "export it anew with a current OpenVINO"
-        raise Fault("CF802", f"{message}, versions 10 and 11 are read", hint, net.line)
+        raise Fault("CF902", f"{message}, versions 10 and 11 are read", hint, net.line)
 
 
 def _enter(draft: Draft, layer: Layer) -> Value:

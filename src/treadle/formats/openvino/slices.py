@@ -41,11 +41,11 @@ def cut_of(draft: Draft, value: Value, entry: PortEntry) -> Cut:
     part = 1 if entry.part_size is None else entry.part_size
     if stride == 0 or part < 1:
         message = f"a slice has stride {stride} and part_size {part}, wanted steps and parts"
-        raise Fault("CF808", message, line=entry.line)
+        raise Fault("CF907", message, line=entry.line)
     if abs(stride) < part:
         message = f"the parts of a slice overlap: part_size {part}, stride {stride}"
         hint = "use a stride as long as the part, or more"
-        raise Fault("CF808", message, hint, entry.line)
+        raise Fault("CF907", message, hint, entry.line)
     low, high = (start, end) if stride > 0 else (end, start)
     axis = checked_axis(claim, entry)
     return Cut(value, claim, axis, _place(low), _place(high), abs(stride), part, stride < 0)
@@ -59,7 +59,7 @@ def checked_axis(claim: Tensor, entry: PortEntry) -> int:
     rank = len(claim.shape)
     if not -rank <= entry.axis < rank:
         message = f"axis {entry.axis} is out of range for {claim}"
-        raise Fault("CF808", message, line=entry.line)
+        raise Fault("CF907", message, line=entry.line)
     return entry.axis % rank
 
 
@@ -100,7 +100,7 @@ def _trimmed(draft: Draft, cut: Cut) -> Value:
 
 def _front(cut: Cut) -> int:
     if cut.axis < 0:
-        raise Fault("CF808", f"axis {cut.axis} of {cut.value.name}, whose rank is not known")
+        raise Fault("CF907", f"axis {cut.axis} of {cut.value.name}, whose rank is not known")
     return cut.axis
 
 

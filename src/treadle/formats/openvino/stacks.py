@@ -29,11 +29,11 @@ def join_of(draft: Draft, value: Value, entry: PortEntry) -> Join:
     bounds = (0 if entry.start is None else entry.start, -1 if entry.end is None else entry.end)
     if bounds != ((0, -1) if stride > 0 else (-1, 0)):
         message = f"an output from {bounds[0]} to {bounds[1]} does not hold all its parts"
-        raise Fault("CF808", message, "write start 0 and end -1, reversed for a negative stride",
+        raise Fault("CF907", message, "write start 0 and end -1, reversed for a negative stride",
                     entry.line)  # fmt: skip
     if abs(stride) != part or part < 1:
         message = f"an output with stride {stride} and part_size {part} has gaps or overlaps"
-        raise Fault("CF808", message, "make them equal", entry.line)
+        raise Fault("CF907", message, "make them equal", entry.line)
     claim = draft.type_of(value)
     return Join(value, claim, checked_axis(claim, entry), part, stride < 0)
 
@@ -59,7 +59,7 @@ def joined(draft: Draft, join: Join, stacked: Value) -> Value:
         return stacked
     axis = join.axis
     if axis < 0:
-        raise Fault("CF808", f"axis {axis} of an output whose rank is not known")
+        raise Fault("CF907", f"axis {axis} of an output whose rank is not known")
     extent = draft.leaf("Shape", stacked, start=axis, end=axis + 2)
     together = draft.leaf("ReduceProd", extent, keepdims=1)
     parts = [together, draft.leaf("Shape", stacked, start=axis + 2)]

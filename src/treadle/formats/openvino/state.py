@@ -34,16 +34,16 @@ def read_value(draft: Draft, path: str, layer: Layer, operands: tuple[Value, ...
 def assigned(path: str, layer: Layer, operands: tuple[Value, ...]) -> str:
     """The name of the output an Assign gives."""
     if len(operands) != 1:
-        raise Fault("CF810", f"it has {len(operands)} inputs, wanted 1")
+        raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
     return f"{_PREFIX}{_variable(path, layer)}:next"
 
 
 def _variable(path: str, layer: Layer) -> str:
     if path != MAIN:
         hint = "carry it through the loop as a state instead"
-        raise Fault("CF809", "a variable inside a body is not supported", hint)
+        raise Fault("CF908", "a variable inside a body is not supported", hint)
     if "variable_id" not in layer.data:
-        raise Fault("CF805", "it has no attribute variable_id")
+        raise Fault("CF905", "it has no attribute variable_id")
     return layer.data["variable_id"]
 
 
@@ -51,11 +51,11 @@ def _initial(draft: Draft, layer: Layer, operands: tuple[Value, ...]) -> Literal
     if operands:
         literal = draft.literals.get(operands[0])
         if literal is None:
-            raise Fault("CF809", "a variable whose initial value is computed is not supported")
+            raise Fault("CF908", "a variable whose initial value is computed is not supported")
         return literal
     kind = element_type(layer.data.get("variable_type", ""))
     shape = read_shape(layer.data.get("variable_shape", "..."))
     if kind is None or shape is None:
-        raise Fault("CF805", "neither an input nor its attributes say where the variable begins")
+        raise Fault("CF905", "neither an input nor its attributes say where the variable begins")
     extents = [dim if isinstance(dim, int) else 0 for dim in shape]
     return Literal.of(np.zeros(extents, kind.dtype.numpy))

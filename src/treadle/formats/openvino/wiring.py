@@ -28,7 +28,7 @@ def wire(body: Body) -> Wiring:
     layers: dict[int, Layer] = {}
     for layer in body.layers:
         if layer.id in layers:
-            raise Fault("CF806", f"two layers have the id {layer.id}", line=layer.line)
+            raise Fault("CF906", f"two layers have the id {layer.id}", line=layer.line)
         layers[layer.id] = layer
     given = {(layer.id, port.id) for layer in body.layers for port in layer.outputs}
     wanted = {(layer.id, port.id) for layer in body.layers for port in layer.inputs}
@@ -38,10 +38,10 @@ def wire(body: Body) -> Wiring:
         for end, known, what in ((source, given, "output"), (target, wanted, "input")):
             if end not in known:
                 message = f"an edge names {what} port {end[1]} of layer {end[0]}, there is none"
-                raise Fault("CF806", message, line=edge.line)
+                raise Fault("CF906", message, line=edge.line)
         if target in fed:
             message = f"two edges lead to input port {target[1]} of layer {target[0]}"
-            raise Fault("CF806", message, line=edge.line)
+            raise Fault("CF906", message, line=edge.line)
         fed[target] = source
     sources = {layer.id: tuple(_sources(layer, fed)) for layer in body.layers}
     ends = tuple(layer for layer in body.layers if layer.type.lower() in _ENDS)
@@ -52,7 +52,7 @@ def _sources(layer: Layer, fed: dict[Source, Source]) -> Iterator[Source]:
     for port in layer.inputs:
         source = fed.get((layer.id, port.id))
         if source is None:
-            raise Fault("CF806", f"nothing feeds input port {port.id} of {layer}", line=layer.line)
+            raise Fault("CF906", f"nothing feeds input port {port.id} of {layer}", line=layer.line)
         yield source
 
 
@@ -75,7 +75,7 @@ def order(wiring: Wiring) -> list[Layer]:
             continue
         if here in open_:
             layer = wiring.layers[here]
-            raise Fault("CF806", f"{layer} reads its own result", line=layer.line)
+            raise Fault("CF906", f"{layer} reads its own result", line=layer.line)
         open_.add(here)
         pending += reversed(missing)
     return ordered

@@ -23,20 +23,20 @@ _FREE = "rt_info"
 def parse(data: bytes) -> Net:
     """The Net of an .xml file's bytes; raises Fault with the line."""
     if len(data) > LARGEST_FILE:
-        raise Fault("CF803", f"the file has {len(data)} bytes, at most {LARGEST_FILE} are read")
+        raise Fault("CF903", f"the file has {len(data)} bytes, at most {LARGEST_FILE} are read")
     parser = expat.ParserCreate()
     handlers = _Handlers(parser)
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         reason = expat.errors.messages[error.code]
-        raise Fault("CF801", f"no well-formed XML: {reason}", line=error.lineno) from None
+        raise Fault("CF901", f"no well-formed XML: {reason}", line=error.lineno) from None
     except UnicodeDecodeError as error:
-        raise Fault("CF801", f"no text: {error.reason}") from None
+        raise Fault("CF901", f"no text: {error.reason}") from None
     assert handlers.root is not None, "expat refuses a document without an element"
     if not isinstance(handlers.root, Net):
         hint = "give the .xml of an OpenVINO IR, whose first element is <net>"
-        raise Fault("CF801", f"the first element is <{handlers.root.tag}>, not <net>", hint, 1)
+        raise Fault("CF901", f"the first element is <{handlers.root.tag}>, not <net>", hint, 1)
     return handlers.root
 
 
@@ -92,13 +92,13 @@ class _Handlers:
             raise self._limit(f"a text is longer than {LONGEST_TEXT} characters")
 
     def _limit(self, message: str) -> Fault:
-        return Fault("CF803", message, line=self.parser.CurrentLineNumber)
+        return Fault("CF903", message, line=self.parser.CurrentLineNumber)
 
     def doctype(self, *_: object) -> None:
         hint = "remove the <!DOCTYPE ...> declaration: an IR needs none"
         line = self.parser.CurrentLineNumber
-        raise Fault("CF804", "the file declares a document type", hint, line)
+        raise Fault("CF904", "the file declares a document type", hint, line)
 
     def entity(self, *_: object) -> None:
         line = self.parser.CurrentLineNumber
-        raise Fault("CF804", "the file declares an entity", "remove it", line)
+        raise Fault("CF904", "the file declares an entity", "remove it", line)

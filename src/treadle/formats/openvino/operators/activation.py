@@ -94,7 +94,7 @@ def attention(hand: Hand) -> Made:
     scores = hand.leaf("Mul", scores, _scale(hand))
     causal, mask = hand.truth("causal", False), hand.get(3)
     if causal:
-        raise Fault("CF810", "a causal mask made by the operator is not supported")
+        raise Fault("CF909", "a causal mask made by the operator is not supported")
     if mask is not None and not (hand.shape(3) == () and not np.any(hand.known(3, "the mask"))):
         if not hand.is_float(3):
             away = hand.like(0, -np.inf)

@@ -16,7 +16,7 @@ def aligned(hand: Hand) -> tuple[Value, Value]:
     axis = wide - narrow if axis == -1 else axis
     behind = wide - axis - narrow
     if behind < 0 or axis < 0:
-        raise Fault("CF810", f"{narrow} axes from {axis} on do not fit into {wide}")
+        raise Fault("CF909", f"{narrow} axes from {axis} on do not fit into {wide}")
     if behind:
         two = hand.leaf("Unsqueeze", two, hand.whole(*range(narrow, narrow + behind)))
     return one, two

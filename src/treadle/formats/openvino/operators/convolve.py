@@ -27,7 +27,7 @@ def _ungrouped(hand: Hand) -> tuple[Value, int]:
     shape = hand.shape(1)
     groups = shape[0] if shape else None
     if not isinstance(groups, int):
-        raise Fault("CF810", "the number of groups is not known")
+        raise Fault("CF909", "the number of groups is not known")
     tail = hand.leaf("Shape", hand[1], start=2)
     flat = hand.leaf("Concat", hand.whole(-1), tail, axis=0)
     return hand.leaf("Reshape", hand[1], flat), groups

@@ -23,7 +23,7 @@ def range_(hand: Hand) -> Made:
     dtype = hand.dtype(0) if hand.version < 4 else hand.element("output_type")
     kinds = [hand.is_float(k) for k in range(3)]
     if any(kinds) and dtype.numpy.kind in "iu":
-        raise Fault("CF810", "a range of whole numbers between others is not supported")
+        raise Fault("CF909", "a range of whole numbers between others is not supported")
     ends = []
     for k in range(3):
         array = hand.array(k)
@@ -39,7 +39,7 @@ def range_(hand: Hand) -> Made:
 def eye(hand: Hand) -> Made:
     """Ones on a diagonal."""
     if hand.get(3) is not None and hand.wholes(3, "the batch shape"):
-        raise Fault("CF810", "a batch of matrices is not supported")
+        raise Fault("CF909", "a batch of matrices is not supported")
     extents = hand.leaf("Concat", hand.list64(0), hand.list64(1), axis=0)
     dtype = hand.element("output_type")
     zero = {"value": np.zeros(1, dtype.numpy)}
@@ -55,7 +55,7 @@ def broadcast(hand: Hand) -> Made:
     if mode in ("numpy", "bidirectional"):
         return hand.leaf("Expand", hand[0], shape)
     if mode == "pdpd":
-        raise Fault("CF810", "mode pdpd is not supported here")
+        raise Fault("CF909", "mode pdpd is not supported here")
     return hand.leaf("Expand", _placed(hand), shape)
 
 
@@ -66,9 +66,9 @@ def _placed(hand: Hand) -> Value:
     known = hand.array(1)
     rank = known.size if known is not None else (wanted or (None,))[0]
     if not isinstance(rank, int):
-        raise Fault("CF810", "the length of the target shape is not known")
+        raise Fault("CF909", "the length of the target shape is not known")
     if places != sorted(set(places)) or any(not 0 <= place < rank for place in places):
-        raise Fault("CF810", f"axes_mapping {places} does not rise within {rank} axes")
+        raise Fault("CF909", f"axes_mapping {places} does not rise within {rank} axes")
     missing = [axis for axis in range(rank) if axis not in places]
     return hand.leaf("Unsqueeze", hand[0], hand.whole(*missing)) if missing else hand[0]
 
@@ -80,7 +80,7 @@ def tile(hand: Hand) -> Made:
     shape, known = hand.shape(1), hand.array(1)
     count = known.size if known is not None else (shape or (None,))[0]
     if not isinstance(count, int):
-        raise Fault("CF810", "the number of repeats is not known")
+        raise Fault("CF909", "the number of repeats is not known")
     value, repeats = hand[0], hand.list64(1)
     if count > rank:
         value = hand.leaf("Unsqueeze", value, hand.whole(*range(count - rank)))

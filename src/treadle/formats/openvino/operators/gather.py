@@ -23,7 +23,7 @@ def gather(hand: Hand) -> Made:
     rank = hand.rank(0)
     axis %= rank
     if axis < batch:
-        raise Fault("CF810", f"the axis {axis} is one of the {batch} batch dims")
+        raise Fault("CF909", f"the axis {axis} is one of the {batch} batch dims")
     order = [*range(batch), axis, *(k for k in range(batch, rank) if k != axis)]
     moved = hand.transpose(hand[0], order)
     places = hand.leaf("Unsqueeze", hand.int64(1), hand.whole(-1))

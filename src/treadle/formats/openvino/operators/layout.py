@@ -60,7 +60,7 @@ def split(hand: Hand) -> Made:
     """Equal parts along an axis."""
     count = hand.integer("num_splits")
     if not 0 < count <= 100_000:
-        raise Fault("CF810", f"num_splits is {count}")
+        raise Fault("CF909", f"num_splits is {count}")
     return hand.leaves("Split", count, hand[0], axis=hand.axis(1), num_outputs=count)
 
 
@@ -136,7 +136,7 @@ def depth_to_space(hand: Hand) -> Made:
 def space_to_depth(hand: Hand) -> Made:
     """Blocks of pixels become blocks of channels."""
     if hand.text("mode", None, "blocks_first", "depth_first") != "blocks_first":
-        raise Fault("CF810", "mode depth_first has no ONNX form")
+        raise Fault("CF909", "mode depth_first has no ONNX form")
     return hand.leaf("SpaceToDepth", hand[0], blocksize=hand.integer("block_size", 1))
 
 

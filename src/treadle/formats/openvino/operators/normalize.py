@@ -68,7 +68,7 @@ def normalize_l2(hand: Hand) -> Made:
 def lrn(hand: Hand) -> Made:
     """Local response normalization over channels."""
     if hand.wholes(1, "the axes") != [1]:
-        raise Fault("CF810", "LRN over other axes than the channels has no ONNX form")
+        raise Fault("CF909", "LRN over other axes than the channels has no ONNX form")
     return hand.leaf(
         "LRN",
         hand[0],

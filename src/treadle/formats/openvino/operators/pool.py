@@ -19,7 +19,7 @@ def max_pool(hand: Hand) -> Made:
     if hand.version < 8:
         return hand.leaf("MaxPool", hand[0], **given)
     if hand.integer("axis", 0) != 0:
-        raise Fault("CF810", "indices from another axis than 0 have no ONNX form")
+        raise Fault("CF909", "indices from another axis than 0 have no ONNX form")
     values, places = hand.leaves("MaxPool", 2, hand[0], **given)
     return values, typed(hand, places, "index_element_type")
 
@@ -46,6 +46,6 @@ def adaptive_avg_pool(hand: Hand) -> Made:
 
 def _everything(hand: Hand, op: str) -> Value:
     if any(extent != 1 for extent in hand.wholes(1, "the output shape")):
-        raise Fault("CF810", "windows of different lengths have no ONNX form")
+        raise Fault("CF909", "windows of different lengths have no ONNX form")
     axes = hand.whole(*range(2, hand.rank(0)))
     return hand.leaf(op, hand[0], axes, keepdims=1)

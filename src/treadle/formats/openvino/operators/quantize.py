@@ -17,7 +17,7 @@ def fake_quantize(hand: Hand) -> Made:
     """One of `levels` values between the output bounds."""
     levels = hand.integer("levels")
     if levels < 2:
-        raise Fault("CF810", f"levels is {levels}, wanted 2 or more")
+        raise Fault("CF909", f"levels is {levels}, wanted 2 or more")
     x, low, high, out_low, out_high = (hand[k] for k in range(5))
     steps = hand.like(0, levels - 1)
     lower, upper = hand.leaf("Min", low, high), hand.leaf("Max", low, high)

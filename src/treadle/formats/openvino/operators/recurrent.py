@@ -59,10 +59,10 @@ def _biases(hand: Hand, position: int, kind: _Kind, linear: bool) -> Value:
     shape = hand.shape(position)
     directions = shape[0] if shape else None
     if not isinstance(directions, int):
-        raise Fault("CF810", "the shape of the biases is not known")
+        raise Fault("CF909", "the shape of the biases is not known")
     extent = (directions, len(kind.gates) * hidden)
     if np.prod(extent) > 2**26:
-        raise Fault("CF810", "the biases are too large")
+        raise Fault("CF909", "the biases are too large")
     zeros = hand.constant(np.zeros(extent, hand.dtype(position).numpy))
     return hand.leaf("Concat", value, zeros, axis=1)
 
@@ -71,9 +71,9 @@ def _flags(hand: Hand, kind: _Kind, directions: int) -> dict[str, object]:
     words = [word.lower() for word in hand.words("activations", kind.activations)]
     unknown = [word for word in words if word not in _FUNCTIONS]
     if unknown:
-        raise Fault("CF810", f"the activation {unknown[0][:40]} is not supported")
+        raise Fault("CF909", f"the activation {unknown[0][:40]} is not supported")
     if hand.numbers("activations_alpha") or hand.numbers("activations_beta"):
-        raise Fault("CF810", "parameters of activations are not supported")
+        raise Fault("CF909", "parameters of activations are not supported")
     flags: dict[str, object] = {
         "hidden_size": hand.integer("hidden_size"),
         "activations": [_FUNCTIONS[word] for word in words] * directions,
@@ -93,7 +93,7 @@ def _cell(kind: _Kind) -> Function:
         """One step: a sequence of length 1, its axes of time and direction added and removed."""
         if hand.text("weights_format", "fico") != "fico" or hand.truth("input_forget", False):
             raise Fault(
-                "CF810", "only weights in the order f i c o, without input_forget, are read"
+                "CF909", "only weights in the order f i c o, without input_forget, are read"
             )
         front, linear = hand.whole(0), _linear(hand, kind)
         at = 1 + kind.states

@@ -71,12 +71,12 @@ def operator_of(layer_: Layer) -> Row:
         known = [next(iter(each.values())).type for each in OPERATORS.values()]
         close = get_close_matches(layer_.type, known, 1)
         hint = f"did you mean {close[0]}?" if close else "replace it before the model is exported"
-        raise Fault("CF809", "there is no support for this operator", hint)
+        raise Fault("CF908", "there is no support for this operator", hint)
     digits = layer_.version.lower().removeprefix("opset")
     number = int(digits) if digits.isdecimal() and len(digits) < 6 else 0
     fitting = [version for version in rows if version <= number <= NEWEST_OPSET]
     if not fitting:
         forms = ", ".join(f"opset{version}" for version in sorted(rows))
         message = f'the version "{layer_.version}" of it is not known'
-        raise Fault("CF809", message, f"forms from {forms} up to opset{NEWEST_OPSET} are")
+        raise Fault("CF908", message, f"forms from {forms} up to opset{NEWEST_OPSET} are")
     return rows[max(fitting)]

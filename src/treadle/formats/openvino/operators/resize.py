@@ -22,9 +22,9 @@ def interpolate(hand: Hand) -> Made:
     coordinates = hand.text("coordinate_transformation_mode", "half_pixel", *_COORDINATES)
     nearest = hand.text("nearest_mode", "round_prefer_floor", *_NEAREST)
     if coordinates == "tf_half_pixel_for_nn" or nearest == "simple":
-        raise Fault("CF810", f"{coordinates} with {nearest} has no ONNX form")
+        raise Fault("CF909", f"{coordinates} with {nearest} has no ONNX form")
     if hand.truth("antialias", False):
-        raise Fault("CF810", "antialias is not supported")
+        raise Fault("CF909", "antialias is not supported")
     flags: dict[str, object] = {
         "mode": mode,
         "coordinate_transformation_mode": coordinates,

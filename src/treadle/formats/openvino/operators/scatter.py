@@ -40,6 +40,6 @@ def scatter_elements_update(hand: Hand) -> Made:
     """Elements by their index along an axis replaced by, or combined with, updates."""
     word = hand.text("reduction", "none", *_REDUCTIONS, "mean")
     if word == "mean" or (word != "none" and not hand.truth("use_init_val", True)):
-        raise Fault("CF810", f"reduction {word} over updates alone has no ONNX form")
+        raise Fault("CF909", f"reduction {word} over updates alone has no ONNX form")
     flags = {"reduction": _REDUCTIONS[word], "axis": hand.axis(3)}
     return hand.leaf("ScatterElements", hand[0], hand[1], hand[2], **flags)

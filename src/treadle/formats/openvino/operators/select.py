@@ -14,7 +14,7 @@ from treadle.ir import DType, Value
 def select(hand: Hand) -> Made:
     """Takes then where the condition is true, otherwise else."""
     if hand.text("auto_broadcast", "numpy") == "pdpd":
-        raise Fault("CF810", "auto_broadcast pdpd is not supported here")
+        raise Fault("CF909", "auto_broadcast pdpd is not supported here")
     return hand.leaf("Where", hand[0], hand[1], hand[2])
 
 
@@ -69,9 +69,9 @@ def unique(hand: Hand) -> Made:
 def non_max_suppression(hand: Hand) -> Made:
     """Boxes that overlap no better one: [batch, class, box], their scores, how many."""
     if hand.truth("sort_result_descending", True):
-        raise Fault("CF810", "sort_result_descending=true has no ONNX form", "export it as false")
+        raise Fault("CF909", "sort_result_descending=true has no ONNX form", "export it as false")
     if hand.get(5) is not None and np.any(hand.known(5, "soft_nms_sigma")):
-        raise Fault("CF810", "soft_nms_sigma above 0 has no ONNX form")
+        raise Fault("CF909", "soft_nms_sigma above 0 has no ONNX form")
     encoding = hand.text("box_encoding", "corner", "corner", "center")
     bounds = [hand.list64(2) if hand.get(2) is not None else hand.whole(0)]
     bounds += [_flat(hand, k) for k in (3, 4)]

@@ -52,7 +52,7 @@ def _count(hand: Hand) -> int:
     known, shape = hand.array(1), hand.shape(1)
     count = known.size if known is not None else (shape or (None,))[0]
     if not isinstance(count, int):
-        raise Fault("CF810", "the number of bounds is not known")
+        raise Fault("CF909", "the number of bounds is not known")
     return count
 
 
@@ -141,7 +141,7 @@ def pad(hand: Hand) -> Made:
     """Wider on both sides of every axis; a negative number cuts off."""
     mode = hand.text("pad_mode", None, "constant", "edge", "reflect", "symmetric")
     if mode == "symmetric":
-        raise Fault("CF810", "pad_mode symmetric has no ONNX form")
+        raise Fault("CF909", "pad_mode symmetric has no ONNX form")
     pads = hand.leaf("Concat", hand.list64(1), hand.list64(2), axis=0)
     filler = hand.get(3) if mode == "constant" else None
     return hand.leaf("Pad", hand[0], pads, filler, mode=mode)
