@@ -21,7 +21,7 @@ from treadle.delegate.loop import (
 )
 from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
-from treadle.infer import is_declared_rank_1
+from treadle.infer import declared_rank
 from treadle.ir import (
     Block,
     Branch,
@@ -162,11 +162,11 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
     trip = as_scalar(draft, draft.read(step.trip), step.trip)
     condition = as_scalar(draft, draft.read(step.condition), step.condition)
     body = draft.inner(f"{path}.body")
-    iteration = body.renamed(view.iteration, _iteration_type(view.iteration))
+    iteration = body.renamed(view.iteration, _iteration_type(step))
     go = body.renamed(view.condition, tensor("bool"))
     carried, captured, outer = _enter(draft, body, view)
     body.params += [iteration, go, *carried, *captured]
-    if view.condition is not None and is_declared_rank_1(view.condition):
+    if view.condition is not None and _rank(step, Condition):
         body.new[view.condition] = body.leaf("Reshape", go, body.constant([1]))
     _fill(body, step.body)
     given = _copied_once(body, [c.next for c in view.carried] + [s.element for s in view.stacked],
@@ -193,10 +193,15 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
             draft.new[old] = checked
 
 
-def _iteration_type(param: Value | None) -> Type:
+def _iteration_type(loop: Loop) -> Type:
     """A scalar, or one element where the body declares that; onnxruntime obeys it."""
-    is_one = param is not None and is_declared_rank_1(param)
-    return tensor("int64", 1) if is_one else tensor("int64")
+    return tensor("int64", *[1] * _rank(loop, Iteration))
+
+
+def _rank(loop: Loop, kind: type) -> int:
+    """The rank the body declares its iteration number or its condition with, 0 without one."""
+    places = [place for place, role in enumerate(loop.roles) if isinstance(role, kind)]
+    return declared_rank(loop, places[0]) if places else 0
 
 
 def _copied_once(body: Draft, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:
