@@ -25,7 +25,7 @@ def read(source: object) -> tuple[Model | None, list[Finding]]:
     if _is_xml(source):
         return openvino.read_text(source)
     if isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml"):
-        return openvino.read(source)
+        return openvino.read(os.fspath(source))
     return onnx.read(source)
 
 
