@@ -162,11 +162,11 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
     trip = as_scalar(draft, draft.read(step.trip), step.trip)
     condition = as_scalar(draft, draft.read(step.condition), step.condition)
     body = draft.inner(f"{path}.body")
-    iteration = body.renamed(view.iteration, _iteration_type(step))
+    iteration = body.renamed(view.iteration, tensor("int64", *_shape_of(step, view.iteration)))
     go = body.renamed(view.condition, tensor("bool"))
     carried, captured, outer = _enter(draft, body, view)
     body.params += [iteration, go, *carried, *captured]
-    if view.condition is not None and _rank(step, Condition):
+    if view.condition is not None and _shape_of(step, view.condition):
         body.new[view.condition] = body.leaf("Reshape", go, body.constant([1]))
     _fill(body, step.body)
     given = _copied_once(body, [c.next for c in view.carried] + [s.element for s in view.stacked],
@@ -193,15 +193,11 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
             draft.new[old] = checked
 
 
-def _iteration_type(loop: Loop) -> Type:
-    """A scalar, or one element where the body declares that; onnxruntime obeys it."""
-    return tensor("int64", *[1] * _rank(loop, Iteration))
-
-
-def _rank(loop: Loop, kind: type) -> int:
-    """The rank the body declares its iteration number or its condition with, 0 without one."""
-    places = [place for place, role in enumerate(loop.roles) if isinstance(role, kind)]
-    return declared_rank(loop, places[0]) if places else 0
+def _shape_of(loop: Loop, param: Value | None) -> tuple[int, ...]:
+    """The shape of an iteration number or condition: of a scalar, or of one element as declared."""
+    if param is None:
+        return ()
+    return (1,) * declared_rank(loop, loop.body.params.index(param))
 
 
 def _copied_once(body: Draft, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:

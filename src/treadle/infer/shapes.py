@@ -21,7 +21,17 @@ from treadle.infer.data import (
 )
 from treadle.infer.extents import at_least, broadcast, fits, product, quotient, total
 from treadle.infer.facts import Content, Fact, array_of, merge_dims
-from treadle.ir import Dim, DType, Leaf, Literal, Shape, Tensor, Type
+from treadle.ir import (
+    Dim,
+    DType,
+    Leaf,
+    Literal,
+    Shape,
+    Tensor,
+    Type,
+    add_dims,
+    subtract_dims,
+)
 
 Rule = Callable[[Leaf, Sequence[Fact]], Type | None]
 
@@ -209,12 +219,24 @@ def _slice(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
 
 
 def _cut(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
+    """How many positions a Slice takes of an axis, where its bounds are surely not clamped."""
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         return len(cut(start, end, step, dim))
-    whole = isinstance(end, int) and end >= _TO_THE_END
-    if step == 1 and start == 0 and (whole or (end is not None and end == dim)):
+    if step == -1 and start == -1 and isinstance(end, int) and end <= -_TO_THE_END:
         return dim
-    return None
+    if step != 1:
+        return None
+    is_open = isinstance(end, int) and end >= _TO_THE_END
+    first, last = _from_front(start, dim), dim if is_open else _from_front(end, dim)
+    taken = subtract_dims(last, first)
+    is_certain = at_least(taken, 0) and at_least(subtract_dims(dim, last), 0)
+    return taken if is_certain else (dim if start == 0 and is_open else None)
+
+
+def _from_front(bound: Dim, dim: Dim) -> Dim:
+    """A bound of a Slice counted from the front; None where it may be before it, or on any side."""
+    counted = add_dims(dim, bound) if isinstance(bound, int) and bound < 0 else bound
+    return counted if at_least(counted, 0) else None
 
 
 def _transpose(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:

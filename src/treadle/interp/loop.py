@@ -81,9 +81,9 @@ def _run(
     prepared: _Prepared, operands: Sequence[Any], context: RunContext, iterations: Iterations
 ) -> Sequence[Any]:
     path, listener = prepared.path, context.listener
-    state = _start(prepared, operands, iterations)
     condition = operands[1]
     go = condition is None or boolean(condition, "the condition", path, iterations)
+    state = _start(prepared, operands, iterations)
     if listener is not None:
         listener(LoopStarted(path, iterations, state.most))
     held = context.held

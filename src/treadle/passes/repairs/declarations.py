@@ -17,6 +17,8 @@ from treadle.ir import (
     DType,
     Loop,
     Model,
+    Optional,
+    Sequence,
     Step,
     Tensor,
     Type,
@@ -42,7 +44,8 @@ class _Work:
 def correct_declarations(model: Model) -> tuple[Model, list[Mended]]:
     """The model in which no value is declared as what it is not, or is not in every iteration."""
     found = considerations(infer(model))
-    work = _Work(inferred_types(model), {f.path for f in found if f.code == "CF412"})
+    types = {value: _plain(type_) for value, type_ in inferred_types(model).items()}
+    work = _Work(types, {f.path for f in found if f.code == "CF412"})
 
     def look(block: Block, path: str, step: Step | None) -> Block:
         own = (value for made in block.steps for value in made.results)
@@ -114,9 +117,18 @@ def _says_more(claim: Type, found: Type) -> bool:
         return False
     if found.shape is None or len(found.shape) != len(claim.shape):
         return True
-    return any(
-        said is not None and is_ is None for said, is_ in zip(claim.shape, found.shape, strict=True)
-    )
+    pairs = zip(claim.shape, found.shape, strict=True)
+    return any(said is not None and said != is_ for said, is_ in pairs)
+
+
+def _plain(type_: Type | None) -> Type | None:
+    # extents as numbers only: a name would be said of the model's other extents of that name
+    match type_:
+        case Tensor(dtype, tuple() as shape):
+            return Tensor(dtype, tuple(dim if isinstance(dim, int) else None for dim in shape))
+        case Sequence() | Optional():
+            return replace(type_, element=_plain(type_.element))
+    return type_
 
 
 def _said(code: str, path: str, value: Value, claim: Type | None, type_: Type | None) -> Mended:
