@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from treadle import checks, delegate, formats, infer, interp, passes, report
+from treadle import checks, delegate, formats, infer, interp, jit, passes, report
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported
 from treadle.feeds import NodeArg, bind, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Type
@@ -24,7 +24,8 @@ from treadle.tracing import Listener, StageDone
 
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
 
-ENGINES = ("onnxruntime", "interp")
+ENGINES = ("jit", "onnxruntime", "interp")
+_DEFAULT_ENGINES = ("onnxruntime", "interp")
 _DEFAULT_RUN = RunOptions()
 
 
@@ -67,7 +68,7 @@ class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
+    order of preference: "jit", "onnxruntime", "interp". `providers` are handed to onnxruntime.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
     blocks running; both list every finding.
@@ -86,7 +87,7 @@ class InferenceSession:
     ) -> None:
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
+        self._engines = _engines(engines or _DEFAULT_ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._lock = threading.Lock()
@@ -258,4 +259,7 @@ def _engines(
     return tuple(_MAKERS[name](handed) for name in wanted)
 
 
-_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {"onnxruntime": delegate.Onnxruntime}
+_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {
+    "jit": lambda _: jit.Jit(),
+    "onnxruntime": delegate.Onnxruntime,
+}
