@@ -184,7 +184,7 @@ Op = (
 )  # fmt: skip
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Block:
     """Nodes in order. `parent` is the block around it; `is_loop`: it runs many times."""
 
@@ -199,7 +199,7 @@ class Block:
         return 0 if self.parent is None else self.parent.depth + 1
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Node:
     """One value of a kernel. Loops and branches have no dtype of their own."""
 

@@ -26,34 +26,38 @@ class Machine:
 
 
 @cache
-def _target() -> tuple[Any, Any]:
+def _llvm() -> Any:
+    """llvmlite's binding, made ready for this machine."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name in _PYTHON:
         function = getattr(ctypes.pythonapi, name)
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        llvm.add_symbol(name, address)
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(
+        llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    return llvm
+
+
+def _target() -> Any:
+    """A target machine for this processor; an execution engine takes the one it is made with."""
+    llvm = _llvm()
+    return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3,
         jit=True,
     )  # fmt: skip
-    return llvm, machine
 
 
-def optimised(text: str) -> Any:
+def optimised(text: str, target: Any) -> Any:
     """The module after LLVM's passes."""
-    llvm, machine = _target()
+    llvm = _llvm()
     module = llvm.parse_assembly(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
+    module.triple = target.triple
+    module.data_layout = str(target.target_data)
     module.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = True
     tuning.slp_vectorization = True
-    builder = llvm.create_pass_builder(machine, tuning)
+    builder = llvm.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return module
 
@@ -62,9 +66,9 @@ def compiled(text: str, name: str = "kernel") -> Machine:
     """The machine code of a module's function."""
     with _lock:
         started = time.perf_counter()
-        llvm, machine = _target()
-        module = optimised(text)
-        engine = llvm.create_mcjit_compiler(module, machine)
+        target = _target()
+        module = optimised(text, target)
+        engine = _llvm().create_mcjit_compiler(module, target)
         engine.finalize_object()
         prototype = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         call = prototype(engine.get_function_address(name))

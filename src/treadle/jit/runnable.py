@@ -14,7 +14,14 @@ from treadle.errors import RunError
 from treadle.jit import emit, machine
 from treadle.jit.building import Declined
 from treadle.jit.kernel_ir import Extent, Kernel, Node, Part, extents
-from treadle.jit.specialise import Lengths, Signature, signature, specialise, trips
+from treadle.jit.specialise import (
+    Lengths,
+    Signature,
+    conditions,
+    signature,
+    specialise,
+    trips,
+)
 from treadle.plan import Refused, Region, RunContext
 
 _FAILURES = {
@@ -40,6 +47,7 @@ class Native:
 
     region: Region
     lengths: Lengths
+    holding: frozenset[int] = frozenset()
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -47,6 +55,8 @@ class Native:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
         try:
             key = signature(inputs, self.lengths)
+            if not all(np.all(inputs[position]) for position in self.holding):
+                raise Declined("a loop whose condition is false from the start")
         except Declined as why:
             raise self._refused(str(why)) from why
         found = self.made.get(key)

@@ -68,6 +68,12 @@ def _unite(sliced: dict[tuple[int, int], Extent], keys: Sequence[tuple[int, int]
         sliced[key] = extent
 
 
+def conditions(region: Region) -> frozenset[int]:
+    """The inputs that are the condition of a loop of the region: kernels are made for true ones."""
+    read = {step.condition for step in region.steps if isinstance(step, Loop)}
+    return frozenset(k for k, value in enumerate(region.inputs) if value in read)
+
+
 def signature(arrays: Sequence[object], lengths: Lengths) -> Signature:
     """What a kernel is made for."""
     found = []
@@ -86,6 +92,7 @@ def specialise(region: Region, given: Signature, lengths: Lengths) -> Kernel:
     """The kernel of a region for a signature; Declined where there is none."""
     b = Building.start()
     inputs = []
+    holding = conditions(region)
     for position, (dtype, shape) in enumerate(given):
         if dtype is None:
             raise Declined("an operand that is no tensor of the standard")
@@ -93,7 +100,8 @@ def specialise(region: Region, given: Signature, lengths: Lengths) -> Kernel:
             lengths.open[position, axis] if extent == -1 else extent
             for axis, extent in enumerate(shape)
         )
-        inputs.append(b.param(Input(position), dtype, extents))
+        node = b.param(Input(position), dtype, extents)
+        inputs.append(b.constant(np.ones(shape, np.bool_)) if position in holding else node)
     results = lower_block(b, region.block(), inputs)
     present: list[Node] = []
     for node in results:

@@ -15,6 +15,7 @@ from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.reduce import emit_reduce
 from treadle.jit.emit.tensors import Buffer, dense_strides
+from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (
     Block,
     Branch,
@@ -68,7 +69,10 @@ def _input(e: Emitter, node: Node) -> None:
 
 
 def _constant(e: Emitter, node: Node) -> None:
-    del e, node
+    op = node.op
+    assert isinstance(op, Constant)
+    if e.t.place(node) is Place.REGISTERS:
+        e.t.registers[node] = [literal(node.dtype, element) for element in op.array.ravel()]
 
 
 def _counter(e: Emitter, node: Node) -> None:

@@ -55,6 +55,8 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     )
     if not isinstance(extent, int) and outer.parent is not None and stacks:
         raise Declined("a result stacked in an inner loop whose length only the run tells")
+    if extent == 0 and stacks:
+        raise Declined("a stacked result of no iterations")
     loop = Loop(
         body, trip is not None, condition is not None, params.length, tuple(params.states),
         tuple(nexts), after, stacks, extent, step.info.path,
