@@ -13,6 +13,13 @@ from treadle.jit.emit.types import I64
 Index = Any
 """A whole number known now (int), or an LLVM value of 64 bits."""
 
+def _word(type_: Any) -> str:
+    """A type as the names of intrinsics have it: f32, v16f32."""
+    if isinstance(type_, llvm.VectorType):
+        return f"v{type_.count}{_word(type_.element)}"
+    return str(type_.intrinsic_name)
+
+
 _UNLIKELY = (1, 1_000_000)
 
 
@@ -46,10 +53,10 @@ class Writer:
 
     def intrinsic(self, name: str, type_: Any, *operands: Any) -> Any:
         """A call of an LLVM intrinsic of one overloaded type."""
-        declared = self.module.declare_intrinsic(
-            name, [type_], llvm.FunctionType(type_, [operand.type for operand in operands])
+        full = f"{name}.{_word(type_)}"
+        return self.builder.call(
+            self.external(full, type_, *(operand.type for operand in operands)), operands
         )
-        return self.builder.call(declared, operands)
 
     def external(self, name: str, result: Any, *types: Any) -> Any:
         """A function of the process."""
