@@ -6,7 +6,8 @@ a list whose length is found at run time. Whatever a loop carries is clipped, so
 rounding, overflow or NaN makes a difference, and every loop ends.
 
 `programs(onnxruntime_is_right=True)` leaves out what onnxruntime gets wrong: an iteration number as
-a body's result, Scan results that are parameters or listed twice, Scans over nothing.
+a body's result, Scan results that are parameters or listed twice, If results listed twice, Scans
+over nothing.
 """
 
 from __future__ import annotations
@@ -256,7 +257,9 @@ class Writer:
             inner, _ = self.body(block, [])
             self.params = 0
             self.fill(inner, 2)
-            names = [self.result(inner, kind, set()) for kind in kinds]
+            names = []
+            for kind in kinds:
+                names.append(self.result(inner, kind, set(names) if self.careful else set()))
             types = ", ".join(f"{KINDS[k]} {n}" for k, n in zip(kinds, names, strict=True))
             pad = "  " * inner.depth
             inside = "".join(f"\n{pad}  {line}" for line in inner.lines)

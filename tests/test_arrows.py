@@ -16,6 +16,7 @@ LINES = """
 cli backend
 api
 single
+fitting
 session
 feeds options
 interp jit delegate report

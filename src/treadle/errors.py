@@ -18,7 +18,7 @@ AssertionError. Messages say where, what was found, what was wanted and what to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +36,8 @@ __all__ = [
     "Terminated",
     "TreadleError",
     "Unsupported",
+    "did_you_mean",
+    "nearest",
 ]
 
 Severity = Literal["error", "warning", "advice"]
@@ -64,6 +66,21 @@ class Finding:
 
 class TreadleError(Exception):
     """The root of every error treadle raises on purpose."""
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate a mistyped name most likely means, or None; case counts little."""
+    from difflib import get_close_matches
+
+    spelt = {candidate.lower(): candidate for candidate in candidates}
+    close = get_close_matches(name.lower(), spelt, 1)
+    return spelt[close[0]] if close else None
+
+
+def did_you_mean(name: str, candidates: Collection[str]) -> str:
+    """A hint: the candidate meant, or all there are."""
+    close = nearest(name, candidates)
+    return f'did you mean "{close}"?' if close else f"it has {', '.join(candidates) or 'none'}"
 
 
 def _with_findings(message: str, findings: Sequence[Finding]) -> str:

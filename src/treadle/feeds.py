@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from treadle.errors import InputError
+from treadle.errors import InputError, did_you_mean
 from treadle.ir import (
     DType,
     Map,
@@ -95,13 +94,11 @@ def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> lis
         for name, type_ in inputs.items()
         if name not in given
     ]
-    for name in given:
-        if name not in inputs:
-            close = get_close_matches(str(name), inputs, 1)
-            hint = (
-                f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
-            )
-            faults.append(f'the model has no input "{name}", {hint}')
+    faults += [
+        f'the model has no input "{name}", {did_you_mean(str(name), inputs)}'
+        for name in given
+        if name not in inputs
+    ]
     return faults
 
 

@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from treadle import checks, delegate, formats, infer, interp, jit, passes, report
-from treadle.errors import InputError, InvalidModel, LoadError, Unsupported
+from treadle import checks, formats, infer, interp, passes
+from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
 from treadle.feeds import NodeArg, bind, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Type
 from treadle.options import RunOptions, SessionOptions
@@ -189,8 +188,7 @@ class InferenceSession:
     def _position(self, name: str, program: Program) -> int:
         if name in program.outputs:
             return program.outputs.index(name)
-        close = get_close_matches(name, program.outputs, 1)
-        hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(program.outputs)}"
+        hint = did_you_mean(name, program.outputs)
         raise InputError(f'the model has no output "{name}", {hint}')
 
     def get_inputs(self) -> list[NodeArg]:
@@ -242,6 +240,8 @@ class InferenceSession:
 
     def explain(self) -> str:
         """The plan in words: nested regions, the engine of each and the reason."""
+        from treadle import report
+
         return report.explain(self._plain.plan)
 
 
@@ -255,11 +255,22 @@ def _engines(
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    handed = delegate.Options.of(options, providers, provider_options)
-    return tuple(_MAKERS[name](handed) for name in wanted)
+    return tuple(_MAKERS[name](options, providers, provider_options) for name in wanted)
 
 
-_MAKERS: Mapping[str, Callable[[delegate.Options], Engine]] = {
-    "jit": lambda _: jit.Jit(),
-    "onnxruntime": delegate.Onnxruntime,
+def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
+    from treadle import delegate
+
+    return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
+
+
+def _jit(*_: object) -> Engine:
+    from treadle import jit
+
+    return jit.Jit()
+
+
+_MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {
+    "jit": _jit,
+    "onnxruntime": _onnxruntime,
 }

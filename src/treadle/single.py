@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TextIO
 
-import numpy as np
-
 from treadle import infer, ops
-from treadle.errors import InputError, InvalidModel, Unsupported
+from treadle.errors import InputError, InvalidModel, Unsupported, nearest
+from treadle.fitting import fitted, type_of
 from treadle.formats import onnx as onnx_format
-from treadle.ir import Model, Tensor, Type, dtype_of, with_operands, without_operands
-from treadle.ir import Sequence as SequenceType
+from treadle.ir import Model, Type, with_operands
 from treadle.session import InferenceSession
 from treadle.tracing import Verbose
 
@@ -38,9 +36,11 @@ class Operator:
         self, source: object, opset: int | None = None, domain: str = "", **attributes: Any
     ) -> None:
         newest = {known: ops.newest_opset(known) for known in ("", "ai.onnx.ml")}
+        self._is_named = isinstance(source, str)
+        self._wider: dict[int, Operator] = {}
         self._opsets = newest | {domain: opset or ops.newest_opset(domain) or 1}
         if isinstance(source, str):
-            self._proto, attributes = self._named(source, domain, attributes), {}
+            self._proto, attributes = self._named(source, domain, attributes, 1), {}
         else:
             self._proto = onnx_format.proto_of(source)
         self._opsets |= onnx_format.opsets_of(self._proto)
@@ -52,11 +52,14 @@ class Operator:
         self._model = self._read({})
         self._sessions: dict[object, InferenceSession] = {}
 
-    def _named(self, op: str, domain: str, attributes: Mapping[str, Any]) -> Any:
+    def _named(self, op: str, domain: str, attributes: Mapping[str, Any], variadic: int) -> Any:
         version = ops.since_version(domain, op, self._opsets[domain])
         if version is None:
-            raise Unsupported(op, self._opsets[domain], "this opset has no such operator")
-        return onnx_format.named(op, domain, version, attributes)
+            close = nearest(op, ops.known_operators(domain))
+            hint = f", did you mean {close}?" if close else ""
+            why = f"opset {self._opsets[domain]} has no such operator{hint}"
+            raise Unsupported(op, None, why)
+        return onnx_format.named(op, domain, version, attributes, variadic)
 
     def _read(self, overridden: Mapping[str, Any]) -> Model:
         attributes = {**self._given, **overridden}
@@ -89,12 +92,8 @@ class Operator:
     @property
     def optional(self) -> tuple[str, ...]:
         """The inputs that may be left out, by the operator's schema."""
-        schema = self._schema
-        if schema is None:
-            return ()
-        names = onnx_format.input_names(self._proto)
-        formals = zip(names, schema.inputs, strict=False)
-        return tuple(name for name, formal in formals if name and formal.option == "optional")
+        formals = self._formals()
+        return tuple(name for name in formals if formals[name].option == "optional")
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -106,7 +105,11 @@ class Operator:
     def attributes_with_defaults(self) -> dict[str, Any]:
         """The attributes that are set, and the defaults of the others."""
         function = self.function
-        return {**ops.defaults_of(function.domain, function.name, self.version), **self.attributes}
+        if function in self._model.functions:
+            defaults = ops.attributes_of(self._model.functions[function].defaults)
+        else:
+            defaults = ops.defaults_of(function.domain, function.name, self.version)
+        return {**defaults, **self.attributes}
 
     @property
     def doc(self) -> str:
@@ -136,13 +139,11 @@ class Operator:
     ) -> Any:
         """Evaluate the operator; names that are no inputs override attributes."""
         if len(values) > len(self.inputs):
-            raise InputError(
-                f"{self.function} takes {len(self.inputs)} inputs, {len(values)} given"
-            )
+            return self._widened(len(values))(*values, verbose=verbose, log=log, **named)
         feeds = dict(zip(self.inputs, values, strict=False))
         attributes = {name: v for name, v in named.items() if name not in self.inputs}
         feeds |= {name: v for name, v in named.items() if name in self.inputs}
-        feeds = {name: _plain(v) for name, v in feeds.items() if v is not None}
+        feeds = fitted({n: v for n, v in feeds.items() if v is not None}, self._formals())
         missing = [name for name in self.mandatory if name not in feeds]
         if missing:
             raise InputError(f"{self.function} wants the inputs {', '.join(missing)} too")
@@ -155,7 +156,7 @@ class Operator:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _session(self, feeds: Mapping[str, Any], attributes: Mapping[str, Any]) -> InferenceSession:
-        types = {name: _type_of(value) for name, value in feeds.items()}
+        types = {name: type_of(value) for name, value in feeds.items()}
         if attributes:
             return _session(_with_types(self._read(attributes), types))
         key = tuple(sorted((name, str(type_)) for name, type_ in types.items()))
@@ -164,6 +165,30 @@ class Operator:
                 self._sessions.pop(next(iter(self._sessions)))
             self._sessions[key] = _session(_with_types(self._model, types))
         return self._sessions[key]
+
+    def _formals(self) -> dict[str, ops.Formal]:
+        """What the schema says of each input that is one of its own."""
+        schema = self._schema
+        if schema is None:
+            return {}
+        names = onnx_format.input_names(self._proto)
+        last = schema.inputs[-1:]
+        formals = (*schema.inputs, *last * (len(names) - len(schema.inputs)))
+        return {name: formal for name, formal in zip(names, formals, strict=False) if name}
+
+    def _widened(self, count: int) -> Operator:
+        """The same operator with more values for its variadic input, if it has one."""
+        schema = self._schema
+        is_variadic = schema is not None and schema.inputs[-1].option == "variadic"
+        if not is_variadic or not self._is_named:
+            raise InputError(f"{self.function} takes {len(self.inputs)} inputs, {count} given")
+        if count not in self._wider:
+            function, opset = self.function, self._opsets[self.function.domain]
+            wider = Operator(function.name, opset, function.domain, **self.attributes)
+            variadic = count - len(wider.inputs) + 1
+            proto = self._named(function.name, function.domain, self.attributes, variadic)
+            self._wider[count] = Operator(proto, opset, function.domain)
+        return self._wider[count]
 
     def __repr__(self) -> str:
         return f"<operator {self.function}-{self.version}({', '.join(self.inputs)})>"
@@ -175,30 +200,11 @@ def _session(model: Model) -> InferenceSession:
 
 def _with_types(model: Model, types: Mapping[str, Type | None]) -> Model:
     # params get the types that are given; one that is not given is an absent operand of the step
-    given = {
-        param: replace(param, declared=types[param.name])
+    read = {
+        param: replace(param, declared=types[param.name]) if param.name in types else None
         for param in model.main.params
-        if param.name in types
     }
     (step,) = model.main.steps
-    absent = set(model.main.params) - given.keys()
-    step = with_operands(without_operands(step, absent), given)
-    block = replace(model.main, params=tuple(given.values()), steps=(step,))
+    params = tuple(param for param in read.values() if param is not None)
+    block = replace(model.main, params=params, steps=(with_operands(step, read),))
     return replace(model, main=block)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple) and any(isinstance(v, np.ndarray) for v in value):
-        return list(value)
-    if isinstance(value, dict):
-        return value
-    return np.asarray(value)
-
-
-def _type_of(value: Any) -> Type | None:
-    if isinstance(value, np.ndarray):
-        return Tensor(dtype_of(value.dtype), tuple(value.shape))
-    if isinstance(value, list):
-        kinds = {dtype_of(v.dtype) for v in value if isinstance(v, np.ndarray)}
-        return SequenceType(Tensor(kinds.pop())) if len(kinds) == 1 else None
-    return None

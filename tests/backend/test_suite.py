@@ -13,7 +13,18 @@ from tests.backend import suite
 from tests.values import assert_same
 from treadle.errors import TreadleError
 
-NOT_PASSING: dict[str, str] = {}
+DRAWN = "its result is drawn at random, and the expected one with a generator nobody can name"
+NOT_PASSING = {
+    "test_bernoulli": DRAWN,
+    "test_bernoulli_double": DRAWN,
+    "test_bernoulli_seed": DRAWN,
+    "test_bernoulli_expanded": DRAWN,
+    "test_bernoulli_double_expanded": DRAWN,
+    "test_bernoulli_seed_expanded": DRAWN,
+    "test_attention_4d_causal_fp16": "onnxruntime rounds one of 192 float16 numbers the other way",
+    "simple/test_gradient_of_add": "Gradient is training, and no runtime has it",
+    "simple/test_gradient_of_add_and_mul": "Gradient is training, and no runtime has it",
+}
 """Cases of the suite that do not pass, each with its reason; at most eight of one node."""
 
 WITH_CONTROL_FLOW = [n for n, s in suite.node_samples().items() if s.has_control_flow]
@@ -28,11 +39,25 @@ def run(sample):
 
 
 def run_or_know_why(name, sample):
+    if name.startswith("test_image_decoder"):
+        pytest.importorskip("PIL", reason="images are decoded by Pillow, of the test extra")
     if name not in NOT_PASSING:
         run(sample)
-        return
-    with pytest.raises((AssertionError, TreadleError)):
-        run(sample)
+    elif NOT_PASSING[name] is DRAWN:
+        check_drawn(sample)
+    else:
+        with pytest.raises((AssertionError, TreadleError)):
+            run(sample)
+
+
+def check_drawn(sample):
+    """As often as chance allows it is the expected one; it always has its dtype and shape."""
+    (found,), (wanted,) = (
+        treadle.backend.prepare(sample.model).run(sample.feeds[0].inputs),
+        sample.feeds[0].outputs,
+    )
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    assert set(found.ravel().tolist()) <= {0.0, 1.0}
 
 
 @pytest.mark.parametrize("name", suite.node_samples())

@@ -106,7 +106,8 @@ def test_every_operator_of_the_standard_without_graphs_has_a_kernel():
 
 
 def test_kernels_are_of_versions_that_exist():
-    assert all(ops.schema(*key) is not None for key in ops.kernels())
+    unknown = [key for key in ops.kernels() if key[0] != "treadle" and ops.schema(*key) is None]
+    assert not unknown
 
 
 def test_one_prepared_leaf_runs_in_several_threads():

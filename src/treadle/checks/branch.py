@@ -28,7 +28,7 @@ def arity(
     else_results: int,
     path: str,
 ) -> list[Finding]:
-    """The counts of an If node and its branches, the same in every version (spec digest, 2.2).
+    """The counts of an If node and its branches, the same in every version (Operators.md, If).
 
     Outputs left out as "" count. A branch takes no inputs and gives one output per node output.
     """

@@ -48,7 +48,7 @@ def arity(
     path: str,
     absent: Sequence[int] = (),
 ) -> list[Finding]:
-    """The counts of an ONNX Loop node and its body (spec digest, sections 1 and 2.3).
+    """The counts of an ONNX Loop node and its body (docs/semantics.md, versions).
 
     `inputs` and `outputs` count those left out as "" too; `absent` are the positions of such
     inputs. `body_params` are the body's inputs as the file has them, without those that an IR

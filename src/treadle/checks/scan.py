@@ -50,7 +50,7 @@ def arity(
     path: str,
     absent: Sequence[int] = (),
 ) -> list[Finding]:
-    """The counts of a Scan node and its body (spec digest, sections 1, 2.4 and 2.5).
+    """The counts of a Scan node and its body (docs/semantics.md, versions).
 
     `inputs` counts Scan-8's sequence_lens, absent or not; `absent` are the positions of inputs left
     out as "".
@@ -221,7 +221,7 @@ def _state(port: CarriedPort, path: str) -> Iterator[Finding]:
 
 
 def findings_8(call: Call, path: str) -> Iterator[Finding]:
-    """What the types of a Scan-8's values say against it (spec digest, 2.4 and 3.3)."""
+    """What the types of a Scan-8's values say against it (Operators.md, Scan-8)."""
     lengths, *given = call.operands
     count = call.attributes["num_scan_inputs"].value
     states = len(given) - (count if isinstance(count, int) else 0)

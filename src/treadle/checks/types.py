@@ -50,7 +50,7 @@ _ADDED: Mapping[int, Iterable[tuple[Iterable[Form], Iterable[DType]]]] = {
     24: [(_NEW, {DType.FLOAT8E8M0})],
     25: [(_NEW, {DType.INT2, DType.UINT2})],
 }
-"""What each version of If and Loop adds (spec digest, section 1); Scan takes the tensors of it."""
+"""What each version of If and Loop adds (docs/semantics.md); Scan takes the tensors of it."""
 
 
 @cache

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
 from treadle.cli.archive import as_type, read_archive, read_array
 from treadle.cli.random import random_value
+from treadle.errors import did_you_mean
 from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type
 from treadle.report import plural, table
 
@@ -85,8 +85,7 @@ def _read(archive: Path, inputs: Inputs) -> dict[str, object]:
 def _check_name(name: str, inputs: Inputs, where: str) -> None:
     if name in inputs:
         return
-    close = get_close_matches(name, inputs, 1)
-    hint = f'did you mean "{close[0]}"?' if close else f"it has {', '.join(inputs) or 'none'}"
+    hint = did_you_mean(name, inputs)
     raise click.UsageError(f'{where}: the model has no input "{name}", {hint}')
 
 

@@ -1,6 +1,6 @@
 """Which loops onnxruntime can be given, and what it needs said differently to be right about them.
 
-Measured on onnxruntime 1.31 (spec digest, sections 3 and 6); the repair of each:
+Measured on onnxruntime 1.31 (docs/semantics.md); the repair of each:
 
     Loop, the iteration number given as a result   its counter's buffer itself        Identity
     Scan, a parameter given as a result            uninitialised memory               Identity

@@ -8,7 +8,7 @@ from treadle.ir import Branch
 
 
 def infer_branch(run: Inference, branch: Branch, place: Place) -> list[Fact]:
-    """The union of both blocks' results (spec digest, 2.2); of a constant condition, one block's.
+    """The union of both blocks' results (Operators.md, If); of a constant condition, one block's.
 
     A fault in a block that may never run is doubtful, not certain.
     """

@@ -32,6 +32,7 @@ from treadle.ir import (
     StackedPort,
     Symbol,
     Tensor,
+    Value,
     ports,
 )
 
@@ -42,6 +43,7 @@ SHAPELESS_PASSES = 4
 """Passes after them in which every carried value has unknown rank; then nothing is known of it."""
 
 ITERATION = Fact(Tensor(DType.INT64, ()))
+ITERATION_OF_RANK_1 = Fact(Tensor(DType.INT64, (1,)))
 TRUE = Fact(Tensor(DType.BOOL, ()), (1,))
 ANYTHING = Fact(TRUE.type)
 TRUE_OF_SOME_RANK = Fact(Tensor(DType.BOOL))
@@ -116,10 +118,10 @@ def _widened(loop: Loop, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
 def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
     facts = []
-    for role in loop.roles:
+    for role, param in zip(loop.roles, loop.body.params, strict=True):
         match role:
             case Iteration():
-                facts.append(ITERATION)
+                facts.append(_iteration(param))
             case Condition():
                 facts.append(state.condition)
             case Invariant():
@@ -129,6 +131,13 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[F
             case Sliced():
                 facts.append(_slice(run, next(slices)))
     return facts
+
+
+def _iteration(param: Value) -> Fact:
+    """A scalar, or one element of rank 1 where the body declares that: the runtimes obey it."""
+    declared = param.declared
+    shape = declared.shape if isinstance(declared, Tensor) else None
+    return ITERATION_OF_RANK_1 if shape is not None and len(shape) == 1 else ITERATION
 
 
 def _slice(run: Inference, port: SlicedPort) -> Fact:

@@ -13,7 +13,7 @@ from treadle.ir import Call, Dim, Shape, Symbol, Tensor
 
 
 def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
-    """Operands are (sequence_lens, *states, *sequences), batch first (spec digest, 2.4 and 3.3).
+    """Operands are (sequence_lens, *states, *sequences), batch first (Operators.md, Scan-8).
 
     state    [batch, ...]        the body sees [...]
     sequence [batch, time, ...]  the body sees [...]

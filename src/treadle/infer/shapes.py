@@ -30,7 +30,7 @@ _BROADCASTING = 7
 
 def type_of(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
     """The type of the leaf's only result, or None."""
-    rule = _RULES.get(leaf.op) if leaf.domain == "" else None
+    rule = _DOMAINS.get(leaf.domain, {}).get(leaf.op)
     if rule is None or len(leaf.results) != 1 or not facts:
         return None
     return rule(leaf, facts)
@@ -304,3 +304,6 @@ _RULES: dict[str, Rule] = {
     "Squeeze": _squeeze,
     "MatMul": _matmul,
 }
+
+_OWN: dict[str, Rule] = {"SequenceLength": lambda leaf, facts: Tensor(DType.INT64, (1,))}
+_DOMAINS: dict[str, dict[str, Rule]] = {"": _RULES, "treadle": _OWN}

@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from treadle.errors import RunError
-from treadle.ir import Block, Call, Leaf, Type
+from treadle.ir import Call, Function, Leaf, Type
 from treadle.plan import BlockPlan, RunContext
 from treadle.tracing import Iterations
 
-Expand = Callable[[Leaf | Call, Sequence[Type | None]], Block | None]
-"""The block the standard defines a step by, for operands of these types; None: there is none.
+Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
+"""The function the standard defines a step by, for operands of these types; None: there is none.
 
-Its attributes are bound, its params are one for each operand, absent ones included, then one for
-each capture.
+Its params are one for each operand, absent ones included, then one for each capture.
 """
 
 

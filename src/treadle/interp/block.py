@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from treadle.interp.action import Action, Expand, Prepare
 from treadle.interp.branch import prepare_branch
 from treadle.interp.call import prepare_call
@@ -62,7 +64,7 @@ def prepare_block(plan: BlockPlan, expand: Expand | None) -> Action:
     A param that has a default takes it where None comes in.
     """
     block = plan.block
-    known: Environment = {None: None, **{c.value: c.array for c in block.constants}}
+    known: Environment = {None: None, **{c.value: _read_only(c.array) for c in block.constants}}
     defaults = tuple(value for value in block.params if value in known)
     others = (c.value for c in block.constants if c.value not in defaults)
     instructions = _with_spent(block, list(_instructions(plan, expand)))
@@ -91,6 +93,12 @@ def _run(
         for value in instruction.spent:
             del environment[value]
     return [environment[result] for result in prepared.block.results]
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _begin(prepared: _Prepared, operands: Sequence[Any]) -> Environment:

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle import ops
+import numpy as np
+
+from treadle import ops, passes
 from treadle.errors import Unsupported
 from treadle.interp.action import Action, Expand, Prepare
-from treadle.ir import Call, Leaf, Type, Value, operator_of, show_type
+from treadle.ir import Call, Leaf, Tensor, Type, Value, dtype_of, operator_of, show_type
 from treadle.ir import Sequence as SequenceType
 from treadle.plan import RunContext, interp_only
 from treadle.tracing import Iterations
@@ -42,11 +44,12 @@ def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) ->
     actions: dict[Types, Action] = {}
 
     def prepared(types: Types) -> Action:
-        block = expand(step, types)
-        if block is None:
+        function = expand(step, types)
+        if function is None:
             given = ", ".join(map(show_type, types))
             why = f"no kernel evaluates it, and it is not defined for ({given})"
             raise Unsupported(operator_of(step), step.version, why, path)
+        block = passes.bind_attributes(function, step.attributes)
         return prepare(interp_only(block, f"{path}.function"))
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
@@ -61,7 +64,9 @@ def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) ->
 
 
 def _type(operand: Value | None, value: Any) -> Type | None:
-    """The type of the value; of an empty sequence, the one its operand is known to have."""
-    if value == [] and operand is not None and isinstance(operand.type, SequenceType):
-        return operand.type
-    return ops.type_of(value)
+    """The type of the value; elements of a sequence may differ in shape, but not in dtype."""
+    if not isinstance(value, list):
+        return ops.type_of(value)
+    if value and isinstance(value[0], np.ndarray):
+        return SequenceType(Tensor(dtype_of(value[0].dtype)))
+    return operand.type if operand is not None else None

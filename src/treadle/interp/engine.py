@@ -18,7 +18,7 @@ from treadle.plan import BlockPlan, Plan, RunContext
 def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
     """The plan ready to run: an implementation of `plan.Runnable`, kernels bound once.
 
-    `expand` gives the block the standard defines an operator by. Raises Unsupported for an
+    `expand` gives the function the standard defines an operator by. Raises Unsupported for an
     operator that has neither a kernel here nor such a definition.
     """
     main = plan.main if isinstance(plan, Plan) else plan

@@ -14,15 +14,18 @@ from treadle.tracing import Iterations
 
 
 def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
-    """The leaf's kernel bound to its attributes; None where none evaluates it but a schema might.
+    """The leaf's kernel bound to its attributes; None where another definition must serve.
 
     results = kernel(*operands)
     """
-    if leaf.blocks or ops.kernels().get((leaf.domain, leaf.op, leaf.version)) is None:
+    if leaf.blocks or ops.kernel(leaf.domain, leaf.op, leaf.version) is None:
         return None
     try:
         kernel = ops.prepare(leaf, silent=False)
     except Unsupported as error:
+        schema = ops.schema(leaf.domain, leaf.op, leaf.version)
+        if schema is not None and schema.is_function:
+            return None
         raise Unsupported(error.op, error.version, error.why, path) from error
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:

@@ -27,7 +27,18 @@ from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
 from treadle.interp.sliced import Slices, slices
 from treadle.interp.stacked import Stack, extents, stacks
-from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, Tensor, ports
+from treadle.ir import (
+    Carried,
+    Condition,
+    Invariant,
+    Iteration,
+    Loop,
+    Ports,
+    Sliced,
+    Tensor,
+    Value,
+    ports,
+)
 from treadle.plan import RunContext
 from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted, size_of
 
@@ -36,26 +47,36 @@ _TRUE = np.array(True)
 
 def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
     """The loop over a body that is ready; its operands are (trip, condition, *loop.operands)."""
-    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop.roles)))
+    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop)))
 
 
 class _Places(NamedTuple):
-    """Positions of each role among the body's params; `fed` are those that have an operand."""
+    """Positions of each role among the body's params; `fed` are those that have an operand.
+
+    `iteration` are pairs of a position and the shape the iteration number has there.
+    """
 
     fed: tuple[int, ...]
     carried: tuple[int, ...]
     sliced: tuple[int, ...]
-    iteration: tuple[int, ...]
+    iteration: tuple[tuple[int, tuple[int, ...]], ...]
     condition: tuple[int, ...]
 
 
-def _places(roles: Sequence[Role]) -> _Places:
+def _places(loop: Loop) -> _Places:
     def of(*kinds: type) -> tuple[int, ...]:
-        return tuple(k for k, role in enumerate(roles) if isinstance(role, kinds))
+        return tuple(k for k, role in enumerate(loop.roles) if isinstance(role, kinds))
 
-    counted = of(Iteration, Condition)
-    fed = tuple(k for k in range(len(roles)) if k not in counted)
-    return _Places(fed, of(Carried), of(Sliced), of(Iteration), of(Condition))
+    params = loop.body.params
+    counted = tuple((k, (1,) * _declared_rank(params[k])) for k in of(Iteration))
+    return _Places(of(Invariant, Carried, Sliced), of(Carried), of(Sliced), counted, of(Condition))
+
+
+def _declared_rank(param: Value) -> int:
+    """0, or 1 where the body declares its iteration number as one element: the runtimes obey it."""
+    declared = param.declared
+    shape = declared.shape if isinstance(declared, Tensor) else None
+    return 1 if shape is not None and len(shape) == 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +150,13 @@ def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations)
 def _params(state: _State, prepared: _Prepared) -> list[Any]:
     """The body's params in this iteration."""
     places, params = prepared.places, state.params.copy()
-    for place in places.iteration:
-        rank = _declared_rank(prepared.loop, place)
-        params[place] = np.full((1,) * rank, state.done, np.int64)
+    for place, shape in places.iteration:
+        params[place] = np.array(state.done, np.int64).reshape(shape)
     for place in places.condition:
         params[place] = _TRUE
     for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
         params[place] = item
     return params
-
-
-def _declared_rank(loop: Loop, place: int) -> int:
-    """0, or 1 where the body declares its iteration number as one element: the runtimes obey it."""
-    declared = loop.body.params[place].declared
-    shape = declared.shape if isinstance(declared, Tensor) else None
-    return 1 if shape is not None and len(shape) == 1 else 0
 
 
 def _take(state: _State, prepared: _Prepared, results: Sequence[Any], inner: Iterations) -> bool:

@@ -42,7 +42,6 @@ from treadle.ir.rewrite import (
     substitute,
     with_operands,
     with_results,
-    without_operands,
 )
 from treadle.ir.types import (
     DType,
@@ -165,5 +164,4 @@ __all__ = [
     "walk_block",
     "with_operands",
     "with_results",
-    "without_operands",
 ]

@@ -113,7 +113,7 @@ class Branch:
 
         results = (then if condition else otherwise)(*operands)
 
-    `condition` holds exactly one element, of any rank (If, spec digest 3.4).
+    `condition` holds exactly one element, of any rank (docs/semantics.md).
     """
 
     condition: Value

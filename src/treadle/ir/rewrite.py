@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
@@ -31,13 +31,6 @@ def with_operands(step: Step, by: Substitution) -> Step:
             trip, condition = substitute((step.trip, step.condition), by)
             operands_ = substitute(step.operands, by)
             return replace(step, trip=trip, condition=condition, operands=operands_)
-
-
-def without_operands(step: Step, absent: Collection[Value]) -> Step:
-    """The leaf or call with these operands left out: None where they stood."""
-    assert isinstance(step, Leaf | Call), "only leaves and calls have operands that may be absent"
-    operands = tuple(None if v in absent else v for v in step.operands)
-    return replace(step, operands=operands)
 
 
 def with_results(step: Step, by: Substitution) -> Step:

@@ -6,7 +6,7 @@ from treadle.ir import Branch, Call, Leaf, Loop, Model, Step, Tensor, bodies, op
 from treadle.jit.building import NATIVE
 from treadle.jit.lower import lowering
 from treadle.jit.runnable import Native
-from treadle.jit.specialise import Lengths, conditions
+from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.plan import Region, Runnable, Verdict
 
 
@@ -29,7 +29,9 @@ class Jit:
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
-        return Native(region, Lengths.of(region), conditions(region))
+        return Native(
+            region, Lengths.of(region), conditions(region), known_inputs(region, model)
+        )
 
 
 def _refusal(step: Step) -> str:

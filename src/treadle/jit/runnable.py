@@ -15,6 +15,7 @@ from treadle.jit import emit, machine
 from treadle.jit.building import Declined
 from treadle.jit.kernel_ir import Extent, Kernel, Node, Part, extents
 from treadle.jit.specialise import (
+    Known,
     Lengths,
     Signature,
     conditions,
@@ -48,6 +49,7 @@ class Native:
     region: Region
     lengths: Lengths
     holding: frozenset[int] = frozenset()
+    known: Known = field(default_factory=dict)
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -70,7 +72,7 @@ class Native:
         with self._lock:
             if key not in self.made:
                 try:
-                    self.made[key] = compile_region(self.region, key, self.lengths)
+                    self.made[key] = compile_region(self.region, key, self.lengths, self.known)
                 except Declined as why:
                     self.made[key] = str(why)
             return self.made[key]
@@ -153,9 +155,9 @@ class Native:
         return np.ascontiguousarray(np.moveaxis(result, 0, axis)) if axis else result
 
 
-def compile_region(region: Region, key: Signature, lengths: Lengths) -> Compiled:
+def compile_region(region: Region, key: Signature, lengths: Lengths, known: Known) -> Compiled:
     """The kernel of a region for a signature, as machine code."""
-    kernel = specialise(region, key, lengths)
+    kernel = specialise(region, key, lengths, known)
     found = trips(kernel)
     code = emit.emit_kernel(kernel, {*lengths.open.values(), *found})
     return Compiled(kernel, code, machine.compiled(code.text), found)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.ir import DType, Loop, Value, dtype_of, ports, reads
+from treadle import ops
+from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
 from treadle.jit.building import Building, Declined
 from treadle.jit.kernel_ir import Extent, Input, Kernel, Node, all_nodes
 from treadle.jit.kernel_ir import Loop as LoopNode
@@ -88,10 +89,29 @@ def signature(arrays: Sequence[object], lengths: Lengths) -> Signature:
     return tuple(found)
 
 
-def specialise(region: Region, given: Signature, lengths: Lengths) -> Kernel:
+Known = Mapping[int, np.ndarray]
+"""Inputs whose value is known beforehand, by position."""
+
+
+def known_inputs(region: Region, model: Model) -> Known:
+    """The inputs that a Constant makes."""
+    wanted = {value: k for k, value in enumerate(region.inputs)}
+    found: dict[int, np.ndarray] = {}
+    for visit in walk_block(model.main):
+        step = visit.step
+        made = step.results[0] if isinstance(step, Leaf) and step.op == "Constant" else None
+        if made is not None and made in wanted and isinstance(step, Leaf):
+            array = ops.prepare(step)(())[0]
+            if isinstance(array, np.ndarray):
+                found[wanted[made]] = array
+    return found
+
+
+def specialise(region: Region, given: Signature, lengths: Lengths, known: Known) -> Kernel:
     """The kernel of a region for a signature; Declined where there is none."""
     b = Building.start()
-    inputs = []
+    inputs: list[Node] = []
+    params: list[Node] = []
     holding = conditions(region)
     for position, (dtype, shape) in enumerate(given):
         if dtype is None:
@@ -101,8 +121,14 @@ def specialise(region: Region, given: Signature, lengths: Lengths) -> Kernel:
             for axis, extent in enumerate(shape)
         )
         node = b.param(Input(position), dtype, extents)
-        inputs.append(b.constant(np.ones(shape, np.bool_)) if position in holding else node)
-    results = lower_block(b, region.block(), inputs)
+        inputs.append(node)
+        if position in known:
+            params.append(b.constant(known[position]))
+        elif position in holding:
+            params.append(b.constant(np.ones(shape, np.bool_)))
+        else:
+            params.append(node)
+    results = lower_block(b, region.block(), params)
     present: list[Node] = []
     for node in results:
         if node is None:

@@ -1,7 +1,12 @@
 """What a leaf operator means: schema and version, type rule, numpy evaluation, onnx encoding."""
 
 from treadle.ops.attributes import attributes_of, defaults_of
-from treadle.ops.elements import element_from_proto, element_to_proto, element_word
+from treadle.ops.elements import (
+    element_from_proto,
+    element_of_word,
+    element_to_proto,
+    element_word,
+)
 from treadle.ops.evaluate import Prepared, describe, prepare, silence
 from treadle.ops.functions import function_proto, function_proto_of_node
 from treadle.ops.kernels import Kernel, kernel, kernels
@@ -53,6 +58,7 @@ __all__ = [
     "defaults_of",
     "describe",
     "element_from_proto",
+    "element_of_word",
     "element_to_proto",
     "element_word",
     "function_proto",

@@ -1,20 +1,20 @@
 """Model to Model, one file per pass; `pipeline` alone knows an order."""
 
 from treadle.passes.bind_attributes import bind_attributes
-from treadle.passes.close_defaults import close_defaults
 from treadle.passes.expand_calls import Expand, expand_calls
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import prepare
+from treadle.passes.settle_defaults import settle_defaults
 
 __all__ = [
     "Expand",
     "bind_attributes",
-    "close_defaults",
     "expand_calls",
     "expand_scan8",
     "ignore_omitted_condition",
     "inline_functions",
     "prepare",
+    "settle_defaults",
 ]

@@ -32,8 +32,7 @@ def expand_calls(model: Model, expand: Expand) -> Model:
         function = expand(step, types)
         if function is None:
             return None
-        attributes = {**function.defaults, **step.attributes}
-        return place(bind_attributes(function.block, attributes), path)
+        return place(bind_attributes(function, step.attributes), path)
 
     if not any(isinstance(visit.step, Call) for visit in walk_block(model.main)):
         return model

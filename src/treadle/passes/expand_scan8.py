@@ -42,7 +42,8 @@ SCAN = FunctionId("", "Scan")
 
 def expand_scan8(model: Model) -> Model:
     """The model without Scan-8. Needs functions to be inlined."""
-    return replace(model, main=splice(model.main, _expanded))
+    main = splice(model.main, _expanded)
+    return model if main is model.main else replace(model, main=main)
 
 
 class _Parts(NamedTuple):

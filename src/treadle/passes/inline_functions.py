@@ -26,9 +26,7 @@ def inline_functions(model: Model) -> Model:
     def body(step: Step, path: str) -> Block | None:
         if not isinstance(step, Call) or step.function not in model.functions:
             return None
-        function = model.functions[step.function]
-        attributes = {**function.defaults, **step.attributes}
-        return place(bind_attributes(function.block, attributes), path)
+        return place(bind_attributes(model.functions[step.function], step.attributes), path)
 
     opsets = {k: v for function in model.functions.values() for k, v in function.opsets.items()}
     main = splice(model.main, body)

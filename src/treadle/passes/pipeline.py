@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from treadle.ir import Model
-from treadle.passes.close_defaults import close_defaults
 from treadle.passes.expand_calls import Expand, expand_calls
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
+from treadle.passes.settle_defaults import settle_defaults
 
 
 def prepare(
@@ -22,9 +22,9 @@ def prepare(
     """The model as engines take it: what is fed is a param, and calls are steps.
 
     `expand` gives the function the standard defines an operator by, `overridden` are the inputs
-    with a default that are fed all the same.
+    with a default that are fed all the same. The model itself comes back where it is so already.
     """
-    model = close_defaults(model, overridden)
+    model = settle_defaults(model, overridden)
     model = inline_functions(model)
     if omitted_condition == "ignore":  # before calls are expanded: their loops are not the file's
         model = ignore_omitted_condition(model)

@@ -17,7 +17,8 @@ def show_value(value: object) -> str:
         return f"{_dtype(value)}[{','.join(map(str, value.shape))}] {_elements(value)}"
     if isinstance(value, list):
         more = ["..."] if len(value) > _EDGE else []
-        return f"seq of {len(value)}: {'; '.join([*map(show_value, value[:_EDGE]), *more])}"
+        items = "; ".join([*map(show_value, value[:_EDGE]), *more])
+        return f"seq of {len(value)}{': ' if value else ''}{items}"
     return "absent" if value is None else str(value)
 
 

@@ -1,5 +1,6 @@
 """save(load(m)) says what m said, for every model of onnx's backend suite."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -59,3 +60,29 @@ def test_saved_file_is_the_loaded_one(tmp_path):
     assert normal(proto) == normal(onnx.parser.parse_model(source))
     text = (tmp_path / "m.onnxtxt").read_text()
     assert normal(onnx.parser.parse_model(text)) == normal(proto)
+
+
+CONFORMANCE = Path(__file__).parents[2] / "conformance" / "data"
+MENDED = {"L27", "I13"}
+"""An outer value returned directly, which the standard forbids, is written through an Identity."""
+
+
+@pytest.mark.parametrize("path", sorted(CONFORMANCE.rglob("*.onnx")), ids=lambda path: path.stem)
+def test_exporter_models_are_lossless(path):
+    assert_lossless(onnx.load(path))
+
+
+@pytest.mark.parametrize("path", sorted(CONFORMANCE.rglob("*.json")), ids=lambda path: path.stem)
+def test_edge_cases_are_lossless(path):
+    case = json.loads(path.read_text())
+    text, data = case["model"], case.get("model_proto_hex")
+    proto = (
+        onnx.parser.parse_model(text) if text else onnx.ModelProto.FromString(bytes.fromhex(data))
+    )
+    model, findings = formats.read(proto)
+    if path.stem in MENDED:
+        assert normal(write_model(model)) != normal(proto)
+    elif model is not None:
+        assert normal(write_model(model)) == normal(proto)
+    else:
+        assert case["expect"] == "error", findings

@@ -37,11 +37,17 @@ def proto_of(source: object) -> Proto:
     return proto
 
 
-def named(op: str, domain: str, version: int, attributes: Mapping[str, Any]) -> onnx.NodeProto:
-    """A node of an operator that reads one value for each formal input of its schema."""
+def named(
+    op: str, domain: str, version: int, attributes: Mapping[str, Any], variadic: int = 1
+) -> onnx.NodeProto:
+    """A node of an operator that reads one value for each formal input of its schema.
+
+    `variadic` is the number of values for an input that takes any number of them.
+    """
     schema = ops.schema(domain, op, version)
     assert schema is not None
     inputs = [formal.name for formal in schema.inputs]
+    inputs += [f"{inputs[-1]}_{k}" for k in range(1, variadic)]
     outputs = [formal.name for formal in schema.outputs if formal.option != "optional"]
     return onnx.helper.make_node(op, inputs, outputs or ["output"], domain=domain, **attributes)
 

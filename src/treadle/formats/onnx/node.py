@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
 import onnx
 
 from treadle import ops
-from treadle.errors import LoadError
+from treadle.errors import LoadError, nearest
 from treadle.formats.onnx import branch, loop, scan
 from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
@@ -158,11 +157,11 @@ def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: st
     if opset > ops.newest_opset(domain):
         return
     known = ops.known_operators(domain)
-    close = get_close_matches(op, known, 1)
+    close = nearest(op, known)
     if op in known:
         hint = f"{op} exists in other opsets; convert the model, or import an opset that has it"
     elif close:
-        hint = f"did you mean {close[0]}?"
+        hint = f"did you mean {close}?"
     else:
         hint = "if it is a function of the model's own, its definition is missing"
     shown = domain or "ai.onnx"

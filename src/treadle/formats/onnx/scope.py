@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treadle.checks import finding
-from treadle.errors import Finding
+from treadle.errors import Finding, nearest
 from treadle.ir import Value
 
 
@@ -88,15 +88,13 @@ class Scope:
 
     def nearest(self, name: str) -> str:
         """A hint that names the visible name most like this one."""
-        from difflib import get_close_matches
-
         visible: list[str] = []
         scope: Scope | None = self
         while scope is not None:
             visible += scope.names
             scope = scope.parent
-        close = get_close_matches(name, visible, 1)
-        return f'did you mean "{close[0]}"?' if close else "define it, or make it an input"
+        close = nearest(name, visible)
+        return f'did you mean "{close}"?' if close else "define it, or make it an input"
 
     def report(self, code: str, path: str, message: str, hint: str = "") -> None:
         """Add a finding."""

@@ -1,0 +1,50 @@
+"""Leaves that onnxruntime gets wrong stay with interp; their harmless forms do not."""
+
+from __future__ import annotations
+
+import pytest
+
+MISTAKEN = {
+    "y = DFT (x)": "float[1, 8, 1] x) => (float[1, 8, 2] y",
+    "y = MaxUnpool <kernel_shape = [2]> (x, i, s)": (
+        "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
+    ),
+    "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
+    'y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, "", s)': (
+        "float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y"
+    ),
+}
+HARMLESS = {
+    "y = MaxUnpool <kernel_shape = [2]> (x, i)": (
+        "float[1, 1, 4] x, int64[1, 1, 4] i) => (float[1, 1, 8] y"
+    ),
+    "y = Dropout (x)": "float[4] x) => (float[4] y",
+    'y = Resize <mode = "linear"> (x, "", s)': "float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y",
+}
+
+
+def engines(planned, step, signature):
+    return [(r.engine, r.reason) for r in planned(f"g ({signature}) {{ {step} }}").main.regions]
+
+
+@pytest.mark.parametrize(("step", "signature"), MISTAKEN.items())
+def test_a_mistake_is_named(planned, step, signature):
+    ((engine, reason),) = engines(planned, step, signature)
+    assert engine == "interp"
+    assert reason.startswith("onnxruntime ")
+
+
+@pytest.mark.parametrize(("step", "signature"), HARMLESS.items())
+def test_what_is_right_is_taken(planned, step, signature):
+    ((engine, _),) = engines(planned, step, signature)
+    assert engine == "onnxruntime"
+
+
+ATTENTION = """q, k, v, a = Attention <is_causal = {causal}, qk_matmul_output_mode = 2> (x, x, x)"""
+OVER = "float[1, 2, 3, 4] x) => (float[1, 2, 3, 4] q, float[1, 2, 3, 3] a"
+
+
+@pytest.mark.parametrize(("causal", "engine"), [(1, "interp"), (0, "onnxruntime")])
+def test_masked_products_of_attention(planned, causal, engine):
+    text = f"g ({OVER}) {{ {ATTENTION.format(causal=causal)} }}".replace("k, v, a", '"", "", a')
+    assert [region.engine for region in planned(text, 24).main.regions] == [engine]

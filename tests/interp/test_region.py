@@ -1,0 +1,136 @@
+"""Regions of other engines: called whole, interpreted where they refuse."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from tests.interp.blocks import TRIPS, add, body_of, f32, i64, looping, run, same
+from treadle.errors import LimitExceeded, RunError
+from treadle.interp import prepare
+from treadle.ir import BlockBuilder, Carried, Leaf, Model
+from treadle.plan import Refused, RunContext, Verdict, interp_only, plan
+from treadle.tracing import ValueMade
+
+
+@dataclass
+class Engine:
+    """Takes every Add and gives what `act` says; counts its calls."""
+
+    act: object
+    name: str = "other"
+    calls: list = field(default_factory=list)
+
+    def judge(self, step, model, *, inside):
+        return Verdict(isinstance(step, Leaf) and step.op in ("Add", "Wibble"), "for the test")
+
+    def prepare(self, region, model):
+        def runnable(inputs, context):
+            self.calls.append(inputs)
+            return self.act(*inputs)
+
+        return runnable
+
+
+def more(value):
+    return [np.asarray(value + 1)]
+
+
+def planned(block, engine):
+    return prepare(plan(Model(block), [engine]))
+
+
+def many_adds():
+    """main(x) = -(x doubled 9 times): as many steps of another engine as are worth a call."""
+    b = BlockBuilder()
+    y = b.param("x")
+    for _ in range(9):
+        y = add(b, y, y)
+    return b.build(b.leaf("Neg", 13, y))
+
+
+def refusing(message="it will not"):
+    def act(*_):
+        raise Refused(RunError(message, "main"))
+
+    return act
+
+
+def test_a_region_is_called_whole():
+    engine = Engine(more)
+    same(planned(many_adds(), engine)([f32(1)], RunContext()), [f32(-2)])
+    assert len(engine.calls) == 1
+
+
+def test_a_refused_region_is_interpreted_every_time():
+    engine = Engine(refusing())
+    program = planned(many_adds(), engine)
+    for _ in range(2):
+        same(program([f32(1)], RunContext()), [f32(-512)])
+    assert len(engine.calls) == 2
+
+
+def test_a_refused_region_that_fails_here_too_says_where():
+    b = BlockBuilder()
+    x, y = b.param("x"), b.param("y")
+    z = x
+    for _ in range(9):
+        z = add(b, z, y)
+    engine = Engine(refusing())
+    with pytest.raises(RunError, match=r"main/add_\d: Add-14\(float32\[2\], float32\[3\]\)"):
+        planned(b.build(z), engine)([f32(1, 2), f32(1, 2, 3)], RunContext())
+
+
+def test_the_engines_own_error_stands_where_nothing_can_run_in_its_place():
+    b = BlockBuilder()
+    y = b.param("x")
+    for _ in range(9):
+        y = b.leaf("Wibble", 1, y, domain="somewhere")
+    program = planned(b.build(y), Engine(refusing("wibbling failed")))
+    with pytest.raises(RunError, match="main: wibbling failed"):
+        program([f32(1)], RunContext())
+
+
+def loop_of_adds():
+    def make(b, s):
+        for _ in range(9):
+            s = add(b, s, s)
+        return None, s
+
+    return looping(body_of("s", make), [Carried()])
+
+
+@pytest.mark.parametrize("trips", TRIPS)
+def test_a_region_in_a_body(trips):
+    engine = Engine(more)
+    same(planned(loop_of_adds(), engine)([i64(trips), f32(1)], RunContext()), [f32(1 + trips)])
+    assert len(engine.calls) == trips
+
+
+@pytest.mark.parametrize("kind", [RunError, LimitExceeded])
+def test_an_error_of_a_region_gets_the_iterations_around_it(kind):
+    def act(s):
+        if s > 2:
+            raise kind("enough", "main/somewhere")
+        return more(s)
+
+    with pytest.raises(kind) as caught:
+        planned(loop_of_adds(), Engine(act))([i64(5), f32(1)], RunContext())
+    assert type(caught.value) is kind
+    assert str(caught.value) == "main/somewhere, iteration 2: enough"
+
+
+def test_a_listener_hears_what_a_region_gives():
+    heard = []
+
+    def listen(event):
+        if isinstance(event, ValueMade) and event.step:
+            heard.append((event.name, event.step))
+
+    planned(many_adds(), Engine(more))([f32(1)], RunContext(listen))
+    assert heard == [("add_8", "main/add_8"), ("neg", "main/neg_9")]
+
+
+def test_the_plan_of_one_block():
+    same(run(many_adds(), f32(1)), [f32(-512)])
+    assert all(region.engine == "interp" for region in interp_only(many_adds()).regions)

@@ -1,0 +1,306 @@
+"""InferenceSession: onnxruntime's habits, what it takes beside them, bounds and stops."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import onnx
+import pytest
+
+import treadle
+from treadle.errors import (
+    InputError,
+    InvalidModel,
+    LimitExceeded,
+    LoadError,
+    RunError,
+    Terminated,
+    TreadleError,
+    Unsupported,
+)
+from treadle.tracing import StageDone, ValueMade
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
+SUM = HEAD + (
+    "g (int64 M, float[n] x) => (float[n] total, float[k, n] parts) {\n"
+    " total, parts = Loop <body = b (int64 i, bool c, float[n] s)"
+    " => (bool co, float[n] so, float[n] y)"
+    ' { co = Identity(c) so = Add(s, x) y = Mul(so, so) }> (M, "", x) }'
+)
+ENDLESS = HEAD + (
+    "g (float x) => (float y) {\n"
+    " y = Loop <body = b (int64 i, bool c, float s) => (bool co, float so)"
+    ' { co = Identity(c) so = Sin(s) }> ("", "", x) }'
+)
+ENGINES = [("interp",), ("onnxruntime", "interp")]
+
+
+@pytest.fixture(params=ENGINES, ids=["interp", "default"])
+def engines(request):
+    return request.param
+
+
+def session(text, engines=None, **options):
+    return treadle.InferenceSession(text, engines=engines, **options)
+
+
+def test_onnxruntimes_methods():
+    s = session(SUM)
+
+    assert [(a.name, a.type, a.shape) for a in s.get_inputs()] == [
+        ("M", "tensor(int64)", []),
+        ("x", "tensor(float)", ["n"]),
+    ]
+    assert [(a.name, a.type, a.shape) for a in s.get_outputs()] == [
+        ("total", "tensor(float)", ["n"]),
+        ("parts", "tensor(float)", ["k", "n"]),
+    ]
+    assert s.get_modelmeta().graph_name == "g"
+    assert s.get_providers() == ["CPUExecutionProvider"]
+    feeds = {"M": np.array(2), "x": np.array([1, 2], np.float32)}
+    assert s.run(["parts"], feeds)[0].tolist() == [[4, 16], [9, 36]]
+    assert [out.shape for out in s.run(None, feeds)] == [(2,), (2, 2)]
+
+
+def test_scalars_lists_and_numpy_scalars(engines):
+    s = session(SUM, engines)
+
+    for trips, x in [(2, [1, 2]), (np.int64(2), [1.0, 2.0]), (True + 1, (1, 2))]:
+        total, _ = s.run(None, {"M": trips, "x": x})
+
+        assert total.dtype == np.float32
+        assert total.tolist() == [3, 6]
+
+
+@pytest.mark.parametrize(
+    ("feeds", "words"),
+    [
+        ({"M": 2}, 'input "x" is missing, it wants float32[n]'),
+        ({"M": 2, "x": [1], "y": 1}, 'no input "y", it has M, x'),
+        ({"m": 2, "x": [1]}, 'no input "m", did you mean "M"?'),
+        ({"M": 2, "x": np.ones(1)}, 'input "x": float64[1] is given, float32[n] is wanted'),
+        ({"M": 2, "x": np.ones((1, 1), np.float32)}, "shape [1, 1] is given, [n] is wanted"),
+        ({"M": 2.5, "x": [1]}, 'input "M": 2.5 does not fit int64[]'),
+        ({"M": 2, "x": [[1], [2, 3]]}, "nested list of one shape"),
+        ({"M": 2, "x": None}, "None is no float32[n]"),
+        ({"M": 2, "x": ["a"]}, "string[1] is given"),
+    ],
+)
+def test_feeds_that_do_not_fit(feeds, words):
+    with pytest.raises(InputError) as caught:
+        session(SUM).run(None, feeds)
+
+    assert words in str(caught.value)
+
+
+def test_every_fault_of_the_feeds_is_told_at_once():
+    with pytest.raises(InputError, match=r'"x" is missing.*"M": 2\.5 does not fit'):
+        session(SUM).run(None, {"M": 2.5})
+
+
+def test_an_output_that_is_not_there():
+    with pytest.raises(InputError, match='did you mean "total"'):
+        session(SUM).run(["totals"], {"M": 1, "x": [1]})
+
+
+def test_a_listener_hears_every_value(engines):
+    heard = []
+
+    session(SUM, engines).run(None, {"M": 2, "x": [1]}, listener=heard.append)
+
+    made = {(e.iterations, e.name): e.value for e in heard if isinstance(e, ValueMade)}
+    assert made[(0,), "so"].tolist() == [2]
+    assert made[(1,), "y"].tolist() == [9]
+    assert made[(), "total"].tolist() == [3]
+
+
+def test_recorder():
+    recorder = treadle.Recorder(names="so")
+
+    session(SUM).run(None, {"M": 3, "x": [1]}, listener=recorder)
+
+    assert [event.value.tolist() for event in recorder.of("so")] == [[2], [3], [4]]
+    assert set(recorder.values) == {("main/loop_0.body", "so")}
+
+
+def test_stages_are_told():
+    stages = []
+    session(SUM, listener=stages.append)
+
+    assert [e.stage for e in stages if isinstance(e, StageDone)][:2] == ["read", "check"]
+
+
+def test_several_threads(engines):
+    s = session(SUM, engines)
+    wrong = []
+
+    def work(seed):
+        for trips in range(20):
+            x = np.full(3, seed, np.float32)
+            total, parts = s.run(None, {"M": trips, "x": x})
+            if not np.array_equal(total, x * (trips + 1)) or len(parts) != trips:
+                wrong.append((seed, trips))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert wrong == []
+
+
+def test_inputs_with_a_default():
+    model = onnx.parser.parse_model(
+        HEAD + "g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Mul(x, w) }"
+    )
+    s = session(model)
+
+    assert [a.name for a in s.get_inputs()] == ["x"]
+    assert [a.name for a in s.get_overridable_initializers()] == ["w"]
+    assert s.run(None, {"x": [3, 4]})[0].tolist() == [3, 8]
+    assert s.run(None, {"x": [3, 4], "w": [5, 6]})[0].tolist() == [15, 24]
+    assert s.run(None, {"x": [3, 4]})[0].tolist() == [3, 8]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"max_iterations": 100}, "max_iterations=100"),
+        ({"max_seconds": 0.05}, "max_seconds=0.05"),
+    ],
+)
+def test_bounds(engines, bounds, words):
+    started = time.monotonic()
+    with pytest.raises(LimitExceeded, match=words) as caught:
+        session(ENDLESS, engines).run(None, {"x": 1}, treadle.RunOptions(**bounds))
+
+    assert "main" in caught.value.path
+    assert time.monotonic() - started < 2
+
+
+def test_max_bytes(engines):
+    feeds = {"M": 10**6, "x": np.zeros(1000, np.float32)}
+    with pytest.raises(LimitExceeded, match=r"main/loop_0, iteration \d+: .*max_bytes=1000000"):
+        session(SUM, engines).run(None, feeds, treadle.RunOptions(max_bytes=10**6))
+
+
+def test_terminate(engines):
+    options = treadle.RunOptions()
+    s = session(ENDLESS, engines)
+    timer = threading.Timer(0.2, lambda: setattr(options, "terminate", True))
+    timer.start()
+    started = time.monotonic()
+
+    with pytest.raises(Terminated):
+        s.run(None, {"x": 1}, options)
+
+    assert time.monotonic() - started < 0.2 + 0.5
+
+
+def test_ctrl_c(engines, tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(
+        f"import treadle\ns = treadle.InferenceSession({ENDLESS!r}, engines={engines!r})\n"
+        "print('ready', flush=True)\ns.run(None, {'x': 1})\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+
+    assert "KeyboardInterrupt" in errors
+    assert time.monotonic() - started < 1
+
+
+def scan(axes=""):
+    return HEAD + (
+        "g (float[a] x, float[b] z) => (float[n] y) {\n"
+        " y = Scan <num_scan_inputs=2, body = b (float p, float q) => (float o)"
+        " { o = Add(p, q) }> (x, z) }"
+    )
+
+
+CHANGING = HEAD + (
+    "g (int64 M, float[n] x) => (float[a, b] ys) {\n"
+    " s, ys = Loop <body = b (int64 i, bool c, v) => (bool co, so, y)"
+    ' { co = Identity(c) so = Concat <axis=0> (v, x) y = Identity(v) }> (M, "", x) }'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "feeds", "error", "words"),
+    [
+        (
+            scan(),
+            {"x": [1, 2], "z": [1, 2, 3]},
+            RunError,
+            ['main/scan_0: "x" has 2 items', '"z" has 3'],
+        ),
+        (
+            CHANGING,
+            {"M": 3, "x": [1, 2]},
+            RunError,
+            ["main/loop_0, iteration 1", "float32[4]", "float32[2]"],
+        ),
+        (HEAD + "g (float x) => (float y) { y = Sine(x) }", {"x": 1}, InvalidModel, ["Sin"]),
+        (
+            HEAD + "g (float x) => (float y) { y = my.Sin(x) }",
+            {"x": 1},
+            InvalidModel,
+            ['no opset of the domain "my"'],
+        ),
+        (
+            HEAD.replace("]>", ', "my" : 1]>') + "g (float x) => (float y) { y = my.Sin(x) }",
+            {"x": 1},
+            Unsupported,
+            ["my::Sin"],
+        ),
+        (
+            HEAD.replace("21", "2100") + "g (float x) => (float y) { y = Sin(x) }",
+            {"x": 1},
+            InvalidModel,
+            ["opset 2100", "newest known"],
+        ),
+        (SUM.replace("bool co, float[n] so,", "bool co,"), {}, LoadError, ["main/loop_0", "body"]),
+    ],
+)
+def test_what_is_wrong_is_said(engines, text, feeds, error, words):
+    with pytest.raises(error) as caught:
+        session(text, engines).run(None, feeds)
+
+    assert isinstance(caught.value, TreadleError)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_an_error_in_nested_loops_says_every_iteration(engines):
+    text = HEAD + (
+        "g (int64 M, int64[n] x) => (int64[k] y) {\n"
+        " y = Loop <body = b (int64 i, bool c) => (bool co, int64 o) { co = Identity(c)\n"
+        "  t = Loop <body = d (int64 j, bool e, int64 v) => (bool f, int64 w)"
+        ' { f = Identity(e) a = Add(i, j) g = Gather(x, a) w = Add(v, g) }> (M, "", i)\n'
+        '  o = Identity(t) }> (M, "") }'
+    )
+    with pytest.raises(RunError) as caught:
+        session(text, engines).run(None, {"M": 3, "x": [1, 2, 3]})
+
+    assert caught.value.path == "main/loop_0.body/loop_1.body/gather_2"
+    assert caught.value.iterations == (1, 2)
+
+
+def test_engines_that_are_not_there():
+    with pytest.raises(InputError, match="no engine is called"):
+        session(SUM, ["gpu"])
+
+
+def test_explain_names_engines_and_reasons():
+    assert "onnxruntime" in session(SUM).explain()
+    assert "interp" in session(SUM, ["interp"]).explain()
