@@ -43,7 +43,8 @@ def logistic(n: int = 100_000) -> Model:
     """A scalar recurrence with a stacked result."""
     text = """g (int64 n, float r, float x0) => (float xn, float[N] ys) {
       cond = Constant <value = bool {1}> ()
-      xn, ys = Loop (n, cond, x0) <body = b (int64 i, bool c, float x) => (bool co, float xo, float y) {
+      xn, ys = Loop (n, cond, x0) <body = b (int64 i, bool c, float x) => (bool co, float xo,
+        float y) {
         co = Identity (c)
         one = Constant <value = float {1.0}> ()
         d = Sub (one, x)
@@ -59,8 +60,10 @@ def logistic(n: int = 100_000) -> Model:
 def lstm(size: int = 64, n: int = 512) -> Model:
     """An LSTM cell as a Scan, batch 1."""
     text = f"""g (float[T, 1, {size}] x, float[{size}, {4 * size}] W, float[{size}, {4 * size}] R,
-        float[{4 * size}] B, float[1, {size}] h0, float[1, {size}] c0) => (float[1, {size}] hn, float[T, 1, {size}] ys) {{
-      hn, cn, ys = Scan <num_scan_inputs = 1, body = b (float[1, {size}] h, float[1, {size}] c, float[1, {size}] xt)
+        float[{4 * size}] B, float[1, {size}] h0, float[1, {size}] c0) => (float[1, {size}] hn,
+          float[T, 1, {size}] ys) {{
+      hn, cn, ys = Scan <num_scan_inputs = 1, body = b (float[1, {size}] h, float[1, {size}] c,
+        float[1, {size}] xt)
         => (float[1, {size}] ho, float[1, {size}] co, float[1, {size}] y) {{
         a = MatMul (xt, W)
         d = MatMul (h, R)
@@ -89,11 +92,15 @@ def lstm(size: int = 64, n: int = 512) -> Model:
 
 def selective(channels: int = 256, states: int = 16, n: int = 256) -> Model:
     """A selective state-space scan."""
-    text = f"""g (float[T, {channels}] x, float[T, {channels}] dt, float[T, {states}] B, float[T, {states}] C,
-        float[{channels}, {states}] A, float[{channels}, {states}] h0) => (float[{channels}, {states}] hn, float[T, {channels}] ys) {{
+    text = f"""g (float[T, {channels}] x, float[T, {channels}] dt, float[T, {states}] B, float[T,
+      {states}] C,
+        float[{channels}, {states}] A, float[{channels}, {states}] h0) => (float[{channels},
+          {states}] hn, float[T, {channels}] ys) {{
       last = Constant <value = int64[1] {{-1}}> ()
-      hn, ys = Scan <num_scan_inputs = 4, body = b (float[{channels}, {states}] h, float[{channels}] xt, float[{channels}] d,
-          float[{states}] bt, float[{states}] ct) => (float[{channels}, {states}] ho, float[{channels}] y) {{
+      hn, ys = Scan <num_scan_inputs = 4, body = b (float[{channels}, {states}] h,
+        float[{channels}] xt, float[{channels}] d,
+          float[{states}] bt, float[{states}] ct) => (float[{channels}, {states}] ho,
+            float[{channels}] y) {{
         dc = Unsqueeze (d, last)
         da = Mul (dc, A)
         e = Exp (da)
@@ -116,8 +123,10 @@ def selective(channels: int = 256, states: int = 16, n: int = 256) -> Model:
 
 def biquad(n: int = 20_000) -> Model:
     """A filter of second order: scalar states."""
-    text = """g (float[T] x, float b0, float b1, float b2, float a1, float a2, float z) => (float[T] ys) {
-      p, q, ys = Scan <num_scan_inputs = 1, body = b (float s1, float s2, float xt) => (float t1, float t2, float y) {
+    text = """g (float[T] x, float b0, float b1, float b2, float a1, float a2, float z)
+      => (float[T] ys) {
+      p, q, ys = Scan <num_scan_inputs = 1, body = b (float s1, float s2, float xt) => (float t1,
+        float t2, float y) {
         bx = Mul (b0, xt)
         y0 = Add (bx, s1)
         y = Identity (y0)
@@ -138,10 +147,12 @@ def biquad(n: int = 20_000) -> Model:
 def levenshtein(n: int = 200) -> Model:
     """Edit distance: a Scan over rows, in it a Scan over columns."""
     text = """g (int64[N] s, int64[M] t, int64[M] row0, int64 zero) => (int64[M] last) {
-      last, corner = Scan <num_scan_inputs = 1, body = outer (int64[M] row, int64 k, int64 a) => (int64[M] next, int64 ko) {
+      last, corner = Scan <num_scan_inputs = 1, body = outer (int64[M] row, int64 k, int64 a)
+        => (int64[M] next, int64 ko) {
         one = Constant <value = int64 {1}> ()
         ko = Add (k, one)
-        le, di, next = Scan <num_scan_inputs = 2, body = inner (int64 left, int64 diagonal, int64 above, int64 c)
+        le, di, next = Scan <num_scan_inputs = 2, body = inner (int64 left, int64 diagonal,
+          int64 above, int64 c)
             => (int64 lo, int64 do, int64 cell) {
           same = Equal (a, c)
           up = Add (above, one)
@@ -165,9 +176,11 @@ def levenshtein(n: int = 200) -> Model:
 
 def kalman(n: int = 2000) -> Model:
     """A filter of four states and one measurement."""
-    text = """g (float[T, 1, 1] z, float[4, 4] F, float[4, 4] Q, float[1, 4] H, float[1, 1] R, float[4, 1] x0, float[4, 4] P0, float[4, 4] I)
+    text = """g (float[T, 1, 1] z, float[4, 4] F, float[4, 4] Q, float[1, 4] H, float[1, 1] R,
+      float[4, 1] x0, float[4, 4] P0, float[4, 4] I)
         => (float[4, 1] xn, float[4, 4] Pn, float[T, 4, 1] xs) {
-      xn, Pn, xs = Scan <num_scan_inputs = 1, body = b (float[4, 1] x, float[4, 4] P, float[1, 1] zt) => (float[4, 1] xo, float[4, 4] Po, float[4, 1] y) {
+      xn, Pn, xs = Scan <num_scan_inputs = 1, body = b (float[4, 1] x, float[4, 4] P, float[1,
+        1] zt) => (float[4, 1] xo, float[4, 4] Po, float[4, 1] y) {
         xp = MatMul (F, x)
         FP = MatMul (F, P)
         Ft = Transpose (F)
@@ -199,10 +212,13 @@ def kalman(n: int = 2000) -> Model:
 
 def mandelbrot(size: int = 512, n: int = 50) -> Model:
     """An image iterated: three states of one shape."""
-    text = f"""g (int64 n, float[{size}, {size}] cr, float[{size}, {size}] ci, float[{size}, {size}] zero) => (float[{size}, {size}] count) {{
+    text = f"""g (int64 n, float[{size}, {size}] cr, float[{size}, {size}] ci, float[{size},
+      {size}] zero) => (float[{size}, {size}] count) {{
       cond = Constant <value = bool {{1}}> ()
-      zr, zi, count = Loop (n, cond, zero, zero, zero) <body = b (int64 k, bool c, float[{size}, {size}] r, float[{size}, {size}] i, float[{size}, {size}] m)
-        => (bool co, float[{size}, {size}] ro, float[{size}, {size}] io, float[{size}, {size}] mo) {{
+      zr, zi, count = Loop (n, cond, zero, zero, zero) <body = b (int64 k, bool c, float[{size},
+        {size}] r, float[{size}, {size}] i, float[{size}, {size}] m)
+        => (bool co, float[{size}, {size}] ro, float[{size}, {size}] io, float[{size},
+          {size}] mo) {{
         co = Identity (c)
         four = Constant <value = float {{4.0}}> ()
         two = Constant <value = float {{2.0}}> ()
@@ -237,7 +253,8 @@ def lorenz(n: int = 5000) -> Model:
             for name, op, a, b in (
                 ("u", "Sub", y, x), ("dx", "Mul", "sigma", f"u{stage}"),
                 ("v", "Sub", "rho", z), ("w", "Mul", x, f"v{stage}"), ("dy", "Sub", f"w{stage}", y),
-                ("p", "Mul", x, y), ("q", "Mul", "beta", z), ("dz", "Sub", f"p{stage}", f"q{stage}"),
+                ("p", "Mul", x, y), ("q", "Mul", "beta", z), ("dz", "Sub", f"p{stage}",
+                  f"q{stage}"),
             )
         )  # fmt: skip
 
@@ -255,10 +272,12 @@ def lorenz(n: int = 5000) -> Model:
             f"st{v} = Mul (sixth, t{v})", f"{v}o = Add ({v}, st{v})", f"{v}s = Identity ({v}o)",
         ]  # fmt: skip
     text = (
-        """g (int64 n, float x0, float y0, float z0, float sigma, float rho, float beta, float dt, float half, float sixth)
+        """g (int64 n, float x0, float y0, float z0, float sigma, float rho, float beta,
+          float dt, float half, float sixth)
         => (float xn, float yn, float zn, float[N] xs, float[N] ys, float[N] zs) {
       cond = Constant <value = bool {1}> ()
-      xn, yn, zn, xs, ys, zs = Loop (n, cond, x0, y0, z0) <body = b (int64 i, bool c, float x, float y, float z)
+      xn, yn, zn, xs, ys, zs = Loop (n, cond, x0, y0, z0) <body = b (int64 i, bool c, float x,
+        float y, float z)
         => (bool co, float xo, float yo, float zo, float xs, float ys, float zs) {
         co = Identity (c)\n"""
         + "\n".join(lines)

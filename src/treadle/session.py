@@ -86,7 +86,9 @@ class InferenceSession:
     ) -> None:
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(engines or _DEFAULT_ENGINES, self._options, providers, provider_options)
+        self._engines = _engines(
+            engines or _DEFAULT_ENGINES, self._options, providers, provider_options
+        )
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._lock = threading.Lock()

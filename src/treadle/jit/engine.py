@@ -29,9 +29,7 @@ class Jit:
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
-        return Native(
-            region, Lengths.of(region), conditions(region), known_inputs(region, model)
-        )
+        return Native(region, Lengths.of(region), conditions(region), known_inputs(region, model))
 
 
 def _refusal(step: Step) -> str:

@@ -27,7 +27,7 @@ class Machine:
 
 @cache
 def _llvm() -> Any:
-    """llvmlite's binding, made ready for this machine."""
+    """Llvmlite's binding, made ready for this machine."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

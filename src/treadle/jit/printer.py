@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
-    Counter,
     Extent,
     Input,
     Item,
@@ -99,31 +99,23 @@ class _Printer:
             yield f"{indent}  stack {self._name(stack.element)} along {stack.axis}{order}"
 
 
+_WORDS: Mapping[type, Callable[[Any], str]] = {
+    Input: lambda op: f"input {op.position}",
+    Constant: lambda op: f"constant {_array(op.array)}",
+    State: lambda op: f"state {op.number}",
+    Item: lambda op: f"item along {op.axis}{' from the last' if op.reverse else ''} of",
+    Map: lambda op: str(op.function),
+    View: lambda op: f"view ({', '.join(map(_axis, op.axes))}) of",
+    Join: lambda op: f"join along {op.axis}",
+    Reduce: lambda op: f"reduce {op.function} over {','.join(map(str, op.axes))} of",
+    Pick: lambda op: f"pick along {op.axis} of",
+    Part: lambda op: f"part {op.number} of",
+}
+
+
 def _words(node: Node) -> str:
-    match node.op:
-        case Input(position):
-            return f"input {position}"
-        case Constant(array):
-            return f"constant {_array(array)}"
-        case Counter():
-            return "counter"
-        case State(number):
-            return f"state {number}"
-        case Item(axis, reverse):
-            return f"item along {axis}{' from the last' if reverse else ''} of"
-        case Map(function):
-            return function
-        case View(axes):
-            return f"view ({', '.join(map(_axis, axes))}) of"
-        case Join(axis):
-            return f"join along {axis}"
-        case Reduce(function, axes):
-            return f"reduce {function} over {','.join(map(str, axes))} of"
-        case Pick(axis):
-            return f"pick along {axis} of"
-        case Part(number):
-            return f"part {number} of"
-    return type(node.op).__name__.lower()
+    words = _WORDS.get(type(node.op))
+    return words(node.op) if words else type(node.op).__name__.lower()
 
 
 def _array(array: np.ndarray) -> str:

@@ -69,18 +69,16 @@ def _unite(sliced: dict[tuple[int, int], Extent], keys: Sequence[tuple[int, int]
         sliced[key] = extent
 
 
-def conditions(region: Region) -> frozenset[int]:
+def conditions(region: Region) -> tuple[int, ...]:
     """The inputs that are the condition of a loop of the region: kernels are made for true ones."""
     read = {step.condition for step in region.steps if isinstance(step, Loop)}
-    return frozenset(k for k, value in enumerate(region.inputs) if value in read)
+    return tuple(k for k, value in enumerate(region.inputs) if value in read)
 
 
-def signature(arrays: Sequence[object], lengths: Lengths) -> Signature:
+def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
     """What a kernel is made for."""
     found = []
     for position, array in enumerate(arrays):
-        if not isinstance(array, np.ndarray):
-            raise Declined("an operand that is no tensor")
         shape = tuple(
             -1 if (position, axis) in lengths.open else extent
             for axis, extent in enumerate(array.shape)
@@ -129,11 +127,9 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
         else:
             params.append(node)
     results = lower_block(b, region.block(), params)
-    present: list[Node] = []
-    for node in results:
-        if node is None:
-            raise Declined("a result that is absent")
-        present.append(node)
+    present = [node for node in results if node is not None]
+    if len(present) < len(results):
+        raise Declined("a result that is absent")
     return Kernel(tuple(inputs), b.main, tuple(present))
 
 
@@ -145,7 +141,7 @@ def trips(kernel: Kernel) -> dict[Extent, int]:
         if not isinstance(loop, LoopNode) or not loop.has_trip:
             continue
         trip = node.operands[0]
-        if isinstance(loop.extent, Extent) and loop.extent.name == "trip":
-            if isinstance(trip.op, Input):
-                found[loop.extent] = trip.op.position
+        is_trip = isinstance(loop.extent, Extent) and loop.extent.name == "trip"
+        if is_trip and isinstance(loop.extent, Extent) and isinstance(trip.op, Input):
+            found[loop.extent] = trip.op.position
     return found

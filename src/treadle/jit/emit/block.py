@@ -87,9 +87,7 @@ def _computed(e: Emitter, node: Node) -> None:
     _elements(e, node, lambda index: e.t.compute(node, index))
 
 
-def _elements(
-    e: Emitter, node: Node, element: Callable[[tuple[int, ...]], Any]
-) -> None:
+def _elements(e: Emitter, node: Node, element: Callable[[tuple[int, ...]], Any]) -> None:
     e.t.keep(node, [element(index) for index in product(*map(range, extents(node)))])
 
 
@@ -102,7 +100,9 @@ def _join(e: Emitter, node: Node) -> None:
     buffer, first = e.allocate(node), 0
     for operand in node.operands:
         strides = dense_strides(extents(node))
-        start = e.t.address(buffer, tuple(first if k == op.axis else 0 for k in range(len(strides))))
+        start = e.t.address(
+            buffer, tuple(first if k == op.axis else 0 for k in range(len(strides)))
+        )
         is_whole = all(extent == 1 for extent in extents(node)[: op.axis])
         part = Buffer(start, node.dtype, strides, buffer.scope, is_dense=is_whole)
         e.copy(operand, part)

@@ -51,7 +51,7 @@ def _has_rows(e: Emitter, right: Node) -> bool:
         return False
     if e.t.place(right) is Place.INLINE:
         return False
-    return e.t.buffer(right).strides[-1] == 1
+    return bool(e.t.buffer(right).strides[-1] == 1)
 
 
 def _pair(node: Node, index: Sequence[Index], k: Index) -> tuple[Any, Any]:
@@ -173,8 +173,6 @@ def _splat(e: Emitter, value: Any, vector: Any) -> Any:
     b = e.w.builder
     if vector.count == 1:
         return b.insert_element(llvm.Constant(vector, llvm.Undefined), value, llvm.Constant(I32, 0))
-    first = b.insert_element(
-        llvm.Constant(vector, llvm.Undefined), value, llvm.Constant(I32, 0)
-    )
+    first = b.insert_element(llvm.Constant(vector, llvm.Undefined), value, llvm.Constant(I32, 0))
     mask = llvm.Constant(llvm.VectorType(I32, vector.count), None)
     return b.shuffle_vector(first, llvm.Constant(vector, llvm.Undefined), mask)

@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Tensors
+from treadle.jit.emit.tensors import Buffer, Flat, Tensors, dense_strides
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Extent, Kernel, Node, Part, extents
@@ -48,8 +48,6 @@ class Emitter:
         """Memory for a node: of the result it is, or the kernel's own."""
         if node not in self.bound:
             return self.t.allocate(node)
-        from treadle.jit.emit.tensors import dense_strides
-
         pointer = self.t.slots.result(self.bound[node])
         strides = dense_strides(extents(node))
         return Buffer(pointer, node.dtype, strides, self.t.aliases.fresh())
@@ -61,8 +59,6 @@ class Emitter:
             for position, value in enumerate(t.registers[source]):
                 t.store(target, t.unflat(position, extents(source)), value)
         elif target.is_dense and t.is_flat(source):
-            from treadle.jit.emit.tensors import Flat
-
             with self.w.range(size) as position, t.scope():
                 t.store(target, Flat(position), t.read(source, Flat(position)))
         else:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import OUT_OF_RANGE, Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.writer import Index
-from treadle.ir import DType
 from treadle.jit.kernel_ir import Node, Pick, extents
 
 

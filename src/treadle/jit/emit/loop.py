@@ -24,9 +24,9 @@ from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import tick
 from treadle.jit.emit.stack import Stacking, stackings
-from treadle.jit.emit.tensors import Buffer
+from treadle.jit.emit.tensors import Buffer, Flat
 from treadle.jit.emit.types import I64, in_register
-from treadle.jit.kernel_ir import Block, Constant, Item, Loop, Node, State, extents
+from treadle.jit.kernel_ir import Block, Constant, Loop, Node, State, extents
 
 EmitBlock = Callable[[Emitter, Block, Ending], None]
 _NO_LIMIT = 2**63 - 1
@@ -85,7 +85,7 @@ def _begin(e: Emitter, node: Node, op: Loop, initials: list[Node]) -> None:
                 for position in range(state.size)
             ]
             e.t.buffers.pop(state, None)
-            e.parts[node, number] = [w_variable(e, state, value) for value in values]
+            e.parts[node, number] = [_variable(e, state, value) for value in values]
             continue
         buffer = e.allocate(part if part is not None else state)
         e.copy(initial, buffer)
@@ -93,7 +93,7 @@ def _begin(e: Emitter, node: Node, op: Loop, initials: list[Node]) -> None:
         e.parts[node, number] = buffer
 
 
-def w_variable(e: Emitter, state: Node, value: Any) -> Any:
+def _variable(e: Emitter, state: Node, value: Any) -> Any:
     """A variable for one element of a state."""
     return e.w.variable(in_register(state.dtype), value)
 
@@ -128,9 +128,7 @@ def _moved(e: Emitter, op: Loop) -> dict[Node, Node]:
     return {
         after: state
         for state, after in zip(op.states, op.nexts, strict=True)
-        if e.t.place(after) is Place.NEST
-        and after.home is op.body
-        and op.nexts.count(after) == 1
+        if e.t.place(after) is Place.NEST and after.home is op.body and op.nexts.count(after) == 1
     }
 
 
@@ -157,8 +155,6 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
             e.copy(source, target)
         else:
             with e.w.range(after.size) as position:
-                from treadle.jit.emit.tensors import Flat
-
                 e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
 
 
@@ -190,6 +186,3 @@ def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -
         e.t.lengths[op.extent] = count
     for stack in stacks:
         e.parts[node, stack.number] = stack.whole(e)
-
-
-__all__ = ["Item", "emit_loop"]

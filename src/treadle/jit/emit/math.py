@@ -3,7 +3,7 @@
 exp      x = n * ln 2 + r, |r| <= ln 2 / 2: a polynomial of r, times 2 ** n in two halves
 log      x = m * 2 ** n, m in [sqrt 1/2, sqrt 2): 2 * atanh((m - 1) / (m + 1)), plus n * ln 2
 tanh     an odd polynomial below 0.625, 1 - 2 / (exp(2 |x|) + 1) above
-sigmoid  1 / (1 + exp(-x))
+sigmoid  1 / (1 + e), or e / (1 + e) below 0, e = exp(-|x|)
 
 The polynomials are truncated series of the function divided by what is exact; in float32 they are
 short enough that the rounding of the last steps is the whole error. What has no inline form is
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -53,7 +54,7 @@ def polynomial(w: Writer, x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def _high_and_low(type_: Any) -> tuple[float, float]:
-    """ln 2 in two parts; the first has zeros at its end, so products with n are exact."""
+    """Ln 2 in two parts; the first has zeros at its end, so products with n are exact."""
     if type_ == F32:
         return 0.693145751953125, 1.428606765330187e-06
     return 0.6931471803691238, 1.9082149292705877e-10
@@ -116,10 +117,17 @@ def log(w: Writer, x: Any) -> Any:
     return b.select(is_wrong, constant(type_, math.nan), result)
 
 
-_TANH = (-1 / 3, 2 / 15, -17 / 315, 62 / 2835, -1382 / 155925, 21844 / 6081075,
-         -929569 / 638512875, 6404582 / 10854718875, -443861162 / 1856156927625,
-         18888466084 / 194896477400625, -113927491862 / 2900518163668125,
-         58870668456604 / 3698160658676859375)  # fmt: skip
+def _tanh_series(count: int) -> list[float]:
+    """The coefficients of x^3, x^5 ... in tanh(x), from tanh' = 1 - tanh^2."""
+    series = [Fraction(0), Fraction(1)]
+    for n in range(2, 2 * count + 2):
+        square = sum((series[k] * series[n - 1 - k] for k in range(n)), Fraction(0))
+        series.append(-square / n)
+    return [float(each) for each in series[3::2]]
+
+
+_TANH = {F32: _tanh_series(9), F64: _tanh_series(19)}
+_TANH_LIMIT = 0.55
 
 
 def tanh(w: Writer, x: Any) -> Any:
@@ -130,21 +138,19 @@ def tanh(w: Writer, x: Any) -> Any:
     power = exp(w, b.fmul(size, constant(type_, 2.0)))
     large = b.fsub(one, b.fdiv(constant(type_, 2.0), b.fadd(power, one)))
     square = b.fmul(x, x)
-    if type_ == F32:
-        limit, terms = 0.55, _TANH[:9]
-    else:
-        limit, terms = 0.3, _TANH
-    series = polynomial(w, square, terms)
+    series = polynomial(w, square, _TANH[type_])
     small = fma(w, b.fmul(size, square), series, size)
-    result = b.select(b.fcmp_ordered("<", size, constant(type_, limit)), small, large)
+    result = b.select(b.fcmp_ordered("<", size, constant(type_, _TANH_LIMIT)), small, large)
     result = w.intrinsic("llvm.copysign", type_, result, x)
     return b.select(b.fcmp_unordered("uno", x, x), x, result)
 
 
 def sigmoid(w: Writer, x: Any) -> Any:
-    """1 / (1 + exp(-x))."""
-    one = constant(x.type, 1.0)
-    return w.builder.fdiv(one, w.builder.fadd(one, exp(w, w.builder.fneg(x))))
+    """1 / (1 + e) of what is positive, e / (1 + e) below, where e = exp(-|x|)."""
+    b, one = w.builder, constant(x.type, 1.0)
+    power = exp(w, b.fneg(w.intrinsic("llvm.fabs", x.type, x)))
+    is_below = b.fcmp_ordered("<", x, constant(x.type, 0.0))
+    return b.fdiv(b.select(is_below, power, one), b.fadd(one, power))
 
 
 def softplus(w: Writer, x: Any) -> Any:
@@ -158,14 +164,12 @@ def softplus(w: Writer, x: Any) -> Any:
 
 
 def log1p(w: Writer, x: Any) -> Any:
-    """log(1 + x) for x from 0 to 1: log(u) * x / (u - 1), u = 1 + x rounded."""
+    """log(1 + x) for x from 0 to 1: log(u) + (x - (u - 1)) / u, u = 1 + x rounded."""
     b, type_ = w.builder, x.type
     one = constant(type_, 1.0)
     u = b.fadd(one, x)
-    difference = b.fsub(u, one)
-    is_lost = b.fcmp_ordered("==", difference, constant(type_, 0.0))
-    ratio = b.fdiv(x, b.select(is_lost, one, difference))
-    return b.select(is_lost, x, b.fmul(log(w, u), ratio))
+    lost = b.fsub(x, b.fsub(u, one))
+    return b.fadd(log(w, u), b.fdiv(lost, u))
 
 
 def by_library(w: Writer, name: str, *operands: Any) -> Any:

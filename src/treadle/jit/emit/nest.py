@@ -49,9 +49,9 @@ class Nests:
     def join(self, node: Node) -> None:
         """Put a node into the open nest of its shape, or into a new one."""
         mine: list[Node] | None = None
-        for nest in {id(nest): nest for nest in self.member.values()}.values():
-            if nest[0].shape == node.shape:
-                mine = nest
+        for each in self.member.values():
+            if each[0].shape == node.shape:
+                mine = each
         for found, is_own_index in list(self.open_reads(node)):
             nest = self.member.get(found)
             if nest is not None and not (nest is mine and is_own_index):
@@ -68,13 +68,6 @@ class Nests:
         for found, _ in list(self.open_reads(node)):
             if found in self.member:
                 self.flush(self.member[found])
-
-    def need_itself(self, node: Node) -> None:
-        """Finish the nest the node is in, and those it is read through."""
-        if node in self.member:
-            self.flush(self.member[node])
-        elif self.e.t.place(node) is Place.INLINE:
-            self.need(node)
 
     def open_reads(self, node: Node) -> Iterator[tuple[Node, bool]]:
         """Members of open nests the node reads; whether at its own index only."""

@@ -1,9 +1,9 @@
 """Where every node of a kernel is kept.
 
-    REGISTERS   one LLVM value for each element: a few elements, computed where they stand
-    NEST        element by element in a loop nest that nodes of one shape share
-    INLINE      nowhere: computed anew by whoever reads it, index by index
-    BUFFER      in memory, whole, before anything reads it
+REGISTERS   one LLVM value for each element: a few elements, computed where they stand
+NEST        element by element in a loop nest that nodes of one shape share
+INLINE      nowhere: computed anew by whoever reads it, index by index
+BUFFER      in memory, whole, before anything reads it
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def places(kernel: Kernel) -> Places:
         for operand in node.operands
         if _reads_by_index(node, operand, place)
     }
-    return Places(place, {node: tuple(found) for node, found in readers.items()}, frozenset(spilled))
+    return Places(
+        place, {node: tuple(found) for node, found in readers.items()}, frozenset(spilled)
+    )
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:

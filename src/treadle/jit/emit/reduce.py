@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir as llvm
@@ -26,7 +26,7 @@ def neutral(function: str, dtype: DType) -> Any:
         return llvm.Constant(in_register(dtype), -np.inf if function == "max" else np.inf)
     if dtype is DType.BOOL:
         return literal(dtype, function == "min")
-    limits = np.iinfo(dtype.numpy)
+    limits: Any = np.iinfo(cast(Any, dtype.numpy))
     return literal(dtype, limits.min if function == "max" else limits.max)
 
 

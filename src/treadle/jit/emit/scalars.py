@@ -66,9 +66,7 @@ def _to_signed(w: Writer, x: Any, type_: Any) -> Any:
     """Out of range, and for NaN, the smallest number, as the processor has it."""
     b = w.builder
     limit = llvm.Constant(x.type, 2.0 ** (type_.width - 1))
-    fits = b.and_(
-        b.fcmp_ordered("<", x, limit), b.fcmp_ordered(">=", x, b.fneg(limit))
-    )
+    fits = b.and_(b.fcmp_ordered("<", x, limit), b.fcmp_ordered(">=", x, b.fneg(limit)))
     safe = b.select(fits, x, llvm.Constant(x.type, 0.0))
     lowest = llvm.Constant(type_, -(2 ** (type_.width - 1)))
     return b.select(fits, b.fptosi(safe, type_), lowest)

@@ -1,13 +1,13 @@
 """What a kernel is handed: one array of 64-bit slots, each an address or a number.
 
-    Given(position)         the address of an input
-    Extent                  an extent of this run
-    Result(number)          the address of a result
-    Array(array)            the address of a constant
-    Workspace               the address of the kernel's own memory
-    Count(extent)           out: how often a loop ran
-    Grown(part)             out: the address of a stacked result of a length nobody knew
-    Poll                    a Python object the kernel calls now and then
+Given(position)         the address of an input
+Extent                  an extent of this run
+Result(number)          the address of a result
+Array(array)            the address of a constant
+Workspace               the address of the kernel's own memory
+Count(extent)           out: how often a loop ran
+Grown(part)             out: the address of a stacked result of a length nobody knew
+Poll                    a Python object the kernel calls now and then
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as llvm
 
-from treadle.jit.emit.types import I64, POINTER
+from treadle.jit.emit.types import I8, I64, POINTER
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Extent, Node
 
@@ -83,11 +83,7 @@ class Slots:
         """The address of memory of the kernel's own."""
         base = self._load(self._number("workspace", None, None), POINTER)
         offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
-        from treadle.jit.emit.types import I8
-
-        return self.w.before.gep(
-            base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True
-        )
+        return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)
 
     def out(self, kind: str, which: Extent | Node) -> Any:
         """Where a slot is that the kernel writes."""

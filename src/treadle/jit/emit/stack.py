@@ -1,8 +1,8 @@
 """Where the elements a loop stacks go.
 
-    a length known now             memory of the kernel's own, or a result
-    known before the run           a result, that is made before
-    else                           memory that grows, twice as large each time, from the C library
+a length known now             memory of the kernel's own, or a result
+known before the run           a result, that is made before
+else                           memory that grows, twice as large each time, from the C library
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from llvmlite import ir as llvm
 
 from treadle.jit.emit.emitter import OUT_OF_MEMORY, Emitter
 from treadle.jit.emit.tensors import Buffer, dense_strides
-from treadle.jit.emit.types import I8, I64, POINTER, in_memory
-from treadle.jit.kernel_ir import Loop, Node, Part, Stack, extents
+from treadle.jit.emit.types import I64, POINTER, in_memory
+from treadle.jit.kernel_ir import Loop, Node, Stack, extents
 
 _FIRST_ROOM = 64
 
@@ -89,20 +89,18 @@ def stackings(e: Emitter, node: Node, op: Loop, limit: Any) -> list[Stacking]:
     return found
 
 
-def _stacking(
-    e: Emitter, part: Node, number: int, op: Loop, stack: Stack, limit: Any
-) -> Stacking:
+def _stacking(e: Emitter, part: Node, number: int, op: Loop, stack: Stack, limit: Any) -> Stacking:
     scope = e.t.aliases.fresh()
     if part.is_static:
         buffer = e.allocate(part)
-        strides = list(buffer.strides)
-        stride = strides.pop(stack.axis)
-        return Stacking(part, number, stack, buffer.scope, tuple(strides), stride, buffer.pointer,
+        around = list(buffer.strides)
+        stride = around.pop(stack.axis)
+        return Stacking(part, number, stack, buffer.scope, tuple(around), stride, buffer.pointer,
                         limit)  # fmt: skip
     if op.extent in e.exact and part in e.bound:
         pointer = e.t.slots.result(e.bound[part])
-        strides, stride = _around(e, stack, op)
-        return Stacking(part, number, stack, scope, strides, stride, pointer, limit)
+        outer, between = _around(e, stack, op)
+        return Stacking(part, number, stack, scope, outer, between, pointer, limit)
     null = llvm.Constant(POINTER, None)
     pointer = e.w.variable(POINTER, null)
     capacity = e.w.variable(I64, llvm.Constant(I64, 0))
@@ -123,9 +121,6 @@ def _around(e: Emitter, stack: Stack, op: Loop) -> tuple[tuple[Any, ...], Any]:
             size = e.w.multiply(size, length)
         else:
             size = e.w.multiply(size, shape[axis if axis < stack.axis else axis - 1])
-    strides = strides[::-1]
+    strides.reverse()
     stride = strides.pop(stack.axis)
     return tuple(strides), stride
-
-
-__all__ = ["I8", "Part", "Stacking", "stackings"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -17,7 +17,7 @@ from treadle.jit.emit import scalars
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.place import Place, Places
 from treadle.jit.emit.slots import Slots
-from treadle.jit.emit.types import I1, I8, I64, in_memory, is_float, literal
+from treadle.jit.emit.types import I8, I64, in_memory, literal
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import (
     Axis,
@@ -27,7 +27,6 @@ from treadle.jit.kernel_ir import (
     Map,
     Node,
     Reshape,
-    Shape,
     View,
     extents,
 )
@@ -39,7 +38,6 @@ class Flat(NamedTuple):
     value: Index
 
 
-Place_ = Place
 Indices = tuple[Index, ...] | Flat
 
 
@@ -94,9 +92,8 @@ class Tensors:
 
     def read(self, node: Node, index: Indices) -> Any:
         """One element."""
-        if node in self.registers and not isinstance(index, Flat):
-            if all(isinstance(each, int) for each in index):
-                return self.registers[node][_ravel(index, extents(node))]
+        if node in self.registers and not isinstance(index, Flat) and _is_known(index):
+            return self.registers[node][_ravel(index, extents(node))]
         if isinstance(node.op, Constant) and (node.size == 1 or _is_known(index)):
             return literal(node.dtype, _element(node.op.array, index))
         key = (node, index)
@@ -304,6 +301,3 @@ def _keeps_order(view: Node) -> bool:
             return False
         order.append(axis.terms[0][0])
     return order == sorted(order)
-
-
-__all__ = ["I1", "Buffer", "Flat", "Indices", "Mapping", "Shape", "Tensors", "dense_strides", "is_float"]

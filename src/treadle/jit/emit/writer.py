@@ -13,6 +13,7 @@ from treadle.jit.emit.types import I64
 Index = Any
 """A whole number known now (int), or an LLVM value of 64 bits."""
 
+
 def _word(type_: Any) -> str:
     """A type as the names of intrinsics have it: f32, v16f32."""
     if isinstance(type_, llvm.VectorType):
@@ -70,7 +71,7 @@ class Writer:
         return llvm.Constant(I64, value) if isinstance(value, int) else value
 
     def add(self, left: Index, right: Index) -> Index:
-        """left + right, now where both are known."""
+        """The sum, now where both are known."""
         if isinstance(left, int) and isinstance(right, int):
             return left + right
         if isinstance(left, int) and left == 0:
@@ -80,7 +81,7 @@ class Writer:
         return self.builder.add(self.index(left), self.index(right), flags=("nsw",))
 
     def multiply(self, left: Index, right: Index) -> Index:
-        """left * right, now where both are known."""
+        """The product, now where both are known."""
         if isinstance(left, int) and isinstance(right, int):
             return left * right
         for one, other in ((left, right), (right, left)):
@@ -99,7 +100,7 @@ class Writer:
 
     @contextmanager
     def range(self, stop: Index, step: int = 1) -> Iterator[Index]:
-        """for i in range(0, stop, step): what is written inside."""
+        """What is written inside, for every number from 0 to before `stop`."""
         if isinstance(stop, int) and stop <= step:
             if stop > 0:
                 yield 0
@@ -148,7 +149,7 @@ class Writer:
 
     @contextmanager
     def rarely(self, condition: Any) -> Iterator[None]:
-        """if condition: what is written inside, which hardly ever happens."""
+        """If condition: what is written inside, which hardly ever happens."""
         builder = self.builder
         inside = self.function.append_basic_block("rare")
         after = self.function.append_basic_block("go_on")

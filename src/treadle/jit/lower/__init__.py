@@ -4,4 +4,13 @@ from treadle.jit.lower import contract, elementwise, index, layout, reduce
 from treadle.jit.lower.block import lower_block
 from treadle.jit.lower.registry import TABLE, lowering
 
-__all__ = ["TABLE", "contract", "elementwise", "index", "layout", "lower_block", "lowering", "reduce"]
+__all__ = [
+    "TABLE",
+    "contract",
+    "elementwise",
+    "index",
+    "layout",
+    "lower_block",
+    "lowering",
+    "reduce",
+]

@@ -50,9 +50,7 @@ def _lower_step(b: Building, step: Step, environment: Environment) -> Sequence[N
             raise Declined(f"no native code for {operator_of(step)}")
 
 
-def _lower_leaf(
-    b: Building, leaf: Leaf, operands: Sequence[Node | None]
-) -> Sequence[Node | None]:
+def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Sequence[Node | None]:
     folded = _folded(b, leaf, operands)
     if folded is not None:
         return folded
@@ -87,15 +85,16 @@ def _completed(
     return {**attributes, "split": sizes}
 
 
-def _folded(
-    b: Building, leaf: Leaf, operands: Sequence[Node | None]
-) -> list[Node | None] | None:
+def _folded(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Node | None] | None:
     """The results as constants, where all operands are constants and it is not much."""
-    arrays = []
+    arrays: list[Any] = []
     for node in operands:
-        if node is not None and not isinstance(node.op, Constant):
+        if node is None:
+            arrays.append(None)
+        elif isinstance(node.op, Constant):
+            arrays.append(node.op.array)
+        else:
             return None
-        arrays.append(None if node is None else node.op.array)
     if not arrays or sum(array.size for array in arrays if array is not None) > _MOST_FOLDED:
         return None
     try:

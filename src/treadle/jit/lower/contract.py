@@ -37,9 +37,7 @@ def matmul(b: Building, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
 
 
 @lowers("Gemm", 7, 9, 11, 13)
-def gemm(
-    b: Building, operands: Sequence[Node | None], attributes: Mapping[str, Any]
-) -> Node:
+def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, Any]) -> Node:
     """Alpha * A @ B + beta * C."""
     left, right, added = (*operands, None)[:3]
     assert left is not None

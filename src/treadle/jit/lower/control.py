@@ -34,7 +34,7 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     trip, condition, *operands = given
     _check_scalar(trip, "a trip count", (DType.INT64, DType.INT32))
     _check_scalar(condition, "a condition", (DType.BOOL,))
-    if isinstance(condition and condition.op, Constant) and condition.op.array.all():
+    if condition is not None and isinstance(condition.op, Constant) and condition.op.array.all():
         condition = None
     body = Block("body", b.block, is_loop=True)
     outer, b.block = b.block, body
@@ -178,7 +178,9 @@ def lower_branch(b: Building, step: ir.Branch, given: Given, lower: LowerBlock) 
     if isinstance(condition.op, Constant):
         return [
             _present(node)
-            for node in lower(b, step.then if condition.op.array.all() else step.otherwise, operands)
+            for node in lower(
+                b, step.then if condition.op.array.all() else step.otherwise, operands
+            )
         ]
     outer = b.block
     sides = []

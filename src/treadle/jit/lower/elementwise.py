@@ -64,20 +64,20 @@ _TABLES = (
     )),
 )  # fmt: skip
 for _kind, _rows in _TABLES:
-    for _op, _function, *_versions in _rows:  # type: ignore[misc]
+    for _op, _function, *_versions in _rows:
         lowers(_op, *_versions)(partial(_kind, _function))
 
 
 @lowers("Mean", 8, 13)
-def mean(b: Building, operands: Operands, attributes: Attributes) -> Node:
+def mean(b: Building, operands: Operands, _: Attributes) -> Node:
     """The sum over the number of operands."""
-    total = _variadic("add", b, operands, attributes)
+    total = reduce(partial(b.map, "add"), operands)
     return b.map("div", total, b.scalar(len(operands), total.dtype))
 
 
 @lowers("IsNaN", 9, 13, 20)
 def is_nan(b: Building, operands: Operands, _: Attributes) -> Node:
-    """x != x."""
+    """X != x."""
     return b.map("not_equal", operands[0], operands[0], dtype=DType.BOOL)
 
 
@@ -95,7 +95,7 @@ def is_infinite(b: Building, operands: Operands, attributes: Attributes) -> Node
 
 
 def _never(b: Building, x: Node) -> Node:
-    return b.map("and", is_nan(b, [x], {}), b.scalar(False, DType.BOOL))
+    return b.map("and", b.map("equal", x, x, dtype=DType.BOOL), b.scalar(False, DType.BOOL))
 
 
 @lowers("Mod", 10, 13)
@@ -145,11 +145,7 @@ def clip(b: Building, operands: Sequence[Node | None], _: Attributes) -> Node:
     """min(max(x, low), high)."""
     x, low, high = (*operands, None, None)[:3]
     assert x is not None
-    result = x
-    for function, bound in (("max", low), ("min", high)):
-        if bound is not None:
-            result = b.map(function, result, b.reshape(bound, ()))
-    return result
+    return _clipped(b, x, low, high)
 
 
 @lowers("Clip", 6)
@@ -158,7 +154,14 @@ def clip_6(b: Building, operands: Operands, attributes: Attributes) -> Node:
     x = operands[0]
     low, high = (attributes.get(name) for name in ("min", "max"))
     bounds = [None if bound is None else b.scalar(bound, x.dtype) for bound in (low, high)]
-    return clip(b, [x, *bounds], {})
+    return _clipped(b, x, *bounds)
+
+
+def _clipped(b: Building, x: Node, low: Node | None, high: Node | None) -> Node:
+    for function, bound in (("max", low), ("min", high)):
+        if bound is not None:
+            x = b.map(function, x, b.reshape(bound, ()))
+    return x
 
 
 @lowers("LeakyRelu", 6, 16)

@@ -31,9 +31,7 @@ def _at(b: Building, data: Node, axis: int, index: int, shape: Sequence[int]) ->
         raise Declined("a Gather out of range")
     shift = len(shape) - len(given)
     axes = [
-        Axis(index % given[axis])
-        if k == axis
-        else Axis(0, ((k if k < axis else k + shift, 1),))
+        Axis(index % given[axis]) if k == axis else Axis(0, ((k if k < axis else k + shift, 1),))
         for k in range(len(given))
     ]
     return b.view(data, shape, axes)

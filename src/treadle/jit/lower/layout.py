@@ -150,7 +150,7 @@ def _part(b: Building, x: Node, axis: int, start: int, step: int, count: int) ->
 @lowers("Slice", 1, 10, 11, 13)
 def slice_(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """x[start:end:step] along each axis."""
-    x = operands[0]
+    x: Node = operands[0]
     names = ("starts", "ends", "axes", "steps")
     lists = [_list(operands, k + 1, attributes, name) for k, name in enumerate(names)]
     starts, ends, axes, steps = lists

@@ -62,9 +62,7 @@ def _log_sum(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
     return b.map("log", reduced(b, "add", x, axes, keep=keep))
 
 
-def _reduction(
-    form: Form, b: Building, operands: Sequence[Any], attributes: Attributes
-) -> Node:
+def _reduction(form: Form, b: Building, operands: Sequence[Any], attributes: Attributes) -> Node:
     x = operands[0]
     rank = len(x.shape)
     axes = attributes.get("axes")
@@ -84,7 +82,7 @@ for _op, _form, *_versions in (
     ("ReduceL1", _absolute, 1, 11, 13, 18), ("ReduceSumSquare", _squares, 1, 11, 13, 18),
     ("ReduceL2", _norm, 1, 11, 13, 18), ("ReduceLogSum", _log_sum, 1, 11, 13, 18, 28),
 ):  # fmt: skip
-    lowers(_op, *_versions)(partial(_reduction, _form))  # type: ignore[arg-type]
+    lowers(_op, *_versions)(partial(_reduction, _form))
 
 
 @lowers("Softmax", 13)

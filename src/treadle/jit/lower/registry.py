@@ -16,9 +16,7 @@ from typing import Any
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Node
 
-Lowering = Callable[
-    [Building, Sequence[Any], Mapping[str, Any]], "Node | Sequence[Node | None]"
-]
+Lowering = Callable[[Building, Sequence[Any], Mapping[str, Any]], "Node | Sequence[Node | None]"]
 TABLE: dict[tuple[str, int], Lowering] = {}
 
 
