@@ -105,6 +105,8 @@ class Tensors:
         return value
 
     def _read(self, node: Node, index: Indices) -> Any:
+        if node.is_static and not node.size:
+            return literal(node.dtype, 0)
         if node in self.registers and node.size == 1:
             return self.registers[node][0]
         if self.place(node) is Place.INLINE or (
@@ -186,6 +188,8 @@ class Tensors:
             return node in self.buffers and self.buffers[node].is_dense
         if node.size == 1:
             return True
+        if self.place(node) is Place.REGISTERS and node not in self.buffers:
+            return isinstance(node.op, Constant)
         match node.op:
             case Item(axis, _) if self.place(node) is Place.INLINE:
                 return axis == 0 and self.is_flat(node.operands[0])
