@@ -129,9 +129,11 @@ def test_reductions(dtype, shape):
         for k, (op, axes, keep) in enumerate(forms)
     ]
     joined, names = "\n".join(lines), range(len(forms))
-    text = f"""g ({word}[T,{rows},{columns}] x) => ({", ".join(f"{word}[A{k}] z{k}" for k in names)}) {{
+    text = f"""g ({word}[T,{rows},{columns}] x)
+        => ({", ".join(f"{word}[A{k}] z{k}" for k in names)}) {{
       {", ".join(f"z{k}" for k in names)} = Scan <num_scan_inputs = 1,
-        body = b ({word}[{rows},{columns}] a) => ({", ".join(f"{word}[B{k}] r{k}" for k in names)}) {{
+        body = b ({word}[{rows},{columns}] a)
+          => ({", ".join(f"{word}[B{k}] r{k}" for k in names)}) {{
         {joined}
       }}> (x)
     }}"""
@@ -143,23 +145,47 @@ LAYOUT = {
     "a [4,6] -> Transpose": "r = Transpose (a)",
     "Transpose <perm>": "r = Transpose <perm = [1, 0]> (a)",
     "Reshape": "s = Constant <value = int64[2] {3, -1}> ()\nr = Reshape (a, s)",
-    "Reshape of a Transpose": "t = Transpose (a)\ns = Constant <value = int64[2] {8, 3}> ()\nr = Reshape (t, s)",
+    "Reshape of a Transpose": (
+        "t = Transpose (a)\n"
+        "s = Constant <value = int64[2] {8, 3}> ()\n"
+        "r = Reshape (t, s)"
+    ),
     "Flatten": "r = Flatten <axis = 0> (a)",
-    "Unsqueeze, Squeeze": "s = Constant <value = int64[1] {1}> ()\nu = Unsqueeze (a, s)\nr = Squeeze (u, s)",
+    "Unsqueeze, Squeeze": (
+        "s = Constant <value = int64[1] {1}> ()\n"
+        "u = Unsqueeze (a, s)\n"
+        "r = Squeeze (u, s)"
+    ),
     "Expand": "s = Constant <value = int64[3] {2, 1, 6}> ()\nr = Expand (a, s)",
-    "Slice": "s = Constant <value = int64[2] {1, -2}> ()\ne = Constant <value = int64[2] {4, -9}> ()\n"
+    "Slice": (
+        "s = Constant <value = int64[2] {1, -2}> ()\n"
+        "e = Constant <value = int64[2] {4, -9}> ()\n"
+        ""
+    ),
     "ax = Constant <value = int64[2] {0, 1}> ()\nst = Constant <value = int64[2] {2, -1}> ()\n"
     "r = Slice (a, s, e, ax, st)",
     "Concat 0": "n = Neg (a)\nr = Concat <axis = 0> (a, n, a)",
     "Concat 1": "n = Neg (a)\nr = Concat <axis = -1> (a, n)",
     "Split": "p, q = Split <axis = 1, num_outputs = 2> (a)\nr = Sub (p, q)",
-    "Split uneven": "s = Constant <value = int64[2] {1, 5}> ()\np, q = Split <axis = 1> (a, s)\nr = Sub (p, q)",
+    "Split uneven": (
+        "s = Constant <value = int64[2] {1, 5}> ()\n"
+        "p, q = Split <axis = 1> (a, s)\n"
+        "r = Sub (p, q)"
+    ),
     "Gather row": "i = Constant <value = int64 {2}> ()\nr = Gather (a, i)",
     "Gather columns": "i = Constant <value = int64[3] {0, -1, 2}> ()\nr = Gather <axis = 1> (a, i)",
     "MatMul": "t = Transpose (a)\nr = MatMul (a, t)",
     "MatMul turned": "t = Transpose (a)\nr = MatMul (t, a)",
-    "Where by row": "z = Constant <value = float {0.0}> ()\nc = Greater (a, z)\nr = Where (c, a, z)",
-    "Clip": "l = Constant <value = float {-0.5}> ()\nh = Constant <value = float {0.5}> ()\nr = Clip (a, l, h)",
+    "Where by row": (
+        "z = Constant <value = float {0.0}> ()\n"
+        "c = Greater (a, z)\n"
+        "r = Where (c, a, z)"
+    ),
+    "Clip": (
+        "l = Constant <value = float {-0.5}> ()\n"
+        "h = Constant <value = float {0.5}> ()\n"
+        "r = Clip (a, l, h)"
+    ),
     "Shape, Size": "s = Shape (a)\nn = Size (a)\nm = Mul (s, n)\nr = Cast <to = 1> (m)",
 }  # fmt: skip
 
