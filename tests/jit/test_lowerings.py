@@ -116,13 +116,17 @@ REDUCTIONS = {
         ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"), (*FLOATS, "int32", "int64")
     ),
     **dict.fromkeys(
-        ("ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum"), FLOATS
+        (
+            "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum",
+            "ReduceLogSumExp",
+        ),
+        FLOATS,
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (5, 40), (40, 5), (1, 64)])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("shape", [(2, 3), (20, 40)])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_reductions(dtype, shape):
     word, (rows, columns) = WORDS[dtype], shape
     ops = [op for op, dtypes in REDUCTIONS.items() if dtype in dtypes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
@@ -62,6 +63,21 @@ def _log_sum(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
     return b.map("log", reduced(b, "add", x, axes, keep=keep))
 
 
+def _log_sum_exp(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
+    """The largest element goes out before and comes back after, where it is finite."""
+    if x.dtype not in _FLOATS:
+        raise Declined(f"the logarithm of {x.dtype}")
+    most = reduced(b, "max", x, axes, keep=True)
+    size = b.map("abs", most)
+    is_finite = b.map("less", size, b.scalar(math.inf, x.dtype), dtype=DType.BOOL)
+    shift = b.map("where", is_finite, most, b.scalar(0, x.dtype), dtype=x.dtype)
+    total = reduced(b, "add", b.map("exp", b.map("sub", x, shift)), axes, keep=True)
+    result = b.map("add", b.map("log", total), shift)
+    if keep:
+        return result
+    return b.reshape(result, [e for k, e in enumerate(extents_of(x)) if k not in axes])
+
+
 def _reduction(form: Form, b: Building, operands: Sequence[Any], attributes: Attributes) -> Node:
     x = operands[0]
     rank = len(x.shape)
@@ -81,6 +97,7 @@ for _op, _form, *_versions in (
     ("ReduceProd", _plain("mul"), 1, 11, 13, 18), ("ReduceMean", _mean, 1, 11, 13, 18),
     ("ReduceL1", _absolute, 1, 11, 13, 18), ("ReduceSumSquare", _squares, 1, 11, 13, 18),
     ("ReduceL2", _norm, 1, 11, 13, 18), ("ReduceLogSum", _log_sum, 1, 11, 13, 18, 28),
+    ("ReduceLogSumExp", _log_sum_exp, 1, 11, 13, 18, 28),
 ):  # fmt: skip
     lowers(_op, *_versions)(partial(_reduction, _form))
 
