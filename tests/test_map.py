@@ -21,7 +21,11 @@ One line for every file of `src/treadle`: the first sentence of its docstring. T
 the order of the arrows: a room imports only rooms below it.
 `pytest tests/test_map.py --update-golden` writes this page anew.
 """
-OTHERS = {".onnxtxt": "A model of the demo, as text.", ".typed": "Says that the package has types."}
+OTHERS = {
+    ".onnxtxt": "A model of the demo, as text.",
+    ".txt": "Examples of rules: what they are about, a bad model, the same mended.",
+    ".typed": "Says that the package has types.",
+}
 
 
 def text() -> str:

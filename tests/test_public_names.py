@@ -22,6 +22,7 @@ PUBLIC = [
     "infer",
     "load",
     "operator",
+    "repair",
     "save",
 ]
 

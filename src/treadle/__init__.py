@@ -1,6 +1,6 @@
 """treadle runs, checks, explains and rewrites the control flow of neural-network graphs."""
 
-from treadle.api import check, infer, load, operator, save
+from treadle.api import check, infer, load, operator, repair, save
 from treadle.errors import Finding, TreadleError
 from treadle.options import RunOptions, SessionOptions
 from treadle.session import InferenceSession
@@ -21,5 +21,6 @@ __all__ = [
     "infer",
     "load",
     "operator",
+    "repair",
     "save",
 ]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any
 
-from treadle import checks, formats
+from treadle import checks, formats, passes
 from treadle import infer as inference
-from treadle.errors import DataError, Finding, LoadError
+from treadle.errors import DataError, Finding, InputError, LoadError
 from treadle.ir import Model
+from treadle.passes import Mended
 from treadle.single import Operator
 
-__all__ = ["check", "infer", "load", "operator", "save"]
+__all__ = ["check", "infer", "load", "operator", "repair", "save"]
 
 
 def load(source: object) -> Model:
@@ -34,12 +36,35 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     formats.write(model, os.fspath(path))
 
 
-def check(source: object) -> list[Finding]:
-    """Everything that is wrong with a model, or may be; never raises for a bad one."""
+def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
+    """Everything that is wrong with a model, or may be; never raises for a bad one.
+
+    `portable`: "onnxruntime" or "openvino" adds what is known not to load there, or to be answered
+    wrongly, in the version the finding names.
+    """
+    unknown = sorted(set(portable) - set(checks.RUNTIMES))
+    if unknown:
+        raise InputError(f"nothing is known of {unknown[0]}; known: {', '.join(checks.RUNTIMES)}")
     if isinstance(source, Model):
-        return checks.check(source)
+        return checks.check(source, portable)
     model, findings = formats.read(source)
-    return findings if model is None else [*findings, *checks.check(model)]
+    if model is None:
+        return findings
+    return [*findings, *formats.locate(source, checks.check(model, portable), model)]
+
+
+def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, list[Mended]]:
+    """The model with everything mended that has a safe way out, and what was done.
+
+    Hidden names, outer values a body returns directly, missing imports, conditions that are left
+    out or no scalars, false declarations, attributes without a meaning. It runs to the same
+    outputs. `portable` as of `check`: what a runtime answers wrongly is said in another way, where
+    there is one. Raises LoadError as `load` does.
+    """
+    model = source if isinstance(source, Model) else load(source)
+    if portable:
+        return passes.repair(model, passes.REPAIRED)
+    return passes.repair(model)
 
 
 def infer(source: object) -> Model:

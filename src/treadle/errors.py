@@ -48,7 +48,8 @@ class Finding:
     """One thing a check found in a model.
 
     `blocks` says whether the model cannot be run because of it: a name used twice in two scopes is
-    an error of the standard that still runs, an undefined name is one that does not.
+    an error of the standard that still runs, an undefined name is one that does not. `clause` is
+    what of the standard it rests on; `line` and `column`, from 1, are where in a text model.
     """
 
     code: str
@@ -57,9 +58,13 @@ class Finding:
     message: str
     hint: str = ""
     blocks: bool = False
+    clause: str = ""
+    line: int | None = None
+    column: int | None = None
 
     def __str__(self) -> str:
-        where = f"{self.path}: " if self.path else ""
+        at = f"{self.path}, line {self.line}" if self.line and self.path else self.path
+        where = f"{at}: " if at else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{self.code} {self.severity} {where}{self.message}{hint}"
 

@@ -170,13 +170,23 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
 def _sequence(value: object, type_: Sequence) -> object:
     if not isinstance(value, list | tuple):
         raise InputError(f"a {type(value).__name__} is given, a list for {type_} is wanted")
+    element = _of_any_shape(type_.element)
+    if isinstance(element, Tensor) and _all_of(value, element.dtype):
+        return list(value)
     items = []
     for position, item in enumerate(value):
         try:
-            items.append(convert(item, _of_any_shape(type_.element)))
+            items.append(convert(item, element))
         except InputError as fault:
             raise InputError(f"item {position}: {fault}") from None
     return items
+
+
+def _all_of(items: list[object] | tuple[object, ...], dtype: DType | None) -> bool:
+    if dtype is None or dtype is DType.STRING:
+        return False
+    wanted = dtype.numpy
+    return all(type(item) is np.ndarray and item.dtype == wanted for item in items)
 
 
 def _of_any_shape(type_: Type | None) -> Type | None:

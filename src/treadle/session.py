@@ -135,7 +135,7 @@ class InferenceSession:
             with self._stage("plan"):
                 planned = plan(model, engines, inside=variant.watched or variant.bounded)
             try:
-                with self._stage("prepare"):
+                with self._stage("bind"):
                     return planned, interp.prepare(planned, self._expand)
             except Unsupported:
                 if engines is self._engines:

@@ -7,7 +7,18 @@ from treadle.errors import Finding
 
 
 def found(text: str, opset: int = 21) -> list[Finding]:
-    """Everything found in a text that starts at its graph."""
+    """Everything found in a text that starts at its graph, advice aside."""
+    return [finding for finding in every(text, opset) if finding.severity != "advice"]
+
+
+def advised(text: str, opset: int = 21) -> list[tuple[str, str, str]]:
+    """The advice on it: codes, paths and messages."""
+    findings = every(text, opset)
+    return [(f.code, f.path, f.message) for f in findings if f.severity == "advice"]
+
+
+def every(text: str, opset: int = 21) -> list[Finding]:
+    """Everything found in it."""
     header = f'<ir_version: {10 if opset > 8 else 3}, opset_import: ["" : {opset}]>'
     model, findings = formats.read(f"{header}\n{text}")
     return list(findings) if model is None else [*findings, *checks.check(model)]

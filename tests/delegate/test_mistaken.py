@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+from treadle.plan import Refused
 
 MISTAKEN = {
     "y = DFT (x)": "float[1, 8, 1] x) => (float[1, 8, 2] y",
@@ -10,9 +13,6 @@ MISTAKEN = {
         "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
     ),
     "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
-    'y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, "", s)': (
-        "float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y"
-    ),
 }
 HARMLESS = {
     "y = MaxUnpool <kernel_shape = [2]> (x, i)": (
@@ -48,3 +48,18 @@ OVER = "float[1, 2, 3, 4] x) => (float[1, 2, 3, 4] q, float[1, 2, 3, 3] a"
 def test_masked_products_of_attention(planned, causal, engine):
     text = f"g ({OVER}) {{ {ATTENTION.format(causal=causal)} }}".replace("k, v, a", '"", "", a')
     assert [region.engine for region in planned(text, 24).main.regions] == [engine]
+
+
+RESIZE = """g (float[1, 1, n] x, float[3] s) => (float[1, 1, m] y) {
+    y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, "", s) }"""
+
+
+def test_corners_of_whole_lengths_are_aligned(whole, same):
+    x = np.float32([[[1, 2, 3, 4]]])
+    found = whole(RESIZE)(x, np.float32([1, 1, 1.75]))[0]
+    same(found, np.float32([[[1, 1.5, 2, 2.5, 3, 3.5, 4]]]))
+
+
+def test_corners_of_other_lengths_are_refused(whole):
+    with pytest.raises(Refused):
+        whole(RESIZE)(np.float32([[[1, 2, 3, 4]]]), np.float32([1, 1, 0.6]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 
 import numpy as np
 
@@ -11,11 +12,14 @@ from treadle.infer import infer
 from treadle.ir import (
     Block,
     Call,
+    Dim,
+    Expression,
     Function,
     Leaf,
     Model,
     Optional,
     Sequence,
+    Symbol,
     Tensor,
     Type,
     block_values,
@@ -26,7 +30,7 @@ from treadle.ir import (
     step_path,
 )
 from treadle.plan import Limits, RunContext, plan
-from treadle.tracing import ValueMade
+from treadle.tracing import IterationStarted, LoopEnded, ValueMade
 
 
 def read(text: str, opset: int = 21) -> Model:
@@ -51,29 +55,68 @@ def _shown(block: Block, path: str) -> Iterable[tuple[str, str]]:
             yield from _shown(body, f"{step_path(path, step, position)}.{name}")
 
 
-def admits(type_: Type | None, value: object) -> bool:
-    """Whether a run-time value is one the type allows."""
+def admits(type_: Type | None, value: object, symbols: Mapping[str, int] | None = None) -> bool:
+    """Whether a run-time value is one the type allows, its symbols being these numbers."""
     match type_:
         case Tensor(dtype, shape):
-            fits = isinstance(value, np.ndarray) and shape_admits(shape, value.shape)
+            known = None if shape is None else tuple(evaluated(d, symbols or {}) for d in shape)
+            fits = isinstance(value, np.ndarray) and shape_admits(known, value.shape)
             return fits and dtype in (None, dtype_of(value.dtype))
         case Sequence(element):
-            return isinstance(value, list) and all(admits(element, item) for item in value)
+            return isinstance(value, list) and all(admits(element, v, symbols) for v in value)
         case Optional(element):
-            return value is None or admits(element, value)
+            return value is None or admits(element, value, symbols)
     return True
 
 
+def evaluated(dim: Dim, symbols: Mapping[str, int]) -> Dim:
+    """The number the dim is; the dim itself where a symbol of it has none."""
+    match dim:
+        case Symbol(name):
+            return symbols.get(name, dim)
+        case Expression(terms) if all(name in symbols for names, _ in terms for name in names):
+            return sum(factor * prod(symbols[n] for n in names) for names, factor in terms)
+    return dim
+
+
 def violations(model: Model, events: Iterable[object]) -> list[str]:
-    """Every value a recorder saw in a run of the typed model that its type does not admit."""
+    """Every value a recorder saw in a run of the typed model that its type does not admit.
+
+    Names of the model's inputs, of iterations, trips and carried extents are what the run made
+    them: a run goes through one iteration after the other, so the last one heard is meant.
+    """
     types = dict(_types(model.main, "main"))
-    return [
-        f"{event.path} {event.name} {event.iterations}: {show_type(types[event.path, event.name])}"
-        f" does not admit {getattr(event.value, 'shape', event.value)!r}"
-        for event in events
-        if isinstance(event, ValueMade)
-        and not admits(types.get((event.path, event.name)), event.value)
-    ]
+    symbols: dict[str, int] = {}
+    declared = {param.name: param.declared for param in model.main.params}
+    found = []
+    for event in events:
+        match event:
+            case IterationStarted(path, iterations):
+                symbols[f"{path}.iteration"] = iterations[-1]
+            case LoopEnded(path, _, trips):
+                symbols[f"{path}.trips"] = trips
+            case ValueMade(path, iterations, name, value):
+                _bind(symbols, path, name, declared if path == "main" else {}, value)
+                type_ = types.get((path, name))
+                if not admits(type_, value, symbols):
+                    shown = getattr(value, "shape", value)
+                    place = f"{path} {name} {iterations}"
+                    found.append(f"{place}: {show_type(type_)} does not admit {shown!r}")
+    return found
+
+
+def _bind(
+    symbols: dict[str, int],
+    path: str,
+    name: str,
+    declared: Mapping[str, Type | None],
+    value: object,
+) -> None:
+    for axis, extent in enumerate(getattr(value, "shape", ())):
+        symbols[f"{path.removesuffix('.body')}:{name}.{axis}"] = extent
+        match declared.get(name):
+            case Tensor(shape=tuple() as shape) if isinstance(shape[axis], Symbol):
+                symbols.setdefault(shape[axis].name, extent)
 
 
 def _types(block: Block, path: str) -> Iterable[tuple[tuple[str, str], Type | None]]:

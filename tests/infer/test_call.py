@@ -4,6 +4,7 @@ import pytest
 
 from tests.infer.models import read, typed
 from treadle.infer import infer
+from treadle.infer.functions import all_values
 
 OPSETS = '<opset_import: ["" : 21, "local" : 1], domain: "local">'
 
@@ -56,3 +57,42 @@ def test_sequence_map_gives_sequences_of_what_its_body_gives():
         s = SequenceMap <body = b (a) => (e) { e = Concat<axis=0>(a, k) }> (q) }""")
     assert found["main/sequencemap_1.body a"] in ("float32[2]", "float32[*]")
     assert found["s"] in ("seq(float32[9])", "seq(float32[*])")
+
+
+def in_function(text):
+    model = infer(read(text))
+    (function,) = [f for f in model.functions.values() if f.id.name == "f"]
+    return {value.name: str(value.inferred) for value in all_values(function.block)}
+
+
+def test_the_values_of_a_function_have_the_types_of_its_only_call():
+    found = in_function(f"""g (float[2,N] x, bool C) => (y) {{ y = local.f(x, C) }}
+        {OPSETS} f (a, c) => (d) {{
+            b = Concat<axis=0>(a, a)
+            d = If (c) <then_branch = t () => (p) {{ p = Relu(b) }},
+                        else_branch = e () => (q) {{ q = Neg(b) }}> }}""")
+    assert {found[name] for name in "bdpq"} == {"float32[4,N]"}
+    assert found["a"] == "float32[2,N]"
+
+
+def test_of_two_calls_the_values_of_a_function_have_what_both_share():
+    found = in_function(f"""g (float[2,N] x, float[3,N] z) => (y, w) {{
+            y = local.f(x) w = local.f(z) }}
+        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""")
+    assert found == {"a": "float32[?,N]", "b": "float32[?,N]"}
+
+
+def test_a_call_that_inference_only_tried_leaves_no_trace():
+    found = in_function(f"""g (float[1] x) => (y) {{
+            M = Constant<value_int=9>()
+            y = Loop <body = b (int64 i, bool c, s) => (e, t) {{
+                e = Identity(c) r = Concat<axis=0>(s, x) t = local.h(r) }}> (M, "", x) }}
+        {OPSETS} h (a) => (b) {{ b = local.f(a) }}
+        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""")
+    assert found["a"] == found["b"] == "float32[main/loop_1.iteration+2]"
+
+
+def test_a_function_nobody_calls_has_no_types():
+    found = in_function(f"""g (float[1] x) => (y) {{ y = Relu(x) }}
+        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""")
+    assert found == {"a": "None", "b": "None"}

@@ -73,6 +73,36 @@ def test_a_slice_clamps_its_bounds_as_python_does(bounds, length):
     assert found["y"] == f"float32[{length}]"
 
 
+CUTS = [
+    ("T", "0", "5", "?"),
+    ("T+1", "1", "9223372036854775807", "T"),
+    ("T+2", "0", "-1", "T+1"),
+    ("T+2", "-2", "9223372036854775807", "2"),
+    ("T+2", "1", "3", "?"),
+    ("T", "1", "9223372036854775807", "?"),
+    ("T", "0", "9223372036854775807", "T"),
+    ("T", "-1", "-9223372036854775807", "T"),
+    ("2*T", "0", "2", "?"),
+]
+
+
+@pytest.mark.parametrize(("dim", "start", "end", "length"), CUTS)
+def test_a_slice_of_a_symbolic_axis_is_known_where_no_bound_is_clamped(dim, start, end, length):
+    parts = {"T": "x", "T+1": "x, a", "T+2": "x, a, a", "2*T": "x, x"}[dim]
+    step = -1 if end.startswith("-9") else 1
+    found = typed(f"""g (float[T] x, float[1] a) => (y) {{
+        w = Concat<axis=0>({parts}) axis = Constant<value_ints=[0]>()
+        s = Constant<value_ints=[{start}]>() e = Constant<value_ints=[{end}]>()
+        k = Constant<value_ints=[{step}]>() y = Slice(w, s, e, axis, k) }}""")
+    assert found["y"] == f"float32[{length}]"
+
+
+def test_a_slice_by_computed_bounds():
+    steps = """n = Unsqueeze(t, axis) w = Concat<axis=1>(x, x) k = Constant<value_ints=[1]>()
+        m = Mul(n, two) y = Slice(w, n, m, k)"""
+    assert chain(steps) == "float32[B,T,8]"
+
+
 def test_a_number_that_may_be_negative_is_no_extent():
     steps = "n = Sub(t, two) u = Unsqueeze(n, axis) y = ConstantOfShape(u)"
     assert chain(steps) == "float32[?]"

@@ -31,7 +31,84 @@ def test_only_the_dim_that_grows_is_widened():
     found = typed("""g (int64 M, float[1,3] s0) => (s) {
         s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Concat<axis=0>(a, a) }>
             (M, "", s0) }""")
-    assert found["s"] == found["main/loop_0.body a"] == "float32[?,3]"
+    assert found["main/loop_0.body a"] == "float32[main/loop_0:a.0,3]"
+    assert found["main/loop_0.body d"] == "float32[2*main/loop_0:a.0,3]"
+    assert found["s"] == "float32[1..,3]"
+
+
+GROWING = [
+    ("Concat<axis=0>(a, a)", "1", "float32[1..]"),
+    ("Concat<axis=0>(a, x)", "1", "float32[7*main/loop_0.trips+1]"),
+    ("Concat<axis=0>(a, x)", "N", "float32[N+7*main/loop_0.trips]"),
+    ("Concat<axis=0>(a, t)", "1", "float32[T*main/loop_0.trips+1]"),
+    ("Relu(x)", "1", "float32[?]"),
+    ("Relu(t)", "T", "float32[T]"),
+    ("Relu(a)", "?", "float32[?]"),
+]
+
+
+@pytest.mark.parametrize(("body", "start", "end"), GROWING)
+def test_what_grows_by_a_constant_step_is_known_by_its_trips(body, start, end):
+    found = typed(f"""g (int64 M, float[{start}] s0, float[7] x, float[T] t) => (s) {{
+        s = Loop <body = b (int64 i, bool c, a) => (c, d) {{ d = {body} }}> (M, "", s0) }}""")
+    assert found["s"] == end
+
+
+@pytest.mark.parametrize(("trips", "end"), [(0, 3), (1, 5), (4, 11)])
+def test_what_grows_for_a_number_of_trips_has_a_number_in_the_end(trips, end):
+    found = typed(f"""g (float[3] s0, float[2] x) => (s, n) {{
+        M = Constant<value_int={trips}>()
+        s = Loop <body = b (int64 i, bool c, a) => (e, d) {{
+            d = Concat<axis=0>(a, x) e = Identity(c) }}> (M, "", s0)
+        n = Shape(s) }}""")
+    assert found["s"] == f"float32[{end}]"
+
+
+def test_a_growing_value_has_its_step_in_the_body():
+    found = typed("""g (int64 M, float[1] s0, float[2] x) => (s) {
+        s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Concat<axis=0>(a, x) }>
+            (M, "", s0) }""")
+    assert found["main/loop_0.body a"] == "float32[2*main/loop_0.iteration+1]"
+    assert found["main/loop_0.body d"] == "float32[2*main/loop_0.iteration+3]"
+
+
+def test_growth_in_both_of_two_nested_loops_is_known():
+    found = typed("""g (float[1] s0, float[2] x) => (s) {
+        M = Constant<value_int=3>() K = Constant<value_int=5>()
+        s = Loop <body = b (int64 i, bool c, a) => (e, d) { e = Identity(c)
+            d = Loop <body = b2 (int64 j, bool c2, p) => (e2, q) {
+                q = Concat<axis=0>(p, x) e2 = Identity(c2) }> (K, "", a) }> (M, "", s0) }""")
+    inner = "main/loop_2.body/loop_1"
+    assert found["main/loop_2.body a"] == "float32[10*main/loop_2.iteration+1]"
+    assert found[f"{inner}.body p"] == (f"float32[2*{inner}.iteration+10*main/loop_2.iteration+1]")
+    assert found["s"] == "float32[31]"
+
+
+def test_two_extents_that_change_are_not_taken_for_the_same():
+    found = typed("""g (int64 M, float[1] x, float[2] y) => (s, t) {
+        s, t = Loop <body = b (int64 i, bool c, a, b) => (c, d, e) {
+            d = Concat<axis=0>(a, a) e = Concat<axis=0>(b, b) f = Add(a, b) }> (M, "", x, y) }""")
+    assert found["main/loop_0.body f"] == "float32[?]"
+
+
+def test_the_extent_of_an_iteration_is_not_that_of_another():
+    found = typed("""g (int64 M, float[9] x) => (s) {
+        q = SequenceEmpty() zero = Constant<value_ints=[0]>()
+        s = Loop <body = b (int64 i, bool c, r) => (c, s2) {
+            n = Unsqueeze(i, zero) y = ConstantOfShape(n) s2 = SequenceInsert(r, y) }>
+            (M, "", q) }""")
+    assert found["main/loop_2.body y"] == "float32[main/loop_2.iteration]"
+    assert found["main/loop_2.body r"] == found["s"] == "seq(float32[?])"
+
+
+def test_an_empty_sequence_says_nothing_of_its_elements():
+    found = typed("""g (float[2] x) => (s, y) {
+        M = Constant<value_int=3>() q = SequenceEmpty()
+        s = Loop <body = b (int64 i, bool c, r) => (e, s2) {
+            e = Identity(c) z = Relu(x) s2 = SequenceInsert(r, z) }> (M, "", q)
+        y = ConcatFromSequence<axis=0, new_axis=1>(s) k = ConcatFromSequence<axis=0>(s) }""")
+    assert found["main/loop_2.body r"] == found["s"] == "seq(float32[2])"
+    assert (found["y"], found["k"]) == ("float32[3,2]", "float32[6]")
 
 
 def test_a_rank_that_changes_is_unknown():
@@ -45,7 +122,8 @@ def test_a_declared_shape_of_a_carried_value_is_not_believed():
     found = typed("""g (int64 M, float[1] s0) => (s) {
         s = Loop <body = b (int64 i, bool c, float[1] a) => (c, float[1] d) {
             d = Concat<axis=0>(a, a) }> (M, "", s0) }""")
-    assert found["main/loop_0.body a"] == found["main/loop_0.body d"] == found["s"] == "float32[?]"
+    assert found["main/loop_0.body d"] == "float32[2*main/loop_0:a.0]"
+    assert found["s"] == "float32[1..]"
 
 
 def test_carried_values_that_feed_each_other_are_widened_together():
@@ -97,12 +175,12 @@ def test_after_no_iteration_it_is_all_there_is():
     assert found["s"] == "float32[1]"
 
 
-def test_a_counter_is_no_constant_in_the_body():
+def test_a_counter_counts_the_iterations():
     found = typed("""g (int64 M, float[9] x) => (ys) {
         zero = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>()
         n, ys = Loop <body = b (int64 i, bool c, n) => (c, m, y) {
             m = Add(n, one) y = Expand(x, n) z = ConstantOfShape(n) }> (M, "", zero) }""")
-    assert found["main/loop_2.body z"] == "float32[?]"
+    assert found["main/loop_2.body z"] == "float32[main/loop_2.iteration]"
 
 
 def test_sequences_and_optionals_are_carried():
@@ -119,7 +197,7 @@ def test_a_condition_of_one_element_need_not_be_a_scalar():
     found = typed("""g (int64 M, bool[1] C) => (ys) {
         ys = Loop <body = b (int64 i, c) => (d, e) { d = Identity(c) e = Cast<to=1>(c) }> (M, C)
         }""")
-    assert found["main/loop_0.body c"] == "bool[*]"
+    assert found["main/loop_0.body c"] == "bool[1]"
 
 
 def test_scan_takes_its_length_from_what_it_scans():

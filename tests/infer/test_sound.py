@@ -1,5 +1,7 @@
 """Whatever a run makes, in any body and iteration, is what inference said it would be."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from tests.backend.suite import node_samples
 from tests.conformance.data import EXPORTED, edges, exported
 from tests.infer.models import admits, violations, watched
 from treadle.errors import TreadleError
-from treadle.ir import Optional, Sequence, Symbol, Tensor, tensor
+from treadle.ir import Optional, Sequence, Symbol, Tensor, add_dims, renew, tensor, typed
 from treadle.tracing import ValueMade
 
 RUNNING = [name for name, edge in edges().items() if edge.expect != "error"]
@@ -68,3 +70,27 @@ def test_a_violation_names_the_value_and_the_iteration():
 def test_a_run_that_fails_raises_one_of_our_errors():
     with pytest.raises(TreadleError):
         watched(edges()["L34"].source, edges()["L34"].inputs)
+
+
+@pytest.mark.parametrize("wrong", ["N+1", "trips", "iteration", "carried"])
+def test_a_dim_whose_symbols_the_run_gives_another_number_is_a_violation(wrong):
+    model, events = watched(
+        """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[N] x, int64 M) => (s) {
+            s = Loop <body = b (int64 i, bool c, a) => (c, d) {
+                y = Relu(x) d = Concat<axis=0>(a, a) }> (M, "", x) }""",
+        [np.zeros(5, np.float32), np.array(2)],
+    )
+    assert not violations(model, events)
+    dims = {
+        "N+1": add_dims(Symbol("N"), 1),
+        "trips": Symbol("main/loop_0.trips"),
+        "iteration": Symbol("main/loop_0.iteration"),
+        "carried": add_dims(Symbol("main/loop_0:a.0"), 1),
+    }
+
+    def lie(value):
+        is_one = value.name == ("s" if wrong == "trips" else "a" if wrong == "carried" else "y")
+        return typed(value, tensor("float32", dims[wrong]) if is_one else value.inferred)
+
+    assert violations(replace(model, main=renew(model.main, lie)), events)

@@ -1,16 +1,29 @@
 """Is a program well formed? One file per kind of finding."""
 
 from treadle.checks import branch, loop, scan
-from treadle.checks.model import check, infer_with_findings
+from treadle.checks.examples import HEADER, Example, examples, whole
+from treadle.checks.loop import stays_true
+from treadle.checks.model import check, considerations, infer_with_findings
 from treadle.checks.rules import RULES, Rule, finding
+from treadle.checks.runtimes import RUNTIMES
+from treadle.checks.types import kinds_contradict, shapes_contradict
 
 __all__ = [
+    "HEADER",
     "RULES",
+    "RUNTIMES",
+    "Example",
     "Rule",
     "branch",
     "check",
+    "considerations",
+    "examples",
     "finding",
     "infer_with_findings",
+    "kinds_contradict",
     "loop",
     "scan",
+    "shapes_contradict",
+    "stays_true",
+    "whole",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.checks.arity import body_outputs, counted, node_inputs, node_outputs
+from treadle.checks.known import Known, is_true
 from treadle.checks.rules import finding
 from treadle.checks.types import (
     disallowed,
@@ -76,3 +77,12 @@ def _results(
     elif 0 < branch.info.version < _UNEQUAL_SHAPES_FROM and shapes_contradict(one, two):
         hint = f"If-{branch.info.version} wants equal shapes; import opset 11 or newer"
         yield finding("CF605", path, message, hint)
+
+
+def advice(branch: Branch, path: str, known: Known) -> Iterator[Finding]:
+    """The condition is the same in every run."""
+    truth = is_true(known, branch.condition)
+    if truth is not None:
+        word, never = ("true", "else_branch") if truth else ("false", "then_branch")
+        message = f"the condition {branch.condition.name} is always {word}: the {never} never runs"
+        yield finding("CF606", path, message, "put the other branch in the place of the If")

@@ -149,14 +149,15 @@ def _stacked(port: StackedPort, path: str) -> Iterator[Finding]:
 
 def _omitted_condition(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:
     value = view.next_condition
-    if value is None or _stays_true(loop.body, value, view.condition):
+    if value is None or stays_true(loop.body, value, view.condition):
         return
     message = f"the condition is left out, but the body's {value.name} can turn false"
     hint = "give a true condition: read literally the standard ignores the body's one here"
     yield finding("CF410", path, message, hint)
 
 
-def _stays_true(body: Block, value: Value, condition: Value | None) -> bool:
+def stays_true(body: Block, value: Value, condition: Value | None) -> bool:
+    """Whether the body's next condition is true, or the condition it was given."""
     made = {result: step for step in body.steps for result in step.results}
     while value is not condition:
         step = made.get(value)

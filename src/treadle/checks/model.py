@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from treadle.checks import branch, call, claims, leaf, loop, scan
+from treadle.checks import (
+    branch,
+    call,
+    carried,
+    claims,
+    invariant,
+    leaf,
+    loop,
+    runtimes,
+    scan,
+    steady,
+    trips,
+    unused,
+)
+from treadle.checks.known import known_values
 from treadle.checks.rules import finding
 from treadle.errors import Finding
 from treadle.infer import Conflict, infer_with_conflicts, is_scan
-from treadle.ir import Branch, Call, FunctionId, Leaf, Loop, Model, Step, Value, bodies, ports, walk
+from treadle.ir import (
+    Block,
+    Branch,
+    Call,
+    FunctionId,
+    Leaf,
+    Loop,
+    Model,
+    Step,
+    Value,
+    bodies,
+    ports,
+    walk,
+)
 
 _SCAN = FunctionId("", "Scan")
 
 
-def check(model: Model) -> list[Finding]:
-    """Everything that is wrong with a closed model, by path; what closing it found is not here."""
+def check(model: Model, portable: Collection[str] = ()) -> list[Finding]:
+    """Everything that is wrong with a closed model, by path; what closing it found is not here.
+
+    `portable` names runtimes (`RUNTIMES`): what is known not to load there, or to be answered
+    wrongly, is added.
+    """
     typed, conflicts = infer_with_conflicts(model)
-    return _findings(typed, conflicts)
+    found = [*_findings(typed, conflicts), *considerations(typed)]
+    for name in portable:
+        found += runtimes.findings(typed, name)
+    return found
 
 
 def infer_with_findings(model: Model) -> tuple[Model, list[Finding]]:
-    """The model with inferred types, and what `check` finds in it."""
+    """The model with inferred types, and what `check` finds in it, `considerations` aside."""
     typed, conflicts = infer_with_conflicts(model)
     return typed, _findings(typed, conflicts)
 
@@ -31,12 +65,33 @@ def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
     for path, step, _, _ in walk(typed):
         rules = list(of_step(step, path, typed))
         conflict = refused.pop(path, None)
-        if conflict is not None and not any(each.blocks for each in rules):
+        told = any(each.blocks or each.code == "CF706" for each in rules)
+        if conflict is not None and not told:
             rules.append(_refusal(conflict))
         found += rules
         for name, body in bodies(step):
             found += claims.findings(body, f"{path}.{name}", _given(step))
     return found + [_refusal(conflict) for conflict in refused.values()]
+
+
+def considerations(typed: Model) -> Iterator[Finding]:
+    """What takes a closer look at a typed model; none of it blocks running."""
+    known = known_values(typed)
+    used: dict[Block, set[Value]] = {}
+    for path, step, block, _ in walk(typed):
+        if block not in used:
+            used[block] = unused.used_values(block)
+        for name, body in bodies(step):
+            yield from unused.findings(body, f"{path}.{name}")
+        match step:
+            case Loop():
+                yield from steady.findings(step, path, typed, known)
+                yield from trips.findings(step, path, known)
+                yield from carried.findings(step, path, used[block])
+                yield from invariant.findings(step, path, known)
+            case Branch():
+                yield from branch.advice(step, path, known)
+    yield from call.uncalled(typed)
 
 
 def _given(step: Step) -> tuple[Value, ...]:

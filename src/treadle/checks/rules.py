@@ -1,7 +1,8 @@
 """The table of rules: a code, how severe it is, whether it blocks running, and its clause.
 
 Codes: CF0 the file, CF1 names and scopes, CF2 counts of inputs and outputs, CF3 types and shapes,
-CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets.
+CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets, CF8 what a runtime is known not to
+load or to answer wrongly (its version stands in the clause).
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ _BODY = "Operators.md, body attribute"
 _LOOP = "Operators.md, Loop"
 _SCAN = "Operators.md, Scan"
 _IF = "Operators.md, If"
+_TRIPS = "Operators.md, Loop: trip count and condition"
+_OUTER = "Operators.md, Loop: values of the enclosing scope"
+_SHAPES = "IR.md, Graphs: value_info; Operators.md, Loop: v_initial"
+_FUNCTIONS = "IR.md, Functions"
+_ORT = "measured on onnxruntime 1.31.1, CPU"
+_OPENVINO = "measured on OpenVINO 2026.4.1, CPU"
 _TABLE = (
     Rule("CF001", "error", True, "The source is no model"),
     Rule("CF002", "error", True, "A tensor's data cannot be had"),
@@ -41,6 +48,7 @@ _TABLE = (
     Rule("CF104", "error", True, "An outer value returned directly by a body", "IR.md, Graphs"),
     Rule("CF105", "error", True, "A value used before the node that defines it", "IR.md, Graphs"),
     Rule("CF106", "error", True, "A body input that is also an initializer", "IR.md, Graphs"),
+    Rule("CF107", "advice", False, "A node of a body whose results nothing reads", "IR.md, Graphs"),
     Rule("CF201", "error", True, "Too few or too many inputs of a control-flow node", _SCHEMA),
     Rule("CF202", "error", True, "A control-flow node without outputs", _SCHEMA),
     Rule("CF203", "error", True, "A body with another number of inputs than it is given", _BODY),
@@ -68,6 +76,14 @@ _TABLE = (
     Rule("CF408", "error", True, "A carried value that changes its kind or element type", _LOOP),
     Rule("CF409", "error", True, "A stacked value that is no tensor", _LOOP),
     Rule("CF410", "warning", False, "An omitted condition, and a body that can stop", _LOOP),
+    Rule("CF411", "error", False, "A stacked value whose shape changes between iterations", _LOOP),
+    Rule("CF412", "warning", False, "A carried value declared with its first shape", _SHAPES),
+    Rule("CF413", "warning", False, "A loop that never runs", _TRIPS),
+    Rule("CF414", "warning", False, "A loop that nothing stops", _TRIPS),
+    Rule("CF415", "advice", False, "A carried or stacked value that nothing reads", _LOOP),
+    Rule("CF416", "advice", False, "A carried value that never changes", _OUTER),
+    Rule("CF417", "advice", False, "Work in a body that is the same in every iteration", _OUTER),
+    Rule("CF418", "advice", False, "A carried value that grows by copying all of it", _LOOP),
     Rule("CF501", "error", True, "num_scan_inputs missing or out of range", _SCAN),
     Rule("CF502", "error", True, "Scan axes: not one for each scanned value", _SCAN),
     Rule("CF503", "error", True, "Scan directions: not one for each scanned value", _SCAN),
@@ -84,12 +100,31 @@ _TABLE = (
     Rule("CF603", "error", True, "An If condition of more or less than one element", _IF),
     Rule("CF604", "error", True, "Branches whose results differ in kind or element type", _IF),
     Rule("CF605", "error", True, "If-1: branches whose results differ in shape", _IF),
+    Rule("CF606", "advice", False, "An If whose condition is always the same", _IF),
     Rule("CF701", "error", True, "An operator this opset does not have", "Versioning.md"),
     Rule("CF702", "error", True, "A domain whose opset is not imported", "IR.md, Operator Sets"),
     Rule("CF703", "error", True, "An opset newer than this build knows", "Versioning.md"),
-    Rule("CF704", "error", True, "A function that calls itself", "IR.md, Functions"),
-    Rule("CF705", "error", True, "A call with more values than its function", "IR.md, Functions"),
+    Rule("CF704", "error", True, "A function that calls itself", _FUNCTIONS),
+    Rule("CF705", "error", True, "A call with more values than its function", _FUNCTIONS),
     Rule("CF706", "error", False, "An operator this opset has withdrawn", "Versioning.md"),
+    Rule("CF707", "warning", False, "An operator that nothing defines", _FUNCTIONS),
+    Rule("CF708", "advice", False, "A function that nothing calls", _FUNCTIONS),
+    Rule("CF801", "error", False, "A Scan body that gives a parameter or a value twice", _ORT),
+    Rule("CF802", "error", False, "Bounds of another rank than the body declares", _ORT),
+    Rule("CF803", "error", False, "An output of If, Loop or Scan that is left out", _ORT),
+    Rule("CF804", "error", False, "A Loop body that gives its iteration number", _ORT),
+    Rule("CF805", "error", False, "A Scan over nothing", _ORT),
+    Rule("CF806", "error", False, "A stacked value of a Scan without a known rank", _ORT),
+    Rule("CF807", "error", False, "An opset or IR version that is too new", _ORT),
+    Rule("CF851", "error", False, "Sequences, optionals and strings in control flow", _OPENVINO),
+    Rule("CF852", "error", False, "A Scan body that reads outer values", _OPENVINO),
+    Rule("CF853", "error", False, "A body that gives a parameter as it is", _OPENVINO),
+    Rule("CF854", "error", False, "Functions and control flow together", _OPENVINO),
+    Rule("CF855", "error", False, "A negative trip count", _OPENVINO),
+    Rule("CF856", "warning", False, "A loop with stacked outputs that may not run", _OPENVINO),
+    Rule("CF857", "error", False, "A rank that is not the same everywhere", _OPENVINO),
+    Rule("CF858", "error", False, "Scan-8", _OPENVINO),
+    Rule("CF859", "error", False, "A condition that is not converted", _OPENVINO),
 )  # fmt: skip
 
 RULES = {rule.code: rule for rule in _TABLE}
@@ -98,4 +133,4 @@ RULES = {rule.code: rule for rule in _TABLE}
 def finding(code: str, path: str, message: str, hint: str = "") -> Finding:
     """The finding of a rule at a path."""
     rule = RULES[code]
-    return Finding(rule.code, rule.severity, path, message, hint, rule.blocks)
+    return Finding(rule.code, rule.severity, path, message, hint, rule.blocks, rule.clause)

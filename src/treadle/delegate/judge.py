@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from treadle.delegate.kernels import refusal, registry
 from treadle.delegate.loop import form_refusal
 from treadle.delegate.mistaken import mistake
-from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, Value, bodies, operator_of
+from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
 
 _DEEPEST = 100
@@ -18,7 +18,7 @@ def judged(step: Step, model: Model, *, inside: bool) -> Verdict:
     """The verdict of Engine.judge."""
     if inside and any(bodies(step)):
         return Verdict(False, "every iteration must be seen, and onnxruntime shows none")
-    why = next(_refusals(step, 0, model.main.params), "")
+    why = next(_refusals(step, 0), "")
     if why:
         return Verdict(False, why)
     if isinstance(step, Leaf):
@@ -26,24 +26,24 @@ def judged(step: Step, model: Model, *, inside: bool) -> Verdict:
     return Verdict(True, f"{registry().release} runs {operator_of(step)} whole")
 
 
-def _refusals(step: Step, depth: int, fed: Collection[Value]) -> Iterator[str]:
+def _refusals(step: Step, depth: int) -> Iterator[str]:
     """Why it does not take the step, the outermost reason first."""
     if depth > _DEEPEST:
         yield f"bodies are nested more than {_DEEPEST} deep"
         return
-    yield from _own_refusals(step, fed)
+    yield from _own_refusals(step)
     for name, body in bodies(step):
         for inner in body.steps:
-            for why in _refusals(inner, depth + 1, fed):
+            for why in _refusals(inner, depth + 1):
                 yield f"in its {name}: {why}" if depth == 0 else why
 
 
-def _own_refusals(step: Step, fed: Collection[Value]) -> Iterator[str]:
+def _own_refusals(step: Step) -> Iterator[str]:
     match step:
         case Call():
             yield f"{operator_of(step)} is a call that nothing expanded"
         case Leaf():
-            yield from _leaf_refusals(step, fed)
+            yield from _leaf_refusals(step)
         case Loop():
             why = form_refusal(step)
             if why:
@@ -53,11 +53,11 @@ def _own_refusals(step: Step, fed: Collection[Value]) -> Iterator[str]:
                 yield "a branch leaves a result out"
 
 
-def _leaf_refusals(step: Leaf, fed: Collection[Value]) -> Iterator[str]:
+def _leaf_refusals(step: Leaf) -> Iterator[str]:
     if step.blocks:
         yield f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
         yield f"{step.op} takes an attribute of a function that nothing expanded"
-    why = refusal(step) or mistake(step, fed)
+    why = refusal(step) or mistake(step)
     if why:
         yield why

@@ -2,6 +2,7 @@
 
 Measured on onnxruntime 1.31 (docs/semantics.md); the repair of each:
 
+    Loop, strings stacked                          lost where held elsewhere too    not given to it
     Loop, the iteration number given as a result   its counter's buffer itself        Identity
     Scan, a parameter given as a result            uninitialised memory               Identity
     Scan, one value given as two results           uninitialised memory               Identity
@@ -21,12 +22,14 @@ from treadle.ir import (
     CarriedPort,
     Condition,
     Dim,
+    DType,
     Expression,
     Iteration,
     Loop,
     Sliced,
     SlicedPort,
     Stacked,
+    StackedPort,
     Symbol,
     Tensor,
     Value,
@@ -53,12 +56,22 @@ def form_refusal(loop: Loop) -> str:
         return "it has no results"
     if not is_scan(loop):
         bent = any(stack != _PLAIN_STACK for stack in loop.stacks)
-        return "onnxruntime's Loop stacks along axis 0 only" if bent else ""
+        if bent:
+            return "onnxruntime's Loop stacks along axis 0 only"
+        return _STRINGS if any(map(_is_text, view.stacked)) else ""
     if any((loop.trip, loop.condition, loop.body.results[0])):
         return "onnxruntime has no loop with slices and a condition or a trip count"
     if {Iteration, Condition} & set(map(type, loop.roles)):
         return "onnxruntime's Scan does not count its iterations"
     return ""
+
+
+_STRINGS = "onnxruntime's Loop moves stacked strings out of the values that hold them"
+
+
+def _is_text(port: StackedPort) -> bool:
+    type_ = port.element.type if port.element is not None else None
+    return isinstance(type_, Tensor) and type_.dtype is DType.STRING
 
 
 def as_scalar(draft: Draft, value: Value | None, known: Value | None) -> Value | None:

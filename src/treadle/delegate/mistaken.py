@@ -9,48 +9,41 @@ Resize, align_corners the resized length is rounded before the corners are align
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from treadle.ir import Leaf, Value
 
-_Rule = Callable[[Leaf, Collection[Value]], bool]
+_Rule = Callable[[Leaf], bool]
 
-_OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT, _SCALES, _SIZES = 2, 2, 3, 2, 3
+_OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
 
 
-def mistake(step: Leaf, fed: Collection[Value]) -> str:
-    """What onnxruntime gets wrong about the leaf; "" if nothing. `fed` are the model's inputs."""
+def mistake(step: Leaf) -> str:
+    """What onnxruntime gets wrong about the leaf; "" if nothing."""
     rule, reason = _RULES.get((step.domain, step.op), (_never, ""))
-    return f"onnxruntime {reason}" if rule(step, fed) else ""
+    return f"onnxruntime {reason}" if rule(step) else ""
 
 
-def _always(step: Leaf, fed: Collection[Value]) -> bool:
+def _always(step: Leaf) -> bool:
     return True
 
 
-def _never(step: Leaf, fed: Collection[Value]) -> bool:
+def _never(step: Leaf) -> bool:
     return False
 
 
-def _has_output_shape(step: Leaf, fed: Collection[Value]) -> bool:
+def _has_output_shape(step: Leaf) -> bool:
     return _operand(step, _OUTPUT_SHAPE) is not None
 
 
-def _may_train(step: Leaf, fed: Collection[Value]) -> bool:
+def _may_train(step: Leaf) -> bool:
     return _operand(step, _TRAINING_MODE) is not None
 
 
-def _shows_masked(step: Leaf, fed: Collection[Value]) -> bool:
+def _shows_masked(step: Leaf) -> bool:
     shown = len(step.results) > _QK_OUTPUT and step.results[_QK_OUTPUT] is not None
     causal = step.attributes.get("is_causal")
     return shown and causal is not None and bool(causal.value)
-
-
-def _aligns_uneven_corners(step: Leaf, fed: Collection[Value]) -> bool:
-    """Scales that a caller feeds may not divide evenly; those that are constants mostly do."""
-    mode = step.attributes.get("coordinate_transformation_mode")
-    aligns = mode is not None and mode.value == b"align_corners"
-    return aligns and _operand(step, _SIZES) is None and _operand(step, _SCALES) in fed
 
 
 def _operand(step: Leaf, position: int) -> Value | None:
@@ -63,5 +56,4 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
     ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
-    ("", "Resize"): (_aligns_uneven_corners, "rounds the length before it aligns the corners"),
 }

@@ -19,7 +19,9 @@ from treadle.delegate.loop import (
     not_empty,
     unmoved,
 )
+from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
+from treadle.infer import declared_rank
 from treadle.ir import (
     Block,
     Branch,
@@ -86,6 +88,8 @@ def _write(draft: Draft, steps: Sequence[Step]) -> None:
 
 def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     operands = draft.reads(step.operands)
+    if aligns_by_scales(step):
+        operands = whole_lengths(draft, operands)
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
     info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
     draft.steps.append(replace(step, operands=operands, results=results, info=info))
@@ -158,10 +162,12 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
     trip = as_scalar(draft, draft.read(step.trip), step.trip)
     condition = as_scalar(draft, draft.read(step.condition), step.condition)
     body = draft.inner(f"{path}.body")
-    iteration = body.renamed(view.iteration, tensor("int64"))
+    iteration = body.renamed(view.iteration, tensor("int64", *_shape_of(step, view.iteration)))
     go = body.renamed(view.condition, tensor("bool"))
     carried, captured, outer = _enter(draft, body, view)
     body.params += [iteration, go, *carried, *captured]
+    if view.condition is not None and _shape_of(step, view.condition):
+        body.new[view.condition] = body.leaf("Reshape", go, body.constant([1]))
     _fill(body, step.body)
     given = _copied_once(body, [c.next for c in view.carried] + [s.element for s in view.stacked],
                          {iteration, *captured})  # fmt: skip
@@ -185,6 +191,13 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
         checked = guarded(draft, stacked, rows)
         if old is not None:
             draft.new[old] = checked
+
+
+def _shape_of(loop: Loop, param: Value | None) -> tuple[int, ...]:
+    """The shape of an iteration number or condition: of a scalar, or of one element as declared."""
+    if param is None:
+        return ()
+    return (1,) * declared_rank(loop, loop.body.params.index(param))
 
 
 def _copied_once(body: Draft, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:

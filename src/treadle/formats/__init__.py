@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from treadle.errors import Finding, Unsupported
@@ -9,12 +10,17 @@ from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
 
-__all__ = ["onnx", "read", "schema_function", "write"]
+__all__ = ["locate", "onnx", "read", "schema_function", "write"]
 
 
 def read(source: object) -> tuple[Model | None, list[Finding]]:
     """The closed model of any source, or None, with what reading it brought to light."""
     return onnx.read(source)
+
+
+def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Finding]:
+    """The findings on a model of this source, with line and column where it is a text."""
+    return onnx.locate(source, findings, model.functions)
 
 
 def write(model: Model, path: str | Path) -> None:

@@ -1,8 +1,16 @@
 """Types and shapes forward: every value of every body gets what is known of it."""
 
 from treadle.infer.extents import differ, drifts
-from treadle.infer.loop import is_scan
+from treadle.infer.loop import declared_rank, is_scan
 from treadle.infer.model import infer, infer_with_conflicts
 from treadle.infer.run import Conflict
 
-__all__ = ["Conflict", "differ", "drifts", "infer", "infer_with_conflicts", "is_scan"]
+__all__ = [
+    "Conflict",
+    "declared_rank",
+    "differ",
+    "drifts",
+    "infer",
+    "infer_with_conflicts",
+    "is_scan",
+]

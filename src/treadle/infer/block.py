@@ -34,7 +34,10 @@ def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Pla
 
 def _at(place: Place, step: Step, position: int) -> Place:
     path = f"{place.path}/{segment(operator_of(step), position)}"
-    return replace(place, path=path, shown=step_path(place.shown, step, position))
+    shown = path
+    if step.info.path or place.shown != place.path:
+        shown = step_path(place.shown, step, position)
+    return Place(path, shown, place.attributes, place.functions, place.repeats, place.doubtful)
 
 
 def infer_step(run: Inference, step: Step, place: Place) -> list[Fact]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
-from treadle.infer.facts import UNKNOWN, Fact, dim_symbols, map_shapes, symbols_of
+from treadle.infer.facts import UNKNOWN, Fact, dim_symbols, fact_symbols, map_dims
+from treadle.infer.functions import all_values
 from treadle.infer.leaf import resolved
-from treadle.infer.run import Inference, Place
+from treadle.infer.run import CallRecord, Inference, Place
 from treadle.infer.scan import infer_scan_8
-from treadle.ir import Attribute, Call, FunctionId, Shape, Type
+from treadle.ir import Attribute, Call, FunctionId, Type
 from treadle.ir import Sequence as SequenceType
 
 Rule = Callable[[Inference, Call, Sequence[Fact], Place], list[Fact]]
@@ -34,14 +34,19 @@ def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -
         return [UNKNOWN] * len(call.results)
     given = {**function.defaults, **resolved(call.attributes, place.attributes)}
     key = (call.function, _values(given), tuple(facts), place.doubtful)
+    run.caller.inner[place.path] = key
     if key not in run.calls:
         functions = (*place.functions, call.function)
         shown = str(call.function)
         inner = Place(place.path, shown, given, functions, doubtful=place.doubtful)
         params = [*facts, *[UNKNOWN] * (len(function.block.params) - len(facts))]
-        run.calls[key] = run.rule(run, function.block, params, inner)
-    known = frozenset().union(*(symbols_of(fact.type) for fact in facts))
-    results = [_closed(fact, known) for fact in run.calls[key]]
+        record = run.calls[key] = CallRecord(call.function)
+        outer, run.caller = run.caller, record
+        record.results = run.rule(run, function.block, params, inner)
+        run.caller = outer
+        record.types = {value: run.of(value).type for value in all_values(function.block)}
+    known = frozenset().union(*map(fact_symbols, facts))
+    results = [_closed(fact, known) for fact in run.calls[key].results]
     return (results + [UNKNOWN] * len(call.results))[: len(call.results)]
 
 
@@ -51,15 +56,7 @@ def _values(attributes: Mapping[str, Attribute]) -> object:
 
 def _closed(fact: Fact, known: frozenset[str]) -> Fact:
     """The fact without symbols of the function's own: another call's are others."""
-    if symbols_of(fact.type) <= known:
-        return fact
-
-    def change(shape: Shape | None) -> Shape | None:
-        if shape is None:
-            return None
-        return tuple(dim if dim_symbols(dim) <= known else None for dim in shape)
-
-    return replace(fact, type=map_shapes(fact.type, change), content=None)
+    return map_dims(fact, lambda dim: dim if dim_symbols(dim) <= known else None)
 
 
 def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:

@@ -45,6 +45,17 @@ def quotient(dim: Dim, by: Dim) -> Dim:
     return total(parts) if parts else (0 if dim == 0 else None)
 
 
+def replaced(dim: Dim, name: str, by: Dim) -> Dim:
+    """The dim with a number in the place of one of its symbols."""
+    terms = _terms(dim)
+    if terms is None:
+        return dim
+    return total(
+        product((coefficient, *(by if each == name else Symbol(each) for each in names)))
+        for names, coefficient in terms
+    )
+
+
 def _divided(term: tuple[tuple[str, ...], int], by: tuple[tuple[str, ...], int]) -> Dim:
     names, divisors = Counter(term[0]), Counter(by[0])
     if term[1] % by[1] or divisors - names:

@@ -1,7 +1,8 @@
 """What inference knows of a value, and how two such facts meet.
 
-    Fact    = (type, content?, literal?)
+    Fact    = (type, content?, literal?, count?)
     Content = the entries of a whole-number or bool tensor of rank 0 or 1, each a Dim
+    count   = the number of elements of a sequence, a Dim
 
 `join` holds of whatever either fact holds of (branches, iterations), `merge` of what both hold of
 at once (a state whose shape must not change, lengths that must agree).
@@ -44,7 +45,7 @@ WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A type, the entries where they are few and whole, and the tensor where the file has it.
+    """A type, the entries where they are few and whole, the tensor where the file has it, a count.
 
     Facts are compared by their parts, literals by identity.
     """
@@ -52,6 +53,7 @@ class Fact:
     type: Type | None = None
     content: Content | None = None
     literal: Literal | SparseArray | None = None
+    count: Dim = None
 
 
 UNKNOWN = Fact()
@@ -106,9 +108,20 @@ def join(left: Fact, right: Fact) -> Fact:
     """What holds of a value that is described by either fact."""
     if left == right:
         return left
+    if isinstance(left.type, Sequence) and isinstance(right.type, Sequence):
+        return Fact(_join_sequences(left, right), count=join_dims(left.count, right.count))
     type_ = join_types(left.type, right.type)
     literal = left.literal if left.literal is right.literal else None
     return Fact(type_, _join_contents(left, right, type_), literal)
+
+
+def _join_sequences(left: Fact, right: Fact) -> Type | None:
+    # an empty sequence says nothing of the shapes of elements
+    if left.count == 0:
+        return merge_types(right.type, without_shapes(left.type))
+    if right.count == 0:
+        return merge_types(left.type, without_shapes(right.type))
+    return join_types(left.type, right.type)
 
 
 def _join_contents(left: Fact, right: Fact, type_: Type | None) -> Content | None:
@@ -209,6 +222,19 @@ def map_shapes(type_: Type | None, change: Callable[[Shape | None], Shape | None
     return None
 
 
+def map_dims(fact: Fact, change: Callable[[Dim], Dim]) -> Fact:
+    """The fact with every dim in it changed."""
+
+    def changed(dims: Shape | None) -> Shape | None:
+        return None if dims is None else tuple(map(change, dims))
+
+    type_ = map_shapes(fact.type, changed)
+    content = changed(fact.content)
+    if content is not None and all(entry is None for entry in content):
+        content = None
+    return Fact(type_, content, fact.literal, change(fact.count))
+
+
 def symbols_of(type_: Type | None) -> frozenset[str]:
     """The names of every symbol in the type."""
     match type_:
@@ -217,6 +243,11 @@ def symbols_of(type_: Type | None) -> frozenset[str]:
         case Sequence() | Optional() | Map():
             return symbols_of(type_.element)
     return frozenset()
+
+
+def fact_symbols(fact: Fact) -> frozenset[str]:
+    """The names of every symbol in what is known."""
+    return symbols_of(fact.type).union(*map(dim_symbols, (*(fact.content or ()), fact.count)))
 
 
 def dim_symbols(dim: Dim) -> frozenset[str]:

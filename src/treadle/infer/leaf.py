@@ -11,7 +11,9 @@ from treadle import ops
 from treadle.errors import InvalidModel
 from treadle.infer import data, shapes
 from treadle.infer.facts import UNKNOWN, Fact, array_of, literal_fact
+from treadle.infer.folding import folded
 from treadle.infer.run import Conflict, Inference, Place
+from treadle.infer.sequences import sequence_count, sequence_fact
 from treadle.ir import (
     Attribute,
     DType,
@@ -51,11 +53,26 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
         return [constant_of(leaf)]
     if leaf.op == "Identity" and leaf.domain == "" and len(facts) == 1:
         return facts
+    found = sequence_fact(leaf, facts)
+    if found is not None:
+        return [found]
     type_ = shapes.type_of(leaf, facts)
     types = [type_] if type_ is not None else _standard(run, leaf, facts, place)
     if len(types) != 1:
         return [Fact(each) for each in types]
-    return [Fact(types[0], data.content_of(leaf, facts, types[0]))]
+    if isinstance(types[0], SequenceType):
+        return [Fact(types[0], count=sequence_count(leaf, facts))]
+    fact = Fact(types[0], data.content_of(leaf, facts, types[0]))
+    return [_folded(run, leaf, facts, fact) if leaf.operands else fact]
+
+
+def _folded(run: Inference, leaf: Leaf, facts: Sequence[Fact], fact: Fact) -> Fact:
+    if any(f.literal is None and f.content is None for f in facts if f.type is not None):
+        return fact
+    key = _key(leaf, facts)
+    if key not in run.folded:
+        run.folded[key] = folded(leaf, facts, fact)
+    return run.folded[key] or fact
 
 
 def is_well_formed(leaf: Leaf) -> bool:

@@ -8,12 +8,13 @@ d * (w + 1) times, so nesting costs a factor of the depth, never a power of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from treadle.infer.extents import at_least
 from treadle.infer.facts import UNKNOWN, Fact, join, merge_dims, merge_types, truth, without_shapes
+from treadle.infer.growth import Clock, advanced, bounded, restarted, started
 from treadle.infer.run import Inference, LoopState, Place
 from treadle.ir import (
     Carried,
@@ -21,6 +22,7 @@ from treadle.ir import (
     Condition,
     Dim,
     DType,
+    Expression,
     Invariant,
     Iteration,
     Loop,
@@ -32,8 +34,8 @@ from treadle.ir import (
     StackedPort,
     Symbol,
     Tensor,
-    Value,
     ports,
+    subtract_dims,
 )
 
 EXACT_PASSES = 12
@@ -42,37 +44,33 @@ EXACT_PASSES = 12
 SHAPELESS_PASSES = 4
 """Passes after them in which every carried value has unknown rank; then nothing is known of it."""
 
-ITERATION = Fact(Tensor(DType.INT64, ()))
-ITERATION_OF_RANK_1 = Fact(Tensor(DType.INT64, (1,)))
 TRUE = Fact(Tensor(DType.BOOL, ()), (1,))
-ANYTHING = Fact(TRUE.type)
-TRUE_OF_SOME_RANK = Fact(Tensor(DType.BOOL))
-_CONDITIONS = (TRUE, ANYTHING, TRUE_OF_SOME_RANK)
 
 
 def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
     """One fact per result: what holds of the carried value at any end, and the stacks.
 
     state = initial
-    while (wider := join(state, body(state))) != state:    # join: see facts.py
+    while (wider := advanced(state, body(state))) != state:    # see growth.py
         state = wider
     """
     view = ports(loop)
     initial = [_initial(run, port, place) for port in view.carried]
-    state = _started(run, place.path, initial, _condition(run, loop))
+    state = _started(run, loop, place, initial)
     body = place.body("body", repeats=True, doubtful=_never_runs(run, loop, view))
     while True:
-        given = run.block(loop.body, _params(run, loop, view, state), body)
+        given = run.block(loop.body, _params(run, loop, view, state, place), body)
         condition = _condition_after(loop, state.condition, given[0])
-        wider = _widened(loop, state, given[1:])
+        wider = _widened(loop, place, state, given[1:])
         if wider == state.carried and condition == state.condition:
             break
         state.carried, state.condition = wider, condition
         state.passes += 1
     trips = _trips(run, loop, view, given[0], place)
-    elements = given[1 + len(initial) :]
+    clock = Clock(place.path)
+    elements = [clock.after(fact, None) for fact in given[1 + len(initial) :]]
     ends = [
-        _end(is_scan(loop), trips, *facts)
+        _end(is_scan(loop), clock, trips, *facts)
         for facts in zip(initial, state.carried, given[1:], strict=False)
     ]
     return ends + [_stack(*stack, trips) for stack in zip(view.stacked, elements, strict=True)]
@@ -83,6 +81,17 @@ def is_scan(loop: Loop) -> bool:
     return loop.info.op == "Scan"
 
 
+def declared_rank(loop: Loop, place: int, otherwise: int = 0) -> int:
+    """The rank the body sees its iteration number or its condition with: the declared 0 or 1.
+
+    onnxruntime and OpenVINO obey a body that declares either as one element (measured: L13c).
+    """
+    declared = loop.body.params[place].declared
+    if not isinstance(declared, Tensor) or declared.shape is None:
+        return otherwise
+    return int(len(declared.shape) == 1)
+
+
 def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
     fact = run.of(port.initial)
     if fact.type is not None or port.param.declared is None or place.functions:
@@ -90,38 +99,50 @@ def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
     return Fact(without_shapes(port.param.declared))
 
 
-def _started(run: Inference, path: str, initial: list[Fact], condition: Fact) -> LoopState:
-    state = run.loops.setdefault(path, LoopState(initial, condition))
-    state.carried = list(map(_join_carried, state.carried, initial))
-    state.condition = max(state.condition, condition, key=_CONDITIONS.index)
+def _started(run: Inference, loop: Loop, place: Place, initial: list[Fact]) -> LoopState:
+    condition = _condition(run, loop)
+    state = run.loops.get(place.path)
+    if state is None:
+        start = _each(loop, place, started, initial)
+        state = run.loops[place.path] = LoopState(start, condition)
+    else:
+        state.carried = _each(loop, place, restarted, state.carried, initial)
+        state.condition = join(state.condition, condition)
     return state
 
 
-def _join_carried(state: Fact, given: Fact) -> Fact:
-    """Their join; a change of dtype or kind, which nothing allows, leaves what it was."""
-    met = join(state, given)
-    return replace(met, type=merge_types(met.type, without_shapes(state.type)))
-
-
-def _widened(loop: Loop, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
+def _each(
+    loop: Loop, place: Place, change: Callable[..., Fact], *facts: Sequence[Fact]
+) -> list[Fact]:
+    """Of every carried value what `change` makes of it; the type of a Scan's state stays."""
+    clock = Clock(place.path)
+    names = [port.param.name for port in ports(loop).carried]
+    if len(set(names)) < len(names):
+        names = [f"{name}#{position}" for position, name in enumerate(names)]
+    changed = list(map(partial(change, clock), names, *facts))
     if is_scan(loop):
-        met = map(_join_carried, state.carried, given)
-        return [replace(fact, type=old.type) for fact, old in zip(met, state.carried, strict=True)]
-    if state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
+        return [replace(new, type=old.type) for new, old in zip(changed, facts[0], strict=True)]
+    return changed
+
+
+def _widened(loop: Loop, place: Place, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
+    if not is_scan(loop) and state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
         return [UNKNOWN for _ in state.carried]
-    wider = list(map(_join_carried, state.carried, given))
-    if state.passes >= EXACT_PASSES:
+    wider = _each(loop, place, advanced, state.carried, given)
+    if not is_scan(loop) and state.passes >= EXACT_PASSES:
         return [Fact(without_shapes(fact.type)) for fact in wider]
     return wider
 
 
-def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[Fact]:
+def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
-    facts = []
-    for role, param in zip(loop.roles, loop.body.params, strict=True):
+    facts: list[Fact] = []
+    for role in loop.roles:
         match role:
             case Iteration():
-                facts.append(_iteration(param))
+                rank = declared_rank(loop, len(facts))
+                done = Symbol(Clock(place.path).iteration)
+                facts.append(Fact(Tensor(DType.INT64, (1,) * rank), (done,)))
             case Condition():
                 facts.append(state.condition)
             case Invariant():
@@ -131,13 +152,6 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState) -> list[F
             case Sliced():
                 facts.append(_slice(run, next(slices)))
     return facts
-
-
-def _iteration(param: Value) -> Fact:
-    """A scalar, or one element of rank 1 where the body declares that: the runtimes obey it."""
-    declared = param.declared
-    shape = declared.shape if isinstance(declared, Tensor) else None
-    return ITERATION_OF_RANK_1 if shape is not None and len(shape) == 1 else ITERATION
 
 
 def _slice(run: Inference, port: SlicedPort) -> Fact:
@@ -155,22 +169,29 @@ def _without_axis(shape: Shape | None, axis: int) -> Shape | None:
 
 
 def _condition(run: Inference, loop: Loop) -> Fact:
-    """What the body sees as its condition: true, of the rank the outer one has."""
+    """What the body sees first as its condition: true, shaped as it declares, else as the outer."""
+    place = next((k for k, role in enumerate(loop.roles) if isinstance(role, Condition)), None)
+    if place is None:
+        return TRUE
+    declared = loop.body.params[place].declared
+    if isinstance(declared, Tensor) and declared.shape is not None:
+        return replace(TRUE, type=Tensor(DType.BOOL, (1,) * declared_rank(loop, place)))
     if loop.condition is None:
         return TRUE
-    type_ = run.of(loop.condition).type
-    return TRUE if isinstance(type_, Tensor) and type_.shape == () else TRUE_OF_SOME_RANK
+    outer = run.of(loop.condition).type
+    rank = len(outer.shape) if isinstance(outer, Tensor) and outer.shape is not None else None
+    # a condition has one element; `checks` says so where it has not
+    shape = None if rank is None else (1,) * rank
+    return Fact(Tensor(DType.BOOL, shape), None if rank is None or rank > 1 else TRUE.content)
 
 
 def _condition_after(loop: Loop, condition: Fact, given: Fact) -> Fact:
     """What it is from the second iteration on; nothing certain where an omitted one turns false."""
-    if loop.body.results[0] is None or condition == TRUE_OF_SOME_RANK:
+    if loop.body.results[0] is None:
         return condition
-    if not isinstance(given.type, Tensor) or given.type.shape != ():
-        return TRUE_OF_SOME_RANK
-    if loop.condition is None and truth(given) is not True:
-        return ANYTHING
-    return condition
+    shape = given.type.shape if isinstance(given.type, Tensor) else None
+    stays = loop.condition is not None or truth(given) is True
+    return join(condition, Fact(Tensor(DType.BOOL, shape), TRUE.content if stays else None))
 
 
 def _never_runs(run: Inference, loop: Loop, view: Ports) -> bool:
@@ -204,17 +225,19 @@ def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Place) -
     first = loop.condition is None or truth(run.of(loop.condition))
     most = _trip(run, loop, view)
     stays = loop.body.results[0] is None or truth(after) is True
-    return most if most is not None and first and stays else Symbol(f"{place.path}.trips")
+    known = isinstance(most, int | Symbol | Expression) and first and stays
+    return most if known else Symbol(f"{place.path}.trips")
 
 
-def _end(scan: bool, trips: Dim, initial: Fact, state: Fact, given: Fact) -> Fact:
+def _end(scan: bool, clock: Clock, trips: Dim, initial: Fact, state: Fact, given: Fact) -> Fact:
     if trips == 0:
         return initial
+    before, last = clock.after(state, trips), clock.after(given, subtract_dims(trips, 1))
     if scan:
-        return replace(state, type=merge_types(state.type, given.type))
+        return replace(before, type=merge_types(before.type, last.type))
     if at_least(trips, 1):
-        return replace(given, type=merge_types(given.type, without_shapes(state.type)))
-    return state
+        before = replace(last, type=merge_types(last.type, without_shapes(before.type)))
+    return bounded(initial, state, given, before)
 
 
 def _stack(port: StackedPort, element: Fact, trips: Dim) -> Fact:

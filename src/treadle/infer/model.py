@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from treadle.infer.block import infer_block
 from treadle.infer.facts import Fact, constant_fact, merge_types, without_shapes
+from treadle.infer.functions import typed_functions
 from treadle.infer.run import Conflict, Inference, Place
 from treadle.ir import Model, Value, renew, typed
 
@@ -14,7 +15,8 @@ def infer(model: Model) -> Model:
     """The model with `inferred` types on every value of its main block, bodies included.
 
     The declared types of the model's inputs are facts, every other declaration is a claim that only
-    counts where nothing else is known. Functions are inferred call by call and stay as they are.
+    counts where nothing else is known. Functions are inferred call by call; their values have the
+    type that holds in every call.
     """
     return infer_with_conflicts(model)[0]
 
@@ -26,7 +28,7 @@ def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
     params = [_input(param, defaults.get(param)) for param in model.main.params]
     infer_block(run, model.main, params, Place("main", "main"))
     main = renew(model.main, lambda value: typed(value, run.of(value).type))
-    return replace(model, main=main), list(run.conflicts.values())
+    return replace(model, main=main, functions=typed_functions(run)), list(run.conflicts.values())
 
 
 def _input(param: Value, default: Fact | None) -> Fact:

@@ -60,6 +60,19 @@ class LoopState:
 
 
 @dataclass(eq=False, slots=True)
+class CallRecord:
+    """One call of a function with certain facts: what it gives, the types inside, its own calls.
+
+    `inner` has, for each place in the function that calls another, which call was made last.
+    """
+
+    function: FunctionId
+    results: list[Fact] = field(default_factory=list)
+    types: dict[Value, Type | None] = field(default_factory=dict)
+    inner: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
 class Inference:
     """The state of one inference; the rules write to it."""
 
@@ -69,15 +82,22 @@ class Inference:
     conflicts: dict[str, Conflict] = field(default_factory=dict)
     loops: dict[str, LoopState] = field(default_factory=dict)
     leaves: dict[object, Sequence[Type | None] | str] = field(default_factory=dict)
-    calls: dict[object, list[Fact]] = field(default_factory=dict)
+    folded: dict[object, Fact | None] = field(default_factory=dict)
+    calls: dict[object, CallRecord] = field(default_factory=dict)
+    root: CallRecord = field(default_factory=lambda: CallRecord(FunctionId("", "main")))
+    caller: CallRecord = field(init=False)
     bodies: dict[str, tuple[object, list[Fact]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.caller = self.root
 
     def block(self, block: Block, params: Sequence[Fact], place: Place) -> list[Fact]:
         """The facts of the block's results, its params being as given.
 
-        Asked again for a body with the same params as the last time, it answers from memory.
+        Asked again for a body with the same params as the last time, in the same call of a
+        function, it answers from memory.
         """
-        asked = (tuple(params), place.doubtful)
+        asked = (tuple(params), place.doubtful, self.caller)
         last = self.bodies.get(place.path)
         if last is None or last[0] != asked:
             last = asked, self.rule(self, block, params, place)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
+import numpy as np
+
 from treadle.infer.data import (
     attribute_value,
     cut,
@@ -18,8 +20,18 @@ from treadle.infer.data import (
     wholes,
 )
 from treadle.infer.extents import at_least, broadcast, fits, product, quotient, total
-from treadle.infer.facts import Content, Fact, merge_dims
-from treadle.ir import Dim, DType, Leaf, Literal, Shape, Tensor, Type
+from treadle.infer.facts import Content, Fact, array_of, merge_dims
+from treadle.ir import (
+    Dim,
+    DType,
+    Leaf,
+    Literal,
+    Shape,
+    Tensor,
+    Type,
+    add_dims,
+    subtract_dims,
+)
 
 Rule = Callable[[Leaf, Sequence[Fact]], Type | None]
 
@@ -207,12 +219,24 @@ def _slice(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
 
 
 def _cut(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
+    """How many positions a Slice takes of an axis, where its bounds are surely not clamped."""
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         return len(cut(start, end, step, dim))
-    whole = isinstance(end, int) and end >= _TO_THE_END
-    if step == 1 and start == 0 and (whole or (end is not None and end == dim)):
+    if step == -1 and start == -1 and isinstance(end, int) and end <= -_TO_THE_END:
         return dim
-    return None
+    if step != 1:
+        return None
+    is_open = isinstance(end, int) and end >= _TO_THE_END
+    first, last = _from_front(start, dim), dim if is_open else _from_front(end, dim)
+    taken = subtract_dims(last, first)
+    is_certain = at_least(taken, 0) and at_least(subtract_dims(dim, last), 0)
+    return taken if is_certain else (dim if start == 0 and is_open else None)
+
+
+def _from_front(bound: Dim, dim: Dim) -> Dim:
+    """A bound of a Slice counted from the front; None where it may be before it, or on any side."""
+    counted = add_dims(dim, bound) if isinstance(bound, int) and bound < 0 else bound
+    return counted if at_least(counted, 0) else None
 
 
 def _transpose(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
@@ -275,6 +299,30 @@ def _matmul(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
     return Tensor(dtype, (*(broadcast(batches) or ()), left[-2], right[-1]))
 
 
+def _resize(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
+    shape, dtype = shape_of(facts[0]), dtype_of(facts[0])
+    scales = facts[_SCALES.get(leaf.version, 2) :]
+    array = array_of(scales[0]) if scales else None
+    if shape is None or dtype is None or array is None or array.shape != (len(shape),):
+        return None
+    if not {"axes", "keep_aspect_ratio_policy"}.isdisjoint(leaf.attributes):
+        return None
+    if attribute_value(leaf, "coordinate_transformation_mode") == "tf_crop_and_resize":
+        return None
+    return Tensor(dtype, tuple(map(_scaled, shape, array)))
+
+
+_SCALES = {10: 1}
+
+
+def _scaled(dim: Dim, scale: np.float32) -> Dim:
+    if not isinstance(dim, int):
+        return dim if scale == 1 else None
+    # onnx.reference multiplies doubles, onnxruntime floats: 10 * 0.7 is 6 or 7
+    extents = {int(np.floor(np.float32(dim) * scale)), int(np.floor(dim * float(scale)))}
+    return extents.pop() if len(extents) == 1 else None
+
+
 _MAPS = (
     "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Elu Erf Exp Floor HardSigmoid HardSwish"
     " LeakyRelu Log LogSoftmax Mish Neg Not Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh"
@@ -303,6 +351,7 @@ _RULES: dict[str, Rule] = {
     "Unsqueeze": _unsqueeze,
     "Squeeze": _squeeze,
     "MatMul": _matmul,
+    "Resize": _resize,
 }
 
 _OWN: dict[str, Rule] = {"SequenceLength": lambda leaf, facts: Tensor(DType.INT64, (1,))}

@@ -21,62 +21,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.infer import is_scan
+from treadle.infer import declared_rank, is_scan
 from treadle.interp.action import Action
 from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
 from treadle.interp.sliced import Slices, slices
 from treadle.interp.stacked import Stack, extents, stacks
-from treadle.ir import (
-    Carried,
-    Condition,
-    Invariant,
-    Iteration,
-    Loop,
-    Ports,
-    Sliced,
-    Tensor,
-    Value,
-    ports,
-)
+from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, ports
 from treadle.plan import RunContext
 from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted, size_of
-
-_TRUE = np.array(True)
 
 
 def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
     """The loop over a body that is ready; its operands are (trip, condition, *loop.operands)."""
-    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop)))
+    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop.roles)))
 
 
 class _Places(NamedTuple):
-    """Positions of each role among the body's params; `fed` are those that have an operand.
-
-    `iteration` are pairs of a position and the shape the iteration number has there.
-    """
+    """Positions of each role among the body's params; `fed` are those that have an operand."""
 
     fed: tuple[int, ...]
     carried: tuple[int, ...]
     sliced: tuple[int, ...]
-    iteration: tuple[tuple[int, tuple[int, ...]], ...]
+    iteration: tuple[int, ...]
     condition: tuple[int, ...]
 
 
-def _places(loop: Loop) -> _Places:
+def _places(roles: Sequence[Role]) -> _Places:
     def of(*kinds: type) -> tuple[int, ...]:
-        return tuple(k for k, role in enumerate(loop.roles) if isinstance(role, kinds))
+        return tuple(k for k, role in enumerate(roles) if isinstance(role, kinds))
 
-    params = loop.body.params
-    counted = tuple((k, (1,) * _declared_rank(params[k])) for k in of(Iteration))
-    return _Places(of(Invariant, Carried, Sliced), of(Carried), of(Sliced), counted, of(Condition))
-
-
-def _declared_rank(param: Value) -> int:
-    """0, or 1 where the body declares its iteration number as one element: the runtimes obey it."""
-    declared = param.declared
-    shape = declared.shape if isinstance(declared, Tensor) else None
-    return 1 if shape is not None and len(shape) == 1 else 0
+    counted = of(Iteration, Condition)
+    fed = tuple(k for k in range(len(roles)) if k not in counted)
+    return _Places(fed, of(Carried), of(Sliced), of(Iteration), of(Condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +81,9 @@ def _run(
     prepared: _Prepared, operands: Sequence[Any], context: RunContext, iterations: Iterations
 ) -> Sequence[Any]:
     path, listener = prepared.path, context.listener
-    state = _start(prepared, operands, iterations)
     condition = operands[1]
     go = condition is None or boolean(condition, "the condition", path, iterations)
+    state = _start(prepared, operands, iterations)
     if listener is not None:
         listener(LoopStarted(path, iterations, state.most))
     held = context.held
@@ -129,11 +106,14 @@ def _run(
 
 
 def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations) -> _State:
-    trip, _, *given = operands
+    trip, condition, *given = operands
     places, view, path = prepared.places, prepared.view, prepared.path
     params: list[Any] = [None] * len(prepared.loop.roles)
     for place, value in zip(places.fed, given, strict=True):
         params[place] = value
+    for place in places.condition:
+        rank = declared_rank(prepared.loop, place, 0 if condition is None else condition.ndim)
+        params[place] = np.full((1,) * rank, True)
     limit = None if trip is None else max(whole(trip, "the trip count", path, iterations), 0)
     sliced = [params[place] for place in places.sliced]
     cut = slices(view.sliced, sliced, limit, path, iterations)
@@ -150,10 +130,9 @@ def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations)
 def _params(state: _State, prepared: _Prepared) -> list[Any]:
     """The body's params in this iteration."""
     places, params = prepared.places, state.params.copy()
-    for place, shape in places.iteration:
-        params[place] = np.array(state.done, np.int64).reshape(shape)
-    for place in places.condition:
-        params[place] = _TRUE
+    for place in places.iteration:
+        rank = declared_rank(prepared.loop, place)
+        params[place] = np.full((1,) * rank, state.done, np.int64)
     for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
         params[place] = item
     return params

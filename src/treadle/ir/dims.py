@@ -4,6 +4,14 @@ Dim = int | Symbol | Expression | Range | None        None: nothing is known
 Symbol     = (name)                                     an unknown extent that has a name
 Expression = polynomial over symbols, whole coefficients: 2*H, T+1, B*T
 Range      = (low, high?)                               both ends included; high None: no bound
+
+A Symbol is a name of the file (onnx's dim_param), or one inference gives. It stands for 0 or more.
+
+LOOP.trips         the iterations the loop at this path makes, where no number or name is known
+LOOP.iteration     in its body: the iterations done before this one. What grows by a constant step
+                   is an Expression in it: 2*main/loop_0.iteration+3 starts at 3 and grows by 2
+LOOP:VALUE.AXIS    in its body: an extent of a carried value that changes in any other way
+5..                a Range: after a loop, what was 5 at its start and never became less
 """
 
 from __future__ import annotations
@@ -63,6 +71,8 @@ Shape = tuple[Dim, ...]
 
 def add(left: Dim, right: Dim) -> Dim:
     """The extent `left + right`; None where either is not a polynomial."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
     return _combine(left, right, _sum)
 
 
@@ -73,6 +83,8 @@ def subtract(left: Dim, right: Dim) -> Dim:
 
 def multiply(left: Dim, right: Dim) -> Dim:
     """The extent `left * right`."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
     return _combine(left, right, _product)
 
 

@@ -9,7 +9,7 @@ Attribute = (name, kind, value | Reference)
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -172,4 +172,4 @@ class Info:
 
 def typed(value: Value, inferred: Type | None) -> Value:
     """A copy of the value that carries an inferred type; a new identity."""
-    return replace(value, inferred=inferred)
+    return Value(value.name, value.declared, inferred, value.doc, value.metadata, value.kept)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
+from treadle.ir.loop import ports
 from treadle.ir.values import Value
 
 
@@ -91,6 +92,20 @@ def reads(step: Step) -> Operands:
             return (step.condition, *step.operands)
         case Loop():
             return (step.trip, step.condition, *step.operands)
+
+
+def captures(step: Step) -> Iterator[tuple[Value | None, Value]]:
+    """What the step's bodies read from outside: the value, and the body's parameter for it."""
+    match step:
+        case Branch():
+            yield from zip(step.operands, step.then.params, strict=True)
+            yield from zip(step.operands, step.otherwise.params, strict=True)
+        case Loop():
+            yield from ((port.operand, port.param) for port in ports(step).invariants)
+        case Leaf() | Call():
+            for block in step.blocks.values():
+                own = len(block.params) - len(step.captures)
+                yield from zip(step.captures, block.params[own:], strict=True)
 
 
 def block_values(block: Block) -> Iterator[Value]:

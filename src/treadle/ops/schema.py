@@ -132,7 +132,8 @@ def known_operators(domain: str) -> Mapping[str, tuple[int, ...]]:
 
 
 def _schema_at(domain: str, op: str, opset: int) -> Any:
-    if not onnx.defs.has(op, opset, domain):
+    # a file may import any 64-bit number; onnx takes 32 bits
+    if not -(2**31) <= opset < 2**31 or not onnx.defs.has(op, opset, domain):
         return None
     return onnx.defs.get_schema(op, opset, domain)
 

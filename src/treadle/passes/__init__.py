@@ -6,15 +6,19 @@ from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import prepare
+from treadle.passes.repairs import REPAIRED, Mended, repair
 from treadle.passes.settle_defaults import settle_defaults
 
 __all__ = [
+    "REPAIRED",
     "Expand",
+    "Mended",
     "bind_attributes",
     "expand_calls",
     "expand_scan8",
     "ignore_omitted_condition",
     "inline_functions",
     "prepare",
+    "repair",
     "settle_defaults",
 ]

@@ -7,6 +7,8 @@ from treadle.report.findings import count_findings, show_findings
 from treadle.report.loop import LoopSummary
 from treadle.report.model import ModelSummary, show_control_flow, show_summary, summarize_model
 from treadle.report.plan import explain, plan_data
+from treadle.report.rules import explain_rule, rules_page
+from treadle.report.sarif import as_sarif
 from treadle.report.text import plural, show_bytes, show_seconds, table
 from treadle.report.values import ValueSummary, show_values, summarize_value
 
@@ -18,11 +20,14 @@ __all__ = [
     "Tolerance",
     "ValueSummary",
     "as_data",
+    "as_sarif",
     "compare",
     "count_findings",
     "explain",
+    "explain_rule",
     "plan_data",
     "plural",
+    "rules_page",
     "show_bytes",
     "show_control_flow",
     "show_differences",

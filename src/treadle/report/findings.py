@@ -33,9 +33,13 @@ def show_findings(findings: Sequence[Finding]) -> str:
 
 def _show(finding: Finding) -> list[str]:
     blocks = "; it cannot run" if finding.blocks else ""
-    lines = [f"  {finding.code} {finding.severity}  {finding.message}{blocks}"]
+    at = f"line {finding.line}, column {finding.column}: " if finding.line else ""
+    where = "" if at in finding.message else at
+    lines = [f"  {finding.code} {finding.severity}  {where}{finding.message}{blocks}"]
     if finding.hint:
         lines.append(f"    {finding.hint}")
+    if finding.clause:
+        lines.append(f"    see {finding.clause}")
     return lines
 
 

@@ -68,7 +68,7 @@ class BranchTaken:
 
 @dataclass(frozen=True, slots=True)
 class StageDone:
-    """An arrow of the line was walked: read, check, infer, optimize, plan, prepare."""
+    """An arrow of the line was walked: read, check, prepare, infer, plan, bind."""
 
     stage: str
     seconds: float

@@ -58,7 +58,7 @@ def test_onnxscript_function():
         ("m.onnxtxt", b"hello", r"line 1, column \d+: .*Expected character"),
         ("m.onnxtxt", TEXT.replace("(x, x)", "(x, ").encode(), "line 2"),
         ("m.onnxtxt", b"\xff\xfe\x00", "holds no text"),
-        ("m.onnxtxt", TEXT.replace("Add", "{" * 5000).encode(), "nested 5001 deep"),
+        ("m.onnxtxt", TEXT.replace("Add", "{" * 5000).encode(), "nested 5002 deep"),
     ],
 )
 def test_what_is_no_model(tmp_path, name, content, reason):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from treadle.checks import finding
 from treadle.errors import Finding
 from treadle.formats.onnx.alone import (
@@ -13,16 +15,18 @@ from treadle.formats.onnx.alone import (
     read_alone,
 )
 from treadle.formats.onnx.functions import schema_function
-from treadle.formats.onnx.read import read_model
+from treadle.formats.onnx.positions import located
+from treadle.formats.onnx.read import identity, read_model
 from treadle.formats.onnx.save import save
-from treadle.formats.onnx.source import NoModel, open_source
+from treadle.formats.onnx.source import NoModel, open_source, text_of
 from treadle.formats.onnx.text import print_text
 from treadle.formats.onnx.write import write_function, write_model
-from treadle.ir import Model
+from treadle.ir import FunctionId, Model
 
 __all__ = [
     "function_id",
     "input_names",
+    "locate",
     "named",
     "opsets_of",
     "proto_of",
@@ -46,8 +50,20 @@ def read(source: object) -> tuple[Model | None, list[Finding]]:
     try:
         opened = open_source(source)
     except NoModel as reason:
-        return None, [finding("CF001", "", str(reason))]
-    return read_model(opened.proto, opened.folder)
+        return None, locate(source, [finding("CF001", "", str(reason))])
+    model, findings = read_model(opened.proto, opened.folder)
+    return model, locate(source, findings, map(identity, opened.proto.functions))
+
+
+def locate(
+    source: object, findings: Sequence[Finding], functions: Iterable[FunctionId] = ()
+) -> list[Finding]:
+    """The findings with line and column where the source is a text model.
+
+    `functions` are those of the model, in the order of the file.
+    """
+    text = text_of(source) if findings else None
+    return list(findings) if text is None else located(text, list(map(str, functions)), findings)
 
 
 def to_bytes(model: Model, *, unique_names: bool = False) -> bytes:

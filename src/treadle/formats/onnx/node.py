@@ -23,6 +23,10 @@ _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, i
     ("", "Scan"): (scan.read, scan.given),
 }
 _KNOWN = known_fields(onnx.NodeProto, "device_configurations")
+_DEFINED_ELSEWHERE = ("com.microsoft", "ai.onnx.contrib", "org.pytorch.aten")
+"""Domains whose operators a runtime defines."""
+
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 _TENSORS = (onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS)
 
 
@@ -118,6 +122,10 @@ def _attributes(reading: Reading, node: onnx.NodeProto, path: str) -> dict[str, 
     for proto in node.attribute:
         if proto.HasField("g") or proto.graphs:
             continue
+        if proto.type in _GRAPHS and not proto.ref_attr_name:
+            message = f'the graph attribute "{proto.name}" holds no graph'
+            reading.report("CF206", path, message, "give it one, or remove it")
+            continue
         try:
             attributes[proto.name] = _attribute(reading, proto)
         except LoadError as problem:
@@ -145,12 +153,23 @@ def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> 
         reading.report("CF702", path, f'no opset of the domain "{shown}" is imported', hint)
         return 0
     if not ops.newest_opset(domain):
+        _report_undefined(reading, node.op_type, domain, path)
         return opset
     version = ops.since_version(domain, node.op_type, opset)
     if version is None:
         _report_unknown(reading, node.op_type, domain, opset, path)
         return opset
     return version
+
+
+def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None:
+    if domain.startswith(_DEFINED_ELSEWHERE):
+        return
+    message = f'nothing here defines {op} of the domain "{domain}"'
+    own = [function.name for function in reading.functions if function.domain == domain]
+    close = nearest(op, own)
+    hint = f"did you mean {close}?" if close else "is a function of the model missing?"
+    reading.report("CF707", path, message, hint)
 
 
 def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: str) -> None:

@@ -31,13 +31,13 @@ def read_model(
     """The model and the findings of closing it; no model where it cannot be closed."""
     findings: list[Finding] = []
     opsets = _opsets(proto.opset_import)
-    functions = frozenset(map(_identity, proto.functions))
+    functions = frozenset(map(identity, proto.functions))
     reading = Reading(Folder(folder), proto.ir_version, opsets, functions, findings, read_body)
     _check_versions(reading, proto.ir_version, opsets)
     main = read_graph(reading, proto.graph, Scope("main", findings))
     model = Model(
         main,
-        {_identity(function): read_function(reading, function) for function in proto.functions},
+        {identity(function): read_function(reading, function) for function in proto.functions},
         opsets,
         proto.ir_version,
         proto.producer_name,
@@ -59,7 +59,7 @@ def read_function(reading: Reading, proto: onnx.FunctionProto, *, free: bool = F
     `free`: names that nothing defines become further params, after the declared ones, as the bodies
     that schema functions splice in need.
     """
-    identity = _identity(proto)
+    named = identity(proto)
     opsets = _opsets(proto.opset_import) or dict(reading.opsets)
     inner = replace(reading, opsets=opsets)
     declared = {info.name: info for info in proto.value_info}
@@ -67,12 +67,12 @@ def read_function(reading: Reading, proto: onnx.FunctionProto, *, free: bool = F
     graph.input.extend(declared.pop(n, onnx.ValueInfoProto(name=n)) for n in proto.input)
     graph.output.extend(onnx.ValueInfoProto(name=n) for n in proto.output)
     graph.value_info.extend(declared.values())
-    scope = Scope(str(identity), reading.findings, open=free)
+    scope = Scope(str(named), reading.findings, open=free)
     block = read_graph(inner, graph, scope)
     block = replace(block, params=(*block.params, *scope.free.values()), claims=())
     defaults = {a.name: ops.attribute_from_proto(a) for a in proto.attribute_proto}
     return Function(
-        identity,
+        named,
         block,
         tuple(proto.attribute),
         defaults,
@@ -83,7 +83,8 @@ def read_function(reading: Reading, proto: onnx.FunctionProto, *, free: bool = F
     )
 
 
-def _identity(proto: onnx.FunctionProto) -> FunctionId:
+def identity(proto: onnx.FunctionProto) -> FunctionId:
+    """What names the function."""
     return FunctionId(normal_domain(proto.domain), proto.name, proto.overload)
 
 

@@ -11,6 +11,7 @@ import onnx
 import onnx.parser
 from google.protobuf.message import DecodeError
 
+from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
 
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext"}
@@ -40,6 +41,18 @@ def open_source(source: object) -> Source:
     return Source(_from_library(source), None)
 
 
+def text_of(source: object) -> str | None:
+    """The text of a source that is a text model; None of any other."""
+    if isinstance(source, str) and "\n" in source:
+        return source
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix not in _TEXT_SUFFIXES:
+        return None
+    try:
+        return Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def _open_file(path: Path) -> Source:
     try:
         data = path.read_bytes()
@@ -64,6 +77,8 @@ def _parse(data: bytes, what: str) -> onnx.ModelProto:
         raise NoModel(f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)") from None
     if not proto.HasField("graph"):
         raise NoModel(f"{what}: no ONNX model, it holds no graph ({len(data)} bytes)")
+    if not has_only_text(proto):
+        raise NoModel(f"{what}: a damaged ONNX model, a name in it is no UTF-8 text")
     return proto
 
 

@@ -11,10 +11,11 @@ import re
 import onnx
 import onnx.parser
 import onnx.printer
+from google.protobuf.message import DecodeError
 
 MAX_DEPTH = 400
-_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[<>{}()\[\]]')
-_OPENING, _CLOSING = "{<([", "}>)]"
+_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|=>|[<>{}()\[\]]')
+_OPENING, _CLOSING = frozenset("{<(["), frozenset("}>)]")
 
 
 class TextProblem(Exception):
@@ -30,6 +31,10 @@ def parse_text(text: str) -> onnx.ModelProto:
         return onnx.parser.parse_model(text)
     except onnx.parser.ParseError as error:
         raise TextProblem(f"no text model: {_reason(error)}") from None
+    except DecodeError:
+        raise TextProblem("graphs are nested deeper than protobuf reads (about 30)") from None
+    except Exception as error:  # noqa: BLE001  border: bad numbers are IndexError, RuntimeError ...
+        raise TextProblem(f"no text model: the parser failed on it ({error})") from None
 
 
 def print_text(proto: onnx.ModelProto) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import onnx
+from google.protobuf.message import DecodeError
 
 from treadle import ops
 from treadle.errors import Unsupported
@@ -24,9 +25,15 @@ from treadle.ir import (
     Model,
     Stacked,
     Step,
+    Value,
     operator_of,
     ports,
+    renew,
+    typed,
 )
+
+_TYPED_FUNCTIONS = 10
+"""The IR version from which functions have value_info."""
 
 
 def write_model(
@@ -37,8 +44,14 @@ def write_model(
     `unique_names`: no name is used twice in the whole model. `external=False`: external tensors are
     written into the model itself.
     """
-    if not external:
-        model = inline_external(model)
+    try:
+        return _write(model if external else inline_external(model), unique_names)
+    except DecodeError:  # protobuf's word for messages within messages that it cannot copy
+        why = "its graphs are nested deeper than protobuf writes (about 30)"
+        raise Unsupported("the model", None, why) from None
+
+
+def _write(model: Model, unique_names: bool) -> onnx.ModelProto:
     proto = onnx.ModelProto(ir_version=model.ir_version)
     for field, value in (
         ("producer_name", model.producer),
@@ -52,7 +65,10 @@ def write_model(
     for domain, version in model.opsets.items():
         proto.opset_import.add(domain=domain, version=version)
     proto.graph.CopyFrom(Writing(write_step, unique_names).graph(model.main))
-    proto.functions.extend(write_function(f, unique_names) for f in model.functions.values())
+    functions = list(model.functions.values())
+    if model.ir_version < _TYPED_FUNCTIONS:
+        functions = [replace(f, block=renew(f.block, _untyped)) for f in functions]
+    proto.functions.extend(write_function(function, unique_names) for function in functions)
     write_metadata(model.metadata, proto)
     if "model" in model.kept:
         proto.MergeFromString(model.kept["model"])
@@ -73,7 +89,7 @@ def write_function(function: Function, unique_names: bool = False) -> onnx.Funct
     proto.attribute.extend(function.attributes)
     proto.attribute_proto.extend(map(ops.attribute_to_proto, function.defaults.values()))
     proto.node.extend(graph.node)
-    proto.value_info.extend(_typed_params(function.block, writing))
+    proto.value_info.extend(_typed_ports(function.block, writing))
     proto.value_info.extend(graph.value_info)
     for domain, version in function.opsets.items():
         proto.opset_import.add(domain=domain, version=version)
@@ -83,12 +99,19 @@ def write_function(function: Function, unique_names: bool = False) -> onnx.Funct
     return proto
 
 
-def _typed_params(block: Block, writing: Writing) -> list[onnx.ValueInfoProto]:
+def _typed_ports(block: Block, writing: Writing) -> list[onnx.ValueInfoProto]:
+    # the graph gives the results it made their types at its outputs, which a function lacks
+    made = {value for step in block.steps for value in step.results if value is not None}
+    results = [v for v in dict.fromkeys(block.results) if v in made and v.declared is None]
     return [
         write_claim(writing.names[v], Claim(v.type, v.doc, v.metadata, v.kept))
-        for v in block.params
-        if v.type is not None or v.kept
+        for v in (*block.params, *results)
+        if v is not None and (v.type is not None or v.kept) and not (v in made and v.kept)
     ]
+
+
+def _untyped(value: Value) -> Value:
+    return typed(value, None)
 
 
 def _without_constants(block: Block) -> Block:

@@ -6,13 +6,13 @@ that name; everything else keeps its own name wherever it can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import onnx
 
 from treadle import ops
-from treadle.formats.onnx.claims import write_claim
+from treadle.formats.onnx.claims import refined, write_claim
 from treadle.formats.onnx.kept import write_metadata
 from treadle.ir import (
     Attribute,
@@ -39,6 +39,7 @@ class Writing:
 
     write_step: WriteStep
     unique: bool = False
+    in_body: bool = False
     names: dict[Value, str] = field(default_factory=dict)
     outside: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
@@ -80,7 +81,7 @@ class Writing:
 
     def body(self, block: Block, captures: Mapping[Value, Value | None]) -> onnx.GraphProto:
         """The graph of a body whose params in `captures` stand for values of this graph."""
-        inner = Writing(self.write_step, self.unique, outside=self.outside | self.taken)
+        inner = Writing(self.write_step, self.unique, True, outside=self.outside | self.taken)
         used = {value for step in block.steps for value in reads(step)} | set(block.results)
         for param, outer in captures.items():
             inner.names[param] = self.use(outer)
@@ -97,14 +98,15 @@ class Writing:
         graph.name = block.name or "graph"
         if block.doc:
             graph.doc_string = block.doc
-        graph.input.extend(self.claim(value, _own_claim(value)) for value in block.params)
+        graph.input.extend(self.claim(value, self._own_claim(value)) for value in block.params)
         self._constants(graph, block)
         graph.node.extend(self.write_step(self, step) for step in block.steps)
         claims = block.claims or tuple(_result_claim(value) for value in block.results)
         for result, claim in zip(block.results, claims, strict=True):
-            graph.output.append(write_claim(self.use(result), claim))
-        claimed = {id(claim.type) for claim in block.claims}
-        graph.value_info.extend(self._value_info(block.steps, claimed))
+            found = None if result is None else result.inferred
+            known = refined(claim, found, in_body=self.in_body)
+            graph.output.append(write_claim(self.use(result), known))
+        graph.value_info.extend(self._value_info(block))
         write_metadata(block.metadata, graph)
         if "graph" in block.kept:
             graph.MergeFromString(block.kept["graph"])
@@ -114,16 +116,21 @@ class Writing:
         """The entry of a value."""
         return write_claim(self.names[value], claim)
 
-    def _value_info(
-        self, steps: Sequence[Step], claimed: set[int]
-    ) -> Iterable[onnx.ValueInfoProto]:
-        for step in steps:
-            for value in step.results:
-                if value is None or (value.declared is not None and id(value.declared) in claimed):
-                    continue
-                claim = _own_claim(value)
-                if claim.type is not None or claim.kept:
-                    yield self.claim(value, claim)
+    def _value_info(self, block: Block) -> Iterable[onnx.ValueInfoProto]:
+        claimed = {id(claim.type) for claim in block.claims}
+        results = set(block.results)
+        for value in (value for step in block.steps for value in step.results):
+            if value is None or (value.declared is not None and id(value.declared) in claimed):
+                continue
+            if value.declared is None and not value.kept and value in results:
+                continue
+            claim = self._own_claim(value)
+            if claim.type is not None or claim.kept:
+                yield self.claim(value, claim)
+
+    def _own_claim(self, value: Value) -> Claim:
+        claim = Claim(value.declared, value.doc, value.metadata, value.kept)
+        return refined(claim, value.inferred, in_body=self.in_body)
 
     def _constants(self, graph: onnx.GraphProto, block: Block) -> None:
         for constant in block.constants:
@@ -160,12 +167,8 @@ def add_attributes(node: onnx.NodeProto, attributes: Mapping[str, Attribute]) ->
         node.attribute.append(ops.attribute_to_proto(attribute))
 
 
-def _own_claim(value: Value) -> Claim:
-    return Claim(value.type, value.doc, value.metadata, value.kept)
-
-
 def _result_claim(value: Value | None) -> Claim:
-    return Claim() if value is None else Claim(value.type)
+    return Claim() if value is None else Claim(value.declared)
 
 
 def _with_identities(block: Block, captured: set[Value]) -> Block:

@@ -1,0 +1,102 @@
+"""Carried values that need not be carried: nobody reads them, they never change, they pile up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from treadle.checks.rules import finding
+from treadle.errors import Finding
+from treadle.ir import CarriedPort, Leaf, Loop, Ports, Step, Value, ports, reads
+
+_APPEND = 2
+_SHOWN = 6
+_PILES = {"Concat": "copies all of it", "SequenceInsert": "makes a new sequence of it"}
+
+
+def findings(loop: Loop, path: str, used: Collection[Value]) -> Iterator[Finding]:
+    """What a loop carries or stacks to no end; `used` are the values its block reads."""
+    view = ports(loop)
+    made = makers(loop)
+    live = _live(loop, view, made, used)
+    where = f"{path}.body"
+    dead = [p for p in view.carried if p.param not in live and p.next not in live]
+    still = [p for p in view.carried if p not in dead and source(p.next, made) is p.param]
+    if dead:
+        hint = "remove it from the loop: its input, the body's input and output, its output"
+        yield finding("CF415", where, f"nothing depends on the carried {_names(dead)}", hint)
+    if still:
+        never = "never changes" if len(still) == 1 else "never change"
+        hint = "let the body read the outer value by its name instead"
+        yield finding("CF416", where, f"the carried {_names(still)} {never}", hint)
+    for port in view.carried:
+        if port not in dead and port not in still:
+            yield from _pile(loop, port, made, where)
+    for stack in view.stacked:
+        if stack.result is not None and stack.result not in used and stack.element is not None:
+            message = f"{stack.element.name} is stacked into {stack.result.name}, nothing reads it"
+            hint = "remove the output of the loop and of its body"
+            yield finding("CF415", where, message, hint)
+
+
+def makers(loop: Loop) -> dict[Value, Step]:
+    """The step of the body that makes each value."""
+    return {value: step for step in loop.body.steps for value in step.results if value is not None}
+
+
+def source(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
+    """What a value is a mere copy of."""
+    while value is not None:
+        step = made.get(value)
+        if not isinstance(step, Leaf) or step.domain or step.op != "Identity":
+            return value
+        value = step.operands[0] if step.operands else None
+    return None
+
+
+def _live(
+    loop: Loop, view: Ports, made: Mapping[Value, Step], used: Collection[Value]
+) -> set[Value]:
+    """The values of the body that the condition or a result somebody reads depends on."""
+    ends = {port.param: port.next for port in view.carried}
+    wanted = [view.next_condition]
+    wanted += [port.next for port in view.carried if port.result in used]
+    wanted += [port.element for port in view.stacked if port.result in used]
+    live: set[Value] = set()
+    while wanted:
+        value = wanted.pop()
+        if value is None or value in live:
+            continue
+        live.add(value)
+        if value in made:
+            wanted += reads(made[value])
+        wanted.append(ends.get(value))
+    return live
+
+
+def _names(found: Sequence[CarriedPort]) -> str:
+    names = [port.param.name for port in found]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"value{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN])}{more}"
+
+
+def _pile(
+    loop: Loop, port: CarriedPort, made: Mapping[Value, Step], where: str
+) -> Iterator[Finding]:
+    grown = source(port.next, made)
+    step = made.get(grown) if grown is not None else None
+    if not isinstance(step, Leaf) or step.domain or step.op not in _PILES:
+        return
+    parts = step.operands if step.op == "Concat" else step.operands[:1]
+    if port.param not in (source(part, made) for part in parts):
+        return
+    if step.op == "SequenceInsert" and len(step.operands) > _APPEND:
+        return
+    readers = sum(port.param in reads(each) for each in loop.body.steps)
+    if readers + (port.param in loop.body.results) > 1:
+        return
+    message = (
+        f"{port.param.name} grows by {step.op} in every iteration, which {_PILES[step.op]}:"
+        " the time is quadratic in the number of iterations"
+    )
+    hint = "let the body give the new part as a stacked output, and join them after the loop"
+    yield finding("CF418", where, message, hint)

@@ -1,0 +1,123 @@
+"""What onnxruntime does not load, or answers wrongly; measured on its CPU provider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.checks.known import Known
+from treadle.checks.rules import finding
+from treadle.checks.runtimes.passed import given_twice, params_given, words
+from treadle.errors import Finding
+from treadle.ir import (
+    Branch,
+    Call,
+    Dim,
+    FunctionId,
+    Loop,
+    Model,
+    Ports,
+    Shape,
+    SlicedPort,
+    Step,
+    Tensor,
+    Type,
+    Value,
+    operator_of,
+    ports,
+    show_type,
+)
+
+VERSION = "1.31.1"
+_NEWEST_OPSET = 26
+_NEWEST_IR = 13
+_SCAN = FunctionId("", "Scan")
+
+
+def of_model(model: Model) -> Iterator[Finding]:
+    """The opset and the IR version."""
+    opset = model.opsets.get("", 1)
+    if opset > _NEWEST_OPSET:
+        message = f"opset {opset} is refused, the newest that loads is {_NEWEST_OPSET}"
+        hint = "export with an older opset: control flow has not changed since 25"
+        yield finding("CF807", "", message, hint)
+    if model.ir_version > _NEWEST_IR:
+        message = f"IR version {model.ir_version} is refused, the newest that loads is {_NEWEST_IR}"
+        yield finding("CF807", "", message, "write an older IR version")
+
+
+def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
+    """What is wrong with one step there, its bodies aside."""
+    flows = isinstance(step, Loop | Branch) or (isinstance(step, Call) and step.function == _SCAN)
+    if flows and None in step.results:
+        message = f"an output of {operator_of(step)} is left out: it does not load, or crashes"
+        yield finding("CF803", path, message, "give it a name; nothing has to read it")
+    if not isinstance(step, Loop):
+        return
+    view = ports(step)
+    if view.sliced:
+        yield from _scan(step, view, path)
+    else:
+        yield from _loop(step, view, path)
+
+
+def _scan(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:
+    values = dict.fromkeys([*params_given(loop), *given_twice(loop)])
+    if values:
+        message = (
+            f"the body gives {words(list(values))} as it is, or twice: the outputs are"
+            " uninitialised memory"
+        )
+        yield finding("CF801", f"{path}.body", message, "put an Identity before each such result")
+    for port in view.sliced:
+        if _length(port) == 0:
+            assert port.operand is not None
+            message = f"{port.operand.name} has no items: a Scan over nothing fails, or crashes"
+            yield finding("CF805", path, message, "put an If around it")
+    for stack in view.stacked:
+        type_ = stack.element.inferred if stack.element is not None else None
+        if stack.element is not None and _shape(type_) is None:
+            message = f"{stack.element.name} is {show_type(type_)}: the rank has to be known"
+            hint = "let a Reshape to a constant rank make it"
+            yield finding("CF806", f"{path}.body", message, hint)
+
+
+def _loop(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:
+    if view.iteration is not None and view.iteration in loop.body.results:
+        message = (
+            f"the body gives its iteration number {view.iteration.name} as it is: wrong values"
+        )
+        yield finding("CF804", f"{path}.body", message, "put an Identity before the result")
+    outer, param = loop.condition, view.condition
+    wide, told = _claims(outer, param)
+    if wide is not None and told is not None and len(wide) != len(told):
+        yield _bound("condition", outer, param, path)
+    outer, param = loop.trip, view.iteration
+    wide, told = _claims(outer, param)
+    if wide and told is None:
+        yield _bound("trip count", outer, param, path)
+
+
+def _claims(outer: Value | None, param: Value | None) -> tuple[Shape | None, Shape | None]:
+    if outer is None or param is None:
+        return None, None
+    return _shape(outer.inferred), _shape(param.declared)
+
+
+def _bound(what: str, outer: Value | None, param: Value | None, path: str) -> Finding:
+    assert outer is not None
+    assert param is not None
+    message = (
+        f"the {what} {outer.name} is {show_type(outer.inferred)}, the body declares"
+        f" {param.name} as {show_type(param.declared)}: it does not load"
+    )
+    return finding("CF802", path, message, "give a scalar, and declare one")
+
+
+def _shape(type_: Type | None) -> Shape | None:
+    return type_.shape if isinstance(type_, Tensor) else None
+
+
+def _length(port: SlicedPort) -> Dim:
+    shape = _shape(port.operand.inferred) if port.operand is not None else None
+    axis = port.role.axis
+    return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None

@@ -1,0 +1,148 @@
+"""What OpenVINO does not convert, or answers wrongly; measured on its CPU plugin.
+
+What it refuses for other reasons (dynamic ranks, for one) depends on the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Several
+
+from treadle.checks.known import Known, is_true, whole
+from treadle.checks.rules import finding
+from treadle.checks.runtimes.passed import params_given, swapped, words
+from treadle.errors import Finding
+from treadle.ir import (
+    Branch,
+    Call,
+    DType,
+    FunctionId,
+    Leaf,
+    Loop,
+    Model,
+    Optional,
+    Sequence,
+    Step,
+    Tensor,
+    Type,
+    Value,
+    ports,
+    reads,
+    show_type,
+    walk_block,
+)
+
+VERSION = "2026.4.1"
+_SCAN = FunctionId("", "Scan")
+
+
+def of_model(model: Model) -> Iterator[Finding]:
+    """Functions together with control flow."""
+    for identity, function in model.functions.items():
+        for visit in walk_block(function.block, str(identity)):
+            if isinstance(visit.step, Loop | Branch):
+                message = "control flow in a function is not converted"
+                yield finding("CF854", visit.path, message, "inline the function")
+    for visit in walk_block(model.main):
+        if visit.depth and isinstance(visit.step, Call) and visit.step.function in model.functions:
+            message = "a call of a function in a body is not converted"
+            yield finding("CF854", visit.path, message, "inline the function")
+
+
+def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
+    """What is wrong with one step there, its bodies aside."""
+    match step:
+        case Loop():
+            operands = (*step.operands, *step.results)
+            yield from _types(operands, path)
+            yield from _scan(step, path) if ports(step).sliced else _loop(step, path, known)
+        case Branch():
+            yield from _types(step.results, path)
+            yield from _branch(step, path)
+        case Call() if step.function == _SCAN and step.version:
+            message = "the batch axis of Scan-8 is not taken into account: other values, or none"
+            yield finding("CF858", path, message, "convert the model to opset 9 or newer")
+
+
+def _types(values: Several[Value | None], path: str) -> Iterator[Finding]:
+    for value in dict.fromkeys(values):
+        word = _unheard(value.inferred) if value is not None else ""
+        if value is not None and word:
+            message = f"{value.name} is {show_type(value.inferred)}: {word}"
+            yield finding("CF851", path, message, "use tensors of numbers")
+
+
+def _unheard(type_: Type | None) -> str:
+    match type_:
+        case Optional():
+            return "an optional in control flow is not converted"
+        case Sequence():
+            return "a sequence in control flow is not converted, or its length is wrong"
+        case Tensor(DType.STRING):
+            return "strings in control flow are not converted"
+    return ""
+
+
+def _scan(loop: Loop, path: str) -> Iterator[Finding]:
+    view = ports(loop)
+    if view.invariants:
+        names = words([port.param for port in view.invariants])
+        message = f"the body reads {names} from outside, which is not converted"
+        yield finding("CF852", f"{path}.body", message, "pass it as a state that does not change")
+    if params_given(loop):
+        message = f"the body gives {words(params_given(loop))} as it is: wrong values and shapes"
+        yield finding("CF853", f"{path}.body", message, "put an Identity before each such result")
+
+
+def _loop(loop: Loop, path: str, known: Known) -> Iterator[Finding]:
+    view = ports(loop)
+    crossed = [port.param for port in swapped(loop)]
+    if crossed:
+        message = f"{words(crossed)} become what another carried value was: wrong values"
+        yield finding("CF853", f"{path}.body", message, "put an Identity before each such result")
+    trips = whole(known, loop.trip)
+    if trips is not None and trips < 0:
+        message = f"the trip count is {trips}, which is read as no limit"
+        yield finding("CF855", path, message, "write 0")
+    elif view.stacked and (trips == 0 or is_true(known, loop.condition) is False):
+        message = "it never runs, and its stacked outputs are garbage, or it crashes"
+        yield finding("CF856", path, message, "put empty tensors in the place of the loop")
+    elif view.stacked and trips is None:
+        message = "if it does not run, its stacked outputs are those of the run before"
+        yield finding("CF856", path, message, "put an If around it")
+    if view.condition is not None and _looks_at(loop, view.condition):
+        message = f"the body looks at its condition {view.condition.name}: it is not converted"
+        yield finding("CF859", f"{path}.body", message, "it is always true: write a constant")
+    for port in view.carried:
+        before = port.initial.inferred if port.initial is not None else None
+        if isinstance(before, Tensor) and before.shape is not None and _loses_rank(port.next):
+            message = f"the rank of {port.param.name} changes, which is not supported"
+            yield finding("CF857", f"{path}.body", message, "keep the rank")
+
+
+def _loses_rank(value: Value | None) -> bool:
+    type_ = value.inferred if value is not None else None
+    return isinstance(type_, Tensor) and type_.shape is None
+
+
+def _rank(type_: Type | None) -> int | None:
+    return len(type_.shape) if isinstance(type_, Tensor) and type_.shape is not None else None
+
+
+def _looks_at(loop: Loop, condition: Value) -> bool:
+    readers = [step for step in loop.body.steps if condition in reads(step)]
+    copies = all(isinstance(step, Leaf) and step.op == "Identity" for step in readers)
+    return not copies or condition in loop.body.results[1:]
+
+
+def _branch(branch: Branch, path: str) -> Iterator[Finding]:
+    type_ = branch.condition.inferred
+    if isinstance(type_, Tensor) and type_.shape is not None and len(type_.shape) > 1:
+        message = f"the condition {branch.condition.name} is {show_type(type_)}: not converted"
+        yield finding("CF859", path, message, "reshape it to a scalar")
+    for then, otherwise in zip(branch.then.results, branch.otherwise.results, strict=True):
+        one = then.inferred if then is not None else None
+        two = otherwise.inferred if otherwise is not None else None
+        if len({_rank(one), _rank(two)} - {None}) > 1:
+            message = f"the branches give {show_type(one)} and {show_type(two)}: the shape is wrong"
+            yield finding("CF857", path, message, "give both one rank")

@@ -1,0 +1,103 @@
+"""Whether every string of a file is text: protobuf hands one that is not UTF-8 over as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import onnx
+
+_TYPES = ("tensor_type", "sparse_tensor_type")
+_WRAPPED = ("sequence_type", "optional_type")
+
+
+def has_only_text(proto: onnx.ModelProto) -> bool:
+    """Whether every name, operator, domain and comment of a model is text."""
+    parts: Iterable[object] = _of_model(proto)
+    return all(type(part) is str for part in parts)
+
+
+def _of_model(proto: onnx.ModelProto) -> Iterator[object]:
+    yield from (proto.producer_name, proto.producer_version, proto.domain, proto.doc_string)
+    yield from _entries(proto.metadata_props)
+    yield from (entry.domain for entry in proto.opset_import)
+    pending = [proto.graph]
+    for function in proto.functions:
+        yield from (function.name, function.domain, function.overload, function.doc_string)
+        yield from _entries(function.metadata_props)
+        yield from (entry.domain for entry in function.opset_import)
+        yield from (*function.input, *function.output, *function.attribute)
+        yield from _of_values(function.value_info)
+        yield from _of_attributes(function.attribute_proto, pending)
+        yield from _of_nodes(function.node, pending)
+    while pending:
+        yield from _of_graph(pending.pop(), pending)
+
+
+def _of_graph(graph: onnx.GraphProto, pending: list[onnx.GraphProto]) -> Iterator[object]:
+    yield from (graph.name, graph.doc_string)
+    yield from _entries(graph.metadata_props)
+    for values in (graph.input, graph.output, graph.value_info):
+        yield from _of_values(values)
+    for tensor in graph.initializer:
+        yield from _of_tensor(tensor)
+    for sparse in graph.sparse_initializer:
+        yield from (*_of_tensor(sparse.values), *_of_tensor(sparse.indices))
+    for annotation in graph.quantization_annotation:
+        yield annotation.tensor_name
+        yield from _entries(annotation.quant_parameter_tensor_names)
+    yield from _of_nodes(graph.node, pending)
+
+
+def _of_nodes(nodes: Iterable[onnx.NodeProto], pending: list[onnx.GraphProto]) -> Iterator[object]:
+    for node in nodes:
+        yield from (node.op_type, node.domain, node.name, node.overload, node.doc_string)
+        yield from node.input
+        yield from node.output
+        yield from _entries(node.metadata_props)
+        yield from _of_attributes(node.attribute, pending)
+
+
+def _of_attributes(
+    attributes: Iterable[onnx.AttributeProto], pending: list[onnx.GraphProto]
+) -> Iterator[object]:
+    for attribute in attributes:
+        yield from (attribute.name, attribute.ref_attr_name, attribute.doc_string)
+        if attribute.HasField("g"):
+            pending.append(attribute.g)
+        pending += attribute.graphs
+        tensors = [attribute.t] if attribute.HasField("t") else []
+        for tensor in (*tensors, *attribute.tensors):
+            yield from _of_tensor(tensor)
+        types = [attribute.tp] if attribute.HasField("tp") else []
+        for type_ in (*types, *attribute.type_protos):
+            yield from _of_type(type_)
+
+
+def _of_tensor(tensor: onnx.TensorProto) -> Sequence[object]:
+    return (tensor.name, tensor.doc_string, *_entries(tensor.external_data))
+
+
+def _of_values(values: Iterable[onnx.ValueInfoProto]) -> Iterator[object]:
+    for value in values:
+        yield from (value.name, value.doc_string, *_entries(value.metadata_props))
+        if value.HasField("type"):
+            yield from _of_type(value.type)
+
+
+def _of_type(type_: onnx.TypeProto) -> Iterator[object]:
+    while True:
+        yield type_.denotation
+        word = type_.WhichOneof("value")
+        if word in _TYPES:
+            dims = getattr(type_, word).shape.dim
+            yield from (text for dim in dims for text in (dim.dim_param, dim.denotation))
+        elif word == "opaque_type":
+            yield from (type_.opaque_type.domain, type_.opaque_type.name)
+        if word not in (*_WRAPPED, "map_type"):
+            return
+        held = getattr(type_, word)
+        type_ = held.value_type if word == "map_type" else held.elem_type
+
+
+def _entries(entries: Iterable[onnx.StringStringEntryProto]) -> Iterator[object]:
+    return (text for entry in entries for text in (entry.key, entry.value))

@@ -1,0 +1,52 @@
+"""Small tensors computed from constants: scales, bounds and trip counts that a file computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from treadle import ops
+from treadle.errors import TreadleError
+from treadle.infer.facts import Fact, array_of, literal_fact
+from treadle.ir import Leaf, Literal
+
+_MOST_ELEMENTS = 64
+_WORDS = (
+    "Abs Add And Cast Ceil Concat Div Equal Expand Floor Gather Greater GreaterOrEqual Less"
+    " LessOrEqual Max Min Mul Neg Not Or ReduceMax ReduceMin ReduceProd Reshape Round Slice Sqrt"
+    " Squeeze Sub Transpose Unsqueeze Where"
+)
+_EXACT = frozenset(_WORDS.split())
+"""Operators every engine computes to the same bits, so that what depends on them is the same."""
+
+
+def folded(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
+    """The value of the leaf's only result where all operands are known and few; None otherwise."""
+    if leaf.op not in _EXACT or leaf.domain != "" or expected.content is not None or leaf.blocks:
+        return None
+    arrays = [
+        None if value is None else _small(fact)
+        for value, fact in zip(leaf.operands, facts, strict=True)
+    ]
+    if any(
+        array is None and value is not None
+        for array, value in zip(arrays, leaf.operands, strict=True)
+    ):
+        return None
+    try:
+        (result,) = ops.prepare(leaf)(arrays)
+    except TreadleError:
+        return None
+    if not isinstance(result, np.ndarray) or result.size > _MOST_ELEMENTS:
+        return None
+    found = literal_fact(Literal.of(result))
+    return found if found.type == expected.type else None
+
+
+def _small(fact: Fact) -> np.ndarray | None:
+    if isinstance(fact.literal, Literal) and fact.literal.array.size > _MOST_ELEMENTS:
+        return None
+    if fact.content is not None and len(fact.content) > _MOST_ELEMENTS:
+        return None
+    return array_of(fact)

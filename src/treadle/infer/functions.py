@@ -1,0 +1,53 @@
+"""Types inside functions: what holds of a value in every call that is made in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from treadle.infer.facts import join_types
+from treadle.infer.run import CallRecord, Inference
+from treadle.ir import Block, Function, FunctionId, Type, Value, block_values, bodies, renew, typed
+
+
+def all_values(block: Block) -> Iterator[Value]:
+    """Every value of the block and of the bodies in it."""
+    yield from block_values(block)
+    for step in block.steps:
+        for _, body in bodies(step):
+            yield from all_values(body)
+
+
+def typed_functions(run: Inference) -> dict[FunctionId, Function]:
+    """The model's functions, those that are called with types on their values."""
+    types: dict[FunctionId, dict[Value, Type | None]] = {}
+    for record in _made(run):
+        known = types.get(record.function)
+        if known is None:
+            types[record.function] = dict(record.types)
+            continue
+        for value, type_ in record.types.items():
+            known[value] = join_types(known[value], type_)
+    return {
+        name: _typed(function, types[name]) if name in types else function
+        for name, function in run.model.functions.items()
+    }
+
+
+def _typed(function: Function, types: dict[Value, Type | None]) -> Function:
+    block = renew(function.block, lambda value: typed(value, types.get(value)))
+    return replace(function, block=block)
+
+
+def _made(run: Inference) -> Iterator[CallRecord]:
+    """Every call that the last look at its caller makes, each kind once."""
+    seen: set[object] = set()
+    pending = list(run.root.inner.values())
+    while pending:
+        key = pending.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        record = run.calls[key]
+        yield record
+        pending += record.inner.values()

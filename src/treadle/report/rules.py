@@ -1,0 +1,105 @@
+"""The rules in words: one for `treadle check --explain`, all of them for the page of the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle import checks, formats
+from treadle.checks import HEADER, RULES, RUNTIMES, Rule, examples, whole
+from treadle.errors import Finding
+from treadle.report.findings import show_findings
+
+_FAMILIES = {
+    "CF0": "The file",
+    "CF1": "Names and scopes",
+    "CF2": "Counts of inputs and outputs",
+    "CF3": "Types and shapes",
+    "CF4": "Loops",
+    "CF5": "Scans",
+    "CF6": "Branches",
+    "CF7": "Functions and opsets",
+    "CF80": "onnxruntime",
+    "CF85": "OpenVINO",
+}
+_HEAD = f"""# Rules
+
+What `treadle check` finds. An **error** breaks the standard; those that cannot run say so. A
+**warning** is probably not what was meant, **advice** is what could be said better. Rules of a
+runtime are asked for with `--for`. Each rule has a bad model, what is said of it, and the model
+mended; a model that shows only its graph starts with `{HEADER}`.
+
+`treadle check --explain CODE` prints one of them. This page is written by
+`pytest tests/checks/test_rules_page.py --update-golden`.
+"""
+
+
+def runtimes_of(code: str) -> tuple[str, ...]:
+    """The runtime a rule is about, if it is about one."""
+    clause = RULES[code].clause.lower()
+    return tuple(name for name in RUNTIMES if clause.startswith(f"measured on {name}"))
+
+
+def found_in(model: str, portable: Sequence[str] = ()) -> list[Finding]:
+    """Everything found in the text of an example."""
+    text = whole(model)
+    closed, findings = formats.read(text)
+    if closed is None:
+        return findings
+    return [*findings, *formats.locate(text, checks.check(closed, portable), closed)]
+
+
+def explain_rule(code: str) -> str:
+    """The rule in words, with its example, for a terminal."""
+    rule, example = RULES[code], examples()[code]
+    found = [f for f in found_in(example.bad, runtimes_of(code)) if f.code == code]
+    parts = [
+        f"{code} {_severity(rule)}: {rule.title}",
+        example.about,
+        *([f"It rests on: {rule.clause}"] if rule.clause else []),
+        f"Bad:\n{_indented(example.bad)}",
+        _indented(show_findings(found).rpartition("\n\n")[0]),
+        f"Mended:\n{_indented(example.good)}",
+    ]
+    return "\n\n".join(parts)
+
+
+def rules_page() -> str:
+    """The page with every rule."""
+    lines = [_HEAD]
+    family = ""
+    for code, rule in RULES.items():
+        title = next(t for prefix, t in _FAMILIES.items() if code.startswith(prefix))
+        if title != family:
+            family = title
+            lines.append(f"## {title}\n")
+        lines.append(_section(code, rule))
+    return "\n".join(lines)
+
+
+def _section(code: str, rule: Rule) -> str:
+    example = examples()[code]
+    found = [f for f in found_in(example.bad, runtimes_of(code)) if f.code == code]
+    clause = f" Rests on: {rule.clause}." if rule.clause else ""
+    return "\n".join(
+        [
+            f"### {code}: {rule.title}\n",
+            f"{_severity(rule).capitalize()}. {example.about}{clause}\n",
+            f"```text\n{example.bad}\n```\n",
+            *(f"> {_said(each)}\n" for each in found),
+            f"```text\n{example.good}\n```\n",
+        ]
+    )
+
+
+def _said(finding: Finding) -> str:
+    where = f"`{finding.path}`: " if finding.path else ""
+    hint = f" ({finding.hint})" if finding.hint else ""
+    return f"{where}{finding.message}{hint}"
+
+
+def _severity(rule: Rule) -> str:
+    return f"{rule.severity} that blocks running" if rule.blocks else rule.severity
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,0 +1,52 @@
+"""docs/rules.md: every rule with a bad model, what is said of it, and the model mended.
+
+`pytest tests/checks/test_rules_page.py --update-golden` writes it anew.
+"""
+
+import difflib
+from pathlib import Path
+
+import pytest
+
+from treadle.checks import RULES, examples
+from treadle.report import explain_rule, rules_page
+from treadle.report.rules import found_in, runtimes_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
+
+
+def test_every_rule_has_an_example_and_every_example_a_rule() -> None:
+    assert set(examples()) == set(RULES)
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_the_bad_model_is_found_and_the_mended_one_is_fine(code: str) -> None:
+    example, portable = examples()[code], runtimes_of(code)
+    bad = [finding.code for finding in found_in(example.bad, portable)]
+    assert code in bad
+    errors = {found.code for found in found_in(example.bad) if found.severity == "error"}
+    assert errors <= {code, "CF705", "CF701"}, "an example shows one thing"
+    good = found_in(example.good, portable)
+    assert code not in {finding.code for finding in good}
+    assert not [str(finding) for finding in good if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_a_rule_has_its_words(code: str) -> None:
+    rule = RULES[code]
+    assert rule.clause or code in ("CF001", "CF002", "CF003"), "what of the standard it rests on"
+    words = explain_rule(code)
+    assert words.startswith(f"{code} {rule.severity}")
+    assert rule.clause in words
+
+
+def test_the_page_is_true(request: pytest.FixtureRequest) -> None:
+    wanted = rules_page()
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(wanted, encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    difference = difflib.unified_diff(
+        page.splitlines(), wanted.splitlines(), "docs/rules.md", "the rules", lineterm="", n=0
+    )
+    command = "pytest tests/checks/test_rules_page.py --update-golden"
+    assert page == wanted, "\n".join([command, *difference])

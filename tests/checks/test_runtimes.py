@@ -1,0 +1,77 @@
+"""What is said of onnxruntime, asked of the one that is installed."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import treadle
+from tests.conformance.data import EXPORTED, edges, exported
+from treadle.checks import examples, whole
+from treadle.formats.onnx.source import open_source
+
+MEASURED = onnxruntime.__version__ == "1.31.1"
+MODELS = [name for name, edge in edges().items() if edge.expect != "error"]
+
+
+def load(source: object) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    data = open_source(source).proto.SerializeToString()
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+def loads(source: object) -> bool:
+    try:
+        load(source)
+    except Exception:  # noqa: BLE001  onnxruntime's own exceptions have no common root of their own
+        return False
+    return True
+
+
+def codes(source: object) -> set[str]:
+    return {found.code for found in treadle.check(source, portable=["onnxruntime"])}
+
+
+@pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
+@pytest.mark.parametrize("code", ["CF802", "CF803", "CF807"])
+def test_what_does_not_load(code: str) -> None:
+    example = examples()[code]
+    assert not loads(whole(example.bad))
+    assert loads(whole(example.good))
+
+
+@pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
+def test_what_is_answered_wrongly() -> None:
+    example = examples()["CF804"]
+    (wrong,) = load(whole(example.bad)).run(None, {"n": np.array(3)})
+    (right,) = load(whole(example.good)).run(None, {"n": np.array(3)})
+    assert (wrong.tolist(), right.tolist()) == ([3, 3, 3], [0, 1, 2])
+
+
+@pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
+@pytest.mark.parametrize(
+    ("code", "feeds"),
+    [
+        ("CF805", {"x": np.empty(0, np.float32)}),
+        ("CF806", {"x": np.ones(3, np.float32), "s": np.array([1, 1])}),
+    ],
+)
+def test_what_fails(code: str, feeds: dict[str, np.ndarray]) -> None:
+    session = load(whole(examples()[code].bad))
+    with pytest.raises(Exception, match="onnxruntime|ONNXRuntimeError"):
+        session.run(None, feeds)
+
+
+@pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
+@pytest.mark.parametrize("name", MODELS)
+def test_what_does_not_load_is_known(name: str) -> None:
+    found = codes(edges()[name].source)
+    known = bool({code for code in found if code.startswith("CF80")} - {"CF801", "CF804", "CF805"})
+    assert loads(edges()[name].source) or known or "CF103" in found
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_nothing_is_said_of_models_that_run_there(name: str) -> None:
+    assert not [code for code in codes(exported(name)[0]) if code.startswith("CF80")]

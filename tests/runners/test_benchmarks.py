@@ -1,0 +1,44 @@
+"""The benchmark measures, checks answers, and says what is slow; its figures are not tested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.__main__ import print_table
+from benchmarks.measure import Result, measure
+from benchmarks.models import subjects
+
+SUBJECT = next(subject for subject in subjects(["exporters"]) if subject.name == "jax_cond")
+
+
+def test_a_model_is_measured_on_both():
+    result = measure(SUBJECT, 0.0)
+    assert result.aside == ""
+    assert result.onnxruntime > 0
+    assert result.treadle > 0
+
+
+def test_a_wrong_answer_sets_a_model_aside():
+    wrong = [np.asarray(value) + 1 for value in SUBJECT.outputs]
+    assert measure(replace(SUBJECT, outputs=wrong), 0.0).aside.startswith("onnxruntime is wrong")
+
+
+def test_a_model_that_is_none_is_set_aside():
+    refused = measure(replace(SUBJECT, model=b"\x08"), 0.0)
+    assert refused.aside.startswith("onnxruntime refuses")
+
+
+def test_the_table_marks_what_is_slow(capsys):
+    results = [
+        Result("quick", 10e-6, 31e-6),
+        Result("tardy", 10e-6, 33e-6),
+        Result("odd", aside="treadle refuses: why"),
+    ]
+    assert [r.slow for r in results] == [False, True, False]
+    print_table(results, 5)
+    printed = capsys.readouterr().out
+    assert printed.count("  slow\n") == 1
+    assert "odd: treadle refuses: why" in printed
+    assert "2 models compared, 1 slow" in printed
