@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from treadle import ir
-from treadle.ir import DType, Tensor
+from treadle.infer import declared_rank
+from treadle.ir import DType
 from treadle.jit.building import Building, Declined
 from treadle.jit.kernel_ir import (
     Block,
@@ -34,11 +35,12 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     trip, condition, *operands = given
     _check_scalar(trip, "a trip count", (DType.INT64, DType.INT32))
     _check_scalar(condition, "a condition", (DType.BOOL,))
+    rank = 0 if condition is None else len(condition.shape)
     if condition is not None and isinstance(condition.op, Constant) and condition.op.array.all():
         condition = None
     body = Block("body", b.block, is_loop=True)
     outer, b.block = b.block, body
-    params = _params(b, step, operands)
+    params = _params(b, step, operands, rank)
     results = lower(b, step.body, params.nodes)
     after = _next_condition(results[0])
     count = len(params.states)
@@ -85,14 +87,18 @@ class _Params:
         self.length: int | Extent | None = None
 
 
-def _params(b: Building, step: ir.Loop, operands: Sequence[Node | None]) -> _Params:
+def _params(
+    b: Building, step: ir.Loop, operands: Sequence[Node | None], condition_rank: int
+) -> _Params:
     made, rest = _Params(), iter(operands)
-    for role, param in zip(step.roles, step.body.params, strict=True):
+    for place, role in enumerate(step.roles):
         match role:
             case ir.Iteration():
-                made.nodes.append(b.param(Counter(), DType.INT64, _counter_shape(param)))
+                shape = (1,) * declared_rank(step, place)
+                made.nodes.append(b.param(Counter(), DType.INT64, shape))
             case ir.Condition():
-                made.nodes.append(b.constant(np.array(True)))
+                rank = declared_rank(step, place, condition_rank)
+                made.nodes.append(b.constant(np.ones((1,) * rank, np.bool_)))
             case ir.Invariant():
                 made.nodes.append(next(rest))
             case ir.Carried():
@@ -121,12 +127,6 @@ def _item(b: Building, made: _Params, source: Node, axis: int, *, reverse: bool)
     node = Node(Item(axis % rank, reverse), source.dtype, rest, (source,), b.block)
     b.block.nodes.append(node)
     return node
-
-
-def _counter_shape(param: ir.Value) -> Shape:
-    """As in interp: one element where the body declares it so, else a scalar."""
-    shape = param.declared.shape if isinstance(param.declared, Tensor) else None
-    return (1,) if shape is not None and len(shape) == 1 else ()
 
 
 def _extent(
