@@ -53,8 +53,7 @@ def write(model: Model, path: str | Path, *, external: bool = True) -> None:
             "models are written as .onnx or .onnxtxt",
             str(path),
         )
-<<<<<<< HEAD
-    onnx.save(model, target)
+    onnx.save(model if external else onnx.inline_external(model), target)
 
 
 def _is_path(path: Path) -> bool:
@@ -63,6 +62,3 @@ def _is_path(path: Path) -> bool:
         return b"\0" not in bytes(path)
     except UnicodeEncodeError:
         return False
-=======
-    onnx.save(model if external else onnx.inline_external(model), target)
->>>>>>> openvino
