@@ -32,9 +32,7 @@ def load(source: object) -> Model:
     raise error("the model cannot be loaded:", blocking)
 
 
-def save(
-    model: object, path: str | os.PathLike[str], *, external_data: bool = True
-) -> None:
+def save(model: object, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
     """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
     `model` is a Model, or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are

@@ -43,7 +43,7 @@ def _tampered(text: str, chance: random.Random) -> str:
             return _one_of(list(re.finditer(r'="-?\d+"', text)), value, text, chance)
         case _:
             place = chance.randrange(len(text))
-            return text[:place] + chance.choice("<>&\"x0 \0\x85") + text[place + 1 :]
+            return text[:place] + chance.choice('<>&"x0 \0\x85') + text[place + 1 :]
 
 
 @pytest.mark.parametrize("seed", range(8))
