@@ -35,12 +35,11 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     trip, condition, *operands = given
     _check_scalar(trip, "a trip count", (DType.INT64, DType.INT32))
     _check_scalar(condition, "a condition", (DType.BOOL,))
-    rank = 0 if condition is None else len(condition.shape)
     if condition is not None and isinstance(condition.op, Constant) and condition.op.array.all():
         condition = None
     body = Block("body", b.block, is_loop=True)
     outer, b.block = b.block, body
-    params = _params(b, step, operands, rank)
+    params = _params(b, step, operands)
     results = lower(b, step.body, params.nodes)
     after = _next_condition(results[0])
     count = len(params.states)
@@ -87,9 +86,7 @@ class _Params:
         self.length: int | Extent | None = None
 
 
-def _params(
-    b: Building, step: ir.Loop, operands: Sequence[Node | None], condition_rank: int
-) -> _Params:
+def _params(b: Building, step: ir.Loop, operands: Sequence[Node | None]) -> _Params:
     made, rest = _Params(), iter(operands)
     for place, role in enumerate(step.roles):
         match role:
@@ -97,7 +94,7 @@ def _params(
                 shape = (1,) * declared_rank(step, place)
                 made.nodes.append(b.param(Counter(), DType.INT64, shape))
             case ir.Condition():
-                rank = declared_rank(step, place, condition_rank)
+                rank = declared_rank(step, place)
                 made.nodes.append(b.constant(np.ones((1,) * rank, np.bool_)))
             case ir.Invariant():
                 made.nodes.append(next(rest))
