@@ -13,7 +13,7 @@ from treadle.ir import Model
 from treadle.passes import Mended
 from treadle.single import Operator
 
-__all__ = ["check", "infer", "load", "operator", "repair", "save"]
+__all__ = ["check", "get_available_providers", "infer", "load", "operator", "repair", "save"]
 
 
 def load(source: object) -> Model:
@@ -31,9 +31,12 @@ def load(source: object) -> Model:
     raise error("the model cannot be loaded:", blocking)
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps."""
-    formats.write(model, os.fspath(path))
+def save(model: object, path: str | os.PathLike[str]) -> None:
+    """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
+
+    `model` is a Model, or whatever `load` takes. Raises InputError where `path` cannot be written.
+    """
+    formats.write(model if isinstance(model, Model) else load(model), os.fspath(path))
 
 
 def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
@@ -86,3 +89,10 @@ def operator(
     Raises Unsupported for a name the opset does not have, InvalidModel for a node that is wrong.
     """
     return Operator(source, opset, domain, **attributes)
+
+
+def get_available_providers() -> list[str]:
+    """The execution providers this build of onnxruntime has, as its own function gives them."""
+    from treadle import delegate
+
+    return delegate.available_providers()

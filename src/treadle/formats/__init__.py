@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from treadle.errors import Finding, Unsupported
+from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
@@ -26,6 +26,8 @@ def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Fi
 def write(model: Model, path: str | Path) -> None:
     """Write the model; the suffix says the format: .onnx or .onnxtxt."""
     target = Path(path)
+    if not _is_path(target):
+        raise InputError(f"{str(target)!r} is no path that a file can have")
     if target.suffix not in (".onnx", ".onnxtxt"):
         raise Unsupported(
             f'the suffix "{target.suffix}"',
@@ -34,3 +36,11 @@ def write(model: Model, path: str | Path) -> None:
             str(path),
         )
     onnx.save(model, target)
+
+
+def _is_path(path: Path) -> bool:
+    """Whether a file system can have it: no NUL, no lone surrogate that stands for no byte."""
+    try:
+        return b"\0" not in bytes(path)
+    except UnicodeEncodeError:
+        return False
