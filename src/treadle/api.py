@@ -19,9 +19,10 @@ __all__ = ["check", "get_available_providers", "infer", "load", "operator", "rep
 def load(source: object) -> Model:
     """Load a model from whatever holds one.
 
-    `source`: a path (.onnx, .onnxtxt), bytes, a text model (with a line break), a ModelProto, an
-    onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved. Raises LoadError,
-    with every finding, where that cannot be done; what a check merely complains of stops nothing.
+    `source`: a path (.onnx, .onnxtxt, OpenVINO's .xml), bytes, a text model (with a line break), a
+    ModelProto, an onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved.
+    Raises LoadError, with every finding, where that cannot be done; what a check merely complains
+    of stops nothing.
     """
     model, findings = formats.read(source)
     if model is not None:
@@ -31,12 +32,15 @@ def load(source: object) -> Model:
     raise error("the model cannot be loaded:", blocking)
 
 
-def save(model: object, path: str | os.PathLike[str]) -> None:
+def save(model: object, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
     """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
-    `model` is a Model, or whatever `load` takes. Raises InputError where `path` cannot be written.
+    `model` is a Model, or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are
+    rewritten first. `external_data=False` brings tensors that lie in another file into this one.
+    Raises InputError where `path` cannot be written.
     """
-    formats.write(model if isinstance(model, Model) else load(model), os.fspath(path))
+    loaded = model if isinstance(model, Model) else load(model)
+    formats.write(passes.to_onnx_loops(loaded), os.fspath(path), external=external_data)
 
 
 def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:

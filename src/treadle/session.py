@@ -24,7 +24,8 @@ from treadle.tracing import Listener, StageDone
 
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
 
-ENGINES = ("onnxruntime", "interp")
+ENGINES = ("jit", "onnxruntime", "interp")
+_DEFAULT_ENGINES = ("onnxruntime", "interp")
 _DEFAULT_RUN = RunOptions()
 
 
@@ -67,8 +68,8 @@ class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime, whose
-    further keywords are taken too: `path_or_bytes` for the source, others without effect.
+    order of preference: "jit", "onnxruntime", "interp". `providers` are handed to onnxruntime,
+    whose further keywords are taken too: `path_or_bytes` for the source, others without effect.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
     blocks running; both list every finding.
@@ -89,7 +90,9 @@ class InferenceSession:
         _expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
+        self._engines = _engines(
+            engines or _DEFAULT_ENGINES, self._options, providers, provider_options
+        )
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._lock = threading.Lock()
@@ -303,4 +306,13 @@ def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
     return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
 
 
-_MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {"onnxruntime": _onnxruntime}
+def _jit(*_: object) -> Engine:
+    from treadle import jit
+
+    return jit.Jit()
+
+
+_MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {
+    "jit": _jit,
+    "onnxruntime": _onnxruntime,
+}

@@ -70,3 +70,21 @@ def test_infer_refuses_a_suffix(treadle: Treadle, folder: Path) -> None:
     done = treadle("infer", folder / "newton.onnxtxt", "-o", folder / "typed.txt")
     assert done.code == 1
     assert '".txt"' in done.err
+
+
+def test_convert_writes_openvino_as_onnx(treadle: Treadle, tmp_path: Path) -> None:
+    source = Path(__file__).parents[1] / "formats" / "openvino" / "data" / "loop_nested.xml"
+    target = tmp_path / "nested.onnx"
+    done = treadle("convert", source, "-o", target)
+    assert done.code == 0
+    assert f"wrote {target}: " in done.err
+    assert "2 loops, 0 branches" in done.err
+    assert {step.info.op for step in library.load(target).main.steps} >= {"Loop"}
+    data = treadle("convert", source, "-o", target, "--json").data
+    assert (data["loops"], data["branches"]) == (2, 0)
+
+
+def test_convert_wants_to_know_where(treadle: Treadle, folder: Path) -> None:
+    done = treadle("convert", folder / "newton.onnxtxt")
+    assert done.code == 2
+    assert "-o model.onnx" in done.err

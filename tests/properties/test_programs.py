@@ -46,6 +46,13 @@ def test_the_default_engines_agree_with_interp(program):
 
 
 @given(programs())
+def test_native_code_agrees_with_interp(program):
+    names, wanted = run(program.text, program.feeds)
+    _, found = run(program.text, program.feeds, "jit")
+    assert_same(found, wanted, names)
+
+
+@given(programs())
 def test_a_saved_program_is_the_same(program):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "saved.onnx"

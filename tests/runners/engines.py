@@ -10,6 +10,7 @@ import treadle
 
 ENGINES: Mapping[str, tuple[str, ...] | None] = {
     "interp": ("interp",),
+    "jit": ("jit", "interp"),
     "default": None,
 }
 """The name of a choice of engines, and `engines=` of the session; None: the default ones."""

@@ -74,9 +74,13 @@ def _results(
     )
     if kinds_contradict(one, two):
         yield finding("CF604", path, message, "let both branches give the same type")
-    elif 0 < branch.info.version < _UNEQUAL_SHAPES_FROM and shapes_contradict(one, two):
+    elif _wants_equal_shapes(branch) and shapes_contradict(one, two):
         hint = f"If-{branch.info.version} wants equal shapes; import opset 11 or newer"
         yield finding("CF605", path, message, hint)
+
+
+def _wants_equal_shapes(branch: Branch) -> bool:
+    return not branch.info.domain and 0 < branch.info.version < _UNEQUAL_SHAPES_FROM
 
 
 def advice(branch: Branch, path: str, known: Known) -> Iterator[Finding]:

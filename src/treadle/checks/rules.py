@@ -2,7 +2,7 @@
 
 Codes: CF0 the file, CF1 names and scopes, CF2 counts of inputs and outputs, CF3 types and shapes,
 CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets, CF8 what a runtime is known not to
-load or to answer wrongly (its version stands in the clause).
+load or to answer wrongly (its version stands in the clause), CF9 OpenVINO IR.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _BODY = "Operators.md, body attribute"
 _LOOP = "Operators.md, Loop"
 _SCAN = "Operators.md, Scan"
 _IF = "Operators.md, If"
+_IR = "OpenVINO IR, versions 10 and 11"
 _TRIPS = "Operators.md, Loop: trip count and condition"
 _OUTER = "Operators.md, Loop: values of the enclosing scope"
 _SHAPES = "IR.md, Graphs: value_info; Operators.md, Loop: v_initial"
@@ -126,6 +127,15 @@ _TABLE = (
     Rule("CF857", "error", False, "A rank that is not the same everywhere", _OPENVINO),
     Rule("CF858", "error", False, "Scan-8", _OPENVINO),
     Rule("CF859", "error", False, "A condition that is not converted", _OPENVINO),
+    Rule("CF901", "error", True, "The file is no OpenVINO IR", _IR),
+    Rule("CF902", "error", True, "A version of OpenVINO IR that is not read", _IR),
+    Rule("CF903", "error", True, "A file over a limit of the reader", _IR),
+    Rule("CF904", "error", True, "A document type or an entity in an IR", _IR),
+    Rule("CF905", "error", True, "An attribute of an IR that is missing or makes no sense", _IR),
+    Rule("CF906", "error", True, "Layers of an IR that are wired wrong", _IR),
+    Rule("CF907", "error", True, "A loop or If of an IR whose ports do not fit its body", _IR),
+    Rule("CF908", "error", True, "A layer of an IR that is not supported", _IR),
+    Rule("CF909", "error", True, "A layer of an IR in a form that is not supported", _IR),
 )  # fmt: skip
 
 RULES = {rule.code: rule for rule in _TABLE}

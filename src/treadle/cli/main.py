@@ -6,6 +6,7 @@ import click
 
 import treadle
 from treadle.cli.check import check
+from treadle.cli.convert import convert
 from treadle.cli.demo import demo
 from treadle.cli.explain import explain
 from treadle.cli.infer import infer
@@ -25,10 +26,11 @@ class _InOrder(click.Group):
 def main() -> None:
     """Run, check, explain and rewrite the control flow of ONNX models: If, Loop and Scan.
 
-    A MODEL is a file: .onnx, or .onnxtxt for the text form. `treadle VERB --help` has an example of
-    each verb. Exit codes: 0 fine, 1 the model or the data is wrong, 2 the command is wrong.
+    A MODEL is a file: .onnx, .onnxtxt for the text form, or .xml of OpenVINO IR. `treadle VERB
+    --help` has an example of each verb. Exit codes: 0 fine, 1 the model or the data is wrong, 2
+    the command is wrong.
     """
 
 
-for verb in (demo, inspect, run, check, explain, infer):
+for verb in (demo, inspect, run, check, explain, infer, convert):
     main.add_command(verb)

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from treadle.errors import Finding, InputError, Unsupported
-from treadle.formats import onnx
+from treadle.formats import onnx, openvino
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
 
-__all__ = ["locate", "onnx", "read", "schema_function", "write"]
+__all__ = ["locate", "onnx", "openvino", "read", "schema_function", "write"]
+
+_XML = ("<?xml", "<net", "<!DOCTYPE")
 
 
 def read(source: object) -> tuple[Model | None, list[Finding]]:
-    """The closed model of any source, or None, with what reading it brought to light."""
+    """The closed model of any source, or None, with what reading it brought to light.
+
+    A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
+    """
+    if _is_xml(source):
+        return openvino.read_text(source)
+    if isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml"):
+        return openvino.read(os.fspath(source))
     return onnx.read(source)
+
+
+def _is_xml(source: object) -> TypeGuard[str]:
+    return isinstance(source, str) and "\n" in source and source.lstrip().startswith(_XML)
 
 
 def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Finding]:
     """The findings on a model of this source, with line and column where it is a text."""
-    return onnx.locate(source, findings, model.functions)
+    return list(findings) if _is_xml(source) else onnx.locate(source, findings, model.functions)
 
 
-def write(model: Model, path: str | Path) -> None:
-    """Write the model; the suffix says the format: .onnx or .onnxtxt."""
+def write(model: Model, path: str | Path, *, external: bool = True) -> None:
+    """Write the model; the suffix says the format: .onnx or .onnxtxt.
+
+    `external=False`: tensors that lie in another file are written into the model itself.
+    """
     target = Path(path)
     if not _is_path(target):
         raise InputError(f"{str(target)!r} is no path that a file can have")
@@ -35,7 +53,7 @@ def write(model: Model, path: str | Path) -> None:
             "models are written as .onnx or .onnxtxt",
             str(path),
         )
-    onnx.save(model, target)
+    onnx.save(model if external else onnx.inline_external(model), target)
 
 
 def _is_path(path: Path) -> bool:

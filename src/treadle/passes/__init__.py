@@ -8,6 +8,7 @@ from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import prepare
 from treadle.passes.repairs import REPAIRED, Mended, repair
 from treadle.passes.settle_defaults import settle_defaults
+from treadle.passes.to_onnx_loops import to_onnx_loops
 
 __all__ = [
     "REPAIRED",
@@ -21,4 +22,5 @@ __all__ = [
     "prepare",
     "repair",
     "settle_defaults",
+    "to_onnx_loops",
 ]

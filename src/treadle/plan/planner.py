@@ -150,10 +150,19 @@ def _prepared(
 
 
 def _otherwise(work: _Work, region: Region) -> Otherwise:
-    """Where the region has bodies they are opened, and engines keep the leaves; else interp."""
+    """The engines that come later, if there are any; of the last one's regions bodies are opened.
+
+    Where it has none, interp.
+    """
     block = region.block()
+    engines = work.planning.engines
+    later = tuple(engine for engine in engines if engine.name != region.engine)
+    is_last = engines[-1].name == region.engine
 
     def make() -> BlockPlan:
+        if not is_last:
+            planning = replace(work.planning, engines=later, root=block)
+            return _plan_block(planning, block, region.path, {})
         if not any(any(bodies(step)) for step in region.steps):
             return interp_only(block, region.path, f"{region.engine} refused it on this data")
         planning = replace(work.planning, inside=True, root=block)

@@ -20,6 +20,7 @@ _FAMILIES = {
     "CF7": "Functions and opsets",
     "CF80": "onnxruntime",
     "CF85": "OpenVINO",
+    "CF9": "OpenVINO IR",
 }
 _HEAD = f"""# Rules
 

@@ -15,6 +15,7 @@ from treadle.formats.onnx.alone import (
     read_alone,
 )
 from treadle.formats.onnx.functions import schema_function
+from treadle.formats.onnx.inline import inline_external
 from treadle.formats.onnx.positions import located
 from treadle.formats.onnx.read import identity, read_model
 from treadle.formats.onnx.save import save
@@ -25,6 +26,7 @@ from treadle.ir import FunctionId, Model
 
 __all__ = [
     "function_id",
+    "inline_external",
     "input_names",
     "locate",
     "named",

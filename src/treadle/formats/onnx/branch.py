@@ -49,7 +49,7 @@ def read(hand: NodeAtHand) -> Branch | None:
 
 def write(writing: Writing, step: Branch) -> onnx.NodeProto:
     """The If node."""
-    node = writing.node(step.info, "If", [step.condition], step.results)
+    node = writing.node(replace(step.info, domain=""), "If", [step.condition], step.results)
     for name, block in (("then_branch", step.then), ("else_branch", step.otherwise)):
         graph = writing.body(block, dict(zip(block.params, step.operands, strict=True)))
         writing.add_graph(node, name, graph)

@@ -75,7 +75,8 @@ def write(writing: Writing, step: Loop) -> onnx.NodeProto:
     """The Loop node; a body without iteration number or conditions gets them."""
     view = ports(step)
     states = [port.initial for port in view.carried]
-    node = writing.node(step.info, "Loop", [step.trip, step.condition, *states], step.results)
+    operands = [step.trip, step.condition, *states]
+    node = writing.node(replace(step.info, domain=""), "Loop", operands, step.results)
     iteration = view.iteration or Value("iteration", Tensor(DType.INT64, ()))
     condition = view.condition or Value("condition", Tensor(DType.BOOL, ()))
     params = (iteration, condition, *(port.param for port in view.carried))

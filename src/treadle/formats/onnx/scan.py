@@ -92,7 +92,7 @@ def write(writing: Writing, step: Loop) -> onnx.NodeProto:
     """The Scan node; lists of axes and directions that are all zero are left out."""
     view = ports(step)
     operands = [port.initial for port in view.carried] + [port.operand for port in view.sliced]
-    node = writing.node(step.info, "Scan", operands, step.results)
+    node = writing.node(replace(step.info, domain=""), "Scan", operands, step.results)
     add_attributes(node, _attributes(step))
     params = (*(port.param for port in view.carried), *(port.param for port in view.sliced))
     block = replace(

@@ -1,0 +1,170 @@
+"""The layers of a body become the steps of a draft, each by the table of its type."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino import branch, loop, state
+from treadle.formats.openvino.draft import Draft, claim_of
+from treadle.formats.openvino.elements import element_type
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators import operator_of
+from treadle.formats.openvino.reading import Content, ControlAtHand, Enter, Reading
+from treadle.formats.openvino.records import Body, Layer, Port
+from treadle.formats.openvino.wiring import Source, order, wire
+from treadle.ir import Info, Value
+
+_CONTROL = {"loop": loop.read, "tensoriterator": loop.read, "if": branch.read}
+_CONTROL_SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
+
+
+def read_block(reading: Reading, body: Body, path: str, enter: Enter) -> Content:
+    """The body as a draft; faults of its layers are reported, all of them."""
+    draft = Draft(path.rpartition("/")[2], path)
+    try:
+        wiring = wire(body)
+        ordered = order(wiring)
+    except Fault as fault:
+        reading.report.add(fault)
+        return Content(draft, {}, {}, False)
+    layers = _Layers(reading, draft, path, enter)
+    for layer in body.layers:
+        if layer.type.lower() == "parameter":
+            layers.read(layer, ())
+    for layer in ordered:
+        if layer.type.lower() != "parameter":
+            layers.read(layer, wiring.sources[layer.id])
+    return Content(draft, layers.results, layers.assigned, not layers.failed)
+
+
+class _Layers:
+    """The layers of one body, read one after the other."""
+
+    def __init__(self, reading: Reading, draft: Draft, path: str, enter: Enter) -> None:
+        self.reading, self.draft, self.path, self.enter = reading, draft, path, enter
+        self.values: dict[Source, Value] = {}
+        self.results: dict[int, Value] = {}
+        self.assigned: dict[str, Value] = {}
+        self.failed: set[int] = set()
+
+    def read(self, layer: Layer, sources: tuple[Source, ...]) -> None:
+        """Read one layer; one that hangs on a failed layer is left out, its cause is reported."""
+        if any(source not in self.values for source in sources):
+            self.failed.add(layer.id)
+            self._report_unsupported(layer)
+            return
+        operands = tuple(self.values[source] for source in sources)
+        since = len(self.draft.steps)
+        try:
+            values = self._values(layer, operands)
+        except Fault as fault:
+            self.reading.report.add(fault, layer)
+            self.failed.add(layer.id)
+            return
+        if values is None:
+            self.failed.add(layer.id)
+            return
+        self._define(layer, values, since)
+
+    def _report_unsupported(self, layer: Layer) -> None:
+        """Say that a layer is not supported, though what it reads failed already."""
+        kind = layer.type.lower()
+        if kind not in _CONTROL and kind not in _SPECIAL:
+            try:
+                operator_of(layer)
+            except Fault as fault:
+                self.reading.report.add(fault, layer)
+
+    def _values(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...] | None:
+        kind = layer.type.lower()
+        self.draft.origin = Info(name=layer.name, op=layer.type, version=_number(layer))
+        if kind in _SPECIAL:
+            return _SPECIAL[kind](self, layer, operands)
+        if kind in _CONTROL:
+            return self._control(kind, layer, operands)
+        row = operator_of(layer)
+        made = row.function(Hand(layer, row.version, operands, self.draft))
+        return made if isinstance(made, tuple) else (made,)
+
+    def _control(
+        self, kind: str, layer: Layer, operands: tuple[Value, ...]
+    ) -> tuple[Value, ...] | None:
+        if _number(layer) < _CONTROL_SINCE[kind]:
+            message = f"{layer.type} is there from opset{_CONTROL_SINCE[kind]} on"
+            raise Fault("CF908", message)
+        feeds = {port.id: value for port, value in zip(layer.inputs, operands, strict=True)}
+        path = f"{self.path}/{layer.name}"
+        hand = ControlAtHand(self.reading, layer, self.draft, feeds, path)
+        return _CONTROL[kind](hand)
+
+    def parameter(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        return (self.enter(self.draft, layer),)
+
+    def result(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        if len(operands) != 1:
+            raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
+        self.results[layer.id] = operands[0]
+        return ()
+
+    def const(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        port = layer.outputs[0] if layer.outputs else Port(0)
+        said = tuple(layer.data.get(key, "") for key in ("element_type", "shape", "offset", "size"))
+        key = (said[0] or port.precision, said[1] or str(port.dims), said[2], said[3])
+        literal = self.reading.literals.get(key)
+        if literal is None:
+            literal = self.reading.weights.literal(layer, (_word(port), port.dims))
+            self.reading.literals[key] = literal
+        return (self.draft.literal(literal, _name(layer, port)),)
+
+    def read_value(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        return (state.read_value(self.draft, self.path, layer, operands),)
+
+    def assign(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        variable = state.assigned(self.path, layer, operands)
+        self.assigned[variable] = operands[0]
+        return operands[:1]
+
+    def _define(self, layer: Layer, values: tuple[Value, ...], since: int) -> None:
+        """Give the layer's results their names and what the file claims of them."""
+        if len(values) < len(layer.outputs):
+            found = f"it has {len(layer.outputs)} outputs, {layer.type} gives {len(values)}"
+            self.reading.report.add(Fault("CF909", found), layer)
+            self.failed.add(layer.id)
+            return
+        made = {v for step in self.draft.steps[since:] for v in step.results if v is not None}
+        named: dict[Value, Value] = {}
+        for port, value in zip(layer.outputs, values, strict=False):
+            final = value
+            if value in made and value not in named:
+                final = named[value] = self.draft.value(_name(layer, port), value.declared)
+                dtype = element_type(port.precision)
+                claim = claim_of(dtype.dtype if dtype else None, port.dims)
+                self.draft.claims[final] = claim
+            self.values[layer.id, port.id] = named.get(value, final)
+        if named:
+            self.draft.rename(since, named)
+
+
+_SPECIAL = {
+    "parameter": _Layers.parameter,
+    "result": _Layers.result,
+    "const": _Layers.const,
+    "constant": _Layers.const,
+    "readvalue": _Layers.read_value,
+    "assign": _Layers.assign,
+}
+
+
+def _name(layer: Layer, port: Port) -> str:
+    if port.names:
+        return port.names[0]
+    return layer.name if len(layer.outputs) < 2 else f"{layer.name}.{layer.outputs.index(port)}"
+
+
+def _word(port: Port) -> str:
+    words = {"fp32": "f32", "fp16": "f16", "fp64": "f64", "bool": "boolean", "bin": "u1"}
+    return words.get(port.precision.lower(), port.precision.lower())
+
+
+def _number(layer: Layer) -> int:
+    digits = layer.version.lower().removeprefix("opset")
+    return int(digits) if digits.isdecimal() and len(digits) < 6 else 0

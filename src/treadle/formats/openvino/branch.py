@@ -1,0 +1,102 @@
+"""If: read as a Branch; both blocks take every value that either of them reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from treadle.formats.openvino.draft import Draft
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.reading import Content, ControlAtHand
+from treadle.formats.openvino.records import Layer, PortEntry, PortMap
+from treadle.ir import Block, Branch, Value
+
+_SIDES = ("then", "else")
+
+
+def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
+    """The results of the If; None where a branch could not be read."""
+    layer = hand.layer
+    if not layer.inputs:
+        raise Fault("CF907", "it has no condition (input port 0)")
+    used = {entry.external for side in _SIDES for entry in _entries(layer, side).inputs}
+    for external in sorted(used):
+        if external not in hand.feeds:
+            raise Fault("CF907", f"a port map names input port {external}, there is none")
+    read_ = sorted(used)
+    contents = [_side(hand, side, read_) for side in _SIDES]
+    if not all(content.whole for content, _ in contents):
+        return None
+    blocks = [content.draft.build(*results) for content, results in contents]
+    results = tuple(hand.draft.value(f"{layer.name}/result") for _ in layer.outputs)
+    condition = hand.draft.scalar(hand.feeds[layer.inputs[0].id])
+    operands = tuple(hand.feeds[external] for external in read_)
+    hand.draft.steps.append(_step(hand, condition, blocks, operands, results))
+    return results
+
+
+def _step(
+    hand: ControlAtHand,
+    condition: Value,
+    blocks: list[Block],
+    operands: tuple[Value, ...],
+    results: tuple[Value, ...],
+) -> Branch:
+    info = replace(hand.draft.info("If"), domain="openvino")
+    return Branch(condition, blocks[0], blocks[1], operands, results, info)
+
+
+def _entries(layer: Layer, side: str) -> PortMap:
+    return layer.port_maps.get(f"{side}_port_map", PortMap())
+
+
+def _side(
+    hand: ControlAtHand, side: str, externals: list[int]
+) -> tuple[Content, tuple[Value, ...]]:
+    body = hand.layer.bodies.get(f"{side}_body")
+    if body is None:
+        raise Fault("CF907", f"it has no {side}_body")
+    inner = {entry.internal: entry.external for entry in _entries(hand.layer, side).inputs}
+    params: dict[int, Value] = {}
+
+    def enter(draft: Draft, layer: Layer) -> Value:
+        if layer.id not in inner:
+            raise Fault("CF907", f"nothing feeds this Parameter of the {side}_body")
+        _all_params(draft, params, hand, externals)
+        return params[inner[layer.id]]
+
+    path = f"{hand.path}.{side}_branch"
+    content = hand.reading.read_block(hand.reading, body, path, enter)
+    if not content.whole:
+        return content, ()
+    _all_params(content.draft, params, hand, externals)
+    return content, _results(hand.layer, side, content.results)
+
+
+def _all_params(
+    draft: Draft, params: dict[int, Value], hand: ControlAtHand, externals: list[int]
+) -> None:
+    if params:
+        return
+    for external in externals:
+        outer = hand.feeds[external]
+        params[external] = draft.param(outer.name)
+        draft.know(params[external], hand.draft.type_of(outer))
+
+
+def _results(layer: Layer, side: str, results: Mapping[int, Value]) -> tuple[Value, ...]:
+    entries = list(_entries(layer, side).outputs)
+    ports = [port.id for port in layer.outputs]
+    if len(entries) != len(ports):
+        found = f"it has {len(ports)} outputs, its {side}_port_map {len(entries)}"
+        raise Fault("CF907", found)
+    if {entry.external for entry in entries} == set(ports):
+        entries.sort(key=lambda entry: ports.index(entry.external))
+    return tuple(_result(entry, results) for entry in entries)
+
+
+def _result(entry: PortEntry, results: Mapping[int, Value]) -> Value:
+    if entry.internal not in results:
+        message = f"layer {entry.internal} of the body is no Result"
+        raise Fault("CF907", message, line=entry.line)
+    return results[entry.internal]

@@ -1,0 +1,45 @@
+"""What OpenVINO's operators mean: a table from a layer's type to the ONNX leaves it becomes."""
+
+from treadle.formats.openvino.operators import (
+    activation,
+    convolve,
+    create,
+    elementwise,
+    gather,
+    layout,
+    logic,
+    matrix,
+    normalize,
+    pool,
+    quantize,
+    recurrent,
+    reduce,
+    resize,
+    scatter,
+    select,
+    slicing,
+)
+from treadle.formats.openvino.operators.registry import OPERATORS, Row, operator_of
+
+__all__ = [
+    "OPERATORS",
+    "Row",
+    "activation",
+    "convolve",
+    "create",
+    "elementwise",
+    "gather",
+    "layout",
+    "logic",
+    "matrix",
+    "normalize",
+    "operator_of",
+    "pool",
+    "quantize",
+    "recurrent",
+    "reduce",
+    "resize",
+    "scatter",
+    "select",
+    "slicing",
+]

@@ -1,0 +1,89 @@
+"""Tensors out of nothing or little: ShapeOf, Range, Eye, Broadcast, Tile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators.registry import Made, layer
+from treadle.formats.openvino.operators.select import typed
+from treadle.ir import Value
+
+
+@layer("ShapeOf", 1, 3)
+def shape_of(hand: Hand) -> Made:
+    """The extents."""
+    return typed(hand, hand.leaf("Shape", hand[0]), "output_type")
+
+
+@layer("Range", 1, 4)
+def range_(hand: Hand) -> Made:
+    """start, start + step ... up to stop, which is not part of it."""
+    dtype = hand.dtype(0) if hand.version < 4 else hand.element("output_type")
+    kinds = [hand.is_float(k) for k in range(3)]
+    if any(kinds) and dtype.numpy.kind in "iu":
+        raise Fault("CF909", "a range of whole numbers between others is not supported")
+    ends = []
+    for k in range(3):
+        array = hand.array(k)
+        if array is not None:
+            ends.append(hand.constant(array.astype(dtype.numpy).reshape(())))
+            continue
+        value = hand[k] if hand.dtype(k) is dtype else hand.cast(hand[k], dtype)
+        ends.append(value if hand.rank(k) == 0 else hand.leaf("Reshape", value, hand.whole()))
+    return hand.leaf("Range", *ends)
+
+
+@layer("Eye", 9)
+def eye(hand: Hand) -> Made:
+    """Ones on a diagonal."""
+    if hand.get(3) is not None and hand.wholes(3, "the batch shape"):
+        raise Fault("CF909", "a batch of matrices is not supported")
+    extents = hand.leaf("Concat", hand.list64(0), hand.list64(1), axis=0)
+    dtype = hand.element("output_type")
+    zero = {"value": np.zeros(1, dtype.numpy)}
+    zeros = hand.leaf("ConstantOfShape", extents, **zero)
+    return hand.leaf("EyeLike", zeros, k=hand.axis(2))
+
+
+@layer("Broadcast", 1, 3)
+def broadcast(hand: Hand) -> Made:
+    """Repeated until it has a shape."""
+    mode = hand.text("mode", "numpy", "numpy", "explicit", "bidirectional", "pdpd")
+    shape = hand.list64(1)
+    if mode in ("numpy", "bidirectional"):
+        return hand.leaf("Expand", hand[0], shape)
+    if mode == "pdpd":
+        raise Fault("CF909", "mode pdpd is not supported here")
+    return hand.leaf("Expand", _placed(hand), shape)
+
+
+def _placed(hand: Hand) -> Value:
+    """The operand with its axes where `axes_mapping` wants them."""
+    places = hand.wholes(2, "axes_mapping")
+    wanted = hand.shape(1)
+    known = hand.array(1)
+    rank = known.size if known is not None else (wanted or (None,))[0]
+    if not isinstance(rank, int):
+        raise Fault("CF909", "the length of the target shape is not known")
+    if places != sorted(set(places)) or any(not 0 <= place < rank for place in places):
+        raise Fault("CF909", f"axes_mapping {places} does not rise within {rank} axes")
+    missing = [axis for axis in range(rank) if axis not in places]
+    return hand.leaf("Unsqueeze", hand[0], hand.whole(*missing)) if missing else hand[0]
+
+
+@layer("Tile", 1)
+def tile(hand: Hand) -> Made:
+    """Repeated along its axes; the shorter of ranks and repeats is filled with ones in front."""
+    rank = hand.rank(0)
+    shape, known = hand.shape(1), hand.array(1)
+    count = known.size if known is not None else (shape or (None,))[0]
+    if not isinstance(count, int):
+        raise Fault("CF909", "the number of repeats is not known")
+    value, repeats = hand[0], hand.list64(1)
+    if count > rank:
+        value = hand.leaf("Unsqueeze", value, hand.whole(*range(count - rank)))
+    if count < rank:
+        repeats = hand.leaf("Concat", hand.whole(*[1] * (rank - count)), repeats, axis=0)
+    return hand.leaf("Tile", value, repeats)

@@ -1,0 +1,30 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators.registry import Made, layer
+from treadle.ir import Value
+
+
+@layer("MatMul", 1)
+def matmul(hand: Hand) -> Made:
+    """The product; a transposed operand of one axis stays as it is."""
+    one = _turned(hand, 0, hand.truth("transpose_a", False))
+    return hand.leaf("MatMul", one, _turned(hand, 1, hand.truth("transpose_b", False)))
+
+
+def _turned(hand: Hand, position: int, turned: bool) -> Value:
+    if not turned:
+        return hand[position]
+    rank = hand.rank(position)
+    if rank < 2:
+        return hand[position]
+    return hand.transpose(hand[position], [*range(rank - 2), rank - 1, rank - 2])
+
+
+@layer("Einsum", 7)
+def einsum(hand: Hand) -> Made:
+    """Einstein's sum."""
+    equation = hand.layer.data.get("equation", "")
+    return hand.leaf("Einsum", *hand.operands, equation=equation)

@@ -1,0 +1,101 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators.registry import Made, layer
+from treadle.ir import Value
+
+
+@layer("BatchNormInference", 1, 5)
+def batch_norm(hand: Hand) -> Made:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta; version 1 has x third."""
+    given = [hand[k] for k in range(5)]
+    if hand.version < 5:
+        gamma, beta, x, mean, variance = given
+    else:
+        x, gamma, beta, mean, variance = given
+    name = "epsilon" if hand.has("epsilon") else "eps"
+    return hand.leaf(
+        "BatchNormalization", x, gamma, beta, mean, variance, epsilon=hand.number(name)
+    )
+
+
+@layer("MVN", 6)
+def mvn(hand: Hand) -> Made:
+    """(x - mean) / deviation along axes; epsilon inside or outside of the root."""
+    inside = hand.text("eps_mode", None, "inside_sqrt", "outside_sqrt") == "inside_sqrt"
+    return _standard(hand, hand.list64(1), hand.truth("normalize_variance"), inside)
+
+
+@layer("MVN", 1)
+def mvn_1(hand: Hand) -> Made:
+    """The same over all but batch and channels, or over channels too."""
+    rank = hand.rank(0)
+    if hand.has("reduction_axes"):
+        axes = hand.integers("reduction_axes")
+    else:
+        axes = list(range(1 if hand.truth("across_channels", False) else 2, rank))
+    return _standard(hand, hand.whole(*axes), hand.truth("normalize_variance", True), False)
+
+
+def _standard(hand: Hand, axes: Value, divided: bool, inside: bool) -> Value:
+    mean = hand.leaf("ReduceMean", hand[0], axes, keepdims=1)
+    centered = hand.leaf("Sub", hand[0], mean)
+    if not divided:
+        return centered
+    square = hand.leaf("Mul", centered, centered)
+    variance = hand.leaf("ReduceMean", square, axes, keepdims=1)
+    epsilon = hand.like(0, hand.number("eps"))
+    if inside:
+        return hand.leaf("Div", centered, hand.leaf("Sqrt", hand.leaf("Add", variance, epsilon)))
+    return hand.leaf("Div", centered, hand.leaf("Add", hand.leaf("Sqrt", variance), epsilon))
+
+
+@layer("NormalizeL2", 1)
+def normalize_l2(hand: Hand) -> Made:
+    """Is x / sqrt(sum of squares, with epsilon added or as its least)."""
+    op = "Add" if hand.text("eps_mode", None, "add", "max") == "add" else "Max"
+    square = hand.leaf("Mul", hand[0], hand[0])
+    flags = {"keepdims": 1, "noop_with_empty_axes": 1}
+    total = hand.leaf("ReduceSum", square, hand.list64(1), **flags)
+    bounded = hand.leaf(op, total, hand.like(0, hand.number("eps")))
+    return hand.leaf("Div", hand[0], hand.leaf("Sqrt", bounded))
+
+
+@layer("LRN", 1)
+def lrn(hand: Hand) -> Made:
+    """Local response normalization over channels."""
+    if hand.wholes(1, "the axes") != [1]:
+        raise Fault("CF909", "LRN over other axes than the channels has no ONNX form")
+    return hand.leaf(
+        "LRN",
+        hand[0],
+        alpha=hand.number("alpha"),
+        beta=hand.number("beta"),
+        bias=hand.number("bias"),
+        size=hand.integer("size"),
+    )
+
+
+@layer("GroupNormalization", 12)
+def group_normalization(hand: Hand) -> Made:
+    """Normalized in groups of channels, then scaled and moved channel by channel."""
+    return hand.leaf(
+        "GroupNormalization",
+        hand[0],
+        hand[1],
+        hand[2],
+        num_groups=hand.integer("num_groups"),
+        epsilon=hand.number("epsilon"),
+    )
+
+
+@layer("RMS", 14)
+def rms(hand: Hand) -> Made:
+    """Is x / root of the mean of squares along the last axis * gamma."""
+    square = hand.leaf("Mul", hand[0], hand[0])
+    mean = hand.leaf("ReduceMean", square, hand.whole(-1), keepdims=1)
+    root = hand.leaf("Sqrt", hand.leaf("Add", mean, hand.like(0, hand.number("epsilon"))))
+    return hand.leaf("Mul", hand.leaf("Div", hand[0], root), hand[1])

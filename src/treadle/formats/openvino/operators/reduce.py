@@ -1,0 +1,43 @@
+"""Reductions along axes; of no axes, nothing is reduced."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators.registry import Made, register
+from treadle.ir import DType, Value
+
+_REDUCTIONS = {
+    ("ReduceSum", 1): "ReduceSum",
+    ("ReduceMean", 1): "ReduceMean",
+    ("ReduceMax", 1): "ReduceMax",
+    ("ReduceMin", 1): "ReduceMin",
+    ("ReduceProd", 1): "ReduceProd",
+    ("ReduceL1", 4): "ReduceL1",
+    ("ReduceL2", 4): "ReduceL2",
+}
+_LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
+
+
+def _reduced(hand: Hand, op: str, value: Value) -> Value:
+    keep = int(hand.truth("keep_dims", False))
+    return hand.leaf(op, value, hand.list64(1), keepdims=keep, noop_with_empty_axes=1)
+
+
+def _enter(type_: str, version: int, op: str) -> None:
+    def reduced(hand: Hand) -> Made:
+        return _reduced(hand, op, hand[0])
+
+    register(type_, (version,), reduced, op)
+
+
+def _enter_logical(type_: str, op: str) -> None:
+    def reduced(hand: Hand) -> Made:
+        return hand.cast(_reduced(hand, op, hand.cast(hand[0], DType.INT32)), DType.BOOL)
+
+    register(type_, (1,), reduced)
+
+
+for (_type, _version), _op in _REDUCTIONS.items():
+    _enter(_type, _version, _op)
+for _type, _op in _LOGICAL.items():
+    _enter_logical(_type, _op)

@@ -1,0 +1,82 @@
+"""The table of layer types: what each becomes, by the opset its form is there from.
+
+    @layer("Gather", 1, 7, 8)
+    def gather(hand): ...
+
+The numbers are the opsets in which the operator, or a new form of it, appeared; `hand.version` says
+which form the layer has. A function gives one value, or one for each output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.records import Layer
+from treadle.ir import Value
+
+NEWEST_OPSET = 16
+Made = Value | tuple[Value, ...]
+Function = Callable[[Hand], Made]
+
+
+class Row(NamedTuple):
+    """One form of one operator, there from opset `version` on; `onnx` names a plain counterpart."""
+
+    type: str
+    version: int
+    function: Function
+    onnx: str = ""
+
+
+OPERATORS: dict[str, dict[int, Row]] = {}
+"""By type in lower case, then by version."""
+
+
+def register(type_: str, versions: tuple[int, ...], function: Function, onnx: str = "") -> None:
+    """Enter rows; a second one for the same version is a bug."""
+    rows = OPERATORS.setdefault(type_.lower(), {})
+    for version in versions:
+        assert version not in rows, f"two rows for {type_}-{version}"
+        rows[version] = Row(type_, version, function, onnx)
+
+
+def layer(type_: str, *versions: int) -> Callable[[Function], Function]:
+    """Enter a function for an operator."""
+
+    def enter(function: Function) -> Function:
+        register(type_, versions, function)
+        return function
+
+    return enter
+
+
+def plain(table: dict[str, tuple[str, int]]) -> None:
+    """Enter operators that are one leaf of the same operands: type to (leaf, first opset)."""
+    for type_, (op, version) in table.items():
+        register(type_, (version,), _plain(op), op)
+
+
+def _plain(op: str) -> Function:
+    return lambda hand: hand.leaf(op, *hand.operands)
+
+
+def operator_of(layer_: Layer) -> Row:
+    """The row of a layer; raises Fault for a type or a version that is not supported."""
+    rows = OPERATORS.get(layer_.type.lower())
+    if rows is None:
+        known = [next(iter(each.values())).type for each in OPERATORS.values()]
+        close = get_close_matches(layer_.type, known, 1)
+        hint = f"did you mean {close[0]}?" if close else "replace it before the model is exported"
+        raise Fault("CF908", "there is no support for this operator", hint)
+    digits = layer_.version.lower().removeprefix("opset")
+    number = int(digits) if digits.isdecimal() and len(digits) < 6 else 0
+    fitting = [version for version in rows if version <= number <= NEWEST_OPSET]
+    if not fitting:
+        forms = ", ".join(f"opset{version}" for version in sorted(rows))
+        message = f'the version "{layer_.version}" of it is not known'
+        raise Fault("CF908", message, f"forms from {forms} up to opset{NEWEST_OPSET} are")
+    return rows[max(fitting)]

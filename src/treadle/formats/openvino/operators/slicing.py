@@ -1,0 +1,147 @@
+"""Slice and StridedSlice with its masks, and Pad."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators.registry import Made, layer
+from treadle.ir import Value
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+@layer("Slice", 8)
+def slice_(hand: Hand) -> Made:
+    """From start to stop in steps along axes, all of them where none are named."""
+    start, stop, step = (hand.list64(k) for k in (1, 2, 3))
+    axes = hand.list64(4) if hand.get(4) is not None else None
+    return hand.leaf("Slice", hand[0], start, stop, axes, step)
+
+
+class _Part(NamedTuple):
+    """What one position of a StridedSlice does: "slice" an axis, "shrink" it, a "new" one."""
+
+    what: str
+    position: int
+    axis: int
+
+
+@layer("StridedSlice", 1)
+def strided_slice(hand: Hand) -> Made:
+    """Is numpy's x[begin:end:stride] with masks: 1 ignores a bound, shrinks or adds an axis.
+
+    x[1, ::2, None, ..., -1:]
+    """
+    parts = _parts(hand)
+    value = _sliced(hand, [part for part in parts if part.what == "slice"])
+    value = _shrunk(hand, value, [part for part in parts if part.what == "shrink"])
+    return _widened(hand, value, parts)
+
+
+def _masks(hand: Hand, count: int) -> dict[str, list[int]]:
+    names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
+    masks = {name: hand.integers(name, ()) for name in names}
+    return {name: (mask + [0] * count)[: max(count, len(mask))] for name, mask in masks.items()}
+
+
+def _count(hand: Hand) -> int:
+    known, shape = hand.array(1), hand.shape(1)
+    count = known.size if known is not None else (shape or (None,))[0]
+    if not isinstance(count, int):
+        raise Fault("CF909", "the number of bounds is not known")
+    return count
+
+
+def _parts(hand: Hand) -> list[_Part]:
+    count = _count(hand)
+    masks = _masks(hand, count)
+    parts: list[_Part] = []
+    axis = 0
+    for position in range(count):
+        if masks["ellipsis_mask"][position]:
+            behind = range(position + 1, count)
+            taken = sum(not masks["new_axis_mask"][k] for k in behind)
+            axis = hand.rank(0) - taken
+            parts.append(_Part("ellipsis", position, axis))
+            continue
+        if masks["new_axis_mask"][position]:
+            parts.append(_Part("new", position, axis))
+            continue
+        shrinks = masks["shrink_axis_mask"][position]
+        parts.append(_Part("shrink" if shrinks else "slice", position, axis))
+        axis += 1
+    return parts
+
+
+def _sliced(hand: Hand, parts: list[_Part]) -> Value:
+    count = _count(hand)
+    masks = _masks(hand, count)
+    if all(masks["begin_mask"][p.position] and masks["end_mask"][p.position] for p in parts) and (
+        hand.get(3) is None or all(hand.wholes(3, "the strides")[p.position] == 1 for p in parts)
+    ):
+        return hand[0]
+    strides = [1] * count if hand.get(3) is None else hand.wholes(3, "the strides")
+    begins = _bounds(hand, 1, parts, masks["begin_mask"], [0 if s > 0 else _MOST for s in strides])
+    ends = _bounds(hand, 2, parts, masks["end_mask"], [_MOST if s > 0 else _LEAST for s in strides])
+    axes = hand.whole(*(part.axis for part in parts))
+    steps = hand.whole(*(strides[part.position] for part in parts))
+    return hand.leaf("Slice", hand[0], begins, ends, axes, steps)
+
+
+def _bounds(
+    hand: Hand, position: int, parts: list[_Part], mask: list[int], open_: list[int]
+) -> Value:
+    places = [part.position for part in parts]
+    array = hand.array(position)
+    if array is not None:
+        given = [int(item) for item in array.reshape(-1).tolist()]
+        return hand.whole(*(open_[k] if mask[k] else given[k] for k in places))
+    given_ = hand.leaf("Gather", hand.list64(position), hand.whole(*places), axis=0)
+    if not any(mask[k] for k in places):
+        return given_
+    free = hand.constant(np.array([bool(mask[k]) for k in places]))
+    return hand.leaf("Where", free, hand.whole(*(open_[k] for k in places)), given_)
+
+
+def _shrunk(hand: Hand, value: Value, parts: list[_Part]) -> Value:
+    """One item of each of these axes, the last axis first so that the others keep their place."""
+    for part in reversed(parts):
+        array = hand.array(1)
+        if array is not None:
+            place = hand.constant(array.reshape(-1)[part.position].astype("int64"))
+        else:
+            spot = hand.whole(part.position)
+            place = hand.leaf("Gather", hand.list64(1), spot, axis=0)
+            place = hand.leaf("Squeeze", place, hand.whole(0))
+        value = hand.leaf("Gather", value, place, axis=part.axis)
+    return value
+
+
+def _widened(hand: Hand, value: Value, parts: list[_Part]) -> Value:
+    places, out, axis = [], 0, 0
+    for part in parts:
+        if part.what == "ellipsis":
+            out += part.axis - axis
+            axis = part.axis
+        elif part.what == "new":
+            places.append(out)
+            out += 1
+        else:
+            axis += 1
+            out += part.what == "slice"
+    return hand.leaf("Unsqueeze", value, hand.whole(*places)) if places else value
+
+
+@layer("Pad", 1, 12)
+def pad(hand: Hand) -> Made:
+    """Wider on both sides of every axis; a negative number cuts off."""
+    mode = hand.text("pad_mode", None, "constant", "edge", "reflect", "symmetric")
+    if mode == "symmetric":
+        raise Fault("CF909", "pad_mode symmetric has no ONNX form")
+    pads = hand.leaf("Concat", hand.list64(1), hand.list64(2), axis=0)
+    filler = hand.get(3) if mode == "constant" else None
+    return hand.leaf("Pad", hand[0], pads, filler, mode=mode)

@@ -1,0 +1,22 @@
+"""What convolutions and pooling say alike: strides, pads, dilations."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.hand import Hand
+
+_AUTO = {"explicit": "NOTSET", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER",
+         "valid": "VALID", "notset": "NOTSET"}  # fmt: skip
+
+
+def windows(hand: Hand, *, dilated: bool = True) -> dict[str, object]:
+    """The attributes ONNX has for them; `pads` only where nothing is padded by itself."""
+    strides = hand.integers("strides")
+    given: dict[str, object] = {"strides": strides}
+    if dilated:
+        given["dilations"] = hand.integers("dilations", [1] * len(strides))
+    auto = _AUTO[hand.text("auto_pad", "explicit", *_AUTO)]
+    if auto != "NOTSET":
+        return given | {"auto_pad": auto}
+    zeros = [0] * len(strides)
+    pads = hand.integers("pads_begin", zeros) + hand.integers("pads_end", zeros)
+    return given | {"pads": pads}

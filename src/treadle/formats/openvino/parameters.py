@@ -1,0 +1,19 @@
+"""What a Parameter layer declares of its value."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.elements import element_type
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.records import Layer
+from treadle.formats.openvino.shapes import read_shape
+from treadle.ir import Tensor
+
+
+def declared_of(layer: Layer) -> Tensor:
+    """The type of a Parameter; raises Fault for an element type that is none."""
+    word = layer.data.get("element_type", "")
+    kind = element_type(word)
+    if kind is None and word not in ("dynamic", "undefined", ""):
+        raise Fault("CF905", f'element_type is "{word[:40]}", which is no element type')
+    shape = read_shape(layer.data["shape"]) if "shape" in layer.data else None
+    return Tensor(kind.dtype if kind else None, shape)

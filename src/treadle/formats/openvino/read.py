@@ -1,0 +1,103 @@
+"""An .xml and its .bin become a Model."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from treadle.errors import Finding
+from treadle.formats.openvino.block import read_block
+from treadle.formats.openvino.draft import OPSET, Draft
+from treadle.formats.openvino.faults import Fault, Report
+from treadle.formats.openvino.parameters import declared_of
+from treadle.formats.openvino.reading import Content, Reading
+from treadle.formats.openvino.records import Layer, Net
+from treadle.formats.openvino.state import MAIN
+from treadle.formats.openvino.weights import Weights
+from treadle.formats.openvino.xml import parse
+from treadle.ir import Model, Value
+
+_VERSIONS = (10, 11)
+_ONNX_IR_VERSION = 10
+
+
+def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
+    """The model of an .xml file, None where the findings say why there is none."""
+    report = Report(path.name)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        report.add(Fault("CF001", f'"{path}" cannot be read: {reason}'))
+        return None, report.findings
+    return read_bytes(data, Weights.beside(path), report)
+
+
+def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | None, list[Finding]]:
+    """The model of the bytes of an .xml, None where the findings say why there is none."""
+    with _without_collecting():
+        try:
+            net = parse(data)
+            _check_version(net)
+        except Fault as fault:
+            report.add(fault)
+            return None, report.findings
+        return read_net(net, weights, report), report.findings
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Spares looking for cycles among hundreds of thousands of records that have none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def read_net(net: Net, weights: Weights, report: Report) -> Model | None:
+    """The model of a net, None where the report says why there is none."""
+    reading = Reading(report, weights, read_block)
+    content = reading.read_block(reading, net.body, MAIN, _enter)
+    if not content.whole or any(found.blocks for found in report.findings):
+        return None
+    results = [_result(content, layer) for layer in net.body.layers if layer.id in content.results]
+    results += [_named(content.draft, value, name) for name, value in content.assigned.items()]
+    main = replace(content.draft.build(*results), name=net.name or "main")
+    return Model(main, opsets={"": OPSET}, ir_version=_ONNX_IR_VERSION, producer="OpenVINO")
+
+
+def _check_version(net: Net) -> None:
+    if net.version not in _VERSIONS:
+        message = f"the file has IR version {net.version if net.version >= 0 else 'unknown'}"
+        hint = "export it anew with a current OpenVINO"
+        raise Fault("CF902", f"{message}, versions 10 and 11 are read", hint, net.line)
+
+
+def _enter(draft: Draft, layer: Layer) -> Value:
+    declared = declared_of(layer)
+    names = layer.outputs[0].names if layer.outputs else ()
+    return draft.param(names[0] if names else layer.name, declared)
+
+
+def _result(content: Content, layer: Layer) -> Value:
+    """The value of a Result, by the name OpenVINO's users know: the tensor's, else the layer's."""
+    value = content.results[layer.id]
+    names = layer.output_names
+    if names:
+        return value if value.name in names else _named(content.draft, value, names[0])
+    made = {v for step in content.draft.steps for v in step.results}
+    return value if value in made else _named(content.draft, value, layer.name)
+
+
+def _named(draft: Draft, value: Value, name: str) -> Value:
+    """A result of its own name, which may be taken by something else."""
+    copy = draft.leaf("Identity", value)
+    named = replace(copy, name=draft.fresh(name))
+    draft.rename(len(draft.steps) - 1, {copy: named})
+    return named

@@ -1,0 +1,30 @@
+"""The shape attribute of a Parameter: extents, ranges, and dims nothing is known of.
+
+`2,5,3`, `?,1..16,4`, `..16`, `1..`, `-1`, with or without brackets; `...` is an unknown rank and ""
+a scalar.
+"""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.faults import Fault
+from treadle.ir import Dim, Range, Shape
+
+
+def read_shape(text: str) -> Shape | None:
+    """The shape a text means, None for an unknown rank; raises Fault for one that is none."""
+    inner = text.strip().removeprefix("[").removesuffix("]").strip()
+    if inner == "...":
+        return None
+    return tuple(_dim(word.strip(), text) for word in inner.split(",")) if inner else ()
+
+
+def _dim(word: str, text: str) -> Dim:
+    if word in ("?", "-1"):
+        return None
+    if word.isdecimal() and len(word) < 19:
+        return int(word)
+    low, dots, high = word.partition("..")
+    if dots and all(w == "" or (w.isdecimal() and len(w) < 19) for w in (low, high)):
+        return Range(int(low or 0), int(high) if high else None)
+    hint = "write numbers, ranges like 1..16, or ? for an unknown one"
+    raise Fault("CF905", f'"{word[:40]}" is no dim of the shape "{text[:40]}"', hint)

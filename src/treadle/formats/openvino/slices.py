@@ -1,0 +1,124 @@
+"""What a loop slices: the outer value is cut into parts before it, a part is what the body sees.
+
+start, end      where the first part begins and the last ends; -1 is the end, -2 one before ...
+stride          the step from part to part; below 0 the last part comes first
+part_size       how long a part is along the axis, which it keeps
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.formats.openvino.draft import Draft
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.records import Layer, PortEntry
+from treadle.ir import Tensor, Value
+
+_END = np.iinfo(np.int64).max
+
+
+class Cut(NamedTuple):
+    """One sliced value: from `low` to `high` along `axis`, `part` of every `step`."""
+
+    value: Value
+    claim: Tensor
+    axis: int
+    low: int
+    high: int
+    step: int
+    part: int
+    reverse: bool
+
+
+def cut_of(draft: Draft, value: Value, entry: PortEntry) -> Cut:
+    """What the port map says of a sliced input; raises Fault where it makes no sense."""
+    claim = draft.type_of(value)
+    start = 0 if entry.start is None else entry.start
+    end = -1 if entry.end is None else entry.end
+    stride = 1 if entry.stride is None else entry.stride
+    part = 1 if entry.part_size is None else entry.part_size
+    if stride == 0 or part < 1:
+        message = f"a slice has stride {stride} and part_size {part}, wanted steps and parts"
+        raise Fault("CF907", message, line=entry.line)
+    if abs(stride) < part:
+        message = f"the parts of a slice overlap: part_size {part}, stride {stride}"
+        hint = "use a stride as long as the part, or more"
+        raise Fault("CF907", message, hint, entry.line)
+    low, high = (start, end) if stride > 0 else (end, start)
+    axis = checked_axis(claim, entry)
+    return Cut(value, claim, axis, _place(low), _place(high), abs(stride), part, stride < 0)
+
+
+def checked_axis(claim: Tensor, entry: PortEntry) -> int:
+    """The axis, from the front where the rank is known."""
+    assert entry.axis is not None, "only sliced and concatenated ports are asked"
+    if claim.shape is None:
+        return entry.axis
+    rank = len(claim.shape)
+    if not -rank <= entry.axis < rank:
+        message = f"axis {entry.axis} is out of range for {claim}"
+        raise Fault("CF907", message, line=entry.line)
+    return entry.axis % rank
+
+
+def _place(place: int) -> int:
+    """The same place as ONNX's Slice counts it."""
+    if place >= 0:
+        return place
+    return _END if place == -1 else place + 1
+
+
+def sliced(draft: Draft, cut: Cut) -> Value:
+    """The value a loop slices item by item: for parts of one as it is, else [.., n, part, ..]."""
+    value = _trimmed(draft, cut)
+    if cut.step == 1:
+        return value
+    axis = _front(cut)
+    extent = draft.leaf("Shape", value, start=axis, end=axis + 1)
+    count = draft.leaf("Div", extent, draft.whole(cut.step))
+    parts = [count, draft.whole(cut.step)]
+    if axis:
+        parts.insert(0, draft.leaf("Shape", value, start=0, end=axis))
+    parts.append(draft.leaf("Shape", value, start=axis + 1))
+    shape = draft.leaf("Concat", *parts, axis=0)
+    value = draft.leaf("Reshape", value, shape, allowzero=1)
+    if cut.part == cut.step:
+        return value
+    first = cut.step - cut.part if cut.reverse else 0
+    bounds = (draft.whole(first), draft.whole(first + cut.part), draft.whole(axis + 1))
+    return draft.leaf("Slice", value, *bounds)
+
+
+def _trimmed(draft: Draft, cut: Cut) -> Value:
+    if cut.low == 0 and cut.high == _END:
+        return cut.value
+    bounds = (draft.whole(cut.low), draft.whole(cut.high), draft.whole(cut.axis))
+    return draft.leaf("Slice", cut.value, *bounds)
+
+
+def _front(cut: Cut) -> int:
+    if cut.axis < 0:
+        raise Fault("CF907", f"axis {cut.axis} of {cut.value.name}, whose rank is not known")
+    return cut.axis
+
+
+def enter_slice(draft: Draft, layer: Layer, cut: Cut) -> Value:
+    """The value the body sees: the part, with its axis."""
+    param = draft.param(layer.name)
+    shape, axis = cut.claim.shape, cut.axis
+    kept = (cut.part,) if cut.step > 1 else ()
+    if shape is not None:
+        shape = (*shape[:axis], *kept, *shape[axis + 1 :])
+    draft.know(param, Tensor(cut.claim.dtype, shape))
+    return param if cut.step > 1 else draft.leaf("Unsqueeze", param, draft.whole(axis))
+
+
+def length_of(draft: Draft, cut: Cut) -> Value:
+    """How many parts there are, a scalar."""
+    axis = cut.axis
+    bounds = {"start": axis, **({"end": axis + 1} if axis != -1 else {})}
+    extent = draft.leaf("Shape", _trimmed(draft, cut), **bounds)
+    count = extent if cut.step == 1 else draft.leaf("Div", extent, draft.whole(cut.step))
+    return draft.leaf("Squeeze", count, draft.whole(0))

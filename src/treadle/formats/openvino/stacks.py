@@ -1,0 +1,68 @@
+"""What a loop concatenates: parts along an existing axis, stacked along a new one and joined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from treadle.formats.openvino.draft import Draft
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.records import PortEntry
+from treadle.formats.openvino.slices import checked_axis
+from treadle.ir import Tensor, Value
+
+
+class Join(NamedTuple):
+    """One concatenated result: what the body gives, along which axis, how long a part is."""
+
+    value: Value
+    claim: Tensor
+    axis: int
+    part: int
+    reverse: bool
+
+
+def join_of(draft: Draft, value: Value, entry: PortEntry) -> Join:
+    """What the port map says of a concatenated output; raises Fault where it makes no sense."""
+    stride = 1 if entry.stride is None else entry.stride
+    part = 1 if entry.part_size is None else entry.part_size
+    bounds = (0 if entry.start is None else entry.start, -1 if entry.end is None else entry.end)
+    if bounds != ((0, -1) if stride > 0 else (-1, 0)):
+        message = f"an output from {bounds[0]} to {bounds[1]} does not hold all its parts"
+        raise Fault("CF907", message, "write start 0 and end -1, reversed for a negative stride",
+                    entry.line)  # fmt: skip
+    if abs(stride) != part or part < 1:
+        message = f"an output with stride {stride} and part_size {part} has gaps or overlaps"
+        raise Fault("CF907", message, "make them equal", entry.line)
+    claim = draft.type_of(value)
+    return Join(value, claim, checked_axis(claim, entry), part, stride < 0)
+
+
+def element(draft: Draft, join: Join) -> Value:
+    """What the body gives to be stacked: parts of one lose their axis."""
+    if join.part > 1:
+        return join.value
+    value = draft.leaf("Squeeze", join.value, draft.whole(join.axis))
+    shape = join.claim.shape
+    if shape is None:
+        return value
+    axis = join.axis
+    declared = Tensor(join.claim.dtype, (*shape[:axis], *shape[axis + 1 :]))
+    named = replace(value, declared=declared)
+    draft.rename(len(draft.steps) - 1, {value: named})
+    return named
+
+
+def joined(draft: Draft, join: Join, stacked: Value) -> Value:
+    """The loop's output, its parts in a row along the axis."""
+    if join.part == 1:
+        return stacked
+    axis = join.axis
+    if axis < 0:
+        raise Fault("CF907", f"axis {axis} of an output whose rank is not known")
+    extent = draft.leaf("Shape", stacked, start=axis, end=axis + 2)
+    together = draft.leaf("ReduceProd", extent, keepdims=1)
+    parts = [together, draft.leaf("Shape", stacked, start=axis + 2)]
+    if axis:
+        parts.insert(0, draft.leaf("Shape", stacked, start=0, end=axis))
+    return draft.leaf("Reshape", stacked, draft.leaf("Concat", *parts, axis=0), allowzero=1)

@@ -1,0 +1,96 @@
+"""The .bin beside an .xml: memory-mapped, every place checked before it is read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from treadle.formats.openvino.elements import ELEMENT_TYPES, WIDENED, byte_count, decode
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.records import Layer
+from treadle.ir import DType, External, Literal
+
+_MOST_AXES = 64
+_LARGEST = 2**62
+_KEPT_OUTSIDE = 1024
+
+
+@dataclass(slots=True)
+class Weights:
+    """The bytes all constants of a net lie in; `missing` says why there are none."""
+
+    path: Path | None
+    missing: str = ""
+    data: np.ndarray | None = None
+
+    @classmethod
+    def beside(cls, xml: Path) -> Weights:
+        """Those of the .bin of the same name."""
+        path = xml.with_suffix(".bin")
+        try:
+            if not path.stat().st_size:
+                return cls(path, data=np.empty(0, np.uint8))
+            return cls(path, data=np.memmap(path, np.uint8, mode="r"))
+        except OSError as error:
+            return cls(path, f'"{path.name}" cannot be read: {error.strerror}')
+
+    def literal(self, layer: Layer, fallback: tuple[str, tuple[int, ...]]) -> Literal:
+        """The tensor of a Const layer; raises Fault where it cannot be had.
+
+        `fallback` are the element type and dims of its output port: IR 10 may say them only there.
+        """
+        word, shape = _declared(layer, *fallback)
+        offset, size = _place(layer, "offset"), _place(layer, "size")
+        if self.data is None:
+            raise Fault("CF002", self.missing, "put the .bin beside the .xml")
+        if offset + size > self.data.size:
+            there = f'"{self.path.name if self.path else ""}" has {self.data.size}'
+            hint = "the .bin is truncated, or of another model"
+            raise Fault("CF002", f"bytes {offset} to {offset + size} are wanted, {there}", hint)
+        wanted = byte_count(word, math.prod(shape))
+        if wanted is not None and wanted != size:
+            raise Fault("CF002", f"{word}{list(shape)} takes {wanted} bytes, size says {size}")
+        try:
+            array = decode(word, self.data[offset : offset + size], shape)
+        except ValueError as error:
+            raise Fault("CF002", str(error)) from None
+        dtype = ELEMENT_TYPES[word].dtype
+        large = size >= _KEPT_OUTSIDE and word not in WIDENED and dtype is not DType.STRING
+        outside = self._external(offset, size) if large else None
+        return Literal(array, dtype, external=outside)
+
+    def _external(self, offset: int, size: int) -> External | None:
+        if self.path is None:
+            return None
+        entries = {"location": self.path.name, "offset": str(offset), "length": str(size)}
+        return External(self.path.name, tuple(entries.items()), str(self.path.parent))
+
+
+def _declared(layer: Layer, word: str, dims: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    word = layer.data.get("element_type", word).lower()
+    if word not in ELEMENT_TYPES:
+        raise Fault("CF002", f'"{word}" is no element type that is read')
+    if "shape" not in layer.data:
+        return word, dims
+    return word, static_shape(layer.data["shape"])
+
+
+def static_shape(text: str) -> tuple[int, ...]:
+    """The extents of a constant's shape attribute: "" is a scalar."""
+    words = [word.strip() for word in text.split(",")] if text.strip() else []
+    if len(words) > _MOST_AXES or not all(w.isdecimal() and len(w) < 20 for w in words):
+        raise Fault("CF002", f'"{text[:40]}" is no shape of a constant')
+    shape = tuple(map(int, words))
+    if math.prod(extent for extent in shape if extent) > _LARGEST:
+        raise Fault("CF002", f"a constant of shape {list(shape)} is too large")
+    return shape
+
+
+def _place(layer: Layer, name: str) -> int:
+    text = layer.data.get(name, "")
+    if not text.isdecimal() or len(text) > 19:
+        raise Fault("CF002", f'{name} is "{text[:40]}", wanted a number of bytes')
+    return int(text)

@@ -1,0 +1,81 @@
+"""Which port feeds which, and an order in which every layer comes after what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.records import Body, Layer
+
+Source = tuple[int, int]
+"""A layer id and an output port id."""
+
+_ENDS = frozenset(("result", "assign"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The layers by id, what each reads (port by port in the file's order), and who is an end."""
+
+    layers: dict[int, Layer]
+    sources: dict[int, tuple[Source, ...]]
+    ends: tuple[Layer, ...]
+
+
+def wire(body: Body) -> Wiring:
+    """The wiring of a body; raises Fault where an edge or an id does not fit."""
+    layers: dict[int, Layer] = {}
+    for layer in body.layers:
+        if layer.id in layers:
+            raise Fault("CF906", f"two layers have the id {layer.id}", line=layer.line)
+        layers[layer.id] = layer
+    given = {(layer.id, port.id) for layer in body.layers for port in layer.outputs}
+    wanted = {(layer.id, port.id) for layer in body.layers for port in layer.inputs}
+    fed: dict[Source, Source] = {}
+    for edge in body.edges:
+        source, target = (edge.from_layer, edge.from_port), (edge.to_layer, edge.to_port)
+        for end, known, what in ((source, given, "output"), (target, wanted, "input")):
+            if end not in known:
+                message = f"an edge names {what} port {end[1]} of layer {end[0]}, there is none"
+                raise Fault("CF906", message, line=edge.line)
+        if target in fed:
+            message = f"two edges lead to input port {target[1]} of layer {target[0]}"
+            raise Fault("CF906", message, line=edge.line)
+        fed[target] = source
+    sources = {layer.id: tuple(_sources(layer, fed)) for layer in body.layers}
+    ends = tuple(layer for layer in body.layers if layer.type.lower() in _ENDS)
+    return Wiring(layers, sources, ends)
+
+
+def _sources(layer: Layer, fed: dict[Source, Source]) -> Iterator[Source]:
+    for port in layer.inputs:
+        source = fed.get((layer.id, port.id))
+        if source is None:
+            raise Fault("CF906", f"nothing feeds input port {port.id} of {layer}", line=layer.line)
+        yield source
+
+
+def order(wiring: Wiring) -> list[Layer]:
+    """The layers the ends need, each after what it reads; raises Fault for a cycle."""
+    done: set[int] = set()
+    open_: set[int] = set()
+    ordered: list[Layer] = []
+    pending: list[int] = [layer.id for layer in reversed(wiring.ends)]
+    while pending:
+        here = pending[-1]
+        if here in done:
+            pending.pop()
+            continue
+        missing = [layer for layer, _ in wiring.sources[here] if layer not in done]
+        if not missing:
+            pending.pop()
+            done.add(here)
+            ordered.append(wiring.layers[here])
+            continue
+        if here in open_:
+            layer = wiring.layers[here]
+            raise Fault("CF906", f"{layer} reads its own result", line=layer.line)
+        open_.add(here)
+        pending += reversed(missing)
+    return ordered

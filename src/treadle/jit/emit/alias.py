@@ -1,0 +1,46 @@
+"""Which memory is which: says of every load and store what it cannot be the same as.
+
+Memory has a name. What the kernel is given to read is one ("given"); every buffer of its own and
+every result has another. Without this LLVM would check addresses before each short loop.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from llvmlite import ir as llvm
+
+
+class Aliases:
+    """The names given so far, and the instructions that touch memory."""
+
+    def __init__(self, module: llvm.Module) -> None:
+        self._module = module
+        self._numbers = count()
+        self._marked: list[tuple[Any, str]] = []
+        self._names: dict[str, None] = {"given": None}
+
+    def fresh(self) -> str:
+        """A name for memory that is like no other."""
+        name = f"memory {next(self._numbers)}"
+        self._names[name] = None
+        return name
+
+    def mark(self, instruction: Any, name: str) -> None:
+        """The instruction touches the memory of this name and no other."""
+        self._marked.append((instruction, name))
+
+    def close(self) -> None:
+        """Write down what was marked; once, at the end."""
+        domain = self._module.add_metadata(["treadle"])
+        scopes = {name: self._module.add_metadata([name, domain]) for name in self._names}
+        own = {name: self._module.add_metadata([scope]) for name, scope in scopes.items()}
+        others = {
+            name: self._module.add_metadata([s for n, s in scopes.items() if n != name])
+            for name in scopes
+        }
+        for instruction, name in self._marked:
+            instruction.set_metadata("alias.scope", own[name])
+            if len(scopes) > 1:
+                instruction.set_metadata("noalias", others[name])

@@ -1,0 +1,161 @@
+"""A block of a kernel in LLVM: its nodes in order, those of one shape gathered into nests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from treadle.jit.emit.branch import emit_branch
+from treadle.jit.emit.contract import emit_contract
+from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.index import emit_pick
+from treadle.jit.emit.loop import emit_loop
+from treadle.jit.emit.nest import Ending, Nests
+from treadle.jit.emit.place import Place
+from treadle.jit.emit.reduce import emit_reduce
+from treadle.jit.emit.tensors import Buffer, dense_strides
+from treadle.jit.emit.types import literal
+from treadle.jit.kernel_ir import (
+    Block,
+    Branch,
+    Constant,
+    Contract,
+    Counter,
+    Input,
+    Item,
+    Join,
+    Loop,
+    Map,
+    Node,
+    Part,
+    Pick,
+    Reduce,
+    Reshape,
+    State,
+    View,
+    extents,
+)
+
+
+def emit_block(e: Emitter, block: Block, ending: Ending) -> None:
+    """Every node of the block."""
+    nests = Nests(e, block, ending)
+    for node in block.nodes:
+        place = e.t.place(node)
+        if place is Place.NEST:
+            nests.join(node)
+            continue
+        if place is Place.INLINE:
+            continue
+        nests.need(node)
+        _EMIT[type(node.op)](e, node)
+        nests.done.add(node)
+    nests.flush_all()
+
+
+def _input(e: Emitter, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Input)
+    strides: list[Any] = []
+    size: Any = 1
+    for extent in reversed(node.shape):
+        strides.append(size)
+        size = e.w.multiply(size, e.t.extent(extent))
+    pointer = e.t.slots.given(op.position)
+    e.t.buffers[node] = Buffer(pointer, node.dtype, tuple(strides[::-1]), "given")
+    if e.t.place(node) is Place.REGISTERS:
+        _elements(e, node, lambda index: e.t.load(e.t.buffers[node], index))
+
+
+def _constant(e: Emitter, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Constant)
+    if e.t.place(node) is Place.REGISTERS:
+        e.t.registers[node] = [literal(node.dtype, element) for element in op.array.ravel()]
+
+
+def _counter(e: Emitter, node: Node) -> None:
+    e.t.keep(node, [e.t.counters[node.home]])
+
+
+def _state(e: Emitter, node: Node) -> None:
+    assert node in e.t.registers or node in e.t.buffers
+
+
+def _computed(e: Emitter, node: Node) -> None:
+    _elements(e, node, lambda index: e.t.compute(node, index))
+
+
+def _elements(e: Emitter, node: Node, element: Callable[[tuple[int, ...]], Any]) -> None:
+    e.t.keep(node, [element(index) for index in product(*map(range, extents(node)))])
+
+
+def _join(e: Emitter, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Join)
+    if e.t.place(node) is Place.REGISTERS:
+        _elements(e, node, lambda index: _piece(e, node, op.axis, index))
+        return
+    buffer, first = e.allocate(node), 0
+    for operand in node.operands:
+        strides = dense_strides(extents(node))
+        start = e.t.address(
+            buffer, tuple(first if k == op.axis else 0 for k in range(len(strides)))
+        )
+        is_whole = all(extent == 1 for extent in extents(node)[: op.axis])
+        part = Buffer(start, node.dtype, strides, buffer.scope, is_dense=is_whole)
+        e.copy(operand, part)
+        first += extents(operand)[op.axis]
+    e.t.buffers[node] = buffer
+
+
+def _piece(e: Emitter, node: Node, axis: int, index: Sequence[int]) -> Any:
+    at = index[axis]
+    for operand in node.operands:
+        extent = extents(operand)[axis]
+        if at < extent:
+            return e.t.read(operand, (*index[:axis], at, *index[axis + 1 :]))
+        at -= extent
+    raise AssertionError("an index beyond what is joined")
+
+
+def _part(e: Emitter, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Part)
+    found = e.parts.get((node.operands[0], op.number))
+    if found is None:
+        return
+    if isinstance(found, Buffer):
+        e.t.buffers[node] = found
+        if e.t.place(node) is Place.REGISTERS:
+            _elements(e, node, lambda index: e.t.load(found, index))
+    else:
+        e.t.keep(node, found)
+
+
+def _loop(e: Emitter, node: Node) -> None:
+    emit_loop(e, node, emit_block)
+
+
+def _branch(e: Emitter, node: Node) -> None:
+    emit_branch(e, node, emit_block)
+
+
+_EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
+    Input: _input,
+    Constant: _constant,
+    Counter: _counter,
+    State: _state,
+    Item: _computed,
+    Map: _computed,
+    View: _computed,
+    Reshape: _computed,
+    Join: _join,
+    Reduce: emit_reduce,
+    Contract: emit_contract,
+    Pick: emit_pick,
+    Loop: _loop,
+    Branch: _branch,
+    Part: _part,
+}

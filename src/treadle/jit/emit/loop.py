@@ -1,0 +1,188 @@
+"""A loop in LLVM.
+
+    variables = initial                               few elements: registers; else memory
+    for i = 0; i < limit and condition; ++i:
+        tick                                          now and then the poll
+        block, which reads the variables
+        elements of this iteration into the stacks
+        variables = next                              all at once
+
+A next value that was written in place, over a state nobody reads any more, is not moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.emit import scalars
+from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
+from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.place import Place
+from treadle.jit.emit.poll import tick
+from treadle.jit.emit.stack import Stacking, stackings
+from treadle.jit.emit.tensors import Buffer, Flat
+from treadle.jit.emit.types import I64, in_register
+from treadle.jit.kernel_ir import Block, Constant, Loop, Node, State, extents
+
+EmitBlock = Callable[[Emitter, Block, Ending], None]
+_NO_LIMIT = 2**63 - 1
+
+
+def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
+    """The loop; its parts are left in `e.parts`."""
+    op, b, w = node.op, e.w.builder, e.w
+    assert isinstance(op, Loop)
+    operands = list(node.operands)
+    limit = _limit(e, op, operands.pop(0) if op.has_trip else None)
+    go = e.t.scalar(operands.pop(0)) if op.has_condition else None
+    _begin(e, node, op, operands)
+    stacks = stackings(e, node, op, limit)
+    counter = w.variable(I64, llvm.Constant(I64, 0))
+    head, body, after = (
+        w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
+    )
+    if go is None:
+        b.branch(head)
+    else:
+        b.cbranch(go, head, after)
+    b.position_at_end(head)
+    i = b.load(counter, typ=I64)
+    b.cbranch(b.icmp_signed("<", i, limit), body, after)
+    b.position_at_end(body)
+    with e.t.scope():
+        goes_on = _iteration(e, node, op, i, stacks, emit_block)
+    b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
+    if goes_on is None:
+        b.branch(head)
+    else:
+        b.cbranch(goes_on, head, after)
+    b.position_at_end(after)
+    _end(e, node, op, b.load(counter, typ=I64), stacks)
+
+
+def _limit(e: Emitter, op: Loop, trip: Node | None) -> Any:
+    w, b = e.w, e.w.builder
+    length = None if op.length is None else w.index(e.t.extent(op.length))
+    if trip is None:
+        return w.index(_NO_LIMIT) if length is None else length
+    limit = scalars.cast(w, e.t.scalar(trip), trip.dtype, DType.INT64)
+    if length is not None:
+        e.fail_if(b.icmp_signed(">", limit, length), UNEQUAL_LENGTHS)
+    return limit
+
+
+def _begin(e: Emitter, node: Node, op: Loop, initials: list[Node]) -> None:
+    """The carried values begin with the initial ones, in variables or memory of the loop's own."""
+    for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
+        part = e.part(node, number)
+        if e.t.place(state) is Place.REGISTERS:
+            values = [
+                e.t.read(initial, e.t.unflat(position, extents(initial)))
+                for position in range(state.size)
+            ]
+            e.t.buffers.pop(state, None)
+            e.parts[node, number] = [_variable(e, state, value) for value in values]
+            continue
+        buffer = e.allocate(part if part is not None else state)
+        e.copy(initial, buffer)
+        e.t.buffers[state] = buffer
+        e.parts[node, number] = buffer
+
+
+def _variable(e: Emitter, state: Node, value: Any) -> Any:
+    """A variable for one element of a state."""
+    return e.w.variable(in_register(state.dtype), value)
+
+
+def _iteration(
+    e: Emitter, node: Node, op: Loop, i: Any, stacks: list[Stacking], emit_block: EmitBlock
+) -> Any:
+    """One iteration; whether it goes on, None for always."""
+    tick(e, op.body)
+    e.t.counters[op.body] = i
+    for number, state in enumerate(op.states):
+        if e.t.place(state) is Place.REGISTERS:
+            type_ = in_register(state.dtype)
+            variables = e.parts[node, number]
+            e.t.keep(state, [e.w.builder.load(variable, typ=type_) for variable in variables])
+    ending = Ending(node, _moved(e, op))
+    rooms = [(stack, stack.room(e, i)) for stack in stacks]
+    for stack, room in rooms:
+        if e.t.place(stack.element) is Place.NEST and stack.element.home is op.body:
+            ending.stacked.setdefault(stack.element, []).append(room)
+    emit_block(e, op.body, ending)
+    goes_on = None if op.next_condition is None else e.t.scalar(op.next_condition)
+    for stack, room in rooms:
+        if stack.element not in ending.stored:
+            e.copy(stack.element, room)
+    _carry(e, node, op, ending)
+    return goes_on
+
+
+def _moved(e: Emitter, op: Loop) -> dict[Node, Node]:
+    """Next values that are computed in a nest of the body, for one state each."""
+    return {
+        after: state
+        for state, after in zip(op.states, op.nexts, strict=True)
+        if e.t.place(after) is Place.NEST and after.home is op.body and op.nexts.count(after) == 1
+    }
+
+
+def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
+    """The next values take the places of the carried ones, all at once."""
+    pairs = [
+        (number, state, after)
+        for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
+        if state is not after and state not in ending.written
+    ]
+    values: list[tuple[Any, Any]] = []
+    moves: list[tuple[Node, Node | Buffer, Buffer]] = []
+    for number, state, after in pairs:
+        if e.t.place(state) is Place.REGISTERS:
+            for position, variable in enumerate(e.parts[node, number]):
+                index = e.t.unflat(position, extents(after))
+                values.append((e.t.read(after, index), variable))
+            continue
+        moves.append((after, _safe(e, op, after), e.parts[node, number]))
+    for value, variable in values:
+        e.w.builder.store(value, variable)
+    for after, source, target in moves:
+        if isinstance(source, Node):
+            e.copy(source, target)
+        else:
+            with e.w.range(after.size) as position:
+                e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
+
+
+def _safe(e: Emitter, op: Loop, after: Node) -> Node | Buffer:
+    """The node, or a copy of it where another state's new value would be read instead."""
+    if not _reads_state(e, after):
+        return after
+    buffer = e.t.allocate(after)
+    e.copy(after, buffer)
+    return buffer
+
+
+def _reads_state(e: Emitter, node: Node) -> bool:
+    if isinstance(node.op, State):
+        return e.t.place(node) is not Place.REGISTERS
+    if isinstance(node.op, Constant) or e.t.place(node) is not Place.INLINE:
+        return False
+    return any(_reads_state(e, operand) for operand in node.operands)
+
+
+def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -> None:
+    for number, state in enumerate(op.states):
+        if e.t.place(state) is Place.REGISTERS:
+            type_ = in_register(state.dtype)
+            variables = e.parts[node, number]
+            e.parts[node, number] = [e.w.builder.load(v, typ=type_) for v in variables]
+    if not isinstance(op.extent, int) and op.stacks:
+        e.w.builder.store(count, e.t.slots.out("count", op.extent))
+        e.t.lengths[op.extent] = count
+    for stack in stacks:
+        e.parts[node, stack.number] = stack.whole(e)

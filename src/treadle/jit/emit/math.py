@@ -1,0 +1,188 @@
+"""Functions of one float written inline, without branches, so that loops over them vectorise.
+
+exp      x = n * ln 2 + r, |r| <= ln 2 / 2: a polynomial of r, times 2 ** n in two halves
+log      x = m * 2 ** n, m in [sqrt 1/2, sqrt 2): 2 * atanh((m - 1) / (m + 1)), plus n * ln 2
+tanh     an odd polynomial below 0.625, 1 - 2 / (exp(2 |x|) + 1) above
+sigmoid  1 / (1 + e), or e / (1 + e) below 0, e = exp(-|x|)
+
+The polynomials are truncated series of the function divided by what is exact; in float32 they are
+short enough that the rounding of the last steps is the whole error. What has no inline form is
+called in the C library.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.emit.types import F32, F64, I32, I64
+from treadle.jit.emit.writer import Writer
+
+_LN2 = math.log(2)
+
+
+def _float32(value: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+def _bits(type_: Any) -> tuple[Any, int, int]:
+    """The whole number of its width, the bits of its fraction, the bias of its exponent."""
+    return (I32, 23, 127) if type_ == F32 else (I64, 52, 1023)
+
+
+def constant(type_: Any, value: float) -> Any:
+    """A float constant of the type."""
+    return llvm.Constant(type_, _float32(value) if type_ == F32 else value)
+
+
+def fma(w: Writer, a: Any, b: Any, c: Any) -> Any:
+    """A * b + c, rounded once."""
+    return w.intrinsic("llvm.fma", a.type, a, b, c)
+
+
+def polynomial(w: Writer, x: Any, coefficients: Sequence[float]) -> Any:
+    """coefficients[0] + coefficients[1] * x + ..."""
+    result = constant(x.type, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = fma(w, result, x, constant(x.type, coefficient))
+    return result
+
+
+def _high_and_low(type_: Any) -> tuple[float, float]:
+    """Ln 2 in two parts; the first has zeros at its end, so products with n are exact."""
+    if type_ == F32:
+        return 0.693145751953125, 1.428606765330187e-06
+    return 0.6931471803691238, 1.9082149292705877e-10
+
+
+def exp(w: Writer, x: Any) -> Any:
+    """E ** x: 0 and infinity beyond the range, NaN of NaN."""
+    b, type_ = w.builder, x.type
+    integer, fraction, bias = _bits(type_)
+    low, high = (-104.0, 89.0) if type_ == F32 else (-746.0, 710.0)
+    held = w.intrinsic("llvm.minnum", type_, x, constant(type_, high))
+    held = w.intrinsic("llvm.maxnum", type_, held, constant(type_, low))
+    n = w.intrinsic("llvm.rint", type_, b.fmul(held, constant(type_, 1 / _LN2)))
+    big, small = _high_and_low(type_)
+    r = fma(w, n, constant(type_, -big), held)
+    r = fma(w, n, constant(type_, -small), r)
+    terms = 8 if type_ == F32 else 14
+    power = polynomial(w, r, [1 / math.factorial(k) for k in range(terms)])
+    whole = b.fptosi(n, integer)
+    half = b.ashr(whole, llvm.Constant(integer, 1))
+    for part in (half, b.sub(whole, half)):
+        raised = b.add(part, llvm.Constant(integer, bias))
+        scale = b.bitcast(b.shl(raised, llvm.Constant(integer, fraction)), type_)
+        power = b.fmul(power, scale)
+    is_nan = b.fcmp_unordered("uno", x, x)
+    return b.select(is_nan, x, power)
+
+
+def log(w: Writer, x: Any) -> Any:
+    """The natural logarithm: -infinity of 0, NaN below."""
+    b, type_ = w.builder, x.type
+    integer, fraction, bias = _bits(type_)
+    smallest = 2.0 ** (1 - bias)
+    is_tiny = b.fcmp_ordered("<", x, constant(type_, smallest))
+    lifted = b.select(is_tiny, b.fmul(x, constant(type_, 2.0**fraction)), x)
+    bits = b.bitcast(lifted, integer)
+    root = struct.unpack("i" if type_ == F32 else "q", struct.pack("f" if type_ == F32 else "d",
+                         math.sqrt(0.5)))[0]  # fmt: skip
+    moved = b.sub(bits, llvm.Constant(integer, root))
+    exponent = b.ashr(moved, llvm.Constant(integer, fraction))
+    mantissa = b.bitcast(b.sub(bits, b.shl(exponent, llvm.Constant(integer, fraction))), type_)
+    n = b.sitofp(exponent, type_)
+    n = b.fsub(n, b.select(is_tiny, constant(type_, float(fraction)), constant(type_, 0.0)))
+    f = b.fsub(mantissa, constant(type_, 1.0))
+    s = b.fdiv(f, b.fadd(mantissa, constant(type_, 1.0)))
+    square = b.fmul(s, s)
+    terms = 5 if type_ == F32 else 11
+    series = polynomial(w, square, [2 / (2 * k + 3) for k in range(terms)])
+    half = b.fmul(b.fmul(f, f), constant(type_, 0.5))
+    big, small = _high_and_low(type_)
+    inner = b.fmul(s, fma(w, square, series, half))
+    inner = fma(w, n, constant(type_, small), inner)
+    result = fma(w, n, constant(type_, big), b.fsub(f, b.fsub(half, inner)))
+    infinity = constant(type_, math.inf)
+    result = b.select(b.fcmp_ordered("==", x, infinity), x, result)
+    result = b.select(
+        b.fcmp_ordered("==", x, constant(type_, 0.0)), constant(type_, -math.inf), result
+    )
+    is_wrong = b.fcmp_unordered("<", x, constant(type_, 0.0))
+    return b.select(is_wrong, constant(type_, math.nan), result)
+
+
+def _tanh_series(count: int) -> list[float]:
+    """The coefficients of x^3, x^5 ... in tanh(x), from tanh' = 1 - tanh^2."""
+    series = [Fraction(0), Fraction(1)]
+    for n in range(2, 2 * count + 2):
+        square = sum((series[k] * series[n - 1 - k] for k in range(n)), Fraction(0))
+        series.append(-square / n)
+    return [float(each) for each in series[3::2]]
+
+
+_TANH = {F32: _tanh_series(9), F64: _tanh_series(19)}
+_TANH_LIMIT = 0.55
+
+
+def tanh(w: Writer, x: Any) -> Any:
+    """The hyperbolic tangent; its sign of zero is that of x."""
+    b, type_ = w.builder, x.type
+    size = w.intrinsic("llvm.fabs", type_, x)
+    one = constant(type_, 1.0)
+    power = exp(w, b.fmul(size, constant(type_, 2.0)))
+    large = b.fsub(one, b.fdiv(constant(type_, 2.0), b.fadd(power, one)))
+    square = b.fmul(x, x)
+    series = polynomial(w, square, _TANH[type_])
+    small = fma(w, b.fmul(size, square), series, size)
+    result = b.select(b.fcmp_ordered("<", size, constant(type_, _TANH_LIMIT)), small, large)
+    result = w.intrinsic("llvm.copysign", type_, result, x)
+    return b.select(b.fcmp_unordered("uno", x, x), x, result)
+
+
+def sigmoid(w: Writer, x: Any) -> Any:
+    """1 / (1 + e) of what is positive, e / (1 + e) below, where e = exp(-|x|)."""
+    b, one = w.builder, constant(x.type, 1.0)
+    power = exp(w, b.fneg(w.intrinsic("llvm.fabs", x.type, x)))
+    is_below = b.fcmp_ordered("<", x, constant(x.type, 0.0))
+    return b.fdiv(b.select(is_below, power, one), b.fadd(one, power))
+
+
+def softplus(w: Writer, x: Any) -> Any:
+    """max(x, 0) + log1p(exp(-|x|))."""
+    b, type_ = w.builder, x.type
+    power = exp(w, b.fneg(w.intrinsic("llvm.fabs", type_, x)))
+    total = log1p(w, power)
+    highest = w.intrinsic("llvm.maxnum", type_, x, constant(type_, 0.0))
+    result = b.fadd(highest, total)
+    return b.select(b.fcmp_unordered("uno", x, x), x, result)
+
+
+def log1p(w: Writer, x: Any) -> Any:
+    """log(1 + x) for x from 0 to 1: log(u) + (x - (u - 1)) / u, u = 1 + x rounded."""
+    b, type_ = w.builder, x.type
+    one = constant(type_, 1.0)
+    u = b.fadd(one, x)
+    lost = b.fsub(x, b.fsub(u, one))
+    return b.fadd(log(w, u), b.fdiv(lost, u))
+
+
+def by_library(w: Writer, name: str, *operands: Any) -> Any:
+    """A function of the C library; its float32 form ends in f."""
+    type_ = operands[0].type
+    symbol = f"{name}f" if type_ == F32 else name
+    function = w.external(symbol, type_, *(operand.type for operand in operands))
+    return w.builder.call(function, operands)
+
+
+def through_double(w: Writer, name: str, *operands: Any) -> Any:
+    """A function of the C library computed in float64, so that float32 is rounded once."""
+    if operands[0].type == F64:
+        return by_library(w, name, *operands)
+    wide = [w.builder.fpext(operand, F64) for operand in operands]
+    return w.builder.fptrunc(by_library(w, name, *wide), F32)

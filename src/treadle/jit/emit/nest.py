@@ -1,0 +1,206 @@
+"""Loop nests that several nodes of one shape share: every element of all of them, then the next.
+
+A node joins the open nest of its shape unless it reads a member elsewhere than at its own index.
+Members that nothing outside reads never reach memory. A member that is the next value of a carried
+one goes right into its memory where nothing reads the old value any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.place import Place
+from treadle.jit.emit.tensors import Buffer, Flat, Indices
+from treadle.jit.kernel_ir import (
+    Block,
+    Loop,
+    Map,
+    Node,
+    all_nodes,
+    extents,
+    inner_blocks,
+    leaving,
+)
+
+
+@dataclass(eq=False, slots=True)
+class Ending:
+    """What becomes of nodes at the end of a loop's body: which state, and which stacks."""
+
+    loop: Node | None = None
+    state_of: dict[Node, Node] = field(default_factory=dict)
+    stacked: dict[Node, list[Buffer]] = field(default_factory=dict)
+    written: set[Node] = field(default_factory=set)
+    stored: set[Node] = field(default_factory=set)
+
+
+@dataclass(eq=False, slots=True)
+class Nests:
+    """The open nests of one block."""
+
+    e: Emitter
+    block: Block
+    ending: Ending
+    member: dict[Node, list[Node]] = field(default_factory=dict)
+    done: set[Node] = field(default_factory=set)
+
+    def join(self, node: Node) -> None:
+        """Put a node into the open nest of its shape, or into a new one."""
+        mine: list[Node] | None = None
+        for each in self.member.values():
+            if each[0].shape == node.shape:
+                mine = each
+        for found, is_own_index in list(self.open_reads(node)):
+            nest = self.member.get(found)
+            if nest is not None and not (nest is mine and is_own_index):
+                if nest is mine:
+                    mine = None
+                self.flush(nest)
+        if mine is None:
+            mine = []
+        mine.append(node)
+        self.member[node] = mine
+
+    def need(self, node: Node) -> None:
+        """Finish every nest the node reads from."""
+        for found, _ in list(self.open_reads(node)):
+            if found in self.member:
+                self.flush(self.member[found])
+
+    def open_reads(self, node: Node) -> Iterator[tuple[Node, bool]]:
+        """Members of open nests the node reads; whether at its own index only."""
+        for operand in _operands(node):
+            yield from self._through(operand, operand.shape == node.shape and _is_map(node))
+
+    def _through(self, node: Node, is_own_index: bool) -> Iterator[tuple[Node, bool]]:
+        if node in self.member:
+            yield node, is_own_index
+        elif self.e.t.place(node) is Place.INLINE and node.home is self.block:
+            for operand in node.operands:
+                same = is_own_index and _is_map(node) and operand.shape == node.shape
+                yield from self._through(operand, same)
+
+    def flush_all(self) -> None:
+        """Write every open nest."""
+        while self.member:
+            self.flush(next(iter(self.member.values())))
+
+    def flush(self, nest: list[Node]) -> None:
+        """Write one nest."""
+        targets = self._targets(nest)
+        t, w = self.e.t, self.e.w
+        shape = extents(nest[0])
+        if self._is_flat(nest, targets):
+            with w.range(nest[0].size) as position:
+                self._element(nest, targets, Flat(position))
+        else:
+            with w.nest(shape) as index:
+                self._element(nest, targets, index)
+        for node in nest:
+            del self.member[node]
+            self.done.add(node)
+            for buffer in targets[node][:1]:
+                if self._is_kept(node, nest):
+                    t.buffers[node] = buffer
+
+    def _element(self, nest: list[Node], targets: dict[Node, list[Buffer]], at: Indices) -> None:
+        t = self.e.t
+        with t.scope():
+            values = [(node, t.read(node, at)) for node in nest]
+            for node, value in values:
+                for buffer in targets[node]:
+                    t.store(buffer, at, value)
+
+    def _is_flat(self, nest: list[Node], targets: dict[Node, list[Buffer]]) -> bool:
+        t, members = self.e.t, set(nest)
+        if not all(buffer.is_dense for node in nest for buffer in targets[node]):
+            return False
+        if len(extents(nest[0])) == 1 and not all(_is_map(node) for node in nest):
+            return False
+        outside = {o for node in nest for o in node.operands if o not in members}
+        if not all(_is_map(node) for node in nest):
+            return False
+        return all(
+            o.is_static and (o.size == 1 or (o.size == nest[0].size and t.is_flat(o)))
+            for o in outside
+        )
+
+    def _targets(self, nest: list[Node]) -> dict[Node, list[Buffer]]:
+        """Where each member is written; the memory it is kept in comes first."""
+        targets: dict[Node, list[Buffer]] = {}
+        for node in nest:
+            targets[node] = []
+            if self._is_kept(node, nest):
+                targets[node].append(self._memory(node, nest))
+            if node in self.ending.stacked:
+                targets[node] += self.ending.stacked[node]
+                self.ending.stored.add(node)
+        return targets
+
+    def _is_kept(self, node: Node, nest: list[Node]) -> bool:
+        if node in self.e.kernel.results or node in self.ending.state_of:
+            return True
+        loop = self.ending.loop
+        for reader in self.e.t.places.readers.get(node, ()):
+            if reader is loop and isinstance(loop.op, Loop) and node in self.ending.stacked:
+                continue
+            if reader not in nest:
+                return True
+        return False
+
+    def _memory(self, node: Node, nest: list[Node]) -> Buffer:
+        state = self.ending.state_of.get(node)
+        if state is None or state in self.ending.written or not self._is_last(state, nest):
+            return self.e.allocate(node)
+        self.ending.written.add(state)
+        return self.e.t.buffers[state]
+
+    def _is_last(self, state: Node, nest: list[Node]) -> bool:
+        """Whether the nest is the last to read the old value, each element before it is written."""
+        if state not in self.e.t.buffers:
+            return False
+        return all(self._is_over(reader, state, nest) for reader in self._readers(state))
+
+    def _readers(self, node: Node) -> tuple[Node, ...]:
+        return self.e.t.places.readers.get(node, ())
+
+    def _is_over(self, reader: Node, read: Node, nest: list[Node]) -> bool:
+        place = self.e.t.place(reader)
+        if reader.home is not self.block:
+            reader = self._around(reader)
+            return reader in self.done
+        if reader in self.done:
+            return True
+        is_own_index = _is_map(reader) and read.shape == reader.shape
+        if reader in nest:
+            return is_own_index
+        if place is Place.INLINE and not isinstance(reader.op, Loop):
+            return all(
+                other in self.done or (is_own_index and self._is_over(other, reader, nest))
+                for other in self._readers(reader)
+            )
+        return False
+
+    def _around(self, node: Node) -> Node:
+        """The node of this block that a node further in belongs to."""
+        for own in self.block.nodes:
+            for inner in inner_blocks(own):
+                if node.home is inner or any(node is each for each in all_nodes(inner)):
+                    return own
+        return node
+
+
+def _is_map(node: Node) -> bool:
+    return isinstance(node.op, Map)
+
+
+def _operands(node: Node) -> Iterator[Node]:
+    """What the node reads, anywhere inside it."""
+    yield from node.operands
+    for inner in inner_blocks(node):
+        for each in all_nodes(inner):
+            yield from each.operands
+            yield from leaving(each)
+    yield from leaving(node)

@@ -1,0 +1,111 @@
+"""Reductions: unrolled over registers, else as loops with an accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.emit import scalars
+from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.place import Place
+from treadle.jit.emit.types import in_register, is_float, literal
+from treadle.jit.emit.writer import Index
+from treadle.jit.kernel_ir import Node, Reduce, extents
+
+
+def neutral(function: str, dtype: DType) -> Any:
+    """The element that changes nothing."""
+    if function in ("add", "mul"):
+        return literal(dtype, 0 if function == "add" else 1)
+    if is_float(dtype):
+        return llvm.Constant(in_register(dtype), -np.inf if function == "max" else np.inf)
+    if dtype is DType.BOOL:
+        return literal(dtype, function == "min")
+    limits: Any = np.iinfo(cast(Any, dtype.numpy))
+    return literal(dtype, limits.min if function == "max" else limits.max)
+
+
+def combine(e: Emitter, function: str, dtype: DType, left: Any, right: Any) -> Any:
+    """One more element; sums of floats may be reordered."""
+    if is_float(dtype) and function in ("add", "mul"):
+        operation = e.w.builder.fadd if function == "add" else e.w.builder.fmul
+        return operation(left, right, flags=("reassoc",))
+    return scalars.apply(e.w, function, (dtype, dtype), dtype, left, right)
+
+
+def emit_reduce(e: Emitter, node: Node) -> None:
+    """The reduction, into registers or memory."""
+    op, t = node.op, e.t
+    assert isinstance(op, Reduce)
+    if t.place(node) is Place.REGISTERS:
+        indices = product(*map(range, extents(node)))
+        t.keep(node, [_one(e, node, op, index) for index in indices])
+        return
+    buffer = e.allocate(node)
+    rank = len(node.operands[0].shape)
+    if rank - 1 in op.axes:
+        with e.w.nest(extents(node)) as index:
+            t.store(buffer, index, _one(e, node, op, index))
+    else:
+        _by_rows(e, node, op, buffer)
+    t.buffers[node] = buffer
+
+
+def _source_index(
+    node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[Index]
+) -> tuple[Index, ...]:
+    """The operand's index of an element of the result and one of the axes reduced."""
+    operand = node.operands[0]
+    keeps_rank = len(node.shape) == len(operand.shape)
+    left, right = iter(kept), iter(over)
+    index = []
+    for axis in range(len(operand.shape)):
+        if axis in op.axes:
+            index.append(next(right))
+            if keeps_rank:
+                next(left)
+        else:
+            index.append(next(left))
+    return tuple(index)
+
+
+def _one(e: Emitter, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
+    operand = node.operands[0]
+    over = [extents(operand)[axis] for axis in op.axes]
+    t, function, dtype = e.t, op.function, node.dtype
+    if t.place(operand) is Place.REGISTERS and all(isinstance(each, int) for each in kept):
+        return _unrolled(e, node, op, kept, over)
+    total = e.w.variable(in_register(dtype), neutral(function, dtype))
+    with e.w.nest(over) as inner, t.scope():
+        element = t.read(operand, _source_index(node, op, kept, inner))
+        before = e.w.builder.load(total, typ=in_register(dtype))
+        e.w.builder.store(combine(e, function, dtype, before, element), total)
+    return e.w.builder.load(total, typ=in_register(dtype))
+
+
+def _unrolled(
+    e: Emitter, node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[int]
+) -> Any:
+    result = None
+    for inner in product(*map(range, over)):
+        element = e.t.read(node.operands[0], _source_index(node, op, kept, inner))
+        args = (node.dtype, node.dtype), node.dtype, result, element
+        result = element if result is None else scalars.apply(e.w, op.function, *args)
+    return neutral(op.function, node.dtype) if result is None else result
+
+
+def _by_rows(e: Emitter, node: Node, op: Reduce, buffer: Any) -> None:
+    """The axes reduced outside, the result's inside: whole rows are added."""
+    t, function, dtype = e.t, op.function, node.dtype
+    over = [extents(node.operands[0])[axis] for axis in op.axes]
+    with e.w.nest(extents(node)) as index:
+        t.store(buffer, index, neutral(function, dtype))
+    with e.w.nest(over) as inner, e.w.nest(extents(node)) as index, t.scope():
+        element = t.read(node.operands[0], _source_index(node, op, index, inner))
+        before = t.load(buffer, index)
+        t.store(buffer, index, combine(e, function, dtype, before, element))

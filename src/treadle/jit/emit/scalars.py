@@ -1,0 +1,240 @@
+"""The scalar functions of a Map, in LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.emit import math
+from treadle.jit.emit.types import I1, I64, in_register, is_float, is_signed, literal
+from treadle.jit.emit.writer import Writer
+
+Emit = Callable[..., Any]
+
+
+def apply(w: Writer, function: str, dtypes: tuple[DType, ...], result: DType, *args: Any) -> Any:
+    """The function of elements of the dtypes; what it gives has the dtype `result`."""
+    if function == "cast":
+        return cast(w, args[0], dtypes[0], result)
+    if function == "where":
+        return w.builder.select(*args)
+    return _TABLE[function](w, dtypes[0], *args)
+
+
+def cast(w: Writer, x: Any, source: DType, target: DType) -> Any:
+    """An element in another dtype, as numpy casts it."""
+    b, type_ = w.builder, in_register(target)
+    if source == target:
+        return x
+    if target is DType.BOOL:
+        zero = literal(source, 0)
+        return b.fcmp_unordered("!=", x, zero) if is_float(source) else b.icmp_signed("!=", x, zero)
+    if is_float(source):
+        return _from_float(w, x, source, target)
+    if is_float(target):
+        return b.sitofp(x, type_) if is_signed(source) else b.uitofp(x, type_)
+    if x.type.width > type_.width:
+        return b.trunc(x, type_)
+    if x.type.width == type_.width:
+        return x
+    return b.sext(x, type_) if is_signed(source) else b.zext(x, type_)
+
+
+def _from_float(w: Writer, x: Any, source: DType, target: DType) -> Any:
+    b, type_ = w.builder, in_register(target)
+    if is_float(target):
+        wider = target is DType.FLOAT64
+        return b.fpext(x, type_) if wider else b.fptrunc(x, type_)
+    if target is DType.UINT64:
+        half = literal(source, 2.0**63)
+        is_high = b.fcmp_ordered(">=", x, half)
+        part = _to_signed(w, b.select(is_high, b.fsub(x, half), x), I64)
+        raised = b.add(part, b.shl(b.zext(is_high, I64), llvm.Constant(I64, 63)))
+        return raised
+    if type_.width == 64 or target is DType.UINT32:
+        whole = _to_signed(w, x, I64)
+        return whole if type_.width == 64 else b.trunc(whole, type_)
+    whole = _to_signed(w, x, llvm.IntType(32))
+    return whole if type_.width == 32 else b.trunc(whole, type_)
+
+
+def _to_signed(w: Writer, x: Any, type_: Any) -> Any:
+    """Out of range, and for NaN, the smallest number, as the processor has it."""
+    b = w.builder
+    limit = llvm.Constant(x.type, 2.0 ** (type_.width - 1))
+    fits = b.and_(b.fcmp_ordered("<", x, limit), b.fcmp_ordered(">=", x, b.fneg(limit)))
+    safe = b.select(fits, x, llvm.Constant(x.type, 0.0))
+    lowest = llvm.Constant(type_, -(2 ** (type_.width - 1)))
+    return b.select(fits, b.fptosi(safe, type_), lowest)
+
+
+def _by_kind(floating: str, whole: str, truth: str = "") -> Emit:
+    def emit(w: Writer, dtype: DType, *args: Any) -> Any:
+        name = floating if is_float(dtype) else truth if truth and dtype is DType.BOOL else whole
+        return getattr(w.builder, name)(*args)
+
+    return emit
+
+
+def _compare(sign: str, w: Writer, dtype: DType, left: Any, right: Any) -> Any:
+    if is_float(dtype):
+        if sign == "!=":
+            return w.builder.fcmp_unordered(sign, left, right)
+        return w.builder.fcmp_ordered(sign, left, right)
+    if is_signed(dtype):
+        return w.builder.icmp_signed(sign, left, right)
+    return w.builder.icmp_unsigned(sign, left, right)
+
+
+def _divide(w: Writer, dtype: DType, left: Any, right: Any) -> Any:
+    """Whole numbers toward zero; by zero 0, and the smallest by -1 wraps, as in numpy."""
+    if is_float(dtype):
+        return w.builder.fdiv(left, right)
+    return _safely(w, dtype, left, right, "sdiv", "udiv")
+
+
+def _safely(w: Writer, dtype: DType, left: Any, right: Any, signed: str, unsigned: str) -> Any:
+    b = w.builder
+    zero, one = literal(dtype, 0), literal(dtype, 1)
+    is_zero = b.icmp_signed("==", right, zero)
+    divisor = b.select(is_zero, one, right)
+    if not is_signed(dtype):
+        return b.select(is_zero, zero, getattr(b, unsigned)(left, divisor))
+    is_minus = b.icmp_signed("==", right, literal(dtype, -1))
+    plain = getattr(b, signed)(left, b.select(is_minus, one, divisor))
+    for_minus = b.sub(zero, left) if signed == "sdiv" else zero
+    return b.select(is_zero, zero, b.select(is_minus, for_minus, plain))
+
+
+def _fmod(w: Writer, dtype: DType, left: Any, right: Any) -> Any:
+    if is_float(dtype):
+        return math.by_library(w, "fmod", left, right)
+    return _safely(w, dtype, left, right, "srem", "urem")
+
+
+def _mod(w: Writer, dtype: DType, left: Any, right: Any) -> Any:
+    """The sign of the divisor; of floats as numpy has it."""
+    b = w.builder
+    rest = _fmod(w, dtype, left, right)
+    if not (is_float(dtype) or is_signed(dtype)):
+        return rest
+    zero = literal(dtype, 0)
+    is_rest = _compare("!=", w, dtype, rest, zero)
+    below, right_below = (_compare("<", w, dtype, each, zero) for each in (rest, right))
+    is_other = b.and_(is_rest, b.xor(below, right_below))
+    total = b.fadd(rest, right) if is_float(dtype) else b.add(rest, right)
+    result = b.select(is_other, total, rest)
+    if is_float(dtype):
+        is_exact = b.fcmp_ordered("==", rest, zero)
+        signed = w.intrinsic("llvm.copysign", rest.type, zero, right)
+        result = b.select(is_exact, signed, result)
+    return result
+
+
+def _extreme(sign: str, w: Writer, dtype: DType, left: Any, right: Any) -> Any:
+    """The larger or smaller; of floats NaN where either is NaN."""
+    b = w.builder
+    if dtype is DType.BOOL:
+        return b.or_(left, right) if sign == ">" else b.and_(left, right)
+    if not is_float(dtype):
+        return b.select(_compare(sign, w, dtype, left, right), left, right)
+    name = "llvm.maximum" if sign == ">" else "llvm.minimum"
+    return w.intrinsic(name, left.type, left, right)
+
+
+def _negate(w: Writer, dtype: DType, x: Any) -> Any:
+    return w.builder.fneg(x) if is_float(dtype) else w.builder.neg(x)
+
+
+def _absolute(w: Writer, dtype: DType, x: Any) -> Any:
+    if is_float(dtype):
+        return w.intrinsic("llvm.fabs", x.type, x)
+    if not is_signed(dtype):
+        return x
+    return w.builder.select(_compare("<", w, dtype, x, literal(dtype, 0)), w.builder.neg(x), x)
+
+
+def _sign(w: Writer, dtype: DType, x: Any) -> Any:
+    """-1, 0 or 1; NaN of NaN."""
+    b, zero = w.builder, literal(dtype, 0)
+    above = b.select(_compare(">", w, dtype, x, zero), literal(dtype, 1), zero)
+    if not (is_signed(dtype) or is_float(dtype)):
+        return above
+    result = b.select(_compare("<", w, dtype, x, zero), literal(dtype, -1), above)
+    return b.select(b.fcmp_unordered("uno", x, x), x, result) if is_float(dtype) else result
+
+
+def _power(w: Writer, _: DType, base: Any, exponent: Any) -> Any:
+    """The plain cases are exact; LLVM drops the others where the exponent is known."""
+    if isinstance(exponent, llvm.Constant):
+        known = {2.0: lambda: w.builder.fmul(base, base), 1.0: lambda: base}.get(exponent.constant)
+        if known is not None:
+            return known()
+    return math.through_double(w, "pow", base, exponent)
+
+
+def _intrinsic(name: str, w: Writer, _: DType, x: Any) -> Any:
+    return w.intrinsic(name, x.type, x)
+
+
+def _inline(function: Emit, w: Writer, _: DType, x: Any) -> Any:
+    return function(w, x)
+
+
+def _library(name: str, w: Writer, _: DType, x: Any) -> Any:
+    return math.through_double(w, name, x)
+
+
+def _reciprocal(w: Writer, dtype: DType, x: Any) -> Any:
+    return w.builder.fdiv(literal(dtype, 1), x)
+
+
+def _not(w: Writer, _: DType, x: Any) -> Any:
+    return w.builder.xor(x, llvm.Constant(x.type, -1 if x.type != I1 else 1))
+
+
+_TABLE: Mapping[str, Emit] = {
+    "add": _by_kind("fadd", "add", "or_"),
+    "sub": _by_kind("fsub", "sub"),
+    "mul": _by_kind("fmul", "mul", "and_"),
+    "div": _divide,
+    "mod": _mod,
+    "fmod": _fmod,
+    "pow": _power,
+    "max": partial(_extreme, ">"),
+    "min": partial(_extreme, "<"),
+    "neg": _negate,
+    "abs": _absolute,
+    "sign": _sign,
+    "not": _not,
+    "and": _by_kind("", "and_"),
+    "or": _by_kind("", "or_"),
+    "xor": _by_kind("", "xor"),
+    "equal": partial(_compare, "=="),
+    "not_equal": partial(_compare, "!="),
+    "less": partial(_compare, "<"),
+    "less_equal": partial(_compare, "<="),
+    "greater": partial(_compare, ">"),
+    "greater_equal": partial(_compare, ">="),
+    "reciprocal": _reciprocal,
+    "ceil": partial(_intrinsic, "llvm.ceil"),
+    "floor": partial(_intrinsic, "llvm.floor"),
+    "round": partial(_intrinsic, "llvm.rint"),
+    "sqrt": partial(_intrinsic, "llvm.sqrt"),
+    "exp": partial(_inline, math.exp),
+    "log": partial(_inline, math.log),
+    "tanh": partial(_inline, math.tanh),
+    "sigmoid": partial(_inline, math.sigmoid),
+    "softplus": partial(_inline, math.softplus),
+    **{
+        name: partial(_library, name)
+        for name in (
+            "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
+            "erf",
+        )
+    },
+}  # fmt: skip

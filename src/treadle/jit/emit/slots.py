@@ -1,0 +1,93 @@
+"""What a kernel is handed: one array of 64-bit slots, each an address or a number.
+
+Given(position)         the address of an input
+Extent                  an extent of this run
+Result(number)          the address of a result
+Array(array)            the address of a constant
+Workspace               the address of the kernel's own memory
+Count(extent)           out: how often a loop ran
+Grown(part)             out: the address of a stacked result of a length nobody knew
+Poll                    a Python object the kernel calls now and then
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as llvm
+
+from treadle.jit.emit.types import I8, I64, POINTER
+from treadle.jit.emit.writer import Writer
+from treadle.jit.kernel_ir import Extent, Node
+
+_ALIGNED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a slot holds: its kind, and which of them."""
+
+    kind: str
+    which: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class Slots:
+    """The slots asked for so far; `bytes` is how much memory of its own the kernel needs."""
+
+    w: Writer
+    array_pointer: Any
+    layout: dict[Any, int] = field(default_factory=dict)
+    slots: list[Slot] = field(default_factory=list)
+    bytes: int = 0
+    _loaded: dict[tuple[int, Any], Any] = field(default_factory=dict)
+
+    def _number(self, kind: str, key: Any, which: Any) -> int:
+        if (kind, key) not in self.layout:
+            self.layout[kind, key] = len(self.slots)
+            self.slots.append(Slot(kind, which))
+        return self.layout[kind, key]
+
+    def _load(self, number: int, type_: Any) -> Any:
+        if (number, type_) not in self._loaded:
+            builder = self.w.before
+            address = builder.gep(
+                self.array_pointer, [llvm.Constant(I64, number)], source_etype=I64, inbounds=True
+            )
+            self._loaded[number, type_] = builder.load(address, typ=type_)
+        return self._loaded[number, type_]
+
+    def given(self, position: int) -> Any:
+        """The address of an input."""
+        return self._load(self._number("given", position, position), POINTER)
+
+    def extent(self, extent: Extent) -> Any:
+        """An extent of this run."""
+        return self._load(self._number("extent", extent, extent), I64)
+
+    def result(self, number: int) -> Any:
+        """The address of a result."""
+        return self._load(self._number("result", number, number), POINTER)
+
+    def array(self, array: np.ndarray) -> Any:
+        """The address of a constant."""
+        return self._load(self._number("array", id(array), array), POINTER)
+
+    def poll(self) -> Any:
+        """The Python object that is called now and then."""
+        return self._load(self._number("poll", None, None), POINTER)
+
+    def workspace(self, size: int) -> Any:
+        """The address of memory of the kernel's own."""
+        base = self._load(self._number("workspace", None, None), POINTER)
+        offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
+        return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)
+
+    def out(self, kind: str, which: Extent | Node) -> Any:
+        """Where a slot is that the kernel writes."""
+        number = self._number(kind, which, which)
+        return self.w.before.gep(
+            self.array_pointer, [llvm.Constant(I64, number)], source_etype=I64, inbounds=True
+        )

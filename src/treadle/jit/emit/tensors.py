@@ -1,0 +1,307 @@
+"""Reading elements: from registers, from memory, or computed where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.emit import scalars
+from treadle.jit.emit.alias import Aliases
+from treadle.jit.emit.place import Place, Places
+from treadle.jit.emit.slots import Slots
+from treadle.jit.emit.types import I8, I64, in_memory, literal
+from treadle.jit.emit.writer import Index, Writer
+from treadle.jit.kernel_ir import (
+    Axis,
+    Constant,
+    Extent,
+    Item,
+    Map,
+    Node,
+    Reshape,
+    View,
+    extents,
+)
+
+
+class Flat(NamedTuple):
+    """The index of an element in row-major order."""
+
+    value: Index
+
+
+Indices = tuple[Index, ...] | Flat
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Buffer:
+    """Elements in memory; `strides` count elements, `scope` says which memory it is."""
+
+    pointer: Any
+    dtype: DType
+    strides: tuple[Index, ...]
+    scope: str
+    is_dense: bool = True
+
+
+def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of row-major order."""
+    return tuple(accumulate(shape[:0:-1], int.__mul__, initial=1))[::-1] if shape else ()
+
+
+@dataclass(eq=False, slots=True)
+class Tensors:
+    """Where every node's elements are while a kernel is written."""
+
+    w: Writer
+    places: Places
+    slots: Slots
+    aliases: Aliases
+    registers: dict[Node, list[Any]] = field(default_factory=dict)
+    buffers: dict[Node, Buffer] = field(default_factory=dict)
+    counters: dict[Any, Any] = field(default_factory=dict)
+    lengths: dict[Extent, Any] = field(default_factory=dict)
+    _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is computed inside is forgotten afterwards: it need not have run."""
+        self._memo.append({})
+        yield
+        self._memo.pop()
+
+    def place(self, node: Node) -> Place:
+        """Where the node is kept."""
+        return self.places.place[node]
+
+    def extent(self, extent: int | Extent) -> Index:
+        """An extent as an index."""
+        if isinstance(extent, int):
+            return extent
+        if extent not in self.lengths:
+            self.lengths[extent] = self.slots.extent(extent)
+        return self.lengths[extent]
+
+    def read(self, node: Node, index: Indices) -> Any:
+        """One element."""
+        if node in self.registers and not isinstance(index, Flat) and _is_known(index):
+            return self.registers[node][_ravel(index, extents(node))]
+        if isinstance(node.op, Constant) and (node.size == 1 or _is_known(index)):
+            return literal(node.dtype, _element(node.op.array, index))
+        key = (node, index)
+        for known in self._memo:
+            if key in known:
+                return known[key]
+        value = self._read(node, index)
+        self._memo[-1][key] = value
+        return value
+
+    def _read(self, node: Node, index: Indices) -> Any:
+        if node.is_static and not node.size:
+            return literal(node.dtype, 0)
+        if node in self.registers and node.size == 1:
+            return self.registers[node][0]
+        if self.place(node) is Place.INLINE or (
+            node not in self.buffers and self.place(node) in (Place.NEST, Place.REGISTERS)
+            and node not in self.registers
+        ):  # fmt: skip
+            return self.compute(node, index)
+        return self.load(self.buffer(node), index)
+
+    def compute(self, node: Node, index: Indices) -> Any:
+        """One element, from those of the operands."""
+        match node.op:
+            case Map(function):
+                args = [self.read(o, _broadcast(o, index)) for o in node.operands]
+                dtypes = tuple(operand.dtype for operand in node.operands)
+                return scalars.apply(self.w, function, dtypes, node.dtype, *args)
+            case View(axes):
+                source = node.operands[0]
+                if isinstance(index, Flat):
+                    return self.read(source, index)
+                return self.read(source, tuple(self._axis(axis, index) for axis in axes))
+            case Reshape():
+                return self._reshaped(node, index)
+            case Item():
+                return self._item(node, index)
+        raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
+
+    def _axis(self, axis: Axis, index: Sequence[Index]) -> Index:
+        result: Index = axis.offset
+        for number, step in axis.terms:
+            result = self.w.add(result, self.w.multiply(index[number], step))
+        return result
+
+    def _reshaped(self, node: Node, index: Indices) -> Any:
+        source = node.operands[0]
+        flat = index.value if isinstance(index, Flat) else self.flat(index, extents(node))
+        if self.is_flat(source):
+            return self.read(source, Flat(flat))
+        return self.read(source, self.unflat(flat, extents(source)))
+
+    def _item(self, node: Node, index: Indices) -> Any:
+        op, source = node.op, node.operands[0]
+        assert isinstance(op, Item)
+        at = self.item_number(node)
+        if isinstance(index, Flat):
+            size = prod(extents(node))
+            return self.read(source, Flat(self.w.add(self.w.multiply(at, size), index.value)))
+        return self.read(source, (*index[: op.axis], at, *index[op.axis :]))
+
+    def item_number(self, node: Node) -> Index:
+        """Which item of its source an Item is in this iteration."""
+        op = node.op
+        assert isinstance(op, Item)
+        counter = self.counters[node.home]
+        if not op.reverse:
+            return counter
+        length = self.w.index(self.extent(node.operands[0].shape[op.axis]))
+        last = self.w.builder.sub(length, llvm.Constant(I64, 1))
+        return self.w.builder.sub(last, counter)
+
+    def flat(self, index: Sequence[Index], shape: Sequence[int]) -> Index:
+        """The row-major position of an index."""
+        result: Index = 0
+        for each, stride in zip(index, dense_strides(shape), strict=True):
+            result = self.w.add(result, self.w.multiply(each, stride))
+        return result
+
+    def unflat(self, position: Index, shape: Sequence[int]) -> tuple[Index, ...]:
+        """The index at a row-major position."""
+        index: list[Index] = []
+        for extent in shape[:0:-1]:
+            position, rest = self.w.split(position, extent)
+            index.append(rest)
+        return (position, *index[::-1]) if shape else ()
+
+    def is_flat(self, node: Node) -> bool:
+        """Whether the node can be read by the row-major position."""
+        if not node.is_static:
+            return node in self.buffers and self.buffers[node].is_dense
+        if node.size == 1:
+            return True
+        if self.place(node) is Place.REGISTERS and node not in self.buffers:
+            return isinstance(node.op, Constant)
+        match node.op:
+            case Item(axis, _) if self.place(node) is Place.INLINE:
+                return axis == 0 and self.is_flat(node.operands[0])
+            case Reshape() if self.place(node) is Place.INLINE:
+                return self.is_flat(node.operands[0])
+            case View() if self.place(node) is Place.INLINE:
+                return _keeps_order(node) and self.is_flat(node.operands[0])
+            case Map() if self.place(node) is Place.INLINE:
+                return all(
+                    o.size == 1 or (o.size == node.size and self.is_flat(o)) for o in node.operands
+                )
+        return self.buffer(node).is_dense
+
+    def buffer(self, node: Node) -> Buffer:
+        """The memory of a node that is kept there; of a constant or an input it is found now."""
+        if node not in self.buffers:
+            assert isinstance(node.op, Constant), f"{type(node.op).__name__} has no memory yet"
+            pointer = self.slots.array(node.op.array)
+            strides = dense_strides(extents(node))
+            self.buffers[node] = Buffer(pointer, node.dtype, strides, "given")
+        return self.buffers[node]
+
+    def allocate(self, node: Node, scope: str = "") -> Buffer:
+        """Memory for the elements of a node."""
+        size = prod(extents(node)) * node.dtype.numpy.itemsize
+        pointer = self.slots.workspace(size)
+        name = scope or self.aliases.fresh()
+        return Buffer(pointer, node.dtype, dense_strides(extents(node)), name)
+
+    def address(self, buffer: Buffer, index: Indices) -> Any:
+        """Where an element is."""
+        offset: Index = 0
+        if isinstance(index, Flat):
+            offset = index.value
+        else:
+            for each, stride in zip(index, buffer.strides, strict=True):
+                offset = self.w.add(offset, self.w.multiply(each, stride))
+        type_ = in_memory(buffer.dtype)
+        return self.w.builder.gep(
+            buffer.pointer, [self.w.index(offset)], inbounds=True, source_etype=type_
+        )
+
+    def load(self, buffer: Buffer, index: Indices) -> Any:
+        """An element out of memory."""
+        value = self.w.builder.load(self.address(buffer, index), typ=in_memory(buffer.dtype))
+        self.aliases.mark(value, buffer.scope)
+        if buffer.dtype is DType.BOOL:
+            return self.w.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0))
+        return value
+
+    def store(self, buffer: Buffer, index: Indices, value: Any) -> None:
+        """An element into memory."""
+        if buffer.dtype is DType.BOOL:
+            value = self.w.builder.zext(value, I8)
+        instruction = self.w.builder.store(value, self.address(buffer, index))
+        self.aliases.mark(instruction, buffer.scope)
+
+    def spill(self, node: Node) -> None:
+        """Put the elements in registers into memory as well, for those who read by an index."""
+        values = self.registers[node]
+        pointer = self.w.variable(in_memory(node.dtype), count=len(values))
+        buffer = Buffer(pointer, node.dtype, dense_strides(extents(node)), self.aliases.fresh())
+        for position, value in enumerate(values):
+            self.store(buffer, Flat(position), value)
+        self.buffers[node] = buffer
+
+    def keep(self, node: Node, values: list[Any]) -> None:
+        """The elements of a node, in registers."""
+        self.registers[node] = values
+        if node in self.places.spilled:
+            self.spill(node)
+
+    def scalar(self, node: Node) -> Any:
+        """The one element of a node."""
+        return self.read(node, (0,) * len(node.shape))
+
+
+def _ravel(index: Sequence[int], shape: Sequence[int]) -> int:
+    return sum(i * stride for i, stride in zip(index, dense_strides(shape), strict=True))
+
+
+def _is_known(index: Indices) -> bool:
+    each = (index.value,) if isinstance(index, Flat) else index
+    return all(isinstance(one, int) for one in each)
+
+
+def _element(array: np.ndarray, index: Indices) -> Any:
+    if array.size == 1:
+        return array.reshape(-1)[0]
+    return array.reshape(-1)[index.value] if isinstance(index, Flat) else array[index]
+
+
+def _broadcast(operand: Node, index: Indices) -> Indices:
+    if isinstance(index, Flat):
+        return (0,) * len(operand.shape) if operand.size == 1 else index
+    if not operand.shape:
+        return ()
+    own = index[len(index) - len(operand.shape) :]
+    return tuple(0 if e == 1 else i for e, i in zip(operand.shape, own, strict=True))
+
+
+def _keeps_order(view: Node) -> bool:
+    """Whether a view only adds or removes axes of one."""
+    op, source = view.op, view.operands[0]
+    assert isinstance(op, View)
+    if not source.is_static or source.size != view.size:
+        return False
+    order: list[int] = []
+    for extent, axis in zip(extents(source), op.axes, strict=True):
+        if extent == 1:
+            continue
+        if axis.offset or len(axis.terms) != 1 or axis.terms[0][1] != 1:
+            return False
+        order.append(axis.terms[0][0])
+    return order == sorted(order)

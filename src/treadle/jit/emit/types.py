@@ -1,0 +1,47 @@
+"""Element types in LLVM: a bool is one bit in a register and one byte in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+
+I1, I8, I32, I64 = (llvm.IntType(bits) for bits in (1, 8, 32, 64))
+F32, F64 = llvm.FloatType(), llvm.DoubleType()
+POINTER = llvm.PointerType()
+VOID = llvm.VoidType()
+
+_REGISTER = {
+    DType.BOOL: I1, DType.INT8: I8, DType.UINT8: I8, DType.INT16: llvm.IntType(16),
+    DType.UINT16: llvm.IntType(16), DType.INT32: I32, DType.UINT32: I32, DType.INT64: I64,
+    DType.UINT64: I64, DType.FLOAT32: F32, DType.FLOAT64: F64,
+}  # fmt: skip
+
+
+def in_register(dtype: DType) -> Any:
+    """The LLVM type of an element that is computed with."""
+    return _REGISTER[dtype]
+
+
+def in_memory(dtype: DType) -> Any:
+    """The LLVM type of an element that is stored."""
+    return I8 if dtype is DType.BOOL else _REGISTER[dtype]
+
+
+def is_float(dtype: DType) -> bool:
+    """Whether it is a float."""
+    return dtype in (DType.FLOAT32, DType.FLOAT64)
+
+
+def is_signed(dtype: DType) -> bool:
+    """Whether it is a signed whole number."""
+    return dtype.numpy.kind == "i"
+
+
+def literal(dtype: DType, value: Any) -> Any:
+    """An element as an LLVM constant."""
+    if is_float(dtype):
+        return llvm.Constant(in_register(dtype), float(value))
+    return llvm.Constant(in_register(dtype), int(value))

@@ -1,0 +1,161 @@
+"""What every part of the emitter writes with: one function, its loops, branches and index sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.emit.types import I64
+
+Index = Any
+"""A whole number known now (int), or an LLVM value of 64 bits."""
+
+
+def _word(type_: Any) -> str:
+    """A type as the names of intrinsics have it: f32, v16f32."""
+    if isinstance(type_, llvm.VectorType):
+        return f"v{type_.count}{_word(type_.element)}"
+    return str(type_.intrinsic_name)
+
+
+_UNLIKELY = (1, 1_000_000)
+
+
+class Writer:
+    """One LLVM function that is being written; `builder` stands where the next instruction goes."""
+
+    def __init__(self, module: llvm.Module, function: llvm.Function) -> None:
+        self.module, self.function = module, function
+        self.entry = function.append_basic_block("entry")
+        self.start = function.append_basic_block("start")
+        self.builder = llvm.IRBuilder(self.start)
+        self._entry_builder = llvm.IRBuilder(self.entry)
+
+    def close_entry(self) -> None:
+        """Join what was put before everything else to the rest; once, at the end."""
+        self._entry_builder.branch(self.start)
+
+    @property
+    def before(self) -> llvm.IRBuilder:
+        """A builder of what runs before everything else."""
+        return self._entry_builder
+
+    def variable(self, type_: Any, value: Any = None, count: int = 1) -> Any:
+        """Memory for a variable of the function; LLVM keeps it in a register where it can."""
+        number = llvm.Constant(I64, count)
+        pointer = self._entry_builder.alloca(type_, number if count > 1 else None)
+        pointer.align = 64 if count > 1 else 8
+        if value is not None:
+            self.builder.store(value, pointer)
+        return pointer
+
+    def intrinsic(self, name: str, type_: Any, *operands: Any) -> Any:
+        """A call of an LLVM intrinsic of one overloaded type."""
+        full = f"{name}.{_word(type_)}"
+        return self.builder.call(
+            self.external(full, type_, *(operand.type for operand in operands)), operands
+        )
+
+    def external(self, name: str, result: Any, *types: Any) -> Any:
+        """A function of the process."""
+        found = self.module.globals.get(name)
+        if found is None:
+            found = llvm.Function(self.module, llvm.FunctionType(result, types), name)
+        return found
+
+    def index(self, value: Index) -> Any:
+        """The index as an LLVM value."""
+        return llvm.Constant(I64, value) if isinstance(value, int) else value
+
+    def add(self, left: Index, right: Index) -> Index:
+        """The sum, now where both are known."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if isinstance(left, int) and left == 0:
+            return right
+        if isinstance(right, int) and right == 0:
+            return left
+        return self.builder.add(self.index(left), self.index(right), flags=("nsw",))
+
+    def multiply(self, left: Index, right: Index) -> Index:
+        """The product, now where both are known."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left * right
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, int) and one in (0, 1):
+                return other if one else 0
+        return self.builder.mul(self.index(left), self.index(right), flags=("nsw",))
+
+    def split(self, value: Index, by: int) -> tuple[Index, Index]:
+        """Quotient and remainder of a number that is not negative."""
+        if isinstance(value, int):
+            return divmod(value, by)
+        if by == 1:
+            return value, 0
+        divisor = self.index(by)
+        return self.builder.udiv(value, divisor), self.builder.urem(value, divisor)
+
+    @contextmanager
+    def range(self, stop: Index, step: int = 1) -> Iterator[Index]:
+        """What is written inside, for every number from 0 to before `stop`."""
+        if isinstance(stop, int) and stop <= step:
+            if stop > 0:
+                yield 0
+                return
+            with self.aside():
+                yield 0
+            return
+        builder = self.builder
+        before = builder.block
+        head = self.function.append_basic_block("loop")
+        after = self.function.append_basic_block("done")
+        limit = self.index(stop)
+        if isinstance(stop, int):
+            builder.branch(head)
+        else:
+            builder.cbranch(builder.icmp_signed(">", limit, self.index(0)), head, after)
+        builder.position_at_end(head)
+        counter = builder.phi(I64)
+        counter.add_incoming(self.index(0), before)
+        yield counter
+        following = builder.add(counter, self.index(step), flags=("nuw", "nsw"))
+        counter.add_incoming(following, builder.block)
+        builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
+        builder.position_at_end(after)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is written inside is never reached."""
+        builder = self.builder
+        dead = self.function.append_basic_block("never")
+        after = self.function.append_basic_block("after")
+        builder.branch(after)
+        builder.position_at_end(dead)
+        yield
+        builder.branch(after)
+        builder.position_at_end(after)
+
+    @contextmanager
+    def nest(self, extents: Sequence[Index]) -> Iterator[tuple[Index, ...]]:
+        """A loop over every index of the extents, the last one innermost."""
+        if not extents:
+            yield ()
+            return
+        with self.range(extents[0]) as first, self.nest(extents[1:]) as rest:
+            yield (first, *rest)
+
+    @contextmanager
+    def rarely(self, condition: Any) -> Iterator[None]:
+        """If condition: what is written inside, which hardly ever happens."""
+        builder = self.builder
+        inside = self.function.append_basic_block("rare")
+        after = self.function.append_basic_block("go_on")
+        builder.cbranch(condition, inside, after).set_weights(_UNLIKELY)
+        builder.position_at_end(inside)
+        yield
+        if not builder.block.is_terminated:
+            builder.branch(after)
+        builder.position_at_end(after)

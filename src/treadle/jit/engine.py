@@ -1,0 +1,83 @@
+"""The engine: jit."""
+
+from __future__ import annotations
+
+from treadle.ir import (
+    Branch,
+    Call,
+    CarriedPort,
+    Leaf,
+    Loop,
+    Model,
+    Range,
+    Shape,
+    Step,
+    Tensor,
+    Value,
+    bodies,
+    operator_of,
+    ports,
+)
+from treadle.jit.building import NATIVE
+from treadle.jit.lower import lowering
+from treadle.jit.runnable import Native
+from treadle.jit.specialise import Lengths, conditions, known_inputs
+from treadle.plan import Region, Runnable, Verdict
+
+
+class Jit:
+    """Compiles loops to machine code; an implementation of `plan.Engine`."""
+
+    @property
+    def name(self) -> str:
+        """The name users give it by."""
+        return "jit"
+
+    def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
+        """Whether it is a loop all of whose steps have native code."""
+        if not isinstance(step, Loop):
+            return Verdict(False, f"jit compiles loops, not {operator_of(step)} alone")
+        if inside:
+            return Verdict(False, "every iteration must be seen, and native code shows none")
+        why = _refusal(step)
+        return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")
+
+    def prepare(self, region: Region, model: Model) -> Runnable:
+        """The region, compiled for each kind of data when it first comes."""
+        return Native(region, Lengths.of(region), conditions(region), known_inputs(region, model))
+
+
+def _refusal(step: Step) -> str:
+    for value in step.results:
+        type_ = value.type if value is not None else None
+        if type_ is not None and not isinstance(type_, Tensor):
+            return f"no native code for {type_}"
+        if isinstance(type_, Tensor) and type_.dtype is not None and type_.dtype not in NATIVE:
+            return f"no native code for {type_.dtype}"
+    match step:
+        case Call():
+            return f"no native code for {operator_of(step)}"
+        case Leaf():
+            known = lowering(step.domain, step.op, step.version)
+            return "" if known else f"no native code for {step.op}-{step.version}"
+        case Loop() | Branch():
+            if isinstance(step, Loop) and any(map(_moves, ports(step).carried)):
+                return "a carried value changes its shape"
+            inner = (_refusal(s) for _, body in bodies(step) for s in body.steps)
+            return next(filter(None, inner), "")
+
+
+def _moves(port: CarriedPort) -> bool:
+    """Whether inference knew the shape of the initial value and lost it in the loop."""
+    before, after = (_shape(value) for value in (port.initial, port.param))
+    if before is None:
+        return False
+    if after is None or len(after) != len(before):
+        return True
+    pairs = zip(before, after, strict=True)
+    return any(isinstance(new, Range | None) and not isinstance(old, Range | None)
+               for old, new in pairs)  # fmt: skip
+
+
+def _shape(value: Value | None) -> Shape | None:
+    return value.inferred.shape if value and isinstance(value.inferred, Tensor) else None

@@ -1,0 +1,264 @@
+"""The kernel IR: a region between the program and LLVM, specialised to dtypes and shapes.
+
+    kernel  = (inputs, main: block, results)
+    block   = node*, in an order in which they can run; those of a loop's body or a branch's side
+    node    = (op, dtype, shape, operands, home: block)
+    extent  = int | Extent             a whole number now, or one known when the kernel runs
+
+    op      = Input(position)                    an operand of the region
+            | Constant(array)
+            | Counter()                          the iteration number of the loop it is at home in
+            | State(number)                      a carried value at the start of an iteration
+            | Item(axis, reverse)                item `counter` of the operand along the axis
+            | Map(function)                      a scalar function of every element; they broadcast
+            | View(axes)                         another order or choice of the elements
+            | Reshape()                          the same elements in row-major order
+            | Join(axis)                         the operands one after the other
+            | Reduce(function, axes)
+            | Contract()                         products of matrices: the last two axes
+            | Pick(axis)                         items of operand 0 at the indices of operand 1
+            | Loop(...) | Branch(then, otherwise)
+            | Part(number)                       one of the values a Loop or a Branch gives
+
+A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop and
+Pick, which can fail; whoever reads it is in its home or further in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from treadle.ir import DType
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Extent:
+    """An extent known when the kernel runs: of an input's axis, or a loop's iterations."""
+
+    name: str
+
+
+Shape = tuple[int | Extent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Operand `position` of the region."""
+
+    position: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Constant:
+    """A tensor known beforehand."""
+
+    array: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The iteration number."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Carried value `number` of the loop, as the iteration finds it."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """operand.take(counter, axis), counted from the end when `reverse`."""
+
+    axis: int
+    reverse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A scalar function of the elements of its operands, which broadcast as in numpy."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where a View reads along one axis of its operand: offset + sum(step * index[axis])."""
+
+    offset: int = 0
+    terms: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """result[index] = operand[axes(index)], one Axis for each axis of the operand."""
+
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The elements of the operand in row-major order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """np.concatenate(operands, axis)."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """A reduction over `axes` of the operand; the shape says whether they are kept as ones."""
+
+    function: str
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """np.matmul of operands of rank 2 or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """np.take(data, indices, axis); an index out of range fails, a negative one counts back."""
+
+    axis: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stack:
+    """One stacked result: the element of each iteration, and where it goes."""
+
+    element: Node
+    axis: int
+    reverse: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loop:
+    """Operands: (trip?, condition?, *initial). Parts: the last states, then the stacks.
+
+    `length` is how often it runs at most where a sliced axis says so. `next_condition` None: true.
+    """
+
+    body: Block
+    has_trip: bool
+    has_condition: bool
+    length: int | Extent | None
+    states: tuple[Node, ...]
+    nexts: tuple[Node, ...]
+    next_condition: Node | None
+    stacks: tuple[Stack, ...]
+    extent: int | Extent
+    path: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """Operands: (condition,). Parts: the results of the block that is taken."""
+
+    then: Block
+    otherwise: Block
+    then_results: tuple[Node, ...]
+    otherwise_results: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Value `number` of the Loop or Branch that is the operand."""
+
+    number: int
+
+
+Op = (
+    Input | Constant | Counter | State | Item | Map | View | Reshape | Join | Reduce | Contract
+    | Pick | Loop | Branch | Part
+)  # fmt: skip
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Block:
+    """Nodes in order. `parent` is the block around it; `is_loop`: it runs many times."""
+
+    name: str
+    parent: Block | None = None
+    is_loop: bool = False
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        """How many blocks are around it."""
+        return 0 if self.parent is None else self.parent.depth + 1
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Node:
+    """One value of a kernel. Loops and branches have no dtype of their own."""
+
+    op: Op
+    dtype: DType
+    shape: Shape
+    operands: tuple[Node, ...]
+    home: Block
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every extent is known."""
+        return all(isinstance(extent, int) for extent in self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements; of a static node only."""
+        return prod(extents(self))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """A region: its inputs in order, its block, and what it gives."""
+
+    inputs: tuple[Node, ...]
+    main: Block
+    results: tuple[Node, ...]
+
+
+def extents(node: Node) -> tuple[int, ...]:
+    """The shape of a static node."""
+    assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
+    return tuple(extent for extent in node.shape if isinstance(extent, int))
+
+
+def inner_blocks(node: Node) -> tuple[Block, ...]:
+    """The blocks a Loop or a Branch runs."""
+    match node.op:
+        case Loop(body=body):
+            return (body,)
+        case Branch(then=then, otherwise=otherwise):
+            return then, otherwise
+    return ()
+
+
+def leaving(node: Node) -> tuple[Node, ...]:
+    """The nodes a Loop or a Branch reads at the end of its blocks."""
+    match node.op:
+        case Loop() as loop:
+            ends = (*loop.nexts, *(stack.element for stack in loop.stacks))
+            return ends if loop.next_condition is None else (*ends, loop.next_condition)
+        case Branch() as branch:
+            return (*branch.then_results, *branch.otherwise_results)
+    return ()
+
+
+def all_nodes(block: Block) -> Iterator[Node]:
+    """Every node of the block and of those inside, in order."""
+    for node in block.nodes:
+        for inner in inner_blocks(node):
+            yield from all_nodes(inner)
+        yield node

@@ -1,0 +1,16 @@
+"""A block of the program in the kernel IR: one lowering per operator, by family."""
+
+from treadle.jit.lower import contract, elementwise, index, layout, reduce
+from treadle.jit.lower.block import lower_block
+from treadle.jit.lower.registry import TABLE, lowering
+
+__all__ = [
+    "TABLE",
+    "contract",
+    "elementwise",
+    "index",
+    "layout",
+    "lower_block",
+    "lowering",
+    "reduce",
+]

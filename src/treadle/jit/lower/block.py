@@ -1,0 +1,106 @@
+"""A block of the program in the kernel IR: its steps in order, over nodes by value.
+
+A leaf whose operands are all known is evaluated now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle import ops
+from treadle.errors import RunError, Unsupported
+from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, operator_of
+from treadle.jit.building import Building, Declined
+from treadle.jit.kernel_ir import Constant, Node
+from treadle.jit.lower.control import lower_branch, lower_loop
+from treadle.jit.lower.registry import lowering
+
+Environment = dict[Value, Node | None]
+_MOST_FOLDED = 4096
+
+
+def lower_block(b: Building, block: Block, params: Sequence[Node | None]) -> list[Node | None]:
+    """The nodes of the block's results; `params` are those of its params."""
+    environment: Environment = {c.value: b.constant(c.array) for c in block.constants}
+    environment.update(zip(block.params, params, strict=True))
+    for step in block.steps:
+        made = _lower_step(b, step, environment)
+        for value, node in zip(step.results, made, strict=True):
+            if value is not None:
+                environment[value] = node
+    return _read(environment, block.results)
+
+
+def _read(environment: Environment, values: Operands) -> list[Node | None]:
+    return [None if value is None else environment[value] for value in values]
+
+
+def _lower_step(b: Building, step: Step, environment: Environment) -> Sequence[Node | None]:
+    match step:
+        case Leaf():
+            return _lower_leaf(b, step, _read(environment, step.operands))
+        case Loop():
+            given = _read(environment, (step.trip, step.condition, *step.operands))
+            return lower_loop(b, step, given, lower_block)
+        case Branch():
+            given = _read(environment, (step.condition, *step.operands))
+            return lower_branch(b, step, given, lower_block)
+        case Call():
+            raise Declined(f"no native code for {operator_of(step)}")
+
+
+def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Sequence[Node | None]:
+    folded = _folded(b, leaf, operands)
+    if folded is not None:
+        return folded
+    lower = lowering(leaf.domain, leaf.op, leaf.version)
+    if lower is None:
+        raise Declined(f"no native code for {leaf.op}-{leaf.version}")
+    given = _completed(leaf, operands, attributes_of(leaf))
+    made = lower(b, operands, given)
+    results = (made,) if isinstance(made, Node) else tuple(made)
+    return (*results, *(None,) * len(leaf.results))[: len(leaf.results)]
+
+
+def attributes_of(leaf: Leaf) -> dict[str, Any]:
+    """The attributes of a leaf, the schema's defaults filled in."""
+    defaults = ops.defaults_of(leaf.domain, leaf.op, leaf.version)
+    return {**defaults, **ops.attributes_of(leaf.attributes)}
+
+
+def _completed(
+    leaf: Leaf, operands: Sequence[Node | None], attributes: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """A Split into equal parts gets its sizes."""
+    data = operands[0] if operands else None
+    is_silent = leaf.op == "Split" and "split" not in attributes
+    if not is_silent or data is None or (len(operands) > 1 and operands[1] is not None):
+        return attributes
+    extent = data.shape[attributes.get("axis", 0)]
+    if not isinstance(extent, int):
+        raise Declined("a Split of an extent that only the run tells")
+    part = -(-extent // len(leaf.results))
+    sizes = [min(part, extent - part * k) for k in range(len(leaf.results))]
+    return {**attributes, "split": sizes}
+
+
+def _folded(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Node | None] | None:
+    """The results as constants, where all operands are constants and it is not much."""
+    arrays: list[Any] = []
+    for node in operands:
+        if node is None:
+            arrays.append(None)
+        elif isinstance(node.op, Constant):
+            arrays.append(node.op.array)
+        else:
+            return None
+    if not arrays or sum(array.size for array in arrays if array is not None) > _MOST_FOLDED:
+        return None
+    try:
+        made = ops.prepare(leaf)(arrays)
+    except (RunError, Unsupported):
+        return None
+    if sum(array.size for array in made if array is not None) > _MOST_FOLDED:
+        return None
+    return [None if array is None else b.constant(array) for array in made]

@@ -1,0 +1,65 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.kernel_ir import Axis, Contract, Node
+from treadle.jit.lower.registry import lowers
+
+
+def product(b: Building, left: Node, right: Node) -> Node:
+    """np.matmul."""
+    if not left.shape or not right.shape or left.dtype != right.dtype:
+        raise Declined("a MatMul that does not fit")
+    first = b.reshape(left, (1, *extents_of(left))) if len(left.shape) == 1 else left
+    second = b.reshape(right, (*extents_of(right), 1)) if len(right.shape) == 1 else right
+    (*batch, rows, inner), (*others, same, columns) = extents_of(first), extents_of(second)
+    if inner != same:
+        raise Declined("a MatMul that does not fit")
+    try:
+        around = np.broadcast_shapes(tuple(batch), tuple(others))
+    except ValueError as error:
+        raise Declined("a MatMul that does not fit") from error
+    result = b.add(Contract(), left.dtype, (*around, rows, columns), first, second)
+    shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
+    return b.reshape(result, shape)
+
+
+@lowers("MatMul", 1, 9, 13)
+def matmul(b: Building, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
+    """np.matmul."""
+    return product(b, *operands)
+
+
+@lowers("Gemm", 7, 9, 11, 13)
+def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, Any]) -> Node:
+    """Alpha * A @ B + beta * C."""
+    left, right, added = (*operands, None)[:3]
+    assert left is not None
+    assert right is not None
+    if attributes["transA"]:
+        left = _turned(b, left)
+    if attributes["transB"]:
+        right = _turned(b, right)
+    result = _scaled(b, product(b, left, right), attributes["alpha"])
+    if added is None:
+        return result
+    return b.map("add", result, _scaled(b, added, attributes["beta"]))
+
+
+def _turned(b: Building, x: Node) -> Node:
+    rows, columns = extents_of(x)
+    return b.view(x, (columns, rows), (Axis(0, ((1, 1),)), Axis(0, ((0, 1),))))
+
+
+def _scaled(b: Building, x: Node, factor: float) -> Node:
+    if factor == 1:
+        return x
+    if x.dtype.numpy.kind != "f":
+        raise Declined("a Gemm of whole numbers with a factor")
+    return b.map("mul", x, b.scalar(factor, x.dtype))

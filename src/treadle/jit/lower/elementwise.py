@@ -1,0 +1,182 @@
+"""Operators that compute element by element: arithmetic, logic, comparisons, casts, activations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
+from typing import Any
+
+from treadle import ops
+from treadle.ir import DType
+from treadle.jit.building import Building, Declined
+from treadle.jit.kernel_ir import Node
+from treadle.jit.lower.registry import lowers
+
+Operands = Sequence[Node]
+Attributes = Mapping[str, Any]
+_FLOATS = (DType.FLOAT32, DType.FLOAT64)
+
+
+def _plain(function: str, b: Building, operands: Operands, _: Attributes) -> Node:
+    return b.map(function, *operands)
+
+
+def _floating(function: str, b: Building, operands: Operands, _: Attributes) -> Node:
+    if operands[0].dtype not in _FLOATS:
+        raise Declined(f"{function} of {operands[0].dtype}")
+    return b.map(function, *operands)
+
+
+def _compared(function: str, b: Building, operands: Operands, _: Attributes) -> Node:
+    return b.map(function, *operands, dtype=DType.BOOL)
+
+
+def _variadic(function: str, b: Building, operands: Operands, _: Attributes) -> Node:
+    return reduce(partial(b.map, function), operands)
+
+
+_TABLES = (
+    (_plain, (
+        ("Add", "add", 7, 13, 14), ("Sub", "sub", 7, 13, 14), ("Mul", "mul", 7, 13, 14),
+        ("Div", "div", 7, 13, 14), ("Abs", "abs", 6, 13), ("Neg", "neg", 6, 13),
+        ("Sign", "sign", 9, 13), ("And", "and", 7), ("Or", "or", 7), ("Xor", "xor", 7),
+        ("Not", "not", 1), ("BitwiseAnd", "and", 18), ("BitwiseOr", "or", 18),
+        ("BitwiseXor", "xor", 18), ("BitwiseNot", "not", 18),
+    )),
+    (_floating, (
+        ("Ceil", "ceil", 6, 13), ("Floor", "floor", 6, 13), ("Round", "round", 11, 22),
+        ("Exp", "exp", 6, 13), ("Log", "log", 6, 13), ("Sqrt", "sqrt", 6, 13),
+        ("Tanh", "tanh", 6, 13), ("Sin", "sin", 7, 22), ("Cos", "cos", 7, 22),
+        ("Tan", "tan", 7, 22), ("Acos", "acos", 7, 22), ("Asin", "asin", 7, 22),
+        ("Atan", "atan", 7, 22), ("Cosh", "cosh", 9, 22), ("Sinh", "sinh", 9, 22),
+        ("Acosh", "acosh", 9, 22), ("Asinh", "asinh", 9, 22), ("Atanh", "atanh", 9, 22),
+        ("Sigmoid", "sigmoid", 6, 13), ("Softplus", "softplus", 1, 22), ("Erf", "erf", 9, 13),
+        ("Reciprocal", "reciprocal", 6, 13),
+    )),
+    (_compared, (
+        ("Equal", "equal", 7, 11, 13, 19), ("Greater", "greater", 7, 9, 13),
+        ("Less", "less", 7, 9, 13), ("GreaterOrEqual", "greater_equal", 12, 16),
+        ("LessOrEqual", "less_equal", 12, 16),
+    )),
+    (_variadic, (
+        ("Max", "max", 8, 12, 13), ("Min", "min", 8, 12, 13), ("Sum", "add", 8, 13),
+    )),
+)  # fmt: skip
+for _kind, _rows in _TABLES:
+    for _op, _function, *_versions in _rows:
+        lowers(_op, *_versions)(partial(_kind, _function))
+
+
+@lowers("Mean", 8, 13)
+def mean(b: Building, operands: Operands, _: Attributes) -> Node:
+    """The sum over the number of operands."""
+    total = reduce(partial(b.map, "add"), operands)
+    return b.map("div", total, b.scalar(len(operands), total.dtype))
+
+
+@lowers("IsNaN", 9, 13, 20)
+def is_nan(b: Building, operands: Operands, _: Attributes) -> Node:
+    """X != x."""
+    return b.map("not_equal", operands[0], operands[0], dtype=DType.BOOL)
+
+
+@lowers("IsInf", 10, 20)
+def is_infinite(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """Equal to an infinity of the signs asked for."""
+    x = operands[0]
+    signs = ((math.inf, "detect_positive"), (-math.inf, "detect_negative"))
+    found = [
+        b.map("equal", x, b.scalar(value, x.dtype), dtype=DType.BOOL)
+        for value, name in signs
+        if attributes[name]
+    ]
+    return b.map("or", *found) if len(found) > 1 else found[0] if found else _never(b, x)
+
+
+def _never(b: Building, x: Node) -> Node:
+    return b.map("and", b.map("equal", x, x, dtype=DType.BOOL), b.scalar(False, DType.BOOL))
+
+
+@lowers("Mod", 10, 13)
+def modulo(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The sign of the divisor, or of the dividend for fmod."""
+    return b.map("fmod" if attributes["fmod"] else "mod", *operands)
+
+
+@lowers("Pow", 7, 12, 13, 15)
+def power(b: Building, operands: Operands, _: Attributes) -> Node:
+    """Of floats of one dtype; the exponents 2, 1 and 0.5 are plainer."""
+    base, exponent = operands
+    if base.dtype not in _FLOATS:
+        raise Declined(f"Pow of {base.dtype}")
+    return b.map("pow", base, b.cast(exponent, base.dtype))
+
+
+@lowers("Where", 9, 16)
+def where(b: Building, operands: Operands, _: Attributes) -> Node:
+    """Elements of x where the condition holds."""
+    return b.map("where", *operands, dtype=operands[1].dtype)
+
+
+@lowers("Cast", 6, 9, 13, 19, 21, 23, 24, 25, 28)
+def cast(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The elements in another dtype."""
+    to = ops.element_from_proto(attributes["to"])
+    if to is None:
+        raise Declined("a cast to an unknown type")
+    return b.cast(operands[0], to)
+
+
+@lowers("CastLike", 15, 19, 21, 23, 24, 25)
+def cast_like(b: Building, operands: Operands, _: Attributes) -> Node:
+    """The elements in the dtype of the other operand."""
+    return b.cast(operands[0], operands[1].dtype)
+
+
+@lowers("Relu", 6, 13, 14)
+def relu(b: Building, operands: Operands, _: Attributes) -> Node:
+    """max(x, 0)."""
+    return b.map("max", operands[0], b.scalar(0, operands[0].dtype))
+
+
+@lowers("Clip", 11, 12, 13)
+def clip(b: Building, operands: Sequence[Node | None], _: Attributes) -> Node:
+    """min(max(x, low), high)."""
+    x, low, high = (*operands, None, None)[:3]
+    assert x is not None
+    return _clipped(b, x, low, high)
+
+
+@lowers("Clip", 6)
+def clip_6(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The bounds are attributes."""
+    x = operands[0]
+    low, high = (attributes.get(name) for name in ("min", "max"))
+    bounds = [None if bound is None else b.scalar(bound, x.dtype) for bound in (low, high)]
+    return _clipped(b, x, *bounds)
+
+
+def _clipped(b: Building, x: Node, low: Node | None, high: Node | None) -> Node:
+    for function, bound in (("max", low), ("min", high)):
+        if bound is not None:
+            x = b.map(function, x, b.reshape(bound, ()))
+    return x
+
+
+@lowers("LeakyRelu", 6, 16)
+def leaky_relu(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """x, or alpha * x where it is negative."""
+    x = operands[0]
+    scaled = b.map("mul", x, b.scalar(attributes["alpha"], x.dtype))
+    below = b.map("less", x, b.scalar(0, x.dtype), dtype=DType.BOOL)
+    return b.map("where", below, scaled, x, dtype=x.dtype)
+
+
+@lowers("HardSigmoid", 6, 22)
+def hard_sigmoid(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """max(0, min(1, alpha * x + beta))."""
+    x = operands[0]
+    scaled = b.map("mul", x, b.scalar(attributes["alpha"], x.dtype))
+    line = b.map("add", scaled, b.scalar(attributes["beta"], x.dtype))
+    return b.map("min", b.map("max", line, b.scalar(0, x.dtype)), b.scalar(1, x.dtype))

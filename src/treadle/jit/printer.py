@@ -1,0 +1,131 @@
+"""A kernel in words: one line a node, loops and branches indented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from treadle.jit.kernel_ir import (
+    Axis,
+    Block,
+    Branch,
+    Constant,
+    Extent,
+    Input,
+    Item,
+    Join,
+    Kernel,
+    Loop,
+    Map,
+    Node,
+    Part,
+    Pick,
+    Reduce,
+    State,
+    View,
+)
+
+_SHOWN = 8
+
+
+def show_kernel(kernel: Kernel) -> str:
+    """The kernel as text."""
+    return "\n".join(_Printer().kernel(kernel))
+
+
+class _Printer:
+    def __init__(self) -> None:
+        self._names: dict[Node, str] = {}
+        self._extents: dict[Extent, str] = {}
+        self._numbers = count()
+
+    def kernel(self, kernel: Kernel) -> Iterator[str]:
+        yield "kernel"
+        yield from self._block(kernel.main, "  ")
+        yield f"  give {self._list(kernel.results)}"
+
+    def _name(self, node: Node) -> str:
+        if node not in self._names:
+            self._names[node] = f"%{next(self._numbers)}"
+        return self._names[node]
+
+    def _list(self, nodes: tuple[Node, ...]) -> str:
+        return ", ".join(map(self._name, nodes))
+
+    def _type(self, node: Node) -> str:
+        return f"{node.dtype}[{','.join(map(self._extent, node.shape))}]"
+
+    def _extent(self, extent: int | Extent) -> str:
+        return str(extent) if isinstance(extent, int) else extent.name
+
+    def _block(self, block: Block, indent: str) -> Iterator[str]:
+        for node in block.nodes:
+            match node.op:
+                case Loop() as loop:
+                    yield from self._loop(node, loop, indent)
+                case Branch() as branch:
+                    yield f"{indent}{self._name(node)} = if {self._list(node.operands)}"
+                    yield from self._block(branch.then, indent + "  ")
+                    yield f"{indent}  give {self._list(branch.then_results)}"
+                    yield f"{indent}else"
+                    yield from self._block(branch.otherwise, indent + "  ")
+                    yield f"{indent}  give {self._list(branch.otherwise_results)}"
+                case _:
+                    words = " ".join(filter(None, (_words(node), self._list(node.operands))))
+                    yield f"{indent}{self._name(node)}: {self._type(node)} = {words}"
+
+    def _loop(self, node: Node, loop: Loop, indent: str) -> Iterator[str]:
+        operands = list(node.operands)
+        head = [f"{self._name(node)} = loop"]
+        if loop.has_trip:
+            head.append(f"trip {self._name(operands.pop(0))}")
+        if loop.length is not None:
+            head.append(f"length {self._extent(loop.length)}")
+        if loop.has_condition:
+            head.append(f"while {self._name(operands.pop(0))}")
+        pairs = zip(loop.states, operands, strict=True)
+        head += [f"{self._name(state)} = {self._name(initial)}" for state, initial in pairs]
+        yield indent + " ".join(head)
+        yield from self._block(loop.body, indent + "  ")
+        if loop.next_condition is not None:
+            yield f"{indent}  while {self._name(loop.next_condition)}"
+        if loop.nexts:
+            yield f"{indent}  next {self._list(loop.nexts)}"
+        for stack in loop.stacks:
+            order = " from the last" if stack.reverse else ""
+            yield f"{indent}  stack {self._name(stack.element)} along {stack.axis}{order}"
+
+
+_WORDS: Mapping[type, Callable[[Any], str]] = {
+    Input: lambda op: f"input {op.position}",
+    Constant: lambda op: f"constant {_array(op.array)}",
+    State: lambda op: f"state {op.number}",
+    Item: lambda op: f"item along {op.axis}{' from the last' if op.reverse else ''} of",
+    Map: lambda op: str(op.function),
+    View: lambda op: f"view ({', '.join(map(_axis, op.axes))}) of",
+    Join: lambda op: f"join along {op.axis}",
+    Reduce: lambda op: f"reduce {op.function} over {','.join(map(str, op.axes))} of",
+    Pick: lambda op: f"pick along {op.axis} of",
+    Part: lambda op: f"part {op.number} of",
+}
+
+
+def _words(node: Node) -> str:
+    words = _WORDS.get(type(node.op))
+    return words(node.op) if words else type(node.op).__name__.lower()
+
+
+def _array(array: np.ndarray) -> str:
+    if array.size > _SHOWN:
+        return "..."
+    return " ".join(map(str, array.ravel().tolist()))
+
+
+def _axis(axis: Axis) -> str:
+    terms = [f"{'' if step == 1 else f'{step}*'}i{number}" for number, step in axis.terms]
+    if axis.offset or not terms:
+        terms.append(str(axis.offset))
+    return "+".join(terms)

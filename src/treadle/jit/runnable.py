@@ -1,0 +1,100 @@
+"""A region made ready: a kernel for every signature seen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treadle.errors import RunError
+from treadle.jit import machine
+from treadle.jit.building import Declined
+from treadle.jit.call import Compiled, run
+from treadle.jit.kernel_ir import Extent
+from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
+from treadle.plan import Refused, Region, RunContext
+
+_MOST_SHAPES = 256
+Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+
+
+@dataclass(eq=False, slots=True)
+class Native:
+    """The Runnable of a region.
+
+    `holding` are the inputs that are a loop's condition: kernels are made for true ones. `seen` are
+    the shapes of late, with their kernel and the extents of the axes it leaves open.
+    """
+
+    region: Region
+    lengths: Lengths
+    holding: tuple[int, ...] = ()
+    known: Known = field(default_factory=dict)
+    made: dict[Signature, Compiled | str] = field(default_factory=dict)
+    seen: dict[Shapes, tuple[Compiled, Mapping[Extent, int]]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+        """Run it; Refused where there is no kernel for this data, or the kernel failed."""
+        try:
+            arrays = [_row_major(value) for value in inputs]
+            compiled, lengths = self._found(arrays)
+            self._check_holding(arrays)
+            return run(compiled, arrays, lengths, context, self.region.path)
+        except Declined as why:
+            message = f"the native engine has no code for it: {why}"
+            raise Refused(RunError(message, self.region.path)) from why
+
+    def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
+        if not all(arrays[position].all() for position in self.holding):
+            raise Declined("a loop whose condition is false from the start")
+
+    def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
+        shapes = tuple([(array.dtype, array.shape) for array in arrays])
+        found = self.seen.get(shapes)
+        if found is None:
+            found = self._compiled(arrays), self._lengths(arrays)
+            if len(self.seen) >= _MOST_SHAPES:
+                self.seen.clear()
+            self.seen[shapes] = found
+        return found
+
+    def _compiled(self, arrays: Sequence[np.ndarray]) -> Compiled:
+        key = signature(arrays, self.lengths)
+        with self._lock:
+            if key not in self.made:
+                try:
+                    self.made[key] = compile_region(self.region, key, self.lengths, self.known)
+                except Declined as why:
+                    self.made[key] = str(why)
+            made = self.made[key]
+        if isinstance(made, str):
+            raise Declined(made)
+        return made
+
+    def _lengths(self, arrays: Sequence[np.ndarray]) -> Mapping[Extent, int]:
+        lengths: dict[Extent, int] = {}
+        for (position, axis), extent in self.lengths.open.items():
+            length = arrays[position].shape[axis]
+            if lengths.setdefault(extent, length) != length:
+                raise Declined("sliced values of several lengths")
+        return lengths
+
+
+def compile_region(region: Region, key: Signature, lengths: Lengths, known: Known) -> Compiled:
+    """The kernel of a region for a signature, as machine code."""
+    from treadle.jit import emit
+
+    kernel = specialise(region, key, lengths, known)
+    found = trips(kernel)
+    code = emit.emit_kernel(kernel, {*lengths.open.values(), *found})
+    return Compiled.of(kernel, code, machine.compiled(code.text), found)
+
+
+def _row_major(value: object) -> np.ndarray:
+    if not isinstance(value, np.ndarray):
+        raise Declined("an operand that is no tensor")
+    return value if value.flags.c_contiguous else np.ascontiguousarray(value)

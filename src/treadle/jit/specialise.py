@@ -1,0 +1,147 @@
+"""A region and the dtypes and shapes of one run: a kernel for all runs like it.
+
+The length of what only loops at the top slice, and trip counts, stay out of the signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle import ops
+from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
+from treadle.jit.building import Building, Declined
+from treadle.jit.kernel_ir import Extent, Input, Kernel, Node, all_nodes
+from treadle.jit.kernel_ir import Loop as LoopNode
+from treadle.jit.lower import lower_block
+from treadle.plan import Region
+
+Signature = tuple[tuple[DType | None, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lengths:
+    """The axes of inputs whose extent stays open, and which of them are one length."""
+
+    open: Mapping[tuple[int, int], Extent] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, region: Region) -> Lengths:
+        """The open axes: of inputs that loops of the region slice along it, and nothing else."""
+        place = {value: k for k, value in enumerate(region.inputs)}
+        sliced: dict[tuple[int, int], Extent] = {}
+        otherwise = set(region.outputs)
+        for step in region.steps:
+            if not isinstance(step, Loop):
+                otherwise |= {value for value in reads(step) if value is not None}
+                continue
+            view = ports(step)
+            taken = [(place.get(port.operand), port) for port in view.sliced if port.operand]
+            operands = [v for v in reads(step) if v is not None]
+            slices = [port.operand for _, port in taken]
+            otherwise |= {v for v in operands if operands.count(v) > slices.count(v)}
+            _unite(sliced, [(k, _axis(p.operand, p.role.axis)) for k, p in taken if k is not None])
+        closed = {place[value] for value in otherwise if value in place}
+        axes: dict[int, set[int]] = {}
+        for position, axis in sliced:
+            axes.setdefault(position, set()).add(axis)
+        closed |= {position for position, found in axes.items() if len(found) > 1 or -1 in found}
+        return cls({key: extent for key, extent in sliced.items() if key[0] not in closed})
+
+
+def _axis(value: Value | None, axis: int) -> int:
+    """The axis counted from the front; -1 where the rank is not known."""
+    shape = getattr(value.type, "shape", None) if value is not None else None
+    if axis >= 0:
+        return axis
+    return axis + len(shape) if shape is not None else -1
+
+
+def _unite(sliced: dict[tuple[int, int], Extent], keys: Sequence[tuple[int, int]]) -> None:
+    known = [sliced[key] for key in keys if key in sliced]
+    extent = known[0] if known else Extent(f"n{len(sliced)}")
+    for key, found in list(sliced.items()):
+        if found in known:
+            sliced[key] = extent
+    for key in keys:
+        sliced[key] = extent
+
+
+def conditions(region: Region) -> tuple[int, ...]:
+    """The inputs that are the condition of a loop of the region: kernels are made for true ones."""
+    read = {step.condition for step in region.steps if isinstance(step, Loop)}
+    return tuple(k for k, value in enumerate(region.inputs) if value in read)
+
+
+def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
+    """What a kernel is made for."""
+    found = []
+    for position, array in enumerate(arrays):
+        shape = tuple(
+            -1 if (position, axis) in lengths.open else extent
+            for axis, extent in enumerate(array.shape)
+        )
+        found.append((dtype_of(array.dtype), shape))
+    return tuple(found)
+
+
+Known = Mapping[int, np.ndarray]
+"""Inputs whose value is known beforehand, by position."""
+
+
+def known_inputs(region: Region, model: Model) -> Known:
+    """The inputs that a Constant makes."""
+    wanted = {value: k for k, value in enumerate(region.inputs)}
+    found: dict[int, np.ndarray] = {}
+    for visit in walk_block(model.main):
+        step = visit.step
+        made = step.results[0] if isinstance(step, Leaf) and step.op == "Constant" else None
+        if made is not None and made in wanted and isinstance(step, Leaf):
+            array = ops.prepare(step)(())[0]
+            if isinstance(array, np.ndarray):
+                found[wanted[made]] = array
+    return found
+
+
+def specialise(region: Region, given: Signature, lengths: Lengths, known: Known) -> Kernel:
+    """The kernel of a region for a signature; Declined where there is none."""
+    b = Building.start()
+    inputs: list[Node] = []
+    params: list[Node] = []
+    holding = conditions(region)
+    for position, (dtype, shape) in enumerate(given):
+        if dtype is None:
+            raise Declined("an operand that is no tensor of the standard")
+        extents = tuple(
+            lengths.open[position, axis] if extent == -1 else extent
+            for axis, extent in enumerate(shape)
+        )
+        node = b.param(Input(position), dtype, extents)
+        inputs.append(node)
+        if position in known:
+            params.append(b.constant(known[position]))
+        elif position in holding:
+            params.append(b.constant(np.ones(shape, np.bool_)))
+        else:
+            params.append(node)
+    results = lower_block(b, region.block(), params)
+    present = [node for node in results if node is not None]
+    if len(present) < len(results):
+        raise Declined("a result that is absent")
+    return Kernel(tuple(inputs), b.main, tuple(present))
+
+
+def trips(kernel: Kernel) -> dict[Extent, int]:
+    """The extents that are a trip count, and the input that is it."""
+    found: dict[Extent, int] = {}
+    for node in all_nodes(kernel.main):
+        loop = node.op
+        if not isinstance(loop, LoopNode) or not loop.has_trip:
+            continue
+        trip = node.operands[0]
+        is_trip = isinstance(loop.extent, Extent) and loop.extent.name == "trip"
+        if is_trip and isinstance(loop.extent, Extent) and isinstance(trip.op, Input):
+            found[loop.extent] = trip.op.position
+    return found

@@ -1,0 +1,211 @@
+"""Brings every loop into the form of ONNX's Loop or Scan, so that it can be written as one.
+
+    x sliced along `axis`           Gather(x, i, axis) in the body; -1 - i where reversed
+    no trip count, but slices       trip count = the length of what is sliced
+    stacked along another `axis`    stacked along 0, transposed behind the loop
+    stacked in reverse              Slice by -1 behind the loop
+
+A loop that only slices becomes a Scan, unless it may have no item at all: onnxruntime refuses a
+Scan of length 0. Loops read from ONNX are left as they are. Declines, loop by loop, where a stack
+has to be transposed whose rank is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from treadle import ops
+from treadle.infer import infer
+from treadle.ir import (
+    Block,
+    BlockBuilder,
+    Condition,
+    Invariant,
+    Iteration,
+    Leaf,
+    Loop,
+    Model,
+    Role,
+    Sliced,
+    Stacked,
+    Step,
+    Tensor,
+    Value,
+    attribute,
+    map_blocks,
+    ports,
+    reads,
+    walk,
+)
+from treadle.passes.splice import splice
+
+_PLAIN = Stacked()
+
+
+def to_onnx_loops(model: Model) -> Model:
+    """The model with loops of ONNX's forms only, and types on all values; itself if all are."""
+    loops = [visit.step for visit in walk(model) if isinstance(visit.step, Loop)]
+    if not any(_is_foreign(loop) or _is_mixed(loop) for loop in loops) and not _is_bare(model):
+        return model
+    opset = model.opsets.get("", 0)
+
+    def lowered(step: Step, path: str) -> Block | None:
+        return _lowered(step, opset) if isinstance(step, Loop) else None
+
+    return infer(map_blocks(infer(model), lambda block: splice(block, lowered)))
+
+
+def _is_bare(model: Model) -> bool:
+    """Whether nothing says the types of its results, as ONNX has to."""
+    return not model.main.claims and any(v is None or v.type is None for v in model.main.results)
+
+
+def _is_foreign(loop: Loop) -> bool:
+    return bool(loop.info.domain)
+
+
+def _is_mixed(loop: Loop) -> bool:
+    bent = any(stack != _PLAIN for stack in loop.stacks)
+    if not ports(loop).sliced:
+        return bent
+    return any(v is not None for v in (loop.trip, loop.condition, loop.body.results[0]))
+
+
+def _may_be_empty(loop: Loop) -> bool:
+    """Whether a loop that came from elsewhere may slice tensors without an item."""
+    return _is_foreign(loop) and not any(
+        isinstance(length, int) and length > 0
+        for length in (_length(port.operand, port.role.axis) for port in ports(loop).sliced)
+    )
+
+
+def _length(value: Value | None, axis: int) -> object:
+    type_ = None if value is None else value.type
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+
+
+def _lowered(loop: Loop, opset: int) -> Block | None:
+    sliced = bool(ports(loop).sliced)
+    if not _is_mixed(loop) and not (sliced and _may_be_empty(loop)):
+        return None
+    orders = [_order(port.element, port.role) for port in ports(loop).stacked]
+    if any(order is None for order in orders):
+        return None
+    writer = _Writer(loop, opset)
+    results = writer.loop()
+    carried = len(results) - len(loop.stacks)
+    made: list[Value] = list(results[:carried])
+    for value, role, order in zip(results[carried:], loop.stacks, orders, strict=True):
+        assert order is not None, "looked at above"
+        made.append(writer.turned(value, role, order))
+    return writer.builder.build(*made)
+
+
+def _order(element: Value | None, role: Stacked) -> list[int] | None:
+    """The permutation that puts axis 0 where the stack wants it; [] where it is there."""
+    if role.axis == 0:
+        return []
+    type_ = None if element is None else element.type
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    if shape is None:
+        return None
+    rank = len(shape) + 1
+    order = list(range(1, rank))
+    order.insert(role.axis % rank, 0)
+    return [] if order == list(range(rank)) else order
+
+
+class _Writer:
+    """Writes one loop anew: what comes before it, the loop, what comes behind."""
+
+    def __init__(self, loop: Loop, opset: int) -> None:
+        self.old, self.opset = loop, opset
+        self.builder = BlockBuilder(loop.info.name)
+        self.given = [
+            self.builder.param(value.name if value is not None else "absent")
+            for value in reads(loop)
+        ]
+
+    def _version(self, op: str) -> int:
+        version = ops.since_version("", op, self.opset)
+        assert version is not None, f"opset {self.opset} has no {op}"
+        return version
+
+    def leaf(self, op: str, *operands: Value, **attributes: object) -> Value:
+        named = {name: attribute(name, value) for name, value in attributes.items()}
+        return self.builder.leaf(op, self._version(op), *operands, attributes=named)
+
+    def loop(self) -> tuple[Value, ...]:
+        """The loop over whole values; its results are those of the old one, stacked plainly."""
+        old, operands = self.old, self.given[2:]
+        trip = None if old.trip is None else self.given[0]
+        condition = None if old.condition is None else self.given[1]
+        if trip is None:
+            trip = self._count()
+        roles: tuple[Role, ...] = tuple(
+            Invariant() if isinstance(r, Sliced) else r for r in old.roles
+        )
+        body, roles = self._body(roles)
+        results = tuple(self.builder.value(v.name if v else "unused") for v in old.results)
+        stacks = (_PLAIN,) * len(old.stacks)
+        info = replace(old.info, domain="", op="Loop", version=self._version("Loop"))
+        self.builder.add(Loop(trip, condition, roles, tuple(operands), body, stacks, results, info))
+        return results
+
+    def _count(self) -> Value | None:
+        """The length of the first sliced value."""
+        fed = [role for role in self.old.roles if not isinstance(role, Iteration | Condition)]
+        pairs = zip(fed, self.given[2:], strict=True)
+        sliced = [(role, value) for role, value in pairs if isinstance(role, Sliced)]
+        if not sliced:
+            return None
+        role, value = sliced[0]
+        place = self.builder.constant(np.array(role.axis))
+        return self.leaf("Gather", self.leaf("Shape", value), place)
+
+    def _body(self, roles: tuple[Role, ...]) -> tuple[Block, tuple[Role, ...]]:
+        # [*params, slices] -> the same with whole values; the slices are gathered first
+        body = self.old.body
+        inner = BlockBuilder(body.name, [v.name for v in body.params])
+        iteration = ports(self.old).iteration
+        extra: tuple[Value, ...] = ()
+        if iteration is None:
+            iteration = inner.value("iteration")
+            roles, extra = (*roles, Iteration()), (iteration,)
+        params, steps = [], []
+        back = None
+        for role, param in zip(self.old.roles, body.params, strict=True):
+            if not isinstance(role, Sliced):
+                params.append(param)
+                continue
+            whole = inner.value(f"{param.name}_whole")
+            params.append(whole)
+            place = iteration
+            if role.reverse:
+                back = back or self._back(inner, iteration)
+                place = back
+            axis = {"axis": attribute("axis", role.axis)}
+            operands = (whole, place)
+            steps.append(Leaf("", "Gather", self._version("Gather"), operands, (param,), axis))
+        before = inner.build()
+        block = replace(
+            body,
+            params=(*params, *extra),
+            constants=(*body.constants, *before.constants),
+            steps=(*before.steps, *steps, *body.steps),
+        )
+        return block, roles
+
+    def _back(self, inner: BlockBuilder, iteration: Value) -> Value:
+        last = inner.constant(np.array(-1), "last")
+        return inner.leaf("Sub", self._version("Sub"), last, iteration, result="from_behind")
+
+    def turned(self, value: Value, role: Stacked, order: list[int]) -> Value:
+        """A plain stack as the old loop had it."""
+        if role.reverse:
+            bounds = [self.builder.constant(np.array([n])) for n in (-1, -(2**63), 0, -1)]
+            value = self.leaf("Slice", value, *bounds)
+        return self.leaf("Transpose", value, perm=order) if order else value

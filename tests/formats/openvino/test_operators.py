@@ -1,0 +1,75 @@
+"""One layer of every kind: what OpenVINO 2026.4.1 answered is what the leaves it becomes give."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import treadle
+from tests.formats.openvino.fixtures import DATA, differences
+from treadle.formats.openvino.operators import OPERATORS
+
+NO_KERNEL = {"one_hot_axis"}
+"""What onnxruntime has no kernel for: OneHot of int32 values."""
+TOLERANCE = 1e-4
+
+
+@cache
+def _archive() -> dict[str, np.ndarray]:
+    with np.load(DATA / "operators.npz") as archive:
+        return {key: archive[key] for key in archive.files}
+
+
+NAMES = sorted({key.split("/")[0] for key in _archive()})
+
+
+def _case(name: str, folder: Path) -> tuple[Path, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    parts = {k.split("/")[1]: v for k, v in _archive().items() if k.split("/")[0] == name}
+    path = folder / "m.xml"
+    path.write_text(str(parts["xml"]))
+    path.with_suffix(".bin").write_bytes(parts["bin"].tobytes())
+    given, wanted = (
+        {k.removeprefix(prefix): v for k, v in parts.items() if k.startswith(prefix)}
+        for prefix in ("in__", "out__")
+    )
+    return path, given, wanted
+
+
+def _near(got: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> list[str]:
+    types = [n for n, v in wanted.items() if n not in got or got[n].dtype != v.dtype]
+    floats = [n for n, v in wanted.items() if n not in types and v.dtype.kind == "f"]
+    far = [
+        f"{n}: {got[n]}, wanted {wanted[n]}"
+        for n in floats
+        if got[n].shape != wanted[n].shape
+        or not np.allclose(got[n], wanted[n], TOLERANCE, TOLERANCE / 10, equal_nan=True)
+    ]
+    rest = {n: v for n, v in wanted.items() if n not in floats}
+    return far + differences(got, rest)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_operator_means_what_openvino_does(name: str, tmp_path: Path) -> None:
+    path, given, wanted = _case(name, tmp_path)
+    session = treadle.InferenceSession(path, engines=["interp"])
+    names = [output.name for output in session.get_outputs()]
+    assert _near(dict(zip(names, session.run(None, given), strict=True)), wanted) == []
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - NO_KERNEL))
+def test_as_onnx_it_means_the_same(name: str, tmp_path: Path) -> None:
+    path, given, wanted = _case(name, tmp_path)
+    treadle.save(treadle.load(path), tmp_path / "m.onnx", external_data=False)
+    onnx.checker.check_model(str(tmp_path / "m.onnx"), full_check=True)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    names = [output.name for output in session.get_outputs()]
+    assert _near(dict(zip(names, session.run(None, given), strict=True)), wanted) == []
+
+
+def test_the_table_has_at_least_130_operators() -> None:
+    assert len(OPERATORS) >= 130

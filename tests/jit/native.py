@@ -1,0 +1,53 @@
+"""A model on the native engine, and whether it was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import treadle
+from tests.values import assert_same
+from treadle.jit.runnable import Native
+
+HEAD = '<ir_version: 10, opset_import: ["" : 18]>\n'
+WORDS = {
+    "float32": "float", "float64": "double", "bool": "bool",
+    **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+def natives(session: treadle.InferenceSession) -> list[Native]:
+    """The native regions of a session's main block."""
+    regions = session.plan.main.regions
+    return [region.runnable for region in regions if isinstance(region.runnable, Native)]
+
+
+def outcomes(session: treadle.InferenceSession) -> list[object]:
+    """What became of every signature that came: a kernel, or why there is none."""
+    return [made for native in natives(session) for made in native.made.values()]
+
+
+def check(text: str, feed: Mapping[str, np.ndarray]) -> list[object]:
+    """Run it natively and by interp: the same answers, and native code it was; gives them."""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    names = [output.name for output in session.get_outputs()]
+    found = session.run(None, dict(feed))
+    made = outcomes(session)
+    assert made, session.explain()
+    assert not [why for why in made if isinstance(why, str)], made
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    assert_same(found, interp.run(None, dict(feed)), names)
+    return found
+
+
+def declined(text: str, feed: Mapping[str, np.ndarray]) -> str:
+    """Why it is not compiled; the answers must be interp's all the same."""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    names = [output.name for output in session.get_outputs()]
+    found = session.run(None, dict(feed))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    assert_same(found, interp.run(None, dict(feed)), names)
+    whys = [str(why) for why in outcomes(session)]
+    reasons = [region.reason for region in session.plan.main.regions if region.engine == "interp"]
+    return "; ".join([*whys, *reasons])
