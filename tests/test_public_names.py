@@ -11,7 +11,9 @@ import pytest
 import treadle
 
 PUBLIC = [
+    "ExecutionMode",
     "Finding",
+    "GraphOptimizationLevel",
     "InferenceSession",
     "Operator",
     "Recorder",
@@ -19,6 +21,7 @@ PUBLIC = [
     "SessionOptions",
     "TreadleError",
     "check",
+    "get_available_providers",
     "infer",
     "load",
     "operator",

@@ -304,3 +304,87 @@ def test_engines_that_are_not_there():
 def test_explain_names_engines_and_reasons():
     assert "onnxruntime" in session(SUM).explain()
     assert "interp" in session(SUM, ["interp"]).explain()
+
+
+ONE = HEAD + "g (float[2,3] x, int64 n, string[1] s) => (float[2,3] y, int64 n2, string[1] s2) { y = Neg(x) n2 = Identity(n) s2 = Identity(s) }"  # noqa: E501  # fmt: skip
+FED = {"x": np.ones((2, 3), np.float32), "n": 3, "s": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("n", 2**63, "does not fit"),
+        ("n", np.uint64(2**63), "does not fit"),
+        ("n", np.float64(1.5), "does not fit"),
+        ("x", [[1e300] * 3] * 2, "does not fit"),
+        ("s", np.array([b"\xff"], object), "UTF-8"),
+    ],
+)
+def test_values_that_the_dtype_cannot_hold(engines, name, value, complaint):
+    with pytest.raises(InputError, match=complaint) as caught:
+        session(ONE, engines).run(None, {**FED, name: value})
+
+    assert f'"{name}"' in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.int32(7), np.uint64(7), np.float64(7), 7])
+def test_numpy_scalars_of_another_dtype_that_fit(engines, value):
+    assert session(ONE, engines).run(["n2"], {**FED, "n": value}) == [7]
+
+
+def test_arrays_of_the_other_byte_order(engines):
+    (y,) = session(ONE, engines).run(["y"], {**FED, "x": np.full((2, 3), 5, ">f4")})
+
+    assert y.dtype == np.float32
+    assert (y == -5).all()
+
+
+@pytest.mark.parametrize("feed", [None, [1], "x"])
+def test_a_feed_that_is_no_dict(engines, feed):
+    with pytest.raises(InputError, match="wanted a dict"):
+        session(ONE, engines).run(None, feed)
+
+
+def test_wanted_outputs_and_options_of_the_wrong_kind(engines):
+    with pytest.raises(InputError, match=r'as a list: \["y"\]'):
+        session(ONE, engines).run("y", FED)
+    with pytest.raises(InputError, match="no RunOptions"):
+        session(ONE, engines).run(None, FED, {"terminate": True})
+
+
+def test_an_output_asked_for_twice_is_two_arrays(engines):
+    first, second = session(ONE, engines).run(["y", "y"], FED)
+
+    first[:] = 9
+    assert (second == -1).all()
+
+
+def test_an_ordinary_script_of_onnxruntime(tmp_path):
+    import treadle as ort
+
+    onnx.save(onnx.parser.parse_model(ONE), tmp_path / "one.onnx")
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    assert "CPUExecutionProvider" in ort.get_available_providers()
+    s = ort.InferenceSession(
+        path_or_bytes=str(tmp_path / "one.onnx"),
+        sess_options=options,
+        providers=["CPUExecutionProvider"],
+    )
+    assert (s.run([s.get_outputs()[0].name], FED)[0] == -1).all()
+
+
+def test_the_names_and_numbers_of_onnxruntimes_options():
+    import onnxruntime
+
+    for name in ("GraphOptimizationLevel", "ExecutionMode"):
+        theirs = getattr(onnxruntime, name).__members__
+        ours = getattr(treadle, name).__members__
+        assert {k: v.value for k, v in ours.items()} == {k: v.value for k, v in theirs.items()}
+
+
+def test_a_session_option_that_is_none():
+    with pytest.raises(InputError, match='did you mean "engines"'):
+        treadle.InferenceSession(SUM, engine=("interp",))

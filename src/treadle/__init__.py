@@ -1,8 +1,8 @@
 """treadle runs, checks, explains and rewrites the control flow of neural-network graphs."""
 
-from treadle.api import check, infer, load, operator, repair, save
+from treadle.api import check, get_available_providers, infer, load, operator, repair, save
 from treadle.errors import Finding, TreadleError
-from treadle.options import RunOptions, SessionOptions
+from treadle.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 from treadle.session import InferenceSession
 from treadle.single import Operator
 from treadle.tracing import Recorder
@@ -10,7 +10,9 @@ from treadle.tracing import Recorder
 __version__ = "0.1.0"
 
 __all__ = [
+    "ExecutionMode",
     "Finding",
+    "GraphOptimizationLevel",
     "InferenceSession",
     "Operator",
     "Recorder",
@@ -18,6 +20,7 @@ __all__ = [
     "SessionOptions",
     "TreadleError",
     "check",
+    "get_available_providers",
     "infer",
     "load",
     "operator",

@@ -13,7 +13,7 @@ from treadle.ir import Model
 from treadle.passes import Mended
 from treadle.single import Operator
 
-__all__ = ["check", "infer", "load", "operator", "repair", "save"]
+__all__ = ["check", "get_available_providers", "infer", "load", "operator", "repair", "save"]
 
 
 def load(source: object) -> Model:
@@ -32,13 +32,15 @@ def load(source: object) -> Model:
     raise error("the model cannot be loaded:", blocking)
 
 
-def save(model: Model, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
+def save(model: object, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
     """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
-    Loops of OpenVINO that ONNX has no form for are rewritten first. `external_data=False` brings
-    tensors that lie in another file into this one.
+    `model` is a Model, or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are
+    rewritten first. `external_data=False` brings tensors that lie in another file into this one.
+    Raises InputError where `path` cannot be written.
     """
-    formats.write(passes.to_onnx_loops(model), os.fspath(path), external=external_data)
+    known = model if isinstance(model, Model) else load(model)
+    formats.write(passes.to_onnx_loops(known), os.fspath(path), external=external_data)
 
 
 def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
@@ -91,3 +93,10 @@ def operator(
     Raises Unsupported for a name the opset does not have, InvalidModel for a node that is wrong.
     """
     return Operator(source, opset, domain, **attributes)
+
+
+def get_available_providers() -> list[str]:
+    """The execution providers this build of onnxruntime has, as its own function gives them."""
+    from treadle import delegate
+
+    return delegate.available_providers()

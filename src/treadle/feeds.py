@@ -119,6 +119,8 @@ def _tensor(value: object, type_: Tensor) -> object:
     if value is None:
         raise InputError(f"None is no {show_type(type_)}")
     array = value if isinstance(value, np.ndarray) else _array(value, type_)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     found = dtype_of(array.dtype)
     if found is None:
         raise InputError(f"an array of {array.dtype} is given, {show_type(type_)} is wanted")
@@ -139,7 +141,10 @@ def _shaped(array: np.ndarray, type_: Tensor) -> np.ndarray:
 def _strings(array: np.ndarray) -> np.ndarray:
     if array.dtype == object and all(isinstance(item, str) for item in array.flat):
         return array
-    texts = [item.decode() if isinstance(item, bytes) else item for item in array.reshape(-1)]
+    try:
+        texts = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
+    except UnicodeDecodeError as error:
+        raise InputError(f"strings are UTF-8, these bytes are not: {error}") from None
     if not all(isinstance(item, str) for item in texts):
         raise InputError("strings are wanted, the array holds other objects too")
     result = np.empty(len(texts), object)
@@ -153,18 +158,34 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
         guess = np.asarray(value)
     except ValueError as error:
         raise InputError(f"a nested list of one shape is wanted: {error}") from None
-    if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "OUST":
+    if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "UST":
         return guess
-    if isinstance(value, np.generic):
-        return guess
-    wanted = type_.dtype.numpy
-    with np.errstate(all="ignore"):
-        array = guess.astype(wanted)
-        exact = guess.dtype.kind in "fc" and wanted.kind not in "biu"
-        same = exact or guess.size == 0 or bool((array.astype(guess.dtype) == guess).all())
-    if not same or (wanted.kind == "b" and guess.dtype.kind != "b" and guess.size):
+    if guess.dtype.kind == "O":  # a whole number beyond 64 bits, or no number at all
+        raise InputError(f"{value!r:.60} does not fit {show_type(type_)}")
+    array = _fitted(guess, type_.dtype.numpy)
+    if array is None:
         raise InputError(f"{value!r:.60} does not fit {show_type(type_)}")
     return array
+
+
+def _fitted(guess: np.ndarray, wanted: np.dtype[Any]) -> np.ndarray | None:
+    """The values in the wanted dtype, floats rounded; None where they are not the same then."""
+    if guess.size and wanted.kind == "b" != guess.dtype.kind:
+        return None
+    with np.errstate(all="ignore"):
+        array = guess.astype(wanted)
+        if guess.dtype.kind in "fc" and wanted.kind not in "biu" and "int" not in wanted.name:
+            back = array.astype(guess.dtype)
+            return array if (np.isfinite(back) == np.isfinite(guess)).all() else None
+        return array if _same_numbers(array, guess) else None
+
+
+def _same_numbers(array: np.ndarray, guess: np.ndarray) -> bool:
+    # as Python's numbers where both are whole: numpy compares int64 and uint64 as floats, and a
+    # number too large comes back as itself when it wraps around
+    if array.dtype.kind in "iu" and guess.dtype.kind in "iu":
+        return bool(array.tolist() == guess.tolist())
+    return bool((array.astype(guess.dtype) == guess).all())
 
 
 def _sequence(value: object, type_: Sequence) -> object:

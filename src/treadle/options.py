@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, IntEnum
 from typing import Literal
 
 from treadle.plan import Limits
 
-__all__ = ["RunOptions", "SessionOptions"]
+__all__ = ["ExecutionMode", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
 OmittedCondition = Literal["stop", "ignore"]
+
+
+class GraphOptimizationLevel(IntEnum):
+    """How far onnxruntime optimizes what it is given: its own names and numbers."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(Enum):
+    """Whether onnxruntime runs independent nodes at once: its own names and numbers."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
 
 
 @dataclass(slots=True, kw_only=True)

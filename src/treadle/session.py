@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,7 +67,8 @@ class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime.
+    order of preference: "onnxruntime", "interp". `providers` are handed to onnxruntime, whose
+    further keywords are taken too: `path_or_bytes` for the source, others without effect.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
     blocks running; both list every finding.
@@ -74,15 +76,17 @@ class InferenceSession:
 
     def __init__(
         self,
-        source: object,
+        source: object = None,
         sess_options: Any = None,
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
         *,
         engines: Sequence[str] | None = None,
         listener: Listener | None = None,
-        **_: object,
+        **others: object,
     ) -> None:
+        source = others.pop("path_or_bytes", source)
+        _expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
         self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
@@ -166,6 +170,7 @@ class InferenceSession:
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
         options = run_options if run_options is not None else _DEFAULT_RUN
+        _expect_call(input_feed, options)
         limits = getattr(options, "limits", _DEFAULT_RUN.limits)
         program = self._plain
         watched, bounded = listener is not None, not (limits.iterations is limits.bytes is None)
@@ -175,7 +180,7 @@ class InferenceSession:
         outputs = program.run(values, RunContext(listener, limits, run_options))
         if output_names is None:
             return list(outputs)
-        return [outputs[self._position(name, program)] for name in output_names]
+        return _picked(outputs, [self._position(name, program) for name in _listed(output_names)])
 
     def _overridden(self, feed: Mapping[str, object]) -> frozenset[str]:
         return frozenset(self._defaults() & feed.keys())
@@ -233,6 +238,11 @@ class InferenceSession:
         return self._options
 
     @property
+    def model(self) -> Model:
+        """The model as it was read, with a type on every value."""
+        return self._model
+
+    @property
     def plan(self) -> Plan:
         """The plan of an ordinary run: which engine runs which region, and why."""
         return self._plain.plan
@@ -242,6 +252,36 @@ class InferenceSession:
         from treadle import report
 
         return report.explain(self._plain.plan)
+
+
+def _expect_known(keywords: Mapping[str, object]) -> None:
+    known = ("enable_fallback", "disabled_optimizers")
+    for name in keywords:
+        if name not in known:
+            hint = did_you_mean(name, ("engines", "listener", "sess_options", "providers", *known))
+            raise InputError(f'a session has no option "{name}", {hint}')
+
+
+def _expect_call(feed: object, options: object) -> None:
+    if not isinstance(feed, Mapping):
+        given = type(feed).__name__
+        raise InputError(f'a {given} is fed, wanted a dict: {{"name": value}}')
+    if not hasattr(options, "terminate"):
+        raise InputError(f"a {type(options).__name__} is no RunOptions")
+
+
+def _listed(names: Sequence[str]) -> Sequence[str]:
+    if isinstance(names, str):
+        raise InputError(f'the outputs wanted are given as a list: ["{names}"]')
+    return names
+
+
+def _picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+    """The outputs at these positions; one asked for again is a copy, so that none share memory."""
+    return [
+        deepcopy(outputs[place]) if place in positions[:number] else outputs[place]
+        for number, place in enumerate(positions)
+    ]
 
 
 def _engines(

@@ -27,6 +27,7 @@ from google.protobuf.message import Message
 
 import treadle
 from tests.conformance.data import EXPORTED, edges, exported
+from treadle.checks import RUNTIMES, examples, whole
 from treadle.errors import Finding, TreadleError
 from treadle.formats import onnx as files
 from treadle.formats.onnx.source import open_source
@@ -43,6 +44,21 @@ _WORDS = (
 _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|[A-Za-z_][\w.]*|-?\d+(?:\.\d+)?|\s+|.', re.DOTALL)
 
 
+REFERENCES = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+g (float x) => (y) { y = local.f <axis = 0, count = 3> (x) }
+<domain: "local", opset_import: ["" : 21]>
+f <axis, count> (a) => (b) {
+  c = Constant <value_int: int = @count> ()
+  s = Constant <value_ints = [0]> ()
+  d = Concat <axis: int = @axis> (s, s)
+  e = Cast <to: int = @count> (d)
+  n = Loop (c, "", a) <body = bb (int64 i, bool q, float z) => (q, w) { w = Relu (z) }>
+  b = Identity (n)
+}
+"""
+"""Attributes of nodes that are those of the function they are in."""
+
+
 class Trouble(NamedTuple):
     """A mutated model that something went wrong with."""
 
@@ -55,6 +71,8 @@ def protos() -> Sequence[bytes]:
     """The models that are mutated, as files."""
     sources: list[object] = [edge.source for edge in edges().values()]
     sources += [exported(name)[0] for name in EXPORTED]
+    sources += [whole(example.good) for example in examples().values()]
+    sources.append(REFERENCES)
     files = [open_source(source).proto.SerializeToString() for source in sources]
     return [data for data in files if len(data) < _LARGEST]
 
@@ -64,7 +82,7 @@ def texts() -> Sequence[str]:
     """The same as texts."""
     written = [edge.source for edge in edges().values() if isinstance(edge.source, str)]
     printed = [onnx.printer.to_text(onnx.ModelProto.FromString(data)) for data in protos()[::4]]
-    return [*written, *printed]
+    return [*written, *printed, *(whole(example.bad) for example in examples().values())]
 
 
 def mutated_bytes(dice: random.Random) -> bytes:
@@ -219,9 +237,9 @@ def trouble_of(number: int) -> str:
 
 def _outcome(source: object) -> str:
     try:
-        found = treadle.check(source, portable=("onnxruntime", "openvino"))
+        found = treadle.check(source, portable=RUNTIMES)
         assert all(isinstance(each, Finding) for each in found)
-        model, _ = treadle.repair(source)
+        model, _ = treadle.repair(source, portable=RUNTIMES)
         treadle.infer(model)
         assert treadle.check(files.to_bytes(model)) is not None
     except TreadleError:

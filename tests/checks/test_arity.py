@@ -109,9 +109,11 @@ def test_a_scan_needs_an_output_for_each_state():
     assert found.message == "Scan has 3 states and 2 outputs"
 
 
-def test_an_attribute_of_a_function_is_not_judged():
+def test_an_attribute_of_a_function_is_too_late_to_say_what_a_scan_scans():
     reference = Attribute("num_scan_inputs", Kind.INT, Reference("n"))
-    assert not scan.attributes(11, {"num_scan_inputs": reference}, 3, 3, "p")
+    (found,) = scan.attributes(11, {"num_scan_inputs": reference}, 3, 3, "p")
+    assert found.code == "CF512"
+    assert not scan.attributes(8, {"num_scan_inputs": reference}, 3, 3, "p")
 
 
 def test_messages_say_what_was_found_and_what_was_wanted():

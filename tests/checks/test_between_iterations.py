@@ -140,3 +140,12 @@ def test_a_loop_that_nothing_stops(given, goes_on, endless):
 def test_an_input_with_a_default_is_not_known():
     assert not every("""g (int64 M = {0}, float s0) => (s) {
         s = Loop <body = b (int64 i, bool c, a) => (c, e) { e = Relu(a) }> (M, "", s0) }""")
+
+
+def test_what_depends_on_an_attribute_of_the_function_is_not_known():
+    assert not found("""g (float x) => (y) { y = local.f <trips = 0, axis = 0> (x) }
+        <domain: "local", opset_import: ["" : 21]>
+        f <trips, axis> (a) => (b) {
+            n = Constant <value_int: int = @trips> () s = Constant <value_ints = [1]> ()
+            m = Concat <axis: int = @axis> (s, s) k = ReduceMax (m)
+            b = Loop (n, "", a) <body = l (int64 i, bool c, p) => (c, q) { q = Add (p, p) }> }""")

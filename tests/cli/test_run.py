@@ -164,3 +164,31 @@ def test_trace(treadle: Treadle, folder: Path) -> None:
     only = treadle("run", model, "-i", "a=4", "--trace", "main/loop_2.body/sq*", "--json").data
     assert {event["name"] for event in only["trace"]} == {"square"}
     assert [event["iterations"] for event in only["trace"]] == [[0], [1], [2], [3]]
+
+
+def test_a_bad_model_is_told_before_missing_inputs(treadle: Treadle, tmp_path: Path) -> None:
+    file = tmp_path / "odd.onnxtxt"
+    file.write_text(
+        '<ir_version: 10, opset_import: ["" : 21]>\ng (float x) => (float y) { y = Nag (x) }'
+    )
+    done = treadle("run", file)
+    assert done.code == 1
+    assert "CF701" in done.err
+
+
+def test_a_number_beyond_its_dtype(treadle: Treadle, folder: Path) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", "-i", "a=1" + "0" * 60)
+    assert done.code == 1
+    assert "does not fit float32[]" in done.err
+
+
+def test_a_trace_that_selects_nothing(treadle: Treadle, folder: Path) -> None:
+    done = treadle("run", folder / "newton.onnxtxt", "-i", "a=2", "--trace", "bettr")
+    assert done.code == 0
+    assert "no value or path is like bettr" in done.err
+
+
+def test_types_written_where_nothing_can_be(treadle: Treadle, folder: Path) -> None:
+    done = treadle("infer", folder / "newton.onnxtxt", "-o", folder / "none" / "typed.onnx")
+    assert done.code == 2
+    assert "no such file or directory" in done.err

@@ -193,11 +193,13 @@ def test_sequences_and_optionals_are_carried():
     assert found["o"] == "optional(float32[2])"
 
 
-def test_a_condition_of_one_element_need_not_be_a_scalar():
-    found = typed("""g (int64 M, bool[1] C) => (ys) {
-        ys = Loop <body = b (int64 i, c) => (d, e) { d = Identity(c) e = Cast<to=1>(c) }> (M, C)
-        }""")
-    assert found["main/loop_0.body c"] == "bool[1]"
+@pytest.mark.parametrize(("declared", "rank"), [("bool", "[]"), ("bool[1]", "[1]"), ("", "[]")])
+@pytest.mark.parametrize("outer", ["bool", "bool[1]"])
+def test_a_body_sees_a_scalar_condition_unless_it_declares_one_element(outer, declared, rank):
+    found = typed(f"""g (int64 M, {outer} C) => (ys) {{
+        ys = Loop <body = b (int64 i, {declared} c) => (d, e) {{
+            d = Identity(c) e = Cast<to=1>(c) }}> (M, C) }}""")
+    assert found["main/loop_0.body c"] == f"bool{rank}"
 
 
 def test_scan_takes_its_length_from_what_it_scans():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from treadle.checks.rules import finding
 from treadle.errors import Finding
@@ -57,19 +57,24 @@ def _live(
     loop: Loop, view: Ports, made: Mapping[Value, Step], used: Collection[Value]
 ) -> set[Value]:
     """The values of the body that the condition or a result somebody reads depends on."""
-    ends = {port.param: port.next for port in view.carried}
     wanted = [view.next_condition]
     wanted += [port.next for port in view.carried if port.result in used]
     wanted += [port.element for port in view.stacked if port.result in used]
-    live: set[Value] = set()
-    while wanted:
-        value = wanted.pop()
+    return closure(view, made, wanted)
+
+
+def closure(view: Ports, made: Mapping[Value, Step], wanted: Iterable[Value | None]) -> set[Value]:
+    """The values of the body that the wanted ones depend on, in whatever iteration."""
+    ends = {port.param: port.next for port in view.carried}
+    todo, live = list(wanted), set[Value]()
+    while todo:
+        value = todo.pop()
         if value is None or value in live:
             continue
         live.add(value)
         if value in made:
-            wanted += reads(made[value])
-        wanted.append(ends.get(value))
+            todo += reads(made[value])
+        todo.append(ends.get(value))
     return live
 
 

@@ -16,6 +16,7 @@ from treadle.ir import (
     Literal,
     Loop,
     Model,
+    Reference,
     Step,
     Value,
     bodies,
@@ -82,6 +83,8 @@ def _fold(leaf: Leaf, known: dict[Value, np.ndarray]) -> None:
     operands = [known.get(value) if value is not None else None for value in leaf.operands]
     pairs = zip(leaf.operands, operands, strict=True)
     if any(value is not None and array is None for value, array in pairs):
+        return
+    if any(isinstance(attribute.value, Reference) for attribute in leaf.attributes.values()):
         return
     array = _constant(leaf) if leaf.op == "Constant" else _evaluated(leaf, operands)
     if isinstance(array, np.ndarray):

@@ -96,6 +96,7 @@ _TABLE = (
     Rule("CF509", "error", False, "A Scan state that keeps its shape only if empty", _SCAN),
     Rule("CF510", "error", True, "Scan-8's sequence lengths: not one int64 for each row", _SCAN),
     Rule("CF511", "error", True, "Scan-8 over different batch sizes", _SCAN),
+    Rule("CF512", "error", True, "A Scan whose form is an attribute of its function", _FUNCTIONS),
     Rule("CF601", "error", True, "A branch that declares an input", _IF),
     Rule("CF602", "error", True, "An If condition that is no bool tensor", _IF),
     Rule("CF603", "error", True, "An If condition of more or less than one element", _IF),

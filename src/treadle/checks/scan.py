@@ -82,6 +82,9 @@ def attributes(
     """
     data = inputs - (1 if version < 9 else 0)
     attribute = given.get("num_scan_inputs")
+    referring = [] if version < 9 else _referring(given, path)
+    if referring:
+        return referring
     if attribute is not None and isinstance(attribute.value, Reference):
         return []
     wrong = _sliced_count(attribute, data, outputs, path)
@@ -100,6 +103,16 @@ def attributes(
         for name in names:
             found += _list(given.get(name), name, wanted, what, path)
     return found
+
+
+def _referring(given: Mapping[str, Attribute], path: str) -> list[Finding]:
+    names = ("num_scan_inputs", *_LISTS_OF_INPUTS[9], *_LISTS_OF_OUTPUTS[9])
+    hint = "write the numbers, or inline the function"
+    return [
+        finding("CF512", path, f"{name} is the attribute {value.name} of the function", hint)
+        for name, value in ((n, given[n].value) for n in names if n in given)
+        if isinstance(value, Reference)
+    ]
 
 
 def _sliced_count(attribute: Attribute | None, data: int, outputs: int, path: str) -> list[Finding]:

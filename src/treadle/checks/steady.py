@@ -7,9 +7,21 @@ from collections.abc import Iterator
 from treadle.checks.known import Known, is_true, whole
 from treadle.checks.rules import finding
 from treadle.checks.types import shapes_contradict
-from treadle.checks.unrolled import Iterations, first_two
+from treadle.checks.unrolled import Iterations, first_two, names
 from treadle.errors import Finding
-from treadle.ir import CarriedPort, Dim, Loop, Model, Ports, Symbol, Tensor, Type, ports, show_type
+from treadle.ir import (
+    CarriedPort,
+    Dim,
+    Loop,
+    Model,
+    Ports,
+    Symbol,
+    Tensor,
+    Type,
+    Value,
+    ports,
+    show_type,
+)
 
 
 def findings(loop: Loop, path: str, model: Model, known: Known) -> Iterator[Finding]:
@@ -18,9 +30,10 @@ def findings(loop: Loop, path: str, model: Model, known: Known) -> Iterator[Find
     Nothing of a loop that is known not to have a second one.
     """
     view = ports(loop)
-    if not _in_doubt(view) or _at_most_once(loop, view, known):
+    doubtful = _in_doubt(loop, view)
+    if not doubtful or _at_most_once(loop, view, known):
         return
-    types = first_two(loop, model, known)
+    types = first_two(loop, model, known, doubtful)
     if types is None:
         return
     count = 1 + len(view.carried)
@@ -37,16 +50,24 @@ def findings(loop: Loop, path: str, model: Model, known: Known) -> Iterator[Find
             yield finding("CF411", f"{path}.body", message, hint)
 
 
-def _in_doubt(view: Ports) -> bool:
-    """Whether inference has left open a shape that this rule is about."""
-    stacked = (port.element.inferred for port in view.stacked if port.element is not None)
-    claimed = (port.param for port in view.carried if _shape(port.param.declared))
-    return any(_open(type_) for type_ in stacked) or any(_open(p.inferred) for p in claimed)
+def _in_doubt(loop: Loop, view: Ports) -> list[Value]:
+    """The results of the body whose shapes inference has left open, and this rule is about."""
+    operands = (value.inferred for value in loop.operands if value is not None)
+    fixed = frozenset(
+        name for type_ in operands for dim in _shape(type_) or () for name in names(dim)
+    )
+    claimed = (port for port in view.carried if _shape(port.param.declared))
+    doubtful = [port.next for port in claimed if _open(port.param.inferred, fixed)]
+    doubtful += [p.element for p in view.stacked if p.element and _open(p.element.inferred, fixed)]
+    return [value for value in doubtful if value is not None]
 
 
-def _open(type_: Type | None) -> bool:
+def _open(type_: Type | None, fixed: frozenset[str]) -> bool:
+    """Whether a dim is not made of numbers and symbols of the loop's operands."""
     shape = _shape(type_)
-    return shape is None or any(not isinstance(dim, int) for dim in shape)
+    return shape is None or any(
+        not isinstance(dim, int) and not (names(dim) and names(dim) <= fixed) for dim in shape
+    )
 
 
 def _shape(type_: Type | None) -> tuple[Dim, ...] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from treadle.checks.carried import closure, makers
 from treadle.checks.known import Known
 from treadle.infer import infer
 from treadle.ir import (
@@ -52,8 +53,10 @@ class Iterations(NamedTuple):
     second: tuple[Type | None, ...]
 
 
-def first_two(loop: Loop, model: Model, known: Known) -> Iterations | None:
-    """The types of the body's results in iterations 0 and 1, supposing that both run.
+def first_two(
+    loop: Loop, model: Model, known: Known, wanted: Collection[Value]
+) -> Iterations | None:
+    """The types of the body's wanted results in iterations 0 and 1, supposing that both run.
 
         state = initial
         first = body(0, state)
@@ -67,6 +70,13 @@ def first_two(loop: Loop, model: Model, known: Known) -> Iterations | None:
         return None
     outer = _Outer(known)
     view = ports(loop)
+    needed = closure(view, makers(loop), wanted)
+    kept = [step for step in loop.body.steps if needed & set(step.results)]
+    body = replace(
+        loop.body,
+        steps=tuple(kept),
+        results=tuple(value if value in needed else None for value in loop.body.results),
+    )
     given: dict[Value, Value] = {port.param: outer.bring(port.operand) for port in view.invariants}
     states = [outer.bring(port.initial) for port in view.carried]
     condition = outer.bring(loop.condition) if loop.condition is not None else outer.number(True)
@@ -76,12 +86,11 @@ def first_two(loop: Loop, model: Model, known: Known) -> Iterations | None:
         own = {Iteration: outer.number(number), Condition: condition}
         fed = given | dict(zip((port.param for port in view.carried), states, strict=True))
         fed |= {param: own[type(role)] for param, role in roles.items() if type(role) in own}
-        made = _copy(loop.body, fed, outer)
+        made = _copy(body, fed, outer)
         steps += made.steps
         rounds.append(made.results)
-        states = [value for value in made.results[1 : 1 + len(view.carried)] if value is not None]
-        if len(states) != len(view.carried):
-            return None
+        given_back = made.results[1 : 1 + len(states)]
+        states = [old if new is None else new for old, new in zip(states, given_back, strict=True)]
         condition = made.results[0] or condition
     results = (*rounds[0], *rounds[1])
     block = Block(tuple(outer.params), tuple(outer.constants), tuple(steps), results)
@@ -151,7 +160,7 @@ def _unmarked(type_: Type | None) -> Type | None:
 
 
 def _unmarked_dim(dim: Dim) -> Dim:
-    if isinstance(dim, int) or all(name.startswith(_FIXED) for name in _names(dim)):
+    if isinstance(dim, int) or all(name.startswith(_FIXED) for name in names(dim)):
         return _renamed(dim, lambda name: name.removeprefix(_FIXED))
     return None
 
@@ -166,12 +175,13 @@ def _map_dims(type_: Type | None, change: Callable[[Dim], Dim]) -> Type | None:
     return None
 
 
-def _names(dim: Dim) -> frozenset[str]:
+def names(dim: Dim) -> frozenset[str]:
+    """The symbols a dim is made of."""
     match dim:
         case Symbol(name):
             return frozenset({name})
         case Expression(terms):
-            return frozenset(name for names, _ in terms for name in names)
+            return frozenset(name for product, _ in terms for name in product)
     return frozenset()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -89,7 +90,7 @@ def check(
     findings = [each for each in found if _is_wanted(each, select, ignore)]
     counts = count_findings(findings)
     if as_sarif_:
-        echo_json(as_sarif(findings, model.as_posix(), treadle.__version__))
+        echo_json(as_sarif(findings, _uri(model), treadle.__version__))
     elif as_json:
         data = {"findings": as_data(findings), "counts": counts}
         echo_json(data | ({"mended": as_data(mended)} if fix is not None else {}))
@@ -109,6 +110,10 @@ def _mend(model: Path, target: Path, portable: Sequence[str]) -> list[object]:
     repaired, done = treadle.repair(model, portable=portable)
     treadle.save(repaired, target)
     return list(done)
+
+
+def _uri(path: Path) -> str:
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
 def _is_wanted(finding: Finding, select: Sequence[str], ignore: Sequence[str]) -> bool:

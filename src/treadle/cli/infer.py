@@ -10,6 +10,7 @@ import click
 import treadle
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
+from treadle.errors import InputError
 from treadle.ir import Block, Model, Value, block_values, bodies, show_model, show_type, step_path
 
 _EXAMPLE = """
@@ -36,7 +37,10 @@ def infer(model: Path, output: Path | None, code: bool, as_json: bool) -> None:
     with working(f"inferring {model}", quiet=as_json):
         typed = treadle.infer(model)
     if output is not None:
-        treadle.save(typed, output)
+        try:
+            treadle.save(typed, output)
+        except InputError as error:
+            raise click.UsageError(str(error)) from error
     values = list(_values(typed))
     known = sum(value.type is not None for _, value in values)
     if as_json:

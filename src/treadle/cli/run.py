@@ -107,8 +107,10 @@ def run(
     An .npz file has a key for each input, or `in:NAME`; sequences are `NAME[0]`, `NAME[1]` ...
     --assert-output compares whole numbers exactly and floats by a tolerance for their dtype.
     """
-    loaded = treadle.load(model)
-    feeds = collect(loaded, archive, assignments, seed if made_up else None, extents)
+    with working(f"preparing {model}", quiet=as_json or bool(patterns)):
+        seen = ["interp"] if patterns else None
+        session = treadle.InferenceSession(model, engines=engines or seen)
+    feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
     traced: list[dict[str, object]] = []
 
     def report(line: str, event: dict[str, object]) -> None:
@@ -117,13 +119,13 @@ def run(
             click.echo(line)
 
     with working(f"running {model}", quiet=as_json or bool(patterns)):
-        seen = ["interp"] if patterns else None
-        session = treadle.InferenceSession(loaded, engines=engines or seen)
         options = treadle.RunOptions(**bounds)
         hear = listener(patterns, report) if patterns else None
         started = time.perf_counter()
         values = session.run(None, feeds, options, listener=hear)
         seconds = time.perf_counter() - started
+    if patterns and not traced:
+        click.echo(f"--trace: no value or path is like {', '.join(patterns)}", err=True)
     outputs = dict(zip((arg.name for arg in session.get_outputs()), values, strict=True))
     if output is not None:
         write_archive(output, outputs)

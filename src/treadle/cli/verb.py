@@ -11,6 +11,7 @@ import click
 from treadle.cli.output import echo_json
 from treadle.errors import InvalidModel, LoadError, TreadleError
 from treadle.report import as_data
+from treadle.session import ENGINES
 
 
 class Failure(click.ClickException):
@@ -81,4 +82,10 @@ def engines_option(function: Callable[..., Any]) -> Callable[..., Any]:
 def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> list[str] | None:
     if given is None:
         return None
-    return [name.strip() for name in given.split(",") if name.strip()]
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    for name in names:
+        if name not in ENGINES:
+            raise click.BadParameter(
+                f"no engine is called {name!r}; there are {', '.join(ENGINES)}"
+            )
+    return names

@@ -2,6 +2,6 @@
 
 from treadle.delegate.alone import Alone, alone
 from treadle.delegate.engine import Onnxruntime
-from treadle.delegate.options import Options
+from treadle.delegate.options import Options, available_providers
 
-__all__ = ["Alone", "Onnxruntime", "Options", "alone"]
+__all__ = ["Alone", "Onnxruntime", "Options", "alone", "available_providers"]

@@ -83,6 +83,13 @@ class Options:
         return made
 
 
+def available_providers() -> list[str]:
+    """The execution providers this build of onnxruntime has."""
+    import onnxruntime
+
+    return list(onnxruntime.get_available_providers())
+
+
 def _is_parallel(mode: object) -> bool:
     return str(mode).rpartition(".")[2].lower() in ("parallel", "ort_parallel")
 

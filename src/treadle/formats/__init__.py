@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
-from treadle.errors import Finding, Unsupported
+from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx, openvino
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
@@ -44,6 +44,8 @@ def write(model: Model, path: str | Path, *, external: bool = True) -> None:
     `external=False`: tensors that lie in another file are written into the model itself.
     """
     target = Path(path)
+    if not _is_path(target):
+        raise InputError(f"{str(target)!r} is no path that a file can have")
     if target.suffix not in (".onnx", ".onnxtxt"):
         raise Unsupported(
             f'the suffix "{target.suffix}"',
@@ -52,3 +54,11 @@ def write(model: Model, path: str | Path, *, external: bool = True) -> None:
             str(path),
         )
     onnx.save(model if external else onnx.inline_external(model), target)
+
+
+def _is_path(path: Path) -> bool:
+    """Whether a file system can have it: no NUL, no lone surrogate that stands for no byte."""
+    try:
+        return b"\0" not in bytes(path)
+    except UnicodeEncodeError:
+        return False

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial, reduce
 
 from treadle.infer.extents import at_least
-from treadle.infer.facts import UNKNOWN, Fact, join, merge_dims, merge_types, truth, without_shapes
+from treadle.infer.facts import UNKNOWN, Fact, merge_dims, merge_types, truth, without_shapes
 from treadle.infer.growth import Clock, advanced, bounded, restarted, started
 from treadle.infer.run import Inference, LoopState, Place
 from treadle.ir import (
@@ -44,8 +44,6 @@ EXACT_PASSES = 12
 SHAPELESS_PASSES = 4
 """Passes after them in which every carried value has unknown rank; then nothing is known of it."""
 
-TRUE = Fact(Tensor(DType.BOOL, ()), (1,))
-
 
 def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
     """One fact per result: what holds of the carried value at any end, and the stacks.
@@ -60,11 +58,11 @@ def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
     body = place.body("body", repeats=True, doubtful=_never_runs(run, loop, view))
     while True:
         given = run.block(loop.body, _params(run, loop, view, state, place), body)
-        condition = _condition_after(loop, state.condition, given[0])
+        stays = state.stays and _stays(loop, given[0])
         wider = _widened(loop, place, state, given[1:])
-        if wider == state.carried and condition == state.condition:
+        if wider == state.carried and stays == state.stays:
             break
-        state.carried, state.condition = wider, condition
+        state.carried, state.stays = wider, stays
         state.passes += 1
     trips = _trips(run, loop, view, given[0], place)
     clock = Clock(place.path)
@@ -81,15 +79,14 @@ def is_scan(loop: Loop) -> bool:
     return loop.info.op == "Scan"
 
 
-def declared_rank(loop: Loop, place: int, otherwise: int = 0) -> int:
-    """The rank the body sees its iteration number or its condition with: the declared 0 or 1.
+def declared_rank(loop: Loop, place: int) -> int:
+    """The rank the body's param there has, an iteration number or a condition: 1 if it says so.
 
-    onnxruntime and OpenVINO obey a body that declares either as one element (measured: L13c).
+    The standard wants scalars; the runtimes give the body what it declares (measured: L13c).
     """
     declared = loop.body.params[place].declared
-    if not isinstance(declared, Tensor) or declared.shape is None:
-        return otherwise
-    return int(len(declared.shape) == 1)
+    shape = declared.shape if isinstance(declared, Tensor) else None
+    return int(shape is not None and len(shape) == 1)
 
 
 def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
@@ -100,14 +97,12 @@ def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
 
 
 def _started(run: Inference, loop: Loop, place: Place, initial: list[Fact]) -> LoopState:
-    condition = _condition(run, loop)
     state = run.loops.get(place.path)
     if state is None:
         start = _each(loop, place, started, initial)
-        state = run.loops[place.path] = LoopState(start, condition)
+        state = run.loops[place.path] = LoopState(start)
     else:
         state.carried = _each(loop, place, restarted, state.carried, initial)
-        state.condition = join(state.condition, condition)
     return state
 
 
@@ -137,14 +132,12 @@ def _widened(loop: Loop, place: Place, state: LoopState, given: Sequence[Fact]) 
 def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
     facts: list[Fact] = []
-    for role in loop.roles:
+    for k, role in enumerate(loop.roles):
         match role:
             case Iteration():
-                rank = declared_rank(loop, len(facts))
-                done = Symbol(Clock(place.path).iteration)
-                facts.append(Fact(Tensor(DType.INT64, (1,) * rank), (done,)))
+                facts.append(_one(loop, k, DType.INT64, Symbol(Clock(place.path).iteration)))
             case Condition():
-                facts.append(state.condition)
+                facts.append(_one(loop, k, DType.BOOL, 1 if state.stays else None))
             case Invariant():
                 facts.append(run.of(next(invariants).operand))
             case Carried():
@@ -152,6 +145,11 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Pl
             case Sliced():
                 facts.append(_slice(run, next(slices)))
     return facts
+
+
+def _one(loop: Loop, place: int, dtype: DType, entry: Dim) -> Fact:
+    shape = (1,) * declared_rank(loop, place)
+    return Fact(Tensor(dtype, shape), None if entry is None else (entry,))
 
 
 def _slice(run: Inference, port: SlicedPort) -> Fact:
@@ -168,30 +166,9 @@ def _without_axis(shape: Shape | None, axis: int) -> Shape | None:
     return (*shape[:at], *shape[at + 1 :])
 
 
-def _condition(run: Inference, loop: Loop) -> Fact:
-    """What the body sees first as its condition: true, shaped as it declares, else as the outer."""
-    place = next((k for k, role in enumerate(loop.roles) if isinstance(role, Condition)), None)
-    if place is None:
-        return TRUE
-    declared = loop.body.params[place].declared
-    if isinstance(declared, Tensor) and declared.shape is not None:
-        return replace(TRUE, type=Tensor(DType.BOOL, (1,) * declared_rank(loop, place)))
-    if loop.condition is None:
-        return TRUE
-    outer = run.of(loop.condition).type
-    rank = len(outer.shape) if isinstance(outer, Tensor) and outer.shape is not None else None
-    # a condition has one element; `checks` says so where it has not
-    shape = None if rank is None else (1,) * rank
-    return Fact(Tensor(DType.BOOL, shape), None if rank is None or rank > 1 else TRUE.content)
-
-
-def _condition_after(loop: Loop, condition: Fact, given: Fact) -> Fact:
-    """What it is from the second iteration on; nothing certain where an omitted one turns false."""
-    if loop.body.results[0] is None:
-        return condition
-    shape = given.type.shape if isinstance(given.type, Tensor) else None
-    stays = loop.condition is not None or truth(given) is True
-    return join(condition, Fact(Tensor(DType.BOOL, shape), TRUE.content if stays else None))
+def _stays(loop: Loop, given: Fact) -> bool:
+    """Whether the body sees true in every iteration: not so where an omitted one turns false."""
+    return loop.body.results[0] is None or loop.condition is not None or truth(given) is True
 
 
 def _never_runs(run: Inference, loop: Loop, view: Ports) -> bool:

@@ -52,10 +52,13 @@ class Place:
 
 @dataclass(slots=True)
 class LoopState:
-    """How far the carried values and the condition of one loop are widened, in how many passes."""
+    """How far the carried values of one loop are widened, in how many passes.
+
+    `stays`: the body sees its condition true in every iteration.
+    """
 
     carried: list[Fact]
-    condition: Fact
+    stays: bool = True
     passes: int = 0
 
 

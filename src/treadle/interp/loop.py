@@ -27,33 +27,49 @@ from treadle.interp.carried import Guard, guards
 from treadle.interp.scalars import boolean, whole
 from treadle.interp.sliced import Slices, slices
 from treadle.interp.stacked import Stack, extents, stacks
-from treadle.ir import Carried, Condition, Iteration, Loop, Ports, Role, Sliced, ports
+from treadle.ir import (
+    Carried,
+    Condition,
+    Invariant,
+    Iteration,
+    Loop,
+    Ports,
+    Sliced,
+    ports,
+)
 from treadle.plan import RunContext
 from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted, size_of
+
+_TRUE = np.array(True)
 
 
 def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
     """The loop over a body that is ready; its operands are (trip, condition, *loop.operands)."""
-    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop.roles)))
+    return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop)))
 
 
 class _Places(NamedTuple):
-    """Positions of each role among the body's params; `fed` are those that have an operand."""
+    """Positions of each role among the body's params; `fed` are those that have an operand.
+
+    `iteration` and `condition` are pairs of a position and the shape the one element has there.
+    """
 
     fed: tuple[int, ...]
     carried: tuple[int, ...]
     sliced: tuple[int, ...]
-    iteration: tuple[int, ...]
-    condition: tuple[int, ...]
+    iteration: tuple[tuple[int, tuple[int, ...]], ...]
+    condition: tuple[tuple[int, tuple[int, ...]], ...]
 
 
-def _places(roles: Sequence[Role]) -> _Places:
+def _places(loop: Loop) -> _Places:
     def of(*kinds: type) -> tuple[int, ...]:
-        return tuple(k for k, role in enumerate(roles) if isinstance(role, kinds))
+        return tuple(k for k, role in enumerate(loop.roles) if isinstance(role, kinds))
 
-    counted = of(Iteration, Condition)
-    fed = tuple(k for k in range(len(roles)) if k not in counted)
-    return _Places(fed, of(Carried), of(Sliced), of(Iteration), of(Condition))
+    def shaped(kind: type) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        return tuple((k, (1,) * declared_rank(loop, k)) for k in of(kind))
+
+    fed = of(Invariant, Carried, Sliced)
+    return _Places(fed, of(Carried), of(Sliced), shaped(Iteration), shaped(Condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +122,11 @@ def _run(
 
 
 def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations) -> _State:
-    trip, condition, *given = operands
+    trip, _, *given = operands
     places, view, path = prepared.places, prepared.view, prepared.path
     params: list[Any] = [None] * len(prepared.loop.roles)
     for place, value in zip(places.fed, given, strict=True):
         params[place] = value
-    for place in places.condition:
-        rank = declared_rank(prepared.loop, place, 0 if condition is None else condition.ndim)
-        params[place] = np.full((1,) * rank, True)
     limit = None if trip is None else max(whole(trip, "the trip count", path, iterations), 0)
     sliced = [params[place] for place in places.sliced]
     cut = slices(view.sliced, sliced, limit, path, iterations)
@@ -130,9 +143,10 @@ def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations)
 def _params(state: _State, prepared: _Prepared) -> list[Any]:
     """The body's params in this iteration."""
     places, params = prepared.places, state.params.copy()
-    for place in places.iteration:
-        rank = declared_rank(prepared.loop, place)
-        params[place] = np.full((1,) * rank, state.done, np.int64)
+    for place, shape in places.iteration:
+        params[place] = np.array(state.done, np.int64).reshape(shape)
+    for place, shape in places.condition:
+        params[place] = _TRUE.reshape(shape)
     for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
         params[place] = item
     return params

@@ -77,8 +77,9 @@ def attribute_to_proto(attribute: Attribute) -> AttributeProto:
     if isinstance(value, Reference):
         proto.ref_attr_name = value.name
         return proto
-    assert attribute.kind not in _GRAPHS, f"graph attribute {attribute.name!r} must be a block"
-    if attribute.kind in _LISTS:
+    if attribute.kind in _GRAPHS:
+        assert not value, f"graph attribute {attribute.name!r} must be a block"
+    elif attribute.kind in _LISTS:
         assert isinstance(value, tuple)
         getattr(proto, field).extend([encode(item) for item in value])
     elif attribute.kind in _MESSAGES:
@@ -90,13 +91,18 @@ def attribute_to_proto(attribute: Attribute) -> AttributeProto:
 
 
 def attribute_from_proto(proto: AttributeProto) -> Attribute:
-    """The attribute of an AttributeProto that holds no graph; a reference may be of any kind."""
+    """The attribute of an AttributeProto that holds no graph.
+
+    A reference may be of any kind; a graph left out, or no graphs at all, is None.
+    """
     kind = attribute_kind(proto)
     if proto.ref_attr_name:
         return Attribute(proto.name, kind, Reference(proto.ref_attr_name), proto.doc_string)
-    assert kind not in _GRAPHS, f"graph attribute {proto.name!r} must be read as a block"
     _, field, _, decode = _FIELDS[kind]
     value: Any
+    if kind in _GRAPHS:
+        assert not any((proto.HasField("g"), proto.graphs)), f"{proto.name!r} must be a block"
+        return Attribute(proto.name, kind, None, proto.doc_string)
     if kind in _LISTS:
         value = tuple(decode(item) for item in getattr(proto, field))
     elif kind in _MESSAGES and not proto.HasField(field):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote
 
 from treadle.checks import RULES, Rule
 from treadle.errors import Finding, Severity
@@ -13,7 +12,7 @@ _LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "advi
 
 
 def as_sarif(findings: Iterable[Finding], uri: str, version: str) -> dict[str, object]:
-    """One run of `treadle check` over one model at `uri`, a path or a URI; plain data for json.
+    """One run of `treadle check` over one model at `uri`, which may be relative: plain data.
 
     The path inside the model is a logical location; a text model has a region, too.
     """
@@ -49,7 +48,7 @@ def _result(finding: Finding, index: int, uri: str) -> dict[str, object]:
 
 
 def _location(finding: Finding, uri: str) -> dict[str, object]:
-    physical: dict[str, object] = {"artifactLocation": {"uri": quote(uri, safe="/:")}}
+    physical: dict[str, object] = {"artifactLocation": {"uri": uri}}
     if finding.line is not None:
         physical["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
     location: dict[str, object] = {"physicalLocation": physical}

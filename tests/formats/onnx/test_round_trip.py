@@ -86,3 +86,22 @@ def test_edge_cases_are_lossless(path):
         assert normal(write_model(model)) == normal(proto)
     else:
         assert case["expect"] == "error", findings
+
+
+def test_what_is_said_of_graph_attributes_is_kept():
+    proto = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21, "own" : 1]>\n'
+        "g (bool c, float x) => (float y, u) {\n"
+        " y = If (c) <then_branch = t () => (float p) { p = Neg (x) },"
+        " else_branch = e () => (float q) { q = Abs (x) }>\n u = own.Many (x) }"
+    )
+    choice, many = proto.graph.node
+    for attribute in choice.attribute:
+        attribute.doc_string = f"about {attribute.name}"
+    graphs = many.attribute.add(name="graphs", doc_string="two", type=onnx.AttributeProto.GRAPHS)
+    graphs.graphs.extend(attribute.g for attribute in choice.attribute)
+    many.attribute.add(name="no_graphs", type=onnx.AttributeProto.GRAPHS)
+    many.attribute.add(name="no_graph", type=onnx.AttributeProto.GRAPH, doc_string="absent")
+
+    assert_lossless(proto)
+    treadle.check(proto)

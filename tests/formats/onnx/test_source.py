@@ -7,7 +7,7 @@ import pytest
 from onnxscript import FLOAT, opset18
 
 import treadle
-from treadle.errors import LoadError
+from treadle.errors import InputError, LoadError
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[n] x) => (float[n] y) { y = Add(x, x) }
@@ -79,3 +79,25 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_something_else():
     with pytest.raises(LoadError, match="a int is no model"):
         treadle.load(3)
+
+
+@pytest.mark.parametrize("path", ["a\0b.onnx", "\ud800.onnx", "x" * 300 + ".onnx"])
+def test_a_path_no_file_can_have(path):
+    assert [found.code for found in treadle.check(path)] == ["CF001"]
+    with pytest.raises(LoadError):
+        treadle.load(path)
+
+
+def test_a_proto_without_a_graph():
+    assert [found.code for found in treadle.check(onnx.ModelProto())] == ["CF001"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["no/such/folder/m.onnx", "folder.onnx", "a\0b.onnx", "\ud800.onnx", "x" * 300 + ".onnx"],
+)
+def test_a_path_that_cannot_be_written(tmp_path, path):
+    (tmp_path / "folder.onnx").mkdir()
+
+    with pytest.raises(InputError):
+        treadle.save(onnx.parser.parse_model(TEXT), tmp_path / path)

@@ -58,10 +58,19 @@ def read_node(
         node.overload,
         path,
         dict(attributes),
-        leftover(node, _KNOWN).SerializeToString(),
+        _kept(node).SerializeToString(),
     )
     hand = NodeAtHand(node, path, version, operands, results, attributes, bodies, info, reading)
     return _step(hand, domain)
+
+
+def _kept(node: onnx.NodeProto) -> onnx.NodeProto:
+    """What the IR has no word for; of an attribute that holds graphs, its text."""
+    rest = leftover(node, _KNOWN)
+    for attribute in node.attribute:
+        if attribute.doc_string and (attribute.HasField("g") or attribute.graphs):
+            rest.attribute.add(name=attribute.name, doc_string=attribute.doc_string)
+    return rest
 
 
 def _step(hand: NodeAtHand, domain: str) -> Step:

@@ -65,7 +65,11 @@ class NodeAtHand:
         body = self.bodies.get(name)
         if body is None:
             message = f'{self.node.op_type} has no graph attribute "{name}"'
-            self.reading.report("CF206", self.path, message, "give it one")
+            hint = "give it one"
+            if any(a.name == name and a.ref_attr_name for a in self.node.attribute):
+                message += ", but refers to one that a caller of its function gives"
+                hint = "write the graph into the node, such references are not followed"
+            self.reading.report("CF206", self.path, message, hint)
         return body
 
     def fits(self, findings: Sequence[Finding]) -> bool:

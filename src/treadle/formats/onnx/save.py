@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from treadle.errors import Unsupported
+from treadle.errors import InputError, Unsupported
 from treadle.formats.onnx.text import print_text
 from treadle.formats.onnx.write import write_model
 from treadle.ir import External, Literal, Model, SparseArray, walk
@@ -19,8 +19,17 @@ _TEXT = ".onnxtxt"
 def save(model: Model, path: Path) -> None:
     """Write the model; files with external data are copied along when the folder is another one.
 
-    The file is replaced at once, so a reader never sees half of it.
+    The file is replaced at once, so a reader never sees half of it. Raises InputError for a path
+    that cannot be written to.
     """
+    try:
+        _save(model, path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f'"{path}" cannot be written: {reason}') from None
+
+
+def _save(model: Model, path: Path) -> None:
     proto = write_model(model)
     if path.suffix == _TEXT:
         _replace(path, print_text(proto).encode())

@@ -31,7 +31,7 @@ class Source(NamedTuple):
 def open_source(source: object) -> Source:
     """The ModelProto of a source; raises NoModel."""
     if isinstance(source, onnx.ModelProto):
-        return Source(source, None)
+        return Source(_with_graph(source, "this ModelProto"), None)
     if isinstance(source, bytes | bytearray | memoryview):
         return Source(_parse(bytes(source), "these bytes"), None)
     if isinstance(source, str) and "\n" in source:
@@ -60,6 +60,8 @@ def _open_file(path: Path) -> Source:
         raise NoModel(
             f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}'
         ) from None
+    except ValueError as error:  # a path no system has: a NUL in it, a lone surrogate
+        raise NoModel(f"{str(path)!r} is no path: {error}") from None
     if path.suffix in _TEXT_SUFFIXES:
         try:
             text = data.decode()
@@ -75,8 +77,12 @@ def _parse(data: bytes, what: str) -> onnx.ModelProto:
         proto.ParseFromString(data)
     except DecodeError:
         raise NoModel(f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)") from None
+    return _with_graph(proto, what)
+
+
+def _with_graph(proto: onnx.ModelProto, what: str) -> onnx.ModelProto:
     if not proto.HasField("graph"):
-        raise NoModel(f"{what}: no ONNX model, it holds no graph ({len(data)} bytes)")
+        raise NoModel(f"{what}: no ONNX model, it holds no graph ({proto.ByteSize()} bytes)")
     if not has_only_text(proto):
         raise NoModel(f"{what}: a damaged ONNX model, a name in it is no UTF-8 text")
     return proto

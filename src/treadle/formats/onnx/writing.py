@@ -150,15 +150,14 @@ class Writing:
     def add_graph(self, node: onnx.NodeProto, name: str, graph: onnx.GraphProto) -> None:
         """Give the node a graph attribute; "branches[0]" is the first of a list."""
         base, bracket, _ = name.partition("[")
-        if not bracket:
-            node.attribute.add(name=name, type=onnx.AttributeProto.GRAPH).g.CopyFrom(graph)
-            return
-        for attribute in node.attribute:
-            if attribute.name == base:
-                attribute.graphs.add().CopyFrom(graph)
-                return
-        attribute = node.attribute.add(name=base, type=onnx.AttributeProto.GRAPHS)
-        attribute.graphs.add().CopyFrom(graph)
+        attribute = next((a for a in node.attribute if a.name == base), None)
+        attribute = attribute or node.attribute.add(name=base)
+        if bracket:
+            attribute.type = onnx.AttributeProto.GRAPHS
+            attribute.graphs.add().CopyFrom(graph)
+        else:
+            attribute.type = onnx.AttributeProto.GRAPH
+            attribute.g.CopyFrom(graph)
 
 
 def add_attributes(node: onnx.NodeProto, attributes: Mapping[str, Attribute]) -> None:
