@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TypeGuard
 
 from treadle.errors import Finding, InputError, Unsupported
-from treadle.formats import onnx, openvino
+from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
 from treadle.ir import Model
 
-__all__ = ["locate", "onnx", "openvino", "read", "schema_function", "write"]
+__all__ = ["locate", "onnx", "read", "schema_function", "write"]
 
 _XML = ("<?xml", "<net", "<!DOCTYPE")
 
@@ -23,10 +24,17 @@ def read(source: object) -> tuple[Model | None, list[Finding]]:
     A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
     """
     if _is_xml(source):
-        return openvino.read_text(source)
+        return _openvino().read_text(source)
     if isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml"):
-        return openvino.read(os.fspath(source))
+        return _openvino().read(os.fspath(source))
     return onnx.read(source)
+
+
+def _openvino() -> ModuleType:
+    # most programs never meet such a file, and its tables take time to build
+    from treadle.formats import openvino
+
+    return openvino
 
 
 def _is_xml(source: object) -> TypeGuard[str]:
