@@ -101,7 +101,6 @@ def test_what_is_said_of_graph_attributes_is_kept():
     graphs = many.attribute.add(name="graphs", doc_string="two", type=onnx.AttributeProto.GRAPHS)
     graphs.graphs.extend(attribute.g for attribute in choice.attribute)
     many.attribute.add(name="no_graphs", type=onnx.AttributeProto.GRAPHS)
-    many.attribute.add(name="no_graph", type=onnx.AttributeProto.GRAPH, doc_string="absent")
 
     assert_lossless(proto)
     treadle.check(proto)

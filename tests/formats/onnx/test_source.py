@@ -101,3 +101,20 @@ def test_a_path_that_cannot_be_written(tmp_path, path):
 
     with pytest.raises(InputError):
         treadle.save(onnx.parser.parse_model(TEXT), tmp_path / path)
+
+
+def test_a_graph_that_a_caller_would_give():
+    proto = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21, "own" : 1]>\n'
+        "g (bool c, float x) => (float y) { y = own.F (c, x) }\n"
+        '<domain: "own", opset_import: ["" : 21]>\n'
+        "F <other> (c, x) => (y) { y = If (c) <then_branch = t () => (float p) { p = Neg (x) },"
+        " else_branch = e () => (float q) { q = Abs (x) }> }"
+    )
+    (choice,) = proto.functions[0].node
+    (attribute,) = (a for a in choice.attribute if a.name == "else_branch")
+    attribute.ClearField("g")
+    attribute.ref_attr_name = "other"
+
+    with pytest.raises(LoadError, match="refers to one that a caller of its function gives"):
+        treadle.load(proto)

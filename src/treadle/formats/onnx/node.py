@@ -26,7 +26,6 @@ _KNOWN = known_fields(onnx.NodeProto, "device_configurations")
 _DEFINED_ELSEWHERE = ("com.microsoft", "ai.onnx.contrib", "org.pytorch.aten")
 """Domains whose operators a runtime defines."""
 
-_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 _TENSORS = (onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS)
 
 
@@ -131,7 +130,7 @@ def _attributes(reading: Reading, node: onnx.NodeProto, path: str) -> dict[str, 
     for proto in node.attribute:
         if proto.HasField("g") or proto.graphs:
             continue
-        if proto.type in _GRAPHS and not proto.ref_attr_name:
+        if proto.type == onnx.AttributeProto.GRAPH and not proto.ref_attr_name:
             message = f'the graph attribute "{proto.name}" holds no graph'
             reading.report("CF206", path, message, "give it one, or remove it")
             continue
