@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TypeGuard
 
 from treadle.errors import Finding, InputError, Unsupported
@@ -23,18 +22,15 @@ def read(source: object) -> tuple[Model | None, list[Finding]]:
 
     A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
     """
+    is_file = isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml")
+    if not is_file and not _is_xml(source):
+        return onnx.read(source)
+    from treadle.formats import openvino  # its tables take time to build, and few need them
+
     if _is_xml(source):
-        return _openvino().read_text(source)
-    if isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml"):
-        return _openvino().read(os.fspath(source))
-    return onnx.read(source)
-
-
-def _openvino() -> ModuleType:
-    # most programs never meet such a file, and its tables take time to build
-    from treadle.formats import openvino
-
-    return openvino
+        return openvino.read_text(source)
+    assert isinstance(source, str | os.PathLike)
+    return openvino.read(os.fspath(source))
 
 
 def _is_xml(source: object) -> TypeGuard[str]:
