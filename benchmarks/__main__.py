@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"  # lets onnxruntime alone take newer opsets
+if __name__ == "__main__":
+    # lets onnxruntime alone take newer opsets; it looks when it is imported
+    os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
 
 from benchmarks.measure import Result, measure
 from benchmarks.models import KINDS, subjects

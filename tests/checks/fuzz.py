@@ -33,6 +33,7 @@ from treadle.formats import onnx as files
 from treadle.formats.onnx.source import open_source
 
 LONGEST = 5.0
+_XML = ("<net", "<?xml")
 _LARGEST = 60_000
 _MEMORY = 6 << 30
 _CHUNK = 250
@@ -71,7 +72,7 @@ def protos() -> Sequence[bytes]:
     """The models that are mutated, as files."""
     sources: list[object] = [edge.source for edge in edges().values()]
     sources += [exported(name)[0] for name in EXPORTED]
-    sources += [whole(example.good) for example in examples().values()]
+    sources += [text for text in map(whole, _goods()) if not text.startswith(_XML)]
     sources.append(REFERENCES)
     files = [open_source(source).proto.SerializeToString() for source in sources]
     return [data for data in files if len(data) < _LARGEST]
@@ -82,7 +83,12 @@ def texts() -> Sequence[str]:
     """The same as texts."""
     written = [edge.source for edge in edges().values() if isinstance(edge.source, str)]
     printed = [onnx.printer.to_text(onnx.ModelProto.FromString(data)) for data in protos()[::4]]
-    return [*written, *printed, *(whole(example.bad) for example in examples().values())]
+    bad = [whole(example.bad) for example in examples().values()]
+    return [*written, *printed, *(text for text in bad if not text.startswith(_XML))]
+
+
+def _goods() -> list[str]:
+    return [example.good for example in examples().values()]
 
 
 def mutated_bytes(dice: random.Random) -> bytes:

@@ -23,6 +23,18 @@ def no_trip_other_dtype(trips):
     return (stacked([[i, -i] for i in range(trips)], [2], np.float64),)
 
 
+def strings_stacked(trips, x, s):
+    strings = np.array([list(x)] * trips, object).reshape(trips, 2)
+    states = np.array([list(s)] * trips, object).reshape(trips, 2)
+    return s, strings, states, x
+
+
+def body_declares_one_element_stacked(trips, go):
+    # the condition goes through unchanged, so only the trip count ends the loop
+    counts = np.arange(trips, dtype=np.int64).reshape(-1, 1)
+    return counts, np.full((trips, 1), bool(go)), 2 * counts
+
+
 def no_trip_unknown_element(trips, x):
     # nothing says how long an element is before one was made
     return (stacked([x] * trips, [0]),)
