@@ -49,4 +49,4 @@ def convert(model: Path, output: Path | None, external_data: bool, as_json: bool
         counts = {"steps": len(steps), "loops": loops, "branches": branches}
         echo_json({"output": str(output), **counts})
         return
-    click.echo(f"wrote {output}: {len(steps)} steps, {loops} loops, {branches} branches", err=True)
+    click.echo(f"wrote {output}: steps {len(steps)}, loops {loops}, branches {branches}", err=True)

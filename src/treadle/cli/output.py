@@ -47,12 +47,20 @@ def echo_json(data: object) -> None:
 
 
 @contextmanager
-def working(message: str, *, quiet: bool = False) -> Iterator[None]:
-    """Show a spinner on stderr while the block runs, if that is a terminal."""
+def working(
+    message: str, *, quiet: bool = False, done: int = 0, of: int | None = None
+) -> Iterator[None]:
+    """Show a progress bar on stderr while the block runs, if that is a terminal.
+
+    It fills as far as `done` of `of` parts, and only moves where nobody knows how long it takes.
+    """
     if quiet or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Console(stderr=True).status(message):
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(message, total=of, completed=done)
         yield

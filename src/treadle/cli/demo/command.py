@@ -46,8 +46,9 @@ def demo(folder: Path | None, as_json: bool) -> None:
     loops in words, its outputs, whether they are onnxruntime's, and the time of both.
     """
     shown: list[Measured] = []
-    for number, example in enumerate(examples(), 1):
-        with working(f"{example.title} ...", quiet=as_json):
+    made = list(examples())
+    for number, example in enumerate(made, 1):
+        with working(example.title, quiet=as_json, done=number - 1, of=len(made)):
             measured = measure(example)
         shown.append(measured)
         if folder is not None:
