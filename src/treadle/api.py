@@ -54,10 +54,12 @@ def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
         raise InputError(f"nothing is known of {unknown[0]}; known: {', '.join(checks.RUNTIMES)}")
     if isinstance(source, Model):
         return checks.check(source, portable)
-    model, findings = formats.read(source)
+    model, findings = formats.read(source, broken=True)
     if model is None:
         return findings
-    return [*findings, *formats.locate(source, checks.check(model, portable), model)]
+    known = {found.path for found in findings if found.blocks}
+    further = [found for found in checks.check(model, portable) if found.path not in known]
+    return [*findings, *formats.locate(source, further, model)]
 
 
 def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, list[Mended]]:

@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from treadle import checks, formats, infer, interp, passes
+from treadle import checks, formats, infer, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
 from treadle.feeds import NodeArg, bind, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Type
@@ -134,6 +134,8 @@ class InferenceSession:
         return Program(planned, inputs, outputs, run)
 
     def _planned(self, model: Model, variant: Variant) -> tuple[Plan, Runnable]:
+        from treadle import interp
+
         # who listens hears every value, unless an operator has no kernel but an engine's
         for engines in ((), self._engines) if variant.watched else (self._engines,):
             with self._stage("plan"):

@@ -17,14 +17,15 @@ __all__ = ["locate", "onnx", "read", "schema_function", "write"]
 _XML = ("<?xml", "<net", "<!DOCTYPE")
 
 
-def read(source: object) -> tuple[Model | None, list[Finding]]:
+def read(source: object, *, broken: bool = False) -> tuple[Model | None, list[Finding]]:
     """The closed model of any source, or None, with what reading it brought to light.
 
     A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
+    `broken`: an ONNX model that cannot be closed is given too, for checks alone.
     """
     is_file = isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml")
     if not is_file and not _is_xml(source):
-        return onnx.read(source)
+        return onnx.read(source, broken=broken)
     from treadle.formats import openvino  # its tables take time to build, and few need them
 
     if _is_xml(source):

@@ -101,3 +101,18 @@ def test_a_body_nested_too_deep_is_a_finding():
 
     assert model is None
     assert any("deep" in found.message for found in findings)
+
+
+def test_what_has_open_ends_is_checked_on():
+    import treadle
+
+    found = treadle.check(
+        HEAD
+        + "g (int64 M, float[n] x) => (y, z) { z = Neg(nothing)\n"
+        + " y = Loop <body = b (int64 i, bool c, float[n] s) => (bool co, int64[n] so)"
+        + ' { co = Identity(c) so = Cast<to = 7>(s) }> (M, "", x) }'
+    )
+
+    blocking = {(each.code, each.path) for each in found if each.blocks}
+    assert ("CF101", "main/neg_0") in blocking
+    assert any(path.startswith("main/loop_1") for _, path in blocking)

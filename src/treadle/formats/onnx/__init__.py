@@ -43,17 +43,18 @@ __all__ = [
 ]
 
 
-def read(source: object) -> tuple[Model | None, list[Finding]]:
+def read(source: object, *, broken: bool = False) -> tuple[Model | None, list[Finding]]:
     """The closed model of a source, and the findings of closing it; never raises for a bad one.
 
     `source`: a path, bytes, a text model (with a line break), a ModelProto, an onnx_ir.Model or an
-    onnxscript function. No model where it cannot be read or closed.
+    onnxscript function. No model where it cannot be read or closed; `broken`: for checks, one that
+    has open ends too.
     """
     try:
         opened = open_source(source)
     except NoModel as reason:
         return None, locate(source, [finding("CF001", "", str(reason))])
-    model, findings = read_model(opened.proto, opened.folder)
+    model, findings = read_model(opened.proto, opened.folder, broken=broken)
     return model, locate(source, findings, map(identity, opened.proto.functions))
 
 
