@@ -58,8 +58,9 @@ def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
     if model is None:
         return findings
     known = {found.path for found in findings if found.blocks}
-    further = [found for found in checks.check(model, portable) if found.path not in known]
-    return [*findings, *formats.locate(source, further, model)]
+    further = checks.check(model, portable)
+    new = [found for found in further if not (found.blocks and found.path in known)]
+    return [*findings, *formats.locate(source, new, model)]
 
 
 def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, list[Mended]]:

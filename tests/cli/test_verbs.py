@@ -78,7 +78,7 @@ def test_convert_writes_openvino_as_onnx(treadle: Treadle, tmp_path: Path) -> No
     done = treadle("convert", source, "-o", target)
     assert done.code == 0
     assert f"wrote {target}: " in done.err
-    assert "2 loops, 0 branches" in done.err
+    assert "loops 2, branches 0" in done.err
     assert {step.info.op for step in library.load(target).main.steps} >= {"Loop"}
     data = treadle("convert", source, "-o", target, "--json").data
     assert (data["loops"], data["branches"]) == (2, 0)
