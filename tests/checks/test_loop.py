@@ -12,6 +12,8 @@ BAD = [
     ("CF404", "int64 M, bool[2] C", "", "", "the condition C is bool[2], wanted one element"),
     ("CF405", "int64 M, bool C", "int32", "",
      "the body declares its iteration number i as int32[], it is int64[]"),
+    ("CF405", "int64 M, bool C", "int64[2]", "",
+     "the body declares its iteration number i as int64[2], it is int64[]"),
     ("CF405", "int64 M, bool C", "", "float",
      "the body declares its condition c as float32[], it is bool[]"),
 ]  # fmt: skip

@@ -116,7 +116,9 @@ def _declared(view: Ports, path: str) -> Iterator[Finding]:
         (view.iteration, "iteration number", DType.INT64),
         (view.condition, "condition", DType.BOOL),
     ):
-        if param is not None and not is_tensor_of(param.declared, dtype):
+        if param is None:
+            continue
+        if not (is_tensor_of(param.declared, dtype) and is_one_element(param.declared)):
             message = f"the body declares its {what} {param.name} as {show_type(param.declared)}"
             yield finding("CF405", f"{path}.body", f"{message}, it is {dtype}[]", "declare it so")
 
