@@ -33,7 +33,7 @@ from treadle.ir.loop import (
     StackedPort,
     ports,
 )
-from treadle.ir.printer import show_block, show_function, show_model, show_step
+from treadle.ir.printer import show_block, show_function, show_model
 from treadle.ir.rewrite import (
     map_blocks,
     map_bodies,
@@ -155,7 +155,6 @@ __all__ = [
     "show_function",
     "show_model",
     "show_shape",
-    "show_step",
     "show_type",
     "step_path",
     "substitute",

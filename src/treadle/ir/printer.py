@@ -49,11 +49,6 @@ def show_block(block: Block, head: str) -> str:
     return "\n".join([f"{head}({params})", *_indent(_inside(block)), returns])
 
 
-def show_step(step: Step) -> str:
-    """One step with its bodies."""
-    return "\n".join(_step(step))
-
-
 def _inside(block: Block) -> Iterator[str]:
     yield from map(_constant, block.constants)
     for step in block.steps:

@@ -39,11 +39,6 @@ class Limits:
     seconds: float | None = None
     bytes: int | None = None
 
-    @property
-    def any(self) -> bool:
-        """Whether anything is bounded."""
-        return not (self.iterations is None and self.seconds is None and self.bytes is None)
-
 
 @dataclass(slots=True)
 class RunContext:

@@ -6,7 +6,7 @@ from treadle.report.data import as_data
 from treadle.report.findings import count_findings, show_findings
 from treadle.report.loop import LoopSummary
 from treadle.report.model import ModelSummary, show_control_flow, show_summary, summarize_model
-from treadle.report.plan import explain, plan_data
+from treadle.report.plan import engine_counts, explain, plan_data
 from treadle.report.rules import explain_rule, rules_page
 from treadle.report.sarif import as_sarif
 from treadle.report.text import plural, show_bytes, show_seconds, table
@@ -23,6 +23,7 @@ __all__ = [
     "as_sarif",
     "compare",
     "count_findings",
+    "engine_counts",
     "explain",
     "explain_rule",
     "plan_data",

@@ -13,17 +13,18 @@ from treadle.report.text import indented, plural
 
 def explain(plan: Plan) -> str:
     """The regions of the plan, bodies indented below the step that runs them."""
-    engines = Counter(region.engine for region in _regions(plan.main))
-    counts = ", ".join(f"{plural(n, 'region')} by {engine}" for engine, n in engines.most_common())
+    engines = engine_counts(plan)
+    counts = ", ".join(f"{plural(n, 'region')} by {engine}" for engine, n in engines.items())
     return "\n".join([counts or "nothing to run", *_show_block(plan.main)])
 
 
 def plan_data(plan: Plan) -> dict[str, object]:
     """The same as plain data."""
-    return {"engines": _engines(plan), "regions": list(map(_region_data, plan.main.regions))}
+    return {"engines": engine_counts(plan), "regions": list(map(_region_data, plan.main.regions))}
 
 
-def _engines(plan: Plan) -> dict[str, int]:
+def engine_counts(plan: Plan) -> dict[str, int]:
+    """How many regions each engine runs, the most first."""
     return dict(Counter(region.engine for region in _regions(plan.main)).most_common())
 
 

@@ -17,6 +17,7 @@ from treadle.cli.verb import Verb, json_option
 from treadle.report import (
     LoopSummary,
     as_data,
+    engine_counts,
     plan_data,
     show_control_flow,
     show_differences,
@@ -70,7 +71,7 @@ def _paragraphs(measured: Measured) -> Iterator[str]:
 
 def _verdict(measured: Measured) -> str:
     ratio = measured.treadle / measured.onnxruntime
-    engines = ", ".join(map(str, plan_data(measured.plan)["engines"]))  # type: ignore[call-overload]
+    engines = ", ".join(engine_counts(measured.plan))
     times = (
         f"treadle {show_seconds(measured.treadle)}, onnxruntime alone"
         f" {show_seconds(measured.onnxruntime)}: {ratio:.2f} times as long"
