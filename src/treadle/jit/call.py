@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _ALIGNED = 64
 _FAILURES = {
     1: "an index is out of range",
-    2: "there is not enough memory for a stacked result",
+    2: "there is not enough memory for a value",
     3: "the trip count is over the length of what is sliced",
+    5: "the shapes of this run are not those the code was made for",
 }
 
 
@@ -120,11 +121,7 @@ def _result(node: Node, lengths: Mapping[Extent, int]) -> np.ndarray | None:
     if node.is_static:
         return _empty(node, [e for e in node.shape if isinstance(e, int)])
     shape = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in node.shape]
-    if -1 in shape:
-        return None
-    if 0 in shape:
-        raise Declined("a stacked result of no iterations")
-    return _empty(node, shape)
+    return None if -1 in shape else _empty(node, shape)
 
 
 def _empty(node: Node, shape: Sequence[int]) -> np.ndarray:
@@ -137,20 +134,13 @@ def _empty(node: Node, shape: Sequence[int]) -> np.ndarray:
 def _take_grown(
     compiled: Compiled, results: list[Any], slots: Any, outs: Mapping[tuple[str, Any], int]
 ) -> None:
-    for number, node in enumerate(compiled.kernel.results):
-        if node in compiled.code.grown:
-            results[number] = _grown(node, slots, outs)
-
-
-def _grown(node: Node, slots: Any, outs: Mapping[tuple[str, Any], int]) -> np.ndarray:
-    axis = next(k for k, extent in enumerate(node.shape) if isinstance(extent, Extent))
-    count = slots[outs["count", node.shape[axis]]]
-    if not count:
-        raise Declined("a stacked result of no iterations")
-    result = _empty(node, [count, *(e for e in node.shape if isinstance(e, int))])
-    if result.nbytes:
-        ctypes.memmove(address(result), slots[outs["grown", node]], result.nbytes)
-    return np.ascontiguousarray(np.moveaxis(result, 0, axis)) if axis else result
+    for number in compiled.code.grown:
+        node = compiled.kernel.results[number]
+        shape = [slots[outs["count", e]] if isinstance(e, Extent) else e for e in node.shape]
+        result = _empty(node, shape)
+        if result.nbytes:
+            ctypes.memmove(address(result), slots[outs["grown", number]], result.nbytes)
+        results[number] = result
 
 
 def address(array: Any) -> int:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from treadle.ir import (
     Branch,
     Call,
-    CarriedPort,
     Leaf,
     Loop,
     Model,
-    Range,
-    Shape,
     Step,
     Tensor,
-    Value,
     bodies,
     operator_of,
-    ports,
 )
 from treadle.jit.building import NATIVE
 from treadle.jit.lower import lowering
@@ -61,23 +56,5 @@ def _refusal(step: Step) -> str:
             known = lowering(step.domain, step.op, step.version)
             return "" if known else f"no native code for {step.op}-{step.version}"
         case Loop() | Branch():
-            if isinstance(step, Loop) and any(map(_moves, ports(step).carried)):
-                return "a carried value changes its shape"
             inner = (_refusal(s) for _, body in bodies(step) for s in body.steps)
             return next(filter(None, inner), "")
-
-
-def _moves(port: CarriedPort) -> bool:
-    """Whether inference knew the shape of the initial value and lost it in the loop."""
-    before, after = (_shape(value) for value in (port.initial, port.param))
-    if before is None:
-        return False
-    if after is None or len(after) != len(before):
-        return True
-    pairs = zip(before, after, strict=True)
-    return any(isinstance(new, Range | None) and not isinstance(old, Range | None)
-               for old, new in pairs)  # fmt: skip
-
-
-def _shape(value: Value | None) -> Shape | None:
-    return value.inferred.shape if value and isinstance(value.inferred, Tensor) else None

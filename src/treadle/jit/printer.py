@@ -13,11 +13,13 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
+    Dim,
     Extent,
     Input,
     Item,
     Join,
     Kernel,
+    Length,
     Loop,
     Map,
     Node,
@@ -100,6 +102,8 @@ class _Printer:
 
 
 _WORDS: Mapping[type, Callable[[Any], str]] = {
+    Length: lambda op: f"length {op.extent.name}",
+    Dim: lambda op: f"extent {op.axis} of {op.number} of",
     Input: lambda op: f"input {op.position}",
     Constant: lambda op: f"constant {_array(op.array)}",
     State: lambda op: f"state {op.number}",

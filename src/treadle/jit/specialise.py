@@ -13,7 +13,7 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
 from treadle.jit.building import Building, Declined
-from treadle.jit.kernel_ir import Extent, Input, Kernel, Node, all_nodes
+from treadle.jit.kernel_ir import Constant, Extent, Input, Kernel, Map, Node, View, all_nodes
 from treadle.jit.kernel_ir import Loop as LoopNode
 from treadle.jit.lower import lower_block
 from treadle.plan import Region
@@ -134,14 +134,26 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
 
 
 def trips(kernel: Kernel) -> dict[Extent, int]:
-    """The extents that are a trip count, and the input that is it."""
+    """The extents that are a trip count, max(input, 0), and the input that is it."""
     found: dict[Extent, int] = {}
     for node in all_nodes(kernel.main):
-        loop = node.op
-        if not isinstance(loop, LoopNode) or not loop.has_trip:
-            continue
-        trip = node.operands[0]
-        is_trip = isinstance(loop.extent, Extent) and loop.extent.name == "trip"
-        if is_trip and isinstance(loop.extent, Extent) and isinstance(trip.op, Input):
-            found[loop.extent] = trip.op.position
+        extent = node.op.extent if isinstance(node.op, LoopNode) else None
+        source = extent.source if isinstance(extent, Extent) else None
+        if isinstance(extent, Extent) and source is not None and source.op == Map("max"):
+            count, least = source.operands
+            position = _input_of(count)
+            if position is not None and isinstance(least.op, Constant) and least.op.array == 0:
+                found[extent] = position
     return found
+
+
+def _input_of(node: Node) -> int | None:
+    """The input a scalar is the one element of."""
+    while not isinstance(node.op, Input):
+        if not isinstance(node.op, View) and node.op != Map("cast"):
+            return None
+        (node,) = node.operands
+    return node.op.position if node.is_single and node.dtype in _COUNTS else None
+
+
+_COUNTS = (DType.INT64, DType.INT32)

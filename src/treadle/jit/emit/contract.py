@@ -29,21 +29,27 @@ _MOST_ROWS = 4
 def emit_contract(e: Emitter, node: Node) -> None:
     """The product, into registers or memory."""
     t = e.t
-    shape = extents(node)
-    inner = extents(node.operands[0])[-1]
+    inner = t.extent(node.operands[0].shape[-1])
     if t.place(node) is Place.REGISTERS:
-        t.keep(node, [_dot(e, node, index, inner) for index in product(*map(range, shape))])
+        t.keep(node, [_dot(e, node, index, inner) for index in product(*map(range, extents(node)))])
         return
+    shape = t.shape(node)
     buffer = e.allocate(node)
     right = node.operands[1]
     with e.w.nest(shape[:-2]) as batch:
-        if node.dtype in _LANES and _has_rows(e, right) and shape[-1] > 1:
+        if node.dtype in _LANES and _has_rows(e, right) and _is_blocked(node):
             _blocks(e, node, buffer, batch)
         else:
             with e.w.nest(shape[-2:]) as (row, column):
                 index = (*batch, row, column)
                 t.store(buffer, index, _looped(e, node, index, inner))
     t.buffers[node] = buffer
+
+
+def _is_blocked(node: Node) -> bool:
+    """Whether it has more than one column, and its rows and columns are known."""
+    rows, columns = node.shape[-2:]
+    return isinstance(rows, int) and isinstance(columns, int) and columns > 1
 
 
 def _has_rows(e: Emitter, right: Node) -> bool:
@@ -62,7 +68,7 @@ def _pair(node: Node, index: Sequence[Index], k: Index) -> tuple[Any, Any]:
 
 
 def _batch(operand: Node, batch: Sequence[Index]) -> list[Index]:
-    given = extents(operand)[:-2]
+    given = operand.shape[:-2]
     own = batch[len(batch) - len(given) :]
     return [0 if extent == 1 else i for extent, i in zip(given, own, strict=True)]
 
@@ -89,7 +95,7 @@ def _sum(e: Emitter, node: Node, left: Any, right: Any, flags: Sequence[str]) ->
     return e.w.builder.add(left, right)
 
 
-def _looped(e: Emitter, node: Node, index: Sequence[Index], inner: int) -> Any:
+def _looped(e: Emitter, node: Node, index: Sequence[Index], inner: Index) -> Any:
     type_ = in_register(node.dtype)
     total = e.w.variable(type_, literal(node.dtype, 0))
     with e.w.range(inner) as k, e.t.scope():
@@ -100,7 +106,9 @@ def _looped(e: Emitter, node: Node, index: Sequence[Index], inner: int) -> Any:
 
 
 def _blocks(e: Emitter, node: Node, buffer: Buffer, batch: Sequence[Index]) -> None:
-    rows, columns = extents(node)[-2:]
+    rows, columns = node.shape[-2:]
+    assert isinstance(rows, int)
+    assert isinstance(columns, int)
     for first, height in _cut(rows, _MOST_ROWS):
         widths = _widths(columns, _LANES[node.dtype])
         most = max(_MOST_VECTORS // height, 1)
@@ -142,7 +150,7 @@ def _block(
     zero = llvm.Constant(vector, None)
     totals = [[e.w.variable(vector, zero) for _ in widths] for _ in rows]
     source = t.buffer(right)
-    with e.w.range(extents(left)[-1]) as k, t.scope():
+    with e.w.range(t.extent(left.shape[-1])) as k, t.scope():
         loaded = [
             _load(e, source, (*_batch(right, batch), k, column), vector) for column, _ in widths
         ]

@@ -20,7 +20,7 @@ def emit_pick(e: Emitter, node: Node) -> None:
     assert isinstance(op, Pick)
     data, indices = node.operands
     axis, rank = op.axis, len(indices.shape)
-    given = extents(data)
+    given = t.shape(data)
     if t.place(node) is Place.REGISTERS:
         checked = {
             at: _checked(e, indices, at, given[axis])
@@ -33,7 +33,7 @@ def emit_pick(e: Emitter, node: Node) -> None:
         t.keep(node, values)
         return
     buffer = e.allocate(node)
-    with e.w.nest(extents(indices)) as at, t.scope():
+    with e.w.nest(t.shape(indices)) as at, t.scope():
         item = _checked(e, indices, at, given[axis])
         with e.w.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
             value = t.read(data, (*rest[:axis], item, *rest[axis:]))
@@ -41,7 +41,7 @@ def emit_pick(e: Emitter, node: Node) -> None:
     t.buffers[node] = buffer
 
 
-def _checked(e: Emitter, indices: Node, at: Sequence[Index], extent: int) -> Any:
+def _checked(e: Emitter, indices: Node, at: Sequence[Index], extent: Index) -> Any:
     b = e.w.builder
     found = scalars.cast(e.w, e.t.read(indices, tuple(at)), indices.dtype, DType.INT64)
     limit = e.w.index(extent)

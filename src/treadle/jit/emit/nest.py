@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Flat, Indices
+from treadle.jit.emit.tensors import Buffer, Flat, Indices, is_same_size
 from treadle.jit.kernel_ir import (
     Block,
     Loop,
     Map,
     Node,
     all_nodes,
-    extents,
     inner_blocks,
     leaving,
 )
@@ -32,6 +31,7 @@ class Ending:
     loop: Node | None = None
     state_of: dict[Node, Node] = field(default_factory=dict)
     stacked: dict[Node, list[Buffer]] = field(default_factory=dict)
+    kept: frozenset[Node] = frozenset()
     written: set[Node] = field(default_factory=set)
     stored: set[Node] = field(default_factory=set)
 
@@ -91,9 +91,9 @@ class Nests:
         """Write one nest."""
         targets = self._targets(nest)
         t, w = self.e.t, self.e.w
-        shape = extents(nest[0])
+        shape = t.shape(nest[0])
         if self._is_flat(nest, targets):
-            with w.range(nest[0].size) as position:
+            with w.range(w.product(shape)) as position:
                 self._element(nest, targets, Flat(position))
         else:
             with w.nest(shape) as index:
@@ -117,15 +117,12 @@ class Nests:
         t, members = self.e.t, set(nest)
         if not all(buffer.is_dense for node in nest for buffer in targets[node]):
             return False
-        if len(extents(nest[0])) == 1 and not all(_is_map(node) for node in nest):
+        if len(nest[0].shape) == 1 and not all(_is_map(node) for node in nest):
             return False
         outside = {o for node in nest for o in node.operands if o not in members}
         if not all(_is_map(node) for node in nest):
             return False
-        return all(
-            o.is_static and (o.size == 1 or (o.size == nest[0].size and t.is_flat(o)))
-            for o in outside
-        )
+        return all(o.is_single or (is_same_size(o, nest[0]) and t.is_flat(o)) for o in outside)
 
     def _targets(self, nest: list[Node]) -> dict[Node, list[Buffer]]:
         """Where each member is written; the memory it is kept in comes first."""
@@ -141,6 +138,8 @@ class Nests:
 
     def _is_kept(self, node: Node, nest: list[Node]) -> bool:
         if node in self.e.kernel.results or node in self.ending.state_of:
+            return True
+        if node in self.ending.kept:
             return True
         loop = self.ending.loop
         for reader in self.e.t.places.readers.get(node, ()):

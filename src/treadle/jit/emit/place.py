@@ -16,6 +16,7 @@ from treadle.jit.kernel_ir import (
     Branch,
     Constant,
     Contract,
+    Iota,
     Item,
     Kernel,
     Loop,
@@ -26,7 +27,6 @@ from treadle.jit.kernel_ir import (
     Reshape,
     View,
     all_nodes,
-    extents,
     leaving,
 )
 
@@ -74,11 +74,11 @@ def places(kernel: Kernel) -> Places:
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:
-    if isinstance(node.op, Loop | Branch) or not node.is_static:
+    if isinstance(node.op, Loop | Branch):
         return Place.BUFFER
-    if node.size <= MOST_IN_REGISTERS and not _is_long(node):
+    if node.is_static and node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS
-    if isinstance(node.op, Item | View | Reshape):
+    if isinstance(node.op, Item | View | Reshape | Iota):
         return Place.INLINE
     if isinstance(node.op, Map):
         lone = readers[0] if len(readers) == 1 and not is_result else None
@@ -98,7 +98,8 @@ def _is_long(node: Node) -> bool:
     """Whether few elements take so much work that loops must do it."""
     if not isinstance(node.op, Contract):
         return False
-    return node.size * extents(node.operands[0])[-1] > MOST_UNROLLED
+    inner = node.operands[0].shape[-1]
+    return not isinstance(inner, int) or node.size * inner > MOST_UNROLLED
 
 
 def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> bool:

@@ -49,7 +49,7 @@ def emit_reduce(e: Emitter, node: Node) -> None:
     buffer = e.allocate(node)
     rank = len(node.operands[0].shape)
     if rank - 1 in op.axes:
-        with e.w.nest(extents(node)) as index:
+        with e.w.nest(t.shape(node)) as index:
             t.store(buffer, index, _one(e, node, op, index))
     else:
         _by_rows(e, node, op, buffer)
@@ -76,10 +76,10 @@ def _source_index(
 
 def _one(e: Emitter, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
     operand = node.operands[0]
-    over = [extents(operand)[axis] for axis in op.axes]
     t, function, dtype = e.t, op.function, node.dtype
     if t.place(operand) is Place.REGISTERS and all(isinstance(each, int) for each in kept):
-        return _unrolled(e, node, op, kept, over)
+        return _unrolled(e, node, op, kept, [extents(operand)[axis] for axis in op.axes])
+    over = [t.extent(operand.shape[axis]) for axis in op.axes]
     total = e.w.variable(in_register(dtype), neutral(function, dtype))
     with e.w.nest(over) as inner, t.scope():
         element = t.read(operand, _source_index(node, op, kept, inner))
@@ -102,10 +102,10 @@ def _unrolled(
 def _by_rows(e: Emitter, node: Node, op: Reduce, buffer: Any) -> None:
     """The axes reduced outside, the result's inside: whole rows are added."""
     t, function, dtype = e.t, op.function, node.dtype
-    over = [extents(node.operands[0])[axis] for axis in op.axes]
-    with e.w.nest(extents(node)) as index:
+    over = [t.extent(node.operands[0].shape[axis]) for axis in op.axes]
+    with e.w.nest(t.shape(node)) as index:
         t.store(buffer, index, neutral(function, dtype))
-    with e.w.nest(over) as inner, e.w.nest(extents(node)) as index, t.scope():
+    with e.w.nest(over) as inner, e.w.nest(t.shape(node)) as index, t.scope():
         element = t.read(node.operands[0], _source_index(node, op, index, inner))
         before = t.load(buffer, index)
         t.store(buffer, index, combine(e, function, dtype, before, element))

@@ -5,8 +5,8 @@ Extent                  an extent of this run
 Result(number)          the address of a result
 Array(array)            the address of a constant
 Workspace               the address of the kernel's own memory
-Count(extent)           out: how often a loop ran
-Grown(part)             out: the address of a stacked result of a length nobody knew
+Count(extent)           out: an extent nobody knew
+Grown(number)           out: the address of a result of a size nobody knew
 Poll                    a Python object the kernel calls now and then
 """
 
@@ -20,7 +20,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.emit.types import I8, I64, POINTER
 from treadle.jit.emit.writer import Writer
-from treadle.jit.kernel_ir import Extent, Node
+from treadle.jit.kernel_ir import Extent
 
 _ALIGNED = 64
 
@@ -85,7 +85,7 @@ class Slots:
         offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
         return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)
 
-    def out(self, kind: str, which: Extent | Node) -> Any:
+    def out(self, kind: str, which: Extent | int) -> Any:
         """Where a slot is that the kernel writes."""
         number = self._number(kind, which, which)
         return self.w.before.gep(

@@ -1,12 +1,13 @@
 """A block of the program in the kernel IR: one lowering per operator, by family."""
 
-from treadle.jit.lower import contract, elementwise, index, layout, reduce
+from treadle.jit.lower import contract, create, elementwise, index, layout, reduce
 from treadle.jit.lower.block import lower_block
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
     "TABLE",
     "contract",
+    "create",
     "elementwise",
     "index",
     "layout",

@@ -79,6 +79,8 @@ def _completed(
         return attributes
     extent = data.shape[attributes.get("axis", 0)]
     if not isinstance(extent, int):
+        if len(leaf.results) == 1:
+            return {**attributes, "split": [extent]}
         raise Declined("a Split of an extent that only the run tells")
     part = -(-extent // len(leaf.results))
     sizes = [min(part, extent - part * k) for k in range(len(leaf.results))]

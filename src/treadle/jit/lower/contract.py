@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.building import Building, Declined
 from treadle.jit.kernel_ir import Axis, Contract, Node
 from treadle.jit.lower.registry import lowers
 
@@ -16,18 +14,14 @@ def product(b: Building, left: Node, right: Node) -> Node:
     """np.matmul."""
     if not left.shape or not right.shape or left.dtype != right.dtype:
         raise Declined("a MatMul that does not fit")
-    first = b.reshape(left, (1, *extents_of(left))) if len(left.shape) == 1 else left
-    second = b.reshape(right, (*extents_of(right), 1)) if len(right.shape) == 1 else right
-    (*batch, rows, inner), (*others, same, columns) = extents_of(first), extents_of(second)
-    if inner != same:
-        raise Declined("a MatMul that does not fit")
-    try:
-        around = np.broadcast_shapes(tuple(batch), tuple(others))
-    except ValueError as error:
-        raise Declined("a MatMul that does not fit") from error
+    first = b.reshape(left, (1, *left.shape)) if len(left.shape) == 1 else left
+    second = b.reshape(right, (*right.shape, 1)) if len(right.shape) == 1 else right
+    (*batch, rows, inner), (*others, same, columns) = first.shape, second.shape
+    b.expect_equal(inner, same)
+    around = b.broadcast(tuple(batch), tuple(others))
     result = b.add(Contract(), left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
-    return b.reshape(result, shape)
+    return b.reshape(result, tuple(shape))
 
 
 @lowers("MatMul", 1, 9, 13)
@@ -53,7 +47,7 @@ def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, 
 
 
 def _turned(b: Building, x: Node) -> Node:
-    rows, columns = extents_of(x)
+    rows, columns = x.shape
     return b.view(x, (columns, rows), (Axis(0, ((1, 1),)), Axis(0, ((0, 1),))))
 
 
