@@ -14,6 +14,7 @@ from treadle.jit import machine
 from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
 from treadle.jit.kernel_ir import Extent
+from treadle.jit.memory import row_major
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.plan import Refused, Region, RunContext
 
@@ -40,7 +41,7 @@ class Native:
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
         try:
-            arrays = [_row_major(value) for value in inputs]
+            arrays = [_array(value) for value in inputs]
             compiled, lengths = self._found(arrays)
             self._check_holding(arrays)
             return run(compiled, arrays, lengths, context, self.region.path)
@@ -49,8 +50,10 @@ class Native:
             raise Refused(RunError(message, self.region.path)) from why
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
-        if not all(arrays[position].all() for position in self.holding):
-            raise Declined("a loop whose condition is false from the start")
+        for position in self.holding:
+            array = arrays[position]
+            if not (array.item() if array.size == 1 else array.all()):
+                raise Declined("a loop whose condition is false from the start")
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes = tuple([(array.dtype, array.shape) for array in arrays])
@@ -94,7 +97,7 @@ def compile_region(region: Region, key: Signature, lengths: Lengths, known: Know
     return Compiled.of(kernel, code, machine.compiled(code.text), found)
 
 
-def _row_major(value: object) -> np.ndarray:
+def _array(value: object) -> np.ndarray:
     if not isinstance(value, np.ndarray):
         raise Declined("an operand that is no tensor")
-    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+    return row_major(value)
