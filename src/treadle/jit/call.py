@@ -29,11 +29,15 @@ _FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a result is made from: its shape and dtype, `is_open` with extents of the run."""
+    """What a result is made from: its shape and dtype, `is_open` with extents of the run.
+
+    `empties`: without an iteration it is this shape with a 0; else other rules say what it is.
+    """
 
     shape: tuple[int | Extent, ...]
     dtype: np.dtype[Any]
     is_open: bool
+    empties: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,17 @@ class Compiled:
 
     @classmethod
     def of(
-        cls, kernel: Kernel, code: Code, machine: Machine, trips: Mapping[Extent, int]
+        cls,
+        kernel: Kernel,
+        code: Code,
+        machine: Machine,
+        trips: Mapping[Extent, int],
+        empties: Sequence[bool],
     ) -> Compiled:
-        """With its slots sorted."""
+        """With its slots sorted; `empties` as in Result, one for each."""
         results = tuple(
-            Result(node.shape, node.dtype.numpy, not node.is_static) for node in kernel.results
+            Result(node.shape, node.dtype.numpy, not node.is_static, known)
+            for node, known in zip(kernel.results, empties, strict=True)
         )
         return cls(kernel, code, machine, trips, Layout.of(code), results)
 
@@ -159,7 +169,7 @@ def _open(result: Result, lengths: Mapping[Extent, int]) -> np.ndarray | None:
     shape = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in result.shape]
     if -1 in shape:
         return None
-    if 0 in shape:
+    if 0 in shape and not result.empties:
         raise Declined("a stacked result of no iterations")
     return np.empty(shape, result.dtype)
 
@@ -167,19 +177,22 @@ def _open(result: Result, lengths: Mapping[Extent, int]) -> np.ndarray | None:
 def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
     for number, node in enumerate(compiled.kernel.results):
         if node in compiled.code.grown:
-            results[number] = _grown(node, slots, compiled.layout.outs)
+            empties = compiled.results[number].empties
+            results[number] = _grown(node, slots, compiled.layout.outs, empties=empties)
 
 
-def _grown(node: Node, slots: Any, outs: Mapping[tuple[str, Any], int]) -> np.ndarray:
+def _grown(
+    node: Node, slots: Any, outs: Mapping[tuple[str, Any], int], *, empties: bool
+) -> np.ndarray:
     axis = next(k for k, extent in enumerate(node.shape) if isinstance(extent, Extent))
     count = slots[outs["count", node.shape[axis]]]
-    if not count:
+    if not (count or empties):
         raise Declined("a stacked result of no iterations")
     shape = [count, *(extent for extent in node.shape if isinstance(extent, int))]
     try:
         result = np.empty(shape, node.dtype.numpy)
     except (MemoryError, ValueError) as error:
         raise Declined("a result that does not fit into memory") from error
-    if result.nbytes:
+    if result.nbytes and count:
         ctypes.memmove(address(result), slots[outs["grown", node]], result.nbytes)
     return np.ascontiguousarray(np.moveaxis(result, 0, axis)) if axis else result

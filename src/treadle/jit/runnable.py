@@ -15,11 +15,12 @@ from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
 from treadle.jit.kernel_ir import Extent
 from treadle.jit.memory import row_major
-from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
+from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
 from treadle.plan import Refused, Region, RunContext
 
 _MOST_SHAPES = 256
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+Found = tuple[Compiled, Mapping[Extent, int]] | str
 
 
 @dataclass(eq=False, slots=True)
@@ -27,7 +28,8 @@ class Native:
     """The Runnable of a region.
 
     `holding` are the inputs that are a loop's condition: kernels are made for true ones. `seen` are
-    the shapes of late, with their kernel and the extents of the axes it leaves open.
+    the shapes of late, with their kernel and the extents of the axes it leaves open, or why there
+    is none.
     """
 
     region: Region
@@ -35,7 +37,7 @@ class Native:
     holding: tuple[int, ...] = ()
     known: Known = field(default_factory=dict)
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
-    seen: dict[Shapes, tuple[Compiled, Mapping[Extent, int]]] = field(default_factory=dict)
+    seen: dict[Shapes, Found] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
@@ -59,11 +61,19 @@ class Native:
         shapes = tuple([(array.dtype, array.shape) for array in arrays])
         found = self.seen.get(shapes)
         if found is None:
-            found = self._compiled(arrays), self._lengths(arrays)
+            found = self._sought(arrays)
             if len(self.seen) >= _MOST_SHAPES:
                 self.seen.clear()
             self.seen[shapes] = found
+        if isinstance(found, str):
+            raise Declined(found)
         return found
+
+    def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
+        try:
+            return self._compiled(arrays), self._lengths(arrays)
+        except Declined as why:
+            return str(why)
 
     def _compiled(self, arrays: Sequence[np.ndarray]) -> Compiled:
         key = signature(arrays, self.lengths)
@@ -94,7 +104,7 @@ def compile_region(region: Region, key: Signature, lengths: Lengths, known: Know
     kernel = specialise(region, key, lengths, known)
     found = trips(kernel)
     code = emit.emit_kernel(kernel, {*lengths.open.values(), *found})
-    return Compiled.of(kernel, code, machine.compiled(code.text), found)
+    return Compiled.of(kernel, code, machine.compiled(code.text), found, empties(region))
 
 
 def _array(value: object) -> np.ndarray:
