@@ -307,10 +307,10 @@ def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
     return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
 
 
-def _jit(*_: object) -> Engine:
+def _jit(options: Any, *_: object) -> Engine:
     from treadle import jit
 
-    return jit.Jit()
+    return jit.Jit.of(options)
 
 
 _MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {

@@ -5,19 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from treadle.errors import RunError
 from treadle.jit.building import Declined
+from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Node
 from treadle.jit.machine import Machine
 from treadle.jit.memory import address, free, words
 from treadle.plan import Refused, RunContext
-
-if TYPE_CHECKING:
-    from treadle.jit.emit import Code
 
 _ALIGNED = 64
 _FAILURES = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 
 from treadle.ir import (
     Branch,
@@ -24,14 +26,28 @@ from treadle.jit.building import NATIVE
 from treadle.jit.lower import lowering
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
+from treadle.jit.store import Store, default_folder
 from treadle.plan import Region, Runnable, Verdict
 
 _DEAR = frozenset(("Einsum", "Gemm", "MatMul"))
 _MOST_ELEMENTS = 65536
 
 
+@dataclass(frozen=True, slots=True)
 class Jit:
-    """Compiles loops to machine code; an implementation of `plan.Engine`."""
+    """Compiles loops to machine code; an implementation of `plan.Engine`.
+
+    `store` keeps the code for other processes.
+    """
+
+    store: Store | None = None
+
+    @classmethod
+    def of(cls, options: object) -> Jit:
+        """With the settings that a session's options give it."""
+        named = getattr(options, "cache_dir", None)
+        folder = default_folder() if named is None else Path(named) if named else None
+        return cls(None if folder is None else Store(folder))
 
     @property
     def name(self) -> str:
@@ -50,7 +66,8 @@ class Jit:
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
-        return Native(region, Lengths.of(region), conditions(region), known_inputs(region, model))
+        known = known_inputs(region, model)
+        return Native(region, Lengths.of(region), conditions(region), known, self.store)
 
 
 def _is_small(step: Step) -> bool:

@@ -18,19 +18,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as llvm
 
+from treadle.jit.code import Slot
 from treadle.jit.emit.types import I8, I64, POINTER
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Extent, Node
 
 _ALIGNED = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What a slot holds: its kind, and which of them."""
-
-    kind: str
-    which: Any = None
 
 
 @dataclass(eq=False, slots=True)
