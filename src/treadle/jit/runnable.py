@@ -51,7 +51,12 @@ class Native:
             return run(kernel, arrays, lengths, context, self.region.path)
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
-            raise Refused(RunError(message, self.region.path)) from why
+            error = RunError(message, self.region.path)
+            raise Refused(error, is_lasting=self._is_hopeless()) from why
+
+    def _is_hopeless(self) -> bool:
+        """Whether there was no kernel for any data that came."""
+        return all(isinstance(made, str) for made in self.made.values())
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
         for position in self.holding:
