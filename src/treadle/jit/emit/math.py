@@ -91,7 +91,7 @@ def exp(w: Writer, x: Any) -> Any:
 
 
 def _raised(w: Writer, x: Any, power: Any) -> Any:
-    """x * 2 ** power, one instruction where the processor has it; else in two halves."""
+    """Times 2 ** power: one instruction where the processor has it, else in two halves."""
     b, type_ = w.builder, x.type
     integer, fraction, bias = _bits(type_)
     if vector_bytes() == _WITH_SCALE:

@@ -45,7 +45,7 @@ class Product:
 
     def turned(self, e: Emitter, number: Index, count: Index) -> Index:
         """The number, or the one as far from the end."""
-        if self.is_backward is None or isinstance(number, int) and count == 1:
+        if self.is_backward is None or (isinstance(number, int) and count == 1):
             return number
         b, one = e.w.builder, e.w.index(1)
         last = b.sub(e.w.index(count), one)

@@ -132,7 +132,7 @@ class Writer:
         builder.position_at_end(after)
 
     def _hinted(self, hints: Sequence[str]) -> Any:
-        """Metadata of a loop, which begins with itself: that makes it this loop's and no other's."""
+        """Metadata of a loop; it begins with itself, which makes it this loop's alone."""
         said = [self.module.add_metadata([f"llvm.loop.{hint}"]) for hint in hints]
         own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
         own.operands = (own, *said)
