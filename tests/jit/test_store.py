@@ -34,7 +34,8 @@ FEED = {"n": np.array(5), "p": P}
 
 
 def ran(folder: Path | str, text: str = LOOP):
-    """A kernel that was made, and what it gave."""
+    """A kernel that was made, as by a new process, and what it gave."""
+    compiling._recent.clear()
     options = treadle.SessionOptions(cache_dir=str(folder))
     session = treadle.InferenceSession(HEAD + text, options, engines=("jit", "interp"))
     found = session.run(None, FEED)
@@ -53,6 +54,14 @@ def test_a_kernel_is_made_once(tmp_path):
     assert (first.machine.was_kept, second.machine.was_kept) == (False, True)
     assert files(tmp_path) == [file]
     assert all(map(np.array_equal, found, wanted))
+
+
+def test_what_one_session_made_another_finds_without_a_disk():
+    ran("")
+    session = treadle.InferenceSession(HEAD + LOOP, engines=("jit", "interp"))
+    session.run(None, FEED)
+    (made,) = outcomes(session)
+    assert made.machine.was_kept
 
 
 @pytest.mark.parametrize(

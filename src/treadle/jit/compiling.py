@@ -1,8 +1,9 @@
-"""A kernel becomes machine code, or is found on disk."""
+"""A kernel becomes machine code, or is found in memory or on disk."""
 
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Collection
 from dataclasses import replace
@@ -16,20 +17,24 @@ from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.machine import Machine
 from treadle.jit.store import Store
 
+_MOST_RECENT = 64
+_recent: dict[str, bytes] = {}
+_lock = threading.Lock()
+
 
 def compiled(
     kernel: Kernel, exact: Collection[Extent], store: Store | None
 ) -> tuple[Code, Machine]:
     """The code of a kernel, ready to run; `exact` are the extents known before it runs."""
     started = time.perf_counter()
-    key = None if store is None else _key(kernel, exact)
-    data = None if store is None or key is None else store.read(key)
+    key = _key(kernel, exact)
+    data = None if key is None else _kept(key, store)
     if data is not None:
         code, machine_code = unpack(kernel, data)
     else:
         code = emitted(kernel, exact)
         machine_code = machine.object_code(code.text)
-        if store is not None and key is not None:
+        if key is not None:
             _keep(store, key, kernel, code, machine_code)
     made = machine.loaded(machine_code)
     seconds = time.perf_counter() - started
@@ -55,11 +60,25 @@ def _key(kernel: Kernel, exact: Collection[Extent]) -> str | None:
     return hashlib.sha256(words.encode()).hexdigest()
 
 
-def _keep(store: Store, key: str, kernel: Kernel, code: Code, machine_code: bytes) -> None:
+def _kept(key: str, store: Store | None) -> bytes | None:
+    with _lock:
+        data = _recent.get(key)
+    if data is None and store is not None:
+        data = store.read(key)
+    return data
+
+
+def _keep(store: Store | None, key: str, kernel: Kernel, code: Code, machine_code: bytes) -> None:
     try:
-        store.write(key, pack(kernel, code, machine_code))
+        data = pack(kernel, code, machine_code)
     except Unwritable:
         return
+    with _lock:
+        _recent[key] = data
+        if len(_recent) > _MOST_RECENT:
+            del _recent[next(iter(_recent))]
+    if store is not None:
+        store.write(key, data)
 
 
 @cache
