@@ -17,6 +17,7 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
+    Escape,
     Loop,
     Map,
     Node,
@@ -37,7 +38,7 @@ NATIVE = frozenset(
 )  # fmt: skip
 """The element types that have native code."""
 
-_STAYING = (Loop, Branch, Pick)
+_STAYING = (Loop, Branch, Pick, Escape)
 
 
 class Declined(Exception):
@@ -51,6 +52,7 @@ class Building:
     main: Block
     block: Block
     _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
+    _added: list[tuple[object, ...]] = field(default_factory=list)
 
     @classmethod
     def start(cls) -> Building:
@@ -69,7 +71,18 @@ class Building:
             node = Node(op, dtype, shape, operands, home)
             home.nodes.append(node)
             self._known[key] = node
+            self._added.append(key)
         return node
+
+    def mark(self) -> int:
+        """Where `back` returns to."""
+        return len(self._added)
+
+    def back(self, mark: int) -> None:
+        """Take out what was added since, of a lowering that declined after all."""
+        while len(self._added) > mark:
+            node = self._known.pop(self._added.pop())
+            node.home.nodes.remove(node)
 
     def _home(self, op: Op, operands: Sequence[Node]) -> Block:
         home = self.block

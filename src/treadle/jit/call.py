@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treadle.errors import RunError
+from treadle.errors import KernelError, RunError
 from treadle.jit.building import Declined
 from treadle.jit.kernel_ir import Extent, Kernel, Node
 from treadle.jit.machine import Machine
+from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Compiled:
     trips: Mapping[Extent, int]
     template: bytes
     varying: tuple[tuple[int, str, Any], ...]
+    escapes: tuple[Callable[[int], None], ...] = ()
 
     @classmethod
     def of(
@@ -49,12 +51,17 @@ class Compiled:
         """With its slots sorted."""
         fixed = np.zeros(len(code.slots), np.int64)
         varying = []
+        escapes = []
         for number, slot in enumerate(code.slots):
             if slot.kind == "array":
                 fixed[number] = address(slot.which)
+            elif slot.kind == "escape":
+                escapes.append(outside(slot.which))
+                fixed[number] = id(escapes[-1])
             else:
                 varying.append((number, slot.kind, slot.which))
-        return cls(kernel, code, machine, trips, fixed.tobytes(), tuple(varying))
+        made = fixed.tobytes(), tuple(varying), tuple(escapes)
+        return cls(kernel, code, machine, trips, *made)
 
 
 def run(
@@ -109,6 +116,8 @@ def _call(
         if status:
             raise Refused(RunError(_FAILURES[status], path))
         _take_grown(compiled, results, slots, outs)
+    except KernelError as error:
+        raise Refused(RunError(str(error), path)) from error
     finally:
         for (kind, _), number in outs.items():
             if kind == "grown" and slots[number]:

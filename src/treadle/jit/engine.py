@@ -17,9 +17,10 @@ from treadle.ir import (
     bodies,
     operator_of,
     ports,
+    reads,
 )
 from treadle.jit.building import NATIVE
-from treadle.jit.lower import lowering
+from treadle.jit.lower import escapes, lowering
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.plan import Region, Runnable, Verdict
@@ -48,7 +49,7 @@ class Jit:
 
 
 def _refusal(step: Step) -> str:
-    for value in step.results:
+    for value in (*step.results, *reads(step)):
         type_ = value.type if value is not None else None
         if type_ is not None and not isinstance(type_, Tensor):
             return f"no native code for {type_}"
@@ -58,8 +59,8 @@ def _refusal(step: Step) -> str:
         case Call():
             return f"no native code for {operator_of(step)}"
         case Leaf():
-            known = lowering(step.domain, step.op, step.version)
-            return "" if known else f"no native code for {step.op}-{step.version}"
+            is_known = lowering(step.domain, step.op, step.version) or escapes(step)
+            return "" if is_known else f"no native code for {step.op}-{step.version}"
         case Loop() | Branch():
             if isinstance(step, Loop) and any(map(_moves, ports(step).carried)):
                 return "a carried value changes its shape"

@@ -18,10 +18,11 @@
             | Contract()                         products of matrices: the last two axes
             | Pick(axis)                         items of operand 0 at the indices of operand 1
             | Loop(...) | Branch(then, otherwise)
-            | Part(number)                       one of the values a Loop or a Branch gives
+            | Escape(leaf)                       an operator that runs outside native code
+            | Part(number)                       a value a Loop, a Branch or an Escape gives
 
-A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop and
-Pick, which can fail; whoever reads it is in its home or further in.
+A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop,
+Escape and Pick, which can fail; whoever reads it is in its home or further in.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from math import prod
 
 import numpy as np
 
-from treadle.ir import DType
+from treadle.ir import DType, Leaf
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -171,16 +172,28 @@ class Branch:
     otherwise_results: tuple[Node, ...]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Escape:
+    """The kernel of the leaf, called with the operands that are there (`given`).
+
+    `results` are the dtype and shape of each value it gives, None for one that nobody asks for.
+    """
+
+    leaf: Leaf
+    given: tuple[bool, ...]
+    results: tuple[tuple[DType, tuple[int, ...]] | None, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Value `number` of the Loop or Branch that is the operand."""
+    """Value `number` of the Loop, Branch or Escape that is the operand."""
 
     number: int
 
 
 Op = (
     Input | Constant | Counter | State | Item | Map | View | Reshape | Join | Reduce | Contract
-    | Pick | Loop | Branch | Part
+    | Pick | Loop | Branch | Escape | Part
 )  # fmt: skip
 
 

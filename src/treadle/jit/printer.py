@@ -13,6 +13,7 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
+    Escape,
     Extent,
     Input,
     Item,
@@ -109,6 +110,7 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
     Join: lambda op: f"join along {op.axis}",
     Reduce: lambda op: f"reduce {op.function} over {','.join(map(str, op.axes))} of",
     Pick: lambda op: f"pick along {op.axis} of",
+    Escape: lambda op: f"call {op.leaf.op}-{op.leaf.version} with",
     Part: lambda op: f"part {op.number} of",
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 from treadle.jit.emit.branch import emit_branch
 from treadle.jit.emit.contract import emit_contract
 from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.escape import emit_escape
 from treadle.jit.emit.index import emit_pick
 from treadle.jit.emit.loop import emit_loop
 from treadle.jit.emit.nest import Ending, Nests
@@ -22,6 +23,7 @@ from treadle.jit.kernel_ir import (
     Constant,
     Contract,
     Counter,
+    Escape,
     Input,
     Item,
     Join,
@@ -157,5 +159,6 @@ _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Pick: emit_pick,
     Loop: _loop,
     Branch: _branch,
+    Escape: emit_escape,
     Part: _part,
 }

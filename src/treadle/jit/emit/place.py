@@ -16,6 +16,7 @@ from treadle.jit.kernel_ir import (
     Branch,
     Constant,
     Contract,
+    Escape,
     Item,
     Kernel,
     Loop,
@@ -74,7 +75,7 @@ def places(kernel: Kernel) -> Places:
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:
-    if isinstance(node.op, Loop | Branch) or not node.is_static:
+    if isinstance(node.op, Loop | Branch | Escape) or not node.is_static:
         return Place.BUFFER
     if node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS

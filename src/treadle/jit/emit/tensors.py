@@ -203,6 +203,10 @@ class Tensors:
                 )
         return self.buffer(node).is_dense
 
+    def is_in_memory(self, node: Node) -> bool:
+        """Whether all elements are in memory already."""
+        return node in self.buffers or isinstance(node.op, Constant)
+
     def buffer(self, node: Node) -> Buffer:
         """The memory of a node that is kept there; of a constant or an input it is found now."""
         if node not in self.buffers:

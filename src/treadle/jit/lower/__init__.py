@@ -2,12 +2,14 @@
 
 from treadle.jit.lower import contract, elementwise, index, layout, reduce
 from treadle.jit.lower.block import lower_block
+from treadle.jit.lower.escape import escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
     "TABLE",
     "contract",
     "elementwise",
+    "escapes",
     "index",
     "layout",
     "lower_block",
