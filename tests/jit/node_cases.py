@@ -30,6 +30,12 @@ class Node:
     atol: float
 
     @property
+    def opset(self) -> int:
+        """The opset of the standard: one that has Scan as it is now."""
+        own = [o.version for o in self.model.opset_import if not ops.canonical(o.domain)]
+        return max([9, *own]) if own else 21
+
+    @property
     def key(self) -> tuple[str, str, int]:
         """Domain, operator and version."""
         node = self.model.graph.node[0]
@@ -60,16 +66,20 @@ def scanned(node: Node, fixed: Sequence[str] = ()) -> onnx.ModelProto:
     body.CopyFrom(graph)
     del body.input[:]
     body.input.extend(rows)
-    body.initializer.extend(ops.tensor_to_proto(name, arrays[name]) for name in fixed)
+    body.initializer.extend(_named(ops.tensor_of(arrays[name]), name) for name in fixed)
     inputs = [_longer(v, f"{v.name}_in") for v in rows]
     outputs = [_longer(v, f"{v.name}_out") for v in graph.output]
     step = helper.make_node("Scan", [v.name for v in inputs], [v.name for v in outputs],
                             num_scan_inputs=len(rows), body=body)  # fmt: skip
     outer = helper.make_graph([step], "g", inputs, outputs)
-    opsets = list(node.model.opset_import)
-    if not any(o.domain == "" for o in opsets):
-        opsets.append(helper.make_opsetid("", 21))
+    opsets = [o for o in node.model.opset_import if ops.canonical(o.domain)]
+    opsets.append(helper.make_opsetid("", node.opset))
     return helper.make_model(outer, opset_imports=opsets, ir_version=10)
+
+
+def _named(proto: onnx.TensorProto, name: str) -> onnx.TensorProto:
+    proto.name = name
+    return proto
 
 
 def _longer(value: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:

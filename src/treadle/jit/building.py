@@ -33,7 +33,7 @@ NATIVE = frozenset(
     DType(name)
     for name in (
         "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float32", "float64",
+        "float16", "bfloat16", "float32", "float64",
     )
 )  # fmt: skip
 """The element types that have native code."""

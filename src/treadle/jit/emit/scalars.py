@@ -9,8 +9,8 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import math
-from treadle.jit.emit.types import I1, I64, in_register, is_float, is_signed, literal
+from treadle.jit.emit import math, narrow
+from treadle.jit.emit.types import I1, I64, NARROW, in_register, is_float, is_signed, literal
 from treadle.jit.emit.writer import Writer
 
 Emit = Callable[..., Any]
@@ -22,7 +22,8 @@ def apply(w: Writer, function: str, dtypes: tuple[DType, ...], result: DType, *a
         return cast(w, args[0], dtypes[0], result)
     if function == "where":
         return w.builder.select(*args)
-    return _TABLE[function](w, dtypes[0], *args)
+    made = _TABLE[function](w, dtypes[0], *args)
+    return narrow.rounded(w, made, result) if result in NARROW else made
 
 
 def cast(w: Writer, x: Any, source: DType, target: DType) -> Any:
@@ -30,6 +31,11 @@ def cast(w: Writer, x: Any, source: DType, target: DType) -> Any:
     b, type_ = w.builder, in_register(target)
     if source == target:
         return x
+    if target in NARROW:
+        whole = source if is_float(source) else DType.FLOAT32
+        return narrow.rounded(w, cast(w, x, source, whole), target)
+    if source in NARROW:
+        return cast(w, x, DType.FLOAT32, target)
     if target is DType.BOOL:
         zero = literal(source, 0)
         return b.fcmp_unordered("!=", x, zero) if is_float(source) else b.icmp_signed("!=", x, zero)

@@ -13,11 +13,11 @@ import numpy as np
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import scalars
+from treadle.jit.emit import narrow, scalars
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.place import Place, Places
 from treadle.jit.emit.slots import Slots
-from treadle.jit.emit.types import I8, I64, in_memory, literal
+from treadle.jit.emit.types import I8, I64, NARROW, in_memory, literal
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import (
     Axis,
@@ -240,12 +240,16 @@ class Tensors:
         """An element out of memory."""
         value = self.w.builder.load(self.address(buffer, index), typ=in_memory(buffer.dtype))
         self.aliases.mark(value, buffer.scope)
+        if buffer.dtype in NARROW:
+            return narrow.widened(self.w, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             return self.w.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0))
         return value
 
     def store(self, buffer: Buffer, index: Indices, value: Any) -> None:
         """An element into memory."""
+        if buffer.dtype in NARROW:
+            value = narrow.narrowed(self.w, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             value = self.w.builder.zext(value, I8)
         instruction = self.w.builder.store(value, self.address(buffer, index))

@@ -11,7 +11,7 @@ from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building, Declined
 from treadle.jit.kernel_ir import Node
-from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.registry import lowers, wide
 
 Operands = Sequence[Node]
 Attributes = Mapping[str, Any]
@@ -65,10 +65,11 @@ _TABLES = (
 )  # fmt: skip
 for _kind, _rows in _TABLES:
     for _op, _function, *_versions in _rows:
-        lowers(_op, *_versions)(partial(_kind, _function))
+        lowers(_op, *_versions)(wide(partial(_kind, _function)))
 
 
 @lowers("Mean", 8, 13)
+@wide
 def mean(b: Building, operands: Operands, _: Attributes) -> Node:
     """The sum over the number of operands."""
     total = reduce(partial(b.map, "add"), operands)
@@ -76,12 +77,14 @@ def mean(b: Building, operands: Operands, _: Attributes) -> Node:
 
 
 @lowers("IsNaN", 9, 13, 20)
+@wide
 def is_nan(b: Building, operands: Operands, _: Attributes) -> Node:
     """X != x."""
     return b.map("not_equal", operands[0], operands[0], dtype=DType.BOOL)
 
 
 @lowers("IsInf", 10, 20)
+@wide
 def is_infinite(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """Equal to an infinity of the signs asked for."""
     x = operands[0]
@@ -99,12 +102,14 @@ def _never(b: Building, x: Node) -> Node:
 
 
 @lowers("Mod", 10, 13)
+@wide
 def modulo(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The sign of the divisor, or of the dividend for fmod."""
     return b.map("fmod" if attributes["fmod"] else "mod", *operands)
 
 
 @lowers("Pow", 7, 12, 13, 15)
+@wide
 def power(b: Building, operands: Operands, _: Attributes) -> Node:
     """Of floats of one dtype; the exponents 2, 1 and 0.5 are plainer."""
     base, exponent = operands
@@ -135,12 +140,14 @@ def cast_like(b: Building, operands: Operands, _: Attributes) -> Node:
 
 
 @lowers("Relu", 6, 13, 14)
+@wide
 def relu(b: Building, operands: Operands, _: Attributes) -> Node:
     """max(x, 0)."""
     return b.map("max", operands[0], b.scalar(0, operands[0].dtype))
 
 
 @lowers("Clip", 11, 12, 13)
+@wide
 def clip(b: Building, operands: Sequence[Node | None], _: Attributes) -> Node:
     """min(max(x, low), high)."""
     x, low, high = (*operands, None, None)[:3]
@@ -149,6 +156,7 @@ def clip(b: Building, operands: Sequence[Node | None], _: Attributes) -> Node:
 
 
 @lowers("Clip", 6)
+@wide
 def clip_6(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The bounds are attributes."""
     x = operands[0]
@@ -165,6 +173,7 @@ def _clipped(b: Building, x: Node, low: Node | None, high: Node | None) -> Node:
 
 
 @lowers("LeakyRelu", 6, 16)
+@wide
 def leaky_relu(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """x, or alpha * x where it is negative."""
     x = operands[0]
@@ -174,6 +183,7 @@ def leaky_relu(b: Building, operands: Operands, attributes: Attributes) -> Node:
 
 
 @lowers("HardSigmoid", 6, 22)
+@wide
 def hard_sigmoid(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """max(0, min(1, alpha * x + beta))."""
     x = operands[0]
