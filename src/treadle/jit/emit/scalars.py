@@ -20,6 +20,9 @@ def apply(w: Writer, function: str, dtypes: tuple[DType, ...], result: DType, *a
     """The function of elements of the dtypes; what it gives has the dtype `result`."""
     if function == "cast":
         return cast(w, args[0], dtypes[0], result)
+    if function == "bits":
+        same = args[0].type == in_register(result)
+        return args[0] if same else w.builder.bitcast(args[0], in_register(result))
     if function == "where":
         return w.builder.select(*args)
     made = _TABLE[function](w, dtypes[0], *args)
@@ -183,6 +186,51 @@ def _power(w: Writer, _: DType, base: Any, exponent: Any) -> Any:
     return math.through_double(w, "pow", base, exponent)
 
 
+def _whole_power(w: Writer, dtype: DType, base: Any, exponent: Any) -> Any:
+    """Of whole numbers, by squaring; bits beyond the width are lost. The exponent has 64 bits."""
+    b = w.builder
+    left, square = w.variable(I64, exponent), w.variable(base.type, base)
+    result = w.variable(base.type, literal(dtype, 1))
+    one, zero = llvm.Constant(I64, 1), llvm.Constant(I64, 0)
+    with w.range(64):
+        bits, factor, made = (
+            b.load(each, typ=type_)
+            for each, type_ in ((left, I64), (square, base.type), (result, base.type))
+        )
+        is_set = b.icmp_signed("!=", b.and_(bits, one), zero)
+        b.store(b.select(is_set, b.mul(made, factor), made), result)
+        b.store(b.mul(factor, factor), square)
+        b.store(b.lshr(bits, one), left)
+    return b.load(result, typ=base.type)
+
+
+def _shift(name: str, w: Writer, dtype: DType, value: Any, distance: Any) -> Any:
+    """As numpy: by its width or more, or by less than nothing, all bits are gone."""
+    b = w.builder
+    width = literal(dtype, value.type.width)
+    fits = b.icmp_unsigned("<", distance, width)
+    if name == "shr" and is_signed(dtype):
+        most = literal(dtype, value.type.width - 1)
+        return b.ashr(value, b.select(fits, distance, most))
+    shift = b.shl if name == "shl" else b.lshr
+    return b.select(fits, shift(value, b.select(fits, distance, literal(dtype, 0))),
+                    literal(dtype, 0))  # fmt: skip
+
+
+def _order(w: Writer, dtype: DType, x: Any) -> Any:
+    """A signed whole number that grows as the float does: 0 and -0 are one, NaN is the largest."""
+    b = w.builder
+    type_ = llvm.IntType(32 if x.type == math.F32 else 64)
+    bits = b.bitcast(b.fadd(x, literal(dtype, 0)), type_)
+    mask = llvm.Constant(type_, 2 ** (type_.width - 1) - 1)
+    turned = b.xor(b.ashr(bits, llvm.Constant(type_, type_.width - 1)), bits)
+    ordered = b.select(
+        b.icmp_signed("<", bits, llvm.Constant(type_, 0)),
+        b.sub(llvm.Constant(type_, -1), b.and_(bits, mask)), turned,
+    )  # fmt: skip
+    return b.select(b.fcmp_unordered("uno", x, x), mask, ordered)
+
+
 def _intrinsic(name: str, w: Writer, _: DType, x: Any) -> Any:
     return w.intrinsic(name, x.type, x)
 
@@ -211,6 +259,10 @@ _TABLE: Mapping[str, Emit] = {
     "mod": _mod,
     "fmod": _fmod,
     "pow": _power,
+    "whole_pow": _whole_power,
+    "shl": partial(_shift, "shl"),
+    "shr": partial(_shift, "shr"),
+    "order": _order,
     "max": partial(_extreme, ">"),
     "min": partial(_extreme, "<"),
     "neg": _negate,
@@ -240,7 +292,7 @@ _TABLE: Mapping[str, Emit] = {
         name: partial(_library, name)
         for name in (
             "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
-            "erf",
+            "erf", "expm1",
         )
     },
 }  # fmt: skip

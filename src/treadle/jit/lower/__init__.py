@@ -1,12 +1,13 @@
 """A block of the program in the kernel IR: one lowering per operator, by family."""
 
-from treadle.jit.lower import contract, elementwise, index, layout, reduce
+from treadle.jit.lower import activation, contract, elementwise, index, layout, old, reduce
 from treadle.jit.lower.block import lower_block
 from treadle.jit.lower.escape import escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
     "TABLE",
+    "activation",
     "contract",
     "elementwise",
     "escapes",
@@ -14,5 +15,6 @@ __all__ = [
     "layout",
     "lower_block",
     "lowering",
+    "old",
     "reduce",
 ]
