@@ -18,11 +18,13 @@ from treadle.jit.kernel_ir import (
     Branch,
     Constant,
     Escape,
+    Fetch,
     Loop,
     Map,
     Node,
     Op,
     Pick,
+    Put,
     Reshape,
     Shape,
     View,
@@ -38,7 +40,7 @@ NATIVE = frozenset(
 )  # fmt: skip
 """The element types that have native code."""
 
-_STAYING = (Loop, Branch, Pick, Escape)
+_STAYING = (Loop, Branch, Pick, Fetch, Put, Escape)
 
 
 class Declined(Exception):

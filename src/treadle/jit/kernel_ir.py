@@ -16,13 +16,16 @@
             | Join(axis)                         the operands one after the other
             | Reduce(function, axes)
             | Contract()                         products of matrices: the last two axes
+            | Running(function, axis)            sums, or products, of everything up to each element
             | Pick(axis)                         items of operand 0 at the indices of operand 1
+            | Fetch(axes)                        elements of operand 0 at places of the others
+            | Put(function, axes)                operand 0 with elements of operand 1 put in
             | Loop(...) | Branch(then, otherwise)
             | Escape(leaf)                       an operator that runs outside native code
             | Part(number)                       a value a Loop, a Branch or an Escape gives
 
 A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop,
-Escape and Pick, which can fail; whoever reads it is in its home or further in.
+Escape, Pick, Fetch and Put, which can fail; whoever reads it is in its home or further in.
 """
 
 from __future__ import annotations
@@ -134,6 +137,46 @@ class Pick:
     axis: int
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """result[i] = function(result[i - 1], operand[i]) along the axis.
+
+    `exclusive`: of operand[i - 1], the first one the neutral element.
+    """
+
+    function: str
+    axis: int
+    exclusive: bool
+
+
+Places = tuple[Axis | int, ...]
+"""Where to read or write in a tensor, by axis: at an Axis, or at what operand `int` says.
+
+That operand, counted after the tensors, has whole numbers, the rank of what is read or put, and
+broadcasts; a number out of range fails, a negative one counts back.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """result[index] = operands[0][axes(index)]."""
+
+    axes: Places
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Operand 0, in which for every index of operand 1, in order:
+
+    result[axes(index)] = function(result[axes(index)], operands[1][index])
+
+    `function` "": the element itself.
+    """
+
+    function: str
+    axes: Places
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Stack:
     """One stacked result: the element of each iteration, and where it goes."""
@@ -193,7 +236,7 @@ class Part:
 
 Op = (
     Input | Constant | Counter | State | Item | Map | View | Reshape | Join | Reduce | Contract
-    | Pick | Loop | Branch | Escape | Part
+    | Running | Pick | Fetch | Put | Loop | Branch | Escape | Part
 )  # fmt: skip
 
 

@@ -17,12 +17,14 @@ from treadle.jit.kernel_ir import (
     Constant,
     Contract,
     Escape,
+    Fetch,
     Item,
     Kernel,
     Loop,
     Map,
     Node,
     Pick,
+    Put,
     Reduce,
     Reshape,
     View,
@@ -107,4 +109,4 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
-    return place[node] is not Place.REGISTERS or isinstance(node.op, Item | Pick | Reduce)
+    return place[node] is not Place.REGISTERS or isinstance(node.op, Item | Pick | Fetch | Put | Reduce)

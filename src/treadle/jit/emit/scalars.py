@@ -223,11 +223,9 @@ def _order(w: Writer, dtype: DType, x: Any) -> Any:
     type_ = llvm.IntType(32 if x.type == math.F32 else 64)
     bits = b.bitcast(b.fadd(x, literal(dtype, 0)), type_)
     mask = llvm.Constant(type_, 2 ** (type_.width - 1) - 1)
-    turned = b.xor(b.ashr(bits, llvm.Constant(type_, type_.width - 1)), bits)
-    ordered = b.select(
-        b.icmp_signed("<", bits, llvm.Constant(type_, 0)),
-        b.sub(llvm.Constant(type_, -1), b.and_(bits, mask)), turned,
-    )  # fmt: skip
+    is_below = b.icmp_signed("<", bits, llvm.Constant(type_, 0))
+    turned = b.sub(llvm.Constant(type_, -1), b.and_(bits, mask))
+    ordered = b.select(is_below, turned, bits)
     return b.select(b.fcmp_unordered("uno", x, x), mask, ordered)
 
 

@@ -127,14 +127,15 @@ class Tensors:
                 source = node.operands[0]
                 if isinstance(index, Flat):
                     return self.read(source, index)
-                return self.read(source, tuple(self._axis(axis, index) for axis in axes))
+                return self.read(source, tuple(self.along(axis, index) for axis in axes))
             case Reshape():
                 return self._reshaped(node, index)
             case Item():
                 return self._item(node, index)
         raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
 
-    def _axis(self, axis: Axis, index: Sequence[Index]) -> Index:
+    def along(self, axis: Axis, index: Sequence[Index]) -> Index:
+        """Where a View reads along one axis of its operand."""
         result: Index = axis.offset
         for number, step in axis.terms:
             result = self.w.add(result, self.w.multiply(index[number], step))
