@@ -19,6 +19,7 @@ from treadle.jit.kernel_ir import (
     Constant,
     Escape,
     Fetch,
+    Join,
     Loop,
     Map,
     Node,
@@ -76,13 +77,14 @@ class Building:
             self._added.append(key)
         return node
 
-    def mark(self) -> int:
+    def mark(self) -> tuple[int, Block]:
         """Where `back` returns to."""
-        return len(self._added)
+        return len(self._added), self.block
 
-    def back(self, mark: int) -> None:
+    def back(self, mark: tuple[int, Block]) -> None:
         """Take out what was added since, of a lowering that declined after all."""
-        while len(self._added) > mark:
+        count, self.block = mark
+        while len(self._added) > count:
             node = self._known.pop(self._added.pop())
             node.home.nodes.remove(node)
 
@@ -165,6 +167,13 @@ class Building:
             Axis() if extent == 1 else Axis(0, ((k + shift, 1),)) for k, extent in enumerate(given)
         ]
         return self.view(operand, shape, axes)
+
+
+def packed(b: Building, node: Node) -> Node:
+    """The elements in memory of their own, side by side: a copy, made where the node is known."""
+    if isinstance(node.op, Constant | Join):
+        return node
+    return b.add(Join(0), node.dtype, node.shape, node)
 
 
 def extents_of(node: Node) -> tuple[int, ...]:

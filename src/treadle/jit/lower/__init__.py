@@ -1,6 +1,16 @@
 """A block of the program in the kernel IR: one lowering per operator, by family."""
 
-from treadle.jit.lower import activation, contract, elementwise, index, layout, old, reduce
+from treadle.jit.lower import (
+    activation,
+    contract,
+    elementwise,
+    fill,
+    index,
+    layout,
+    old,
+    reduce,
+    select,
+)
 from treadle.jit.lower.block import lower_block
 from treadle.jit.lower.escape import escapes
 from treadle.jit.lower.registry import TABLE, lowering
@@ -11,10 +21,12 @@ __all__ = [
     "contract",
     "elementwise",
     "escapes",
+    "fill",
     "index",
     "layout",
     "lower_block",
     "lowering",
     "old",
     "reduce",
+    "select",
 ]
