@@ -3,11 +3,14 @@
 from treadle.jit.lower import (
     activation,
     contract,
+    einsum,
     elementwise,
     fill,
     index,
     layout,
+    normalize,
     old,
+    recurrent,
     reduce,
     select,
 )
@@ -19,6 +22,7 @@ __all__ = [
     "TABLE",
     "activation",
     "contract",
+    "einsum",
     "elementwise",
     "escapes",
     "fill",
@@ -26,7 +30,9 @@ __all__ = [
     "layout",
     "lower_block",
     "lowering",
+    "normalize",
     "old",
+    "recurrent",
     "reduce",
     "select",
 ]

@@ -90,7 +90,8 @@ def attributes_of(leaf: Leaf) -> dict[str, Any]:
 def _completed(
     leaf: Leaf, operands: Sequence[Node | None], attributes: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """A Split into equal parts gets its sizes."""
+    """The number of results where a lowering needs it, and the sizes of a Split into equal parts."""
+    attributes = {**attributes, "results": len(leaf.results)}
     data = operands[0] if operands else None
     is_silent = leaf.op == "Split" and "split" not in attributes
     if not is_silent or data is None or (len(operands) > 1 and operands[1] is not None):
