@@ -146,3 +146,19 @@ def best(node: Node) -> tuple[str, list[str]]:
         if again[0] in ("native", "escape") or again[1]:
             return again
     return found
+
+
+def main() -> None:
+    """Every case: what is wrong, and how many are native, called out for, or declined."""
+    counts: dict[str, int] = {}
+    for node in single_nodes():
+        how, wrong = best(node)
+        kind = how if how in ("native", "escape") else "declined"
+        counts[kind] = counts.get(kind, 0) + 1
+        if wrong:
+            print(node.name, how, wrong[0])
+    print(counts)
+
+
+if __name__ == "__main__":
+    main()

@@ -166,7 +166,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Operand 0, in which for every index of operand 1, in order:
+    """Operand 0 with the elements of operand 1 put in, in the order of their index.
 
     result[axes(index)] = function(result[axes(index)], operands[1][index])
 

@@ -44,7 +44,8 @@ def _array(dtype: DType, shape: Sequence[int], place: int) -> np.ndarray:
     size = int(np.prod(shape, dtype=np.int64)) * found.itemsize
     if not size:
         return found.reshape(shape)
-    return np.ndarray(shape, dtype.numpy, (ctypes.c_char * size).from_address(place))
+    memory: Any = (ctypes.c_char * size).from_address(place)
+    return np.ndarray(shape, dtype.numpy, memory)
 
 
 def checked(op: Escape, kind: Kind, value: Any) -> np.ndarray:

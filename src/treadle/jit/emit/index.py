@@ -61,9 +61,7 @@ def emit_fetch(e: Emitter, node: Node) -> None:
 
 def depth_of(indices: Sequence[Node]) -> int:
     """How many of the first axes change what the indices say."""
-    each = [
-        k + 1 for index in indices for k, extent in enumerate(extents(index)) if extent != 1
-    ]
+    each = [k + 1 for index in indices for k, extent in enumerate(extents(index)) if extent != 1]
     return max(each, default=0)
 
 

@@ -109,4 +109,6 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
-    return place[node] is not Place.REGISTERS or isinstance(node.op, Item | Pick | Fetch | Put | Reduce)
+    return place[node] is not Place.REGISTERS or isinstance(
+        node.op, Item | Pick | Fetch | Put | Reduce
+    )

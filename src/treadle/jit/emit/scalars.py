@@ -220,7 +220,7 @@ def _shift(name: str, w: Writer, dtype: DType, value: Any, distance: Any) -> Any
 def _order(w: Writer, dtype: DType, x: Any) -> Any:
     """A signed whole number that grows as the float does: 0 and -0 are one, NaN is the largest."""
     b = w.builder
-    type_ = llvm.IntType(32 if x.type == math.F32 else 64)
+    type_ = llvm.IntType(64 if dtype is DType.FLOAT64 else 32)
     bits = b.bitcast(b.fadd(x, literal(dtype, 0)), type_)
     mask = llvm.Constant(type_, 2 ** (type_.width - 1) - 1)
     is_below = b.icmp_signed("<", bits, llvm.Constant(type_, 0))

@@ -92,6 +92,8 @@ class Tensors:
 
     def read(self, node: Node, index: Indices) -> Any:
         """One element."""
+        if node.is_static and not node.size:
+            return literal(node.dtype, 0)
         if node in self.registers and not isinstance(index, Flat) and _is_known(index):
             return self.registers[node][_ravel(index, extents(node))]
         if isinstance(node.op, Constant) and (node.size == 1 or _is_known(index)):
@@ -105,8 +107,6 @@ class Tensors:
         return value
 
     def _read(self, node: Node, index: Indices) -> Any:
-        if node.is_static and not node.size:
-            return literal(node.dtype, 0)
         if node in self.registers and node.size == 1:
             return self.registers[node][0]
         if self.place(node) is Place.INLINE or (

@@ -145,17 +145,20 @@ def swiglu(b: Building, operands: Operands, attributes: Attributes) -> Node:
 @wide
 def parametric_relu(b: Building, operands: Operands, _: Attributes) -> Node:
     """X where it is positive, slope * x elsewhere."""
-    x, slope = operands
+    return _sloped(b, *operands)
+
+
+def _sloped(b: Building, x: Node, slope: Node) -> Node:
     below = b.map("less", x, b.scalar(0, x.dtype), dtype=DType.BOOL)
     return b.map("where", below, b.map("mul", x, slope), x, dtype=x.dtype)
 
 
 @lowers("PRelu", 1, 6)
 @wide
-def parametric_relu_1(b: Building, operands: Operands, attributes: Attributes) -> Node:
+def parametric_relu_1(b: Building, operands: Operands, _: Attributes) -> Node:
     """One slope for everything, or one per channel (axis 1)."""
     x, slope = operands
     given = extents_of(slope)
     if len(given) == 1 and given[0] > 1:
         slope = b.reshape(slope, (given[0],) + (1,) * (len(x.shape) - 2))
-    return parametric_relu(b, (x, slope), attributes)  # type: ignore[return-value]
+    return _sloped(b, x, slope)

@@ -90,7 +90,7 @@ def attributes_of(leaf: Leaf) -> dict[str, Any]:
 def _completed(
     leaf: Leaf, operands: Sequence[Node | None], attributes: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The number of results where a lowering needs it, and the sizes of a Split into equal parts."""
+    """With the number of results, and the sizes of a Split into equal parts."""
     attributes = {**attributes, "results": len(leaf.results)}
     data = operands[0] if operands else None
     is_silent = leaf.op == "Split" and "split" not in attributes

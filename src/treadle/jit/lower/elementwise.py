@@ -60,7 +60,8 @@ _TABLES = (
         ("LessOrEqual", "less_equal", 12, 16),
     )),
     (_variadic, (
-        ("Max", "max", 1, 6, 8, 12, 13), ("Min", "min", 1, 6, 8, 12, 13), ("Sum", "add", 1, 6, 8, 13),
+        ("Max", "max", 1, 6, 8, 12, 13), ("Min", "min", 1, 6, 8, 12, 13),
+        ("Sum", "add", 1, 6, 8, 13),
     )),
 )  # fmt: skip
 for _kind, _rows in _TABLES:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -105,15 +104,18 @@ def pad(b: Building, operands: Operands, attributes: Attributes) -> Node:
 @lowers("Pad", 2)
 def pad_2(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The pads and the value are attributes."""
-    x = operands[0]
-    widths = _widths(len(x.shape), attributes["pads"], None)
-    return padded(b, x, widths, attributes["mode"], b.scalar(attributes["value"], x.dtype))
+    return _old_pad(b, operands[0], attributes["pads"], attributes)
 
 
 @lowers("Pad", 1)
 def pad_1(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The pads are called paddings."""
-    return pad_2(b, operands, {**attributes, "pads": attributes["paddings"]})  # type: ignore[return-value]
+    return _old_pad(b, operands[0], attributes["paddings"], attributes)
+
+
+def _old_pad(b: Building, x: Node, pads: Sequence[int], attributes: Attributes) -> Node:
+    widths = _widths(len(x.shape), pads, None)
+    return padded(b, x, widths, attributes["mode"], b.scalar(attributes["value"], x.dtype))
 
 
 def _widths(rank: int, each: Sequence[int], where: Sequence[int] | None) -> list[tuple[int, int]]:
@@ -138,8 +140,8 @@ def tile(b: Building, operands: Operands, _: Attributes) -> Node:
 def tile_1(b: Building, operands: Operands, _: Attributes) -> Node:
     """The tensor repeated along one axis."""
     x, *rest = operands
-    (times, *_), (axis, *_) = (array_of(each, "a count").ravel().tolist() for each in rest)
-    return tiled(b, x, [int(times) if k == axis else 1 for k in range(len(x.shape))])
+    times, axis = (int(array_of(each, "a count").item()) for each in rest)
+    return tiled(b, x, [times if k == axis else 1 for k in range(len(x.shape))])
 
 
 def tiled(b: Building, x: Node, repeats: Sequence[int]) -> Node:
@@ -165,10 +167,13 @@ def constant_of_shape(b: Building, operands: Operands, attributes: Attributes) -
 @lowers("Range", 11, 27)
 def range_(b: Building, operands: Operands, _: Attributes) -> Node:
     """Numbers one step apart; the ends are known."""
-    start, limit, delta = (array_of(each, "an end of a Range").reshape(()) for each in operands)
-    if start.dtype.kind not in "iu" or prod((limit - start,)) / delta > _MOST:
-        raise Declined("a Range of floats, or a long one")
-    return b.constant(np.arange(start, limit, delta).astype(start.dtype))
+    ends = [array_of(each, "an end of a Range") for each in operands]
+    if ends[0].dtype.kind not in "iu":
+        raise Declined("a long Range of floats")
+    numbers = range(*(int(end.item()) for end in ends))
+    if len(numbers) > _MOST:
+        raise Declined("a Range of too many")
+    return b.constant(np.array(numbers, ends[0].dtype))
 
 
 @lowers("OneHot", 9, 11, 28)

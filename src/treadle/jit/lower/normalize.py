@@ -30,9 +30,7 @@ def mean_of(b: Building, n: Numbers, x: Node, axes: Sequence[int]) -> Node:
     return n.div(reduced(b, "add", x, axes, keep=True), count)
 
 
-def standard(
-    b: Building, x: Node, axes: Sequence[int], epsilon: float
-) -> tuple[Node, Node, Node]:
+def standard(b: Building, x: Node, axes: Sequence[int], epsilon: float) -> tuple[Node, Node, Node]:
     """The standardized tensor, the mean, and the inverse of the standard deviation."""
     n = Numbers(b, x.dtype)
     mean = mean_of(b, n, x, axes)

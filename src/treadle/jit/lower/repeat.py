@@ -15,7 +15,7 @@ Body = Callable[[Node, Nodes], tuple[Nodes, Nodes]]
 def repeat(
     b: Building, count: int, initials: Nodes, body: Body, *, backwards: bool = False
 ) -> tuple[list[Node], list[Node]]:
-    """The last states and the stacked elements of
+    """The last states and the stacked elements of a counted loop.
 
     for i in range(count): states, elements = body(i, states)
 

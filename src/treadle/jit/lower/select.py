@@ -94,21 +94,25 @@ def hardmax(b: Building, operands: Nodes, attributes: Attributes) -> Node:
 @lowers("TopK", 11, 24)
 def top_k(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
     """The k largest, or smallest, in order, and where they are; of equal ones the first."""
-    counts = whole_numbers(operands[1], "k")
-    assert counts is not None
-    return _selected(b, operands[0], counts[0], attributes)
+    return _selected(b, operands[0], _count(operands), attributes)
 
 
 @lowers("TopK", 10)
 def top_k_10(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
     """The largest only."""
-    return top_k(b, operands, {**attributes, "largest": 1})  # type: ignore[return-value]
+    return _selected(b, operands[0], _count(operands), {**attributes, "largest": 1})
 
 
 @lowers("TopK", 1)
 def top_k_1(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
     """K is an attribute."""
     return _selected(b, operands[0], attributes["k"], {**attributes, "largest": 1})
+
+
+def _count(operands: Nodes) -> int:
+    counts = whole_numbers(operands[1], "k")
+    assert counts is not None
+    return counts[0]
 
 
 def _selected(b: Building, x: Node, count: int, attributes: Attributes) -> Sequence[Node]:
