@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 _lock = threading.Lock()
+_WIDE = (("avx512f", 64), ("avx2", 32))
 _PYTHON = (
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
     "PyObject_CallOneArg", "PyLong_FromVoidPtr", "Py_DecRef",
@@ -37,6 +38,13 @@ def _llvm() -> Any:
         function = getattr(ctypes.pythonapi, name)
         llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
     return llvm
+
+
+@cache
+def vector_bytes() -> int:
+    """How wide the vector registers of this processor are; there are 32 of the widest, else 16."""
+    features = _llvm().get_host_cpu_features()
+    return next((size for name, size in _WIDE if features.get(name)), 16)
 
 
 def _target() -> Any:

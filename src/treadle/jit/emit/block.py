@@ -94,6 +94,12 @@ def _state(e: Emitter, node: Node) -> None:
 
 
 def _computed(e: Emitter, node: Node) -> None:
+    if e.t.place(node) is Place.BUFFER:
+        buffer = e.allocate(node)
+        with e.w.nest(extents(node)) as index, e.t.scope():
+            e.t.store(buffer, index, e.t.compute(node, index))
+        e.t.buffers[node] = buffer
+        return
     _elements(e, node, lambda index: e.t.compute(node, index))
 
 

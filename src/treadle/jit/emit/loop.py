@@ -26,6 +26,7 @@ from treadle.jit.emit.poll import tick
 from treadle.jit.emit.put import puts
 from treadle.jit.emit.stack import Stacking, stackings
 from treadle.jit.emit.tensors import Buffer, Flat
+from treadle.jit.emit.tile import parts
 from treadle.jit.emit.types import I64, in_register
 from treadle.jit.kernel_ir import Block, Constant, Loop, Node, State, extents
 
@@ -35,6 +36,11 @@ _NO_LIMIT = 2**63 - 1
 
 def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
     """The loop; its parts are left in `e.parts`."""
+    with parts(e, node):
+        _run(e, node, emit_block)
+
+
+def _run(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
     op, b, w = node.op, e.w.builder, e.w
     assert isinstance(op, Loop)
     operands = list(node.operands)
@@ -155,7 +161,7 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
         if isinstance(source, Node):
             e.copy(source, target)
         else:
-            with e.w.range(after.size) as position:
+            with e.positions(after.size) as position:
                 e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
 
 

@@ -94,13 +94,13 @@ class Nests:
     def flush(self, nest: list[Node]) -> None:
         """Write one nest."""
         targets = self._targets(nest)
-        t, w = self.e.t, self.e.w
+        t, e = self.e.t, self.e
         shape = extents(nest[0])
         if self._is_flat(nest, targets):
-            with w.range(nest[0].size) as position:
+            with e.positions(nest[0].size) as position:
                 self._element(nest, targets, Flat(position))
         else:
-            with w.nest(shape) as index:
+            with e.indices(shape) as index:
                 self._element(nest, targets, index)
         for node in nest:
             del self.member[node]

@@ -35,6 +35,7 @@ from treadle.jit.kernel_ir import (
 
 MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512
+_MANY_ROWS = 4
 
 
 class Place(enum.Enum):
@@ -82,7 +83,7 @@ def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_resu
     if node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS
     if isinstance(node.op, Item | View | Reshape):
-        return Place.INLINE
+        return Place.BUFFER if _is_packed(node, readers) else Place.INLINE
     if isinstance(node.op, Map):
         lone = readers[0] if len(readers) == 1 and not is_result else None
         is_fused = lone is not None and lone.home is node.home and _takes_inline(node, lone, place)
@@ -95,6 +96,21 @@ def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Place]) -> bool
         return place[reader] is not Place.INLINE
     is_inline = place.get(reader) is Place.INLINE and isinstance(reader.op, Map)
     return is_inline and reader.shape == node.shape
+
+
+def _is_packed(node: Node, readers: list[Node]) -> bool:
+    """Whether a turned matrix is worth its own memory: it is multiplied with many rows."""
+    source = node.operands[0]
+    if not isinstance(node.op, View) or not source.shape:
+        return False
+    if node.op.axes[-1].terms == ((len(node.shape) - 1, 1),):
+        return False
+    return any(
+        isinstance(reader.op, Contract)
+        and reader.operands[1] is node
+        and (reader.home is not node.home or extents(reader)[-2] >= _MANY_ROWS)
+        for reader in readers
+    )
 
 
 def _is_long(node: Node) -> bool:

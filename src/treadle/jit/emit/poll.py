@@ -43,7 +43,8 @@ def cost(block: Block) -> int:
 def tick(e: Emitter, block: Block) -> None:
     """Count down by one iteration of the block, and poll where it is time."""
     b, w = e.w.builder, e.w
-    left = b.sub(b.load(e.ticks, typ=I64), llvm.Constant(I64, min(cost(block), PERIOD)))
+    own = cost(block) // (e.window.parts if e.window else 1)
+    left = b.sub(b.load(e.ticks, typ=I64), llvm.Constant(I64, min(own, PERIOD)))
     b.store(left, e.ticks)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
         b.store(llvm.Constant(I64, PERIOD), e.ticks)

@@ -17,6 +17,9 @@ from treadle.jit.emit.types import in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, Reduce, extents
 
+_WIDE = 8
+"""From so many elements on a sum is vectorised along the axis, not across the results."""
+
 
 def neutral(function: str, dtype: DType) -> Any:
     """The element that changes nothing."""
@@ -47,7 +50,8 @@ def emit_reduce(e: Emitter, node: Node) -> None:
         t.keep(node, [_one(e, node, op, index) for index in indices])
         return
     buffer = e.allocate(node)
-    rank = len(node.operands[0].shape)
+    operand = node.operands[0]
+    rank = len(operand.shape)
     if rank - 1 in op.axes:
         with e.w.nest(extents(node)) as index:
             t.store(buffer, index, _one(e, node, op, index))
@@ -81,7 +85,8 @@ def _one(e: Emitter, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
     if t.place(operand) is Place.REGISTERS and all(isinstance(each, int) for each in kept):
         return _unrolled(e, node, op, kept, over)
     total = e.w.variable(in_register(dtype), neutral(function, dtype))
-    with e.w.nest(over) as inner, t.scope():
+    hints = ("unroll.disable",) if over[-1] >= _WIDE else ()
+    with e.w.nest(over, hints) as inner, t.scope():
         element = t.read(operand, _source_index(node, op, kept, inner))
         before = e.w.builder.load(total, typ=in_register(dtype))
         e.w.builder.store(combine(e, function, dtype, before, element), total)

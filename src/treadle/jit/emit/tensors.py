@@ -21,6 +21,7 @@ from treadle.jit.emit.types import I8, I64, NARROW, in_memory, literal
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import (
     Axis,
+    Block,
     Constant,
     Extent,
     Item,
@@ -77,6 +78,17 @@ class Tensors:
         self._memo.append({})
         yield
         self._memo.pop()
+
+    @contextmanager
+    def at_iteration(self, block: Block, counter: Index, nodes: Sequence[Node]) -> Iterator[None]:
+        """What is written inside computes these nodes of the block for another iteration."""
+        before = self.counters[block], self.registers, self.buffers, self._memo
+        self.counters[block] = counter
+        self.registers = {n: kept for n, kept in self.registers.items() if n not in nodes}
+        self.buffers = {n: kept for n, kept in self.buffers.items() if n not in nodes}
+        self._memo = [{}]
+        yield
+        self.counters[block], self.registers, self.buffers, self._memo = before
 
     def place(self, node: Node) -> Place:
         """Where the node is kept."""
@@ -236,6 +248,40 @@ class Tensors:
         return self.w.builder.gep(
             buffer.pointer, [self.w.index(offset)], inbounds=True, source_etype=type_
         )
+
+    def has_rows(self, node: Node) -> bool:
+        """Whether elements that follow each other along the last axis do so in memory."""
+        if self.place(node) is Place.REGISTERS:
+            return False
+        if self.place(node) is not Place.INLINE:
+            return bool(self.buffer(node).strides[-1] == 1)
+        source = node.operands[0]
+        match node.op:
+            case Item(axis, _):
+                return axis < len(source.shape) - 1 and self.has_rows(source)
+            case View(axes):
+                last = len(node.shape) - 1
+                *others, own = axes
+                is_apart = all(number != last for axis in others for number, _ in axis.terms)
+                return is_apart and (last, 1) in own.terms and self.has_rows(source)
+        return False
+
+    def located(self, node: Node, index: tuple[Index, ...]) -> Any:
+        """Where an element of a node with rows is."""
+        while self.place(node) is Place.INLINE:
+            match node.op:
+                case Item(axis, _):
+                    index = (*index[:axis], self.item_number(node), *index[axis:])
+                case View(axes):
+                    index = tuple(self.along(axis, index) for axis in axes)
+            node = node.operands[0]
+        return self.address(self.buffer(node), index)
+
+    def scope_of(self, node: Node) -> str:
+        """Which memory a node with rows is in."""
+        while self.place(node) is Place.INLINE:
+            node = node.operands[0]
+        return self.buffer(node).scope
 
     def load(self, buffer: Buffer, index: Indices) -> Any:
         """An element out of memory."""

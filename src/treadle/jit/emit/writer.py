@@ -99,8 +99,11 @@ class Writer:
         return self.builder.udiv(value, divisor), self.builder.urem(value, divisor)
 
     @contextmanager
-    def range(self, stop: Index, step: int = 1) -> Iterator[Index]:
-        """What is written inside, for every number from 0 to before `stop`."""
+    def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:
+        """What is written inside, for every number from 0 to before `stop`.
+
+        `hints` are names of LLVM's loop metadata, as "unroll.disable".
+        """
         if isinstance(stop, int) and stop <= step:
             if stop > 0:
                 yield 0
@@ -123,8 +126,17 @@ class Writer:
         yield counter
         following = builder.add(counter, self.index(step), flags=("nuw", "nsw"))
         counter.add_incoming(following, builder.block)
-        builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
+        back = builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
+        if hints:
+            back.set_metadata("llvm.loop", self._hinted(hints))
         builder.position_at_end(after)
+
+    def _hinted(self, hints: Sequence[str]) -> Any:
+        """Metadata of a loop; it begins with itself, which makes it this loop's alone."""
+        said = [self.module.add_metadata([f"llvm.loop.{hint}"]) for hint in hints]
+        own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
+        own.operands = (own, *said)
+        return own
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -139,12 +151,15 @@ class Writer:
         builder.position_at_end(after)
 
     @contextmanager
-    def nest(self, extents: Sequence[Index]) -> Iterator[tuple[Index, ...]]:
-        """A loop over every index of the extents, the last one innermost."""
+    def nest(
+        self, extents: Sequence[Index], hints: Sequence[str] = ()
+    ) -> Iterator[tuple[Index, ...]]:
+        """A loop over every index of the extents, the last one innermost; `hints` are for it."""
         if not extents:
             yield ()
             return
-        with self.range(extents[0]) as first, self.nest(extents[1:]) as rest:
+        own = () if extents[1:] else hints
+        with self.range(extents[0], hints=own) as first, self.nest(extents[1:], hints) as rest:
             yield (first, *rest)
 
     @contextmanager

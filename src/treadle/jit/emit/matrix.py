@@ -1,0 +1,180 @@
+"""One product of two matrices in vector registers.
+
+A block of rows and columns stays in registers while the inner axis runs. How wide a vector is and
+how many there are is the processor's; where a block has few of them, several steps of the inner
+axis go side by side, so that one need not wait for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.types import I32, in_register, is_float
+from treadle.jit.emit.writer import Index
+from treadle.jit.machine import vector_bytes
+
+MOST_ROWS = 4
+_TOTALS = {64: 16, 32: 8, 16: 8}
+_SIDE_BY_SIDE = 8
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Product:
+    """result[row, column] = sum of left(row, k) * right[k, column] over `inner`.
+
+    `left` gives an element, `right` and `result` where a row goes on from a column; `scopes` say
+    which memory these two are. Where `is_backward` holds when it runs, all goes from the last to
+    the first.
+    """
+
+    dtype: DType
+    rows: Index
+    inner: Index
+    columns: int
+    left: Callable[[Index, Index], Any]
+    right: Callable[[Index, Index], Any]
+    result: Callable[[Index, Index], Any]
+    scopes: tuple[str, str]
+    is_backward: Any = None
+
+    def turned(self, e: Emitter, number: Index, count: Index) -> Index:
+        """The number, or the one as far from the end."""
+        if self.is_backward is None or (isinstance(number, int) and count == 1):
+            return number
+        b, one = e.w.builder, e.w.index(1)
+        last = b.sub(e.w.index(count), one)
+        first = b.select(self.is_backward, last, e.w.index(0))
+        step = b.select(self.is_backward, e.w.index(-1), one)
+        return b.add(first, b.mul(step, e.w.index(number)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Rows from `row`, and `count` vectors of `lanes` columns from `column`."""
+
+    row: Index
+    height: int
+    column: Index
+    count: int
+    lanes: int
+
+
+def multiply(e: Emitter, p: Product) -> None:
+    """The product, into memory."""
+    most = min(p.rows, MOST_ROWS) if isinstance(p.rows, int) else MOST_ROWS
+    size = vector_bytes()
+    for column, count, lanes in _panels(
+        e, p, size // p.dtype.numpy.itemsize, _TOTALS[size] // most
+    ):
+        for row, height in _rows(e, p.rows, most):
+            _block(e, p, _Block(row, height, column, count, lanes))
+
+
+def _rows(e: Emitter, rows: Index, most: int) -> Iterator[tuple[Index, int]]:
+    """(first row, height) of blocks that cover all rows, inside the loops they need."""
+    if not most:
+        return
+    full, rest = e.w.split(rows, most)
+    if full != 0:
+        with e.w.range(full) as number:
+            yield e.w.multiply(number, most), most
+    done = e.w.multiply(full, most)
+    if not isinstance(rest, int):
+        with e.w.range(rest) as number:
+            yield e.w.add(done, number), 1
+    elif rest:
+        yield done, rest
+
+
+def _panels(e: Emitter, p: Product, lanes: int, most: int) -> Iterator[tuple[Index, int, int]]:
+    """(first column, vectors, lanes) of panels that cover all columns, wide ones first."""
+    start = 0
+    while start < p.columns:
+        while lanes > p.columns - start:
+            lanes //= 2
+        vectors = (p.columns - start) // lanes
+        count = min(vectors, most)
+        with e.w.range(vectors // count) as number:
+            panel = p.turned(e, number, vectors // count)
+            yield e.w.add(e.w.multiply(panel, count * lanes), start), count, lanes
+        start += vectors // count * count * lanes
+
+
+def _block(e: Emitter, p: Product, block: _Block) -> None:
+    b = e.w.builder
+    vector = llvm.VectorType(in_register(p.dtype), block.lanes)
+    zero = llvm.Constant(vector, None)
+    steps = _steps(p, block)
+    totals = [
+        [[e.w.variable(vector, zero) for _ in range(block.count)] for _ in range(block.height)]
+        for _ in range(steps)
+    ]
+    full, rest = e.w.split(p.inner, steps)
+    if full != 0:
+        with e.w.range(full) as number:
+            for step, own in enumerate(totals):
+                _add(e, p, block, e.w.add(e.w.multiply(number, steps), step), vector, own)
+    for step in range(rest):
+        _add(e, p, block, full * steps + step, vector, totals[step])
+    for row, each in enumerate(zip(*totals, strict=True)):
+        for column, parts in enumerate(zip(*each, strict=True)):
+            total = b.load(parts[0], typ=vector)
+            for part in parts[1:]:
+                total = _sum(e, p.dtype, total, b.load(part, typ=vector))
+            place = p.result(e.w.add(block.row, row), _column(e, block, column))
+            stored = b.store(total, place, align=p.dtype.numpy.itemsize)
+            e.t.aliases.mark(stored, p.scopes[1])
+
+
+def _steps(p: Product, block: _Block) -> int:
+    """How many steps of the inner axis go side by side."""
+    if not isinstance(p.inner, int):
+        return 1
+    return max(min(_SIDE_BY_SIDE // (block.height * block.count), p.inner, 4), 1)
+
+
+def _column(e: Emitter, block: _Block, number: int) -> Index:
+    return e.w.add(block.column, number * block.lanes)
+
+
+def _add(e: Emitter, p: Product, block: _Block, k: Index, vector: Any, totals: Any) -> None:
+    """One step of the inner axis."""
+    b, k = e.w.builder, p.turned(e, k, p.inner)
+    with e.t.scope():
+        columns = []
+        for number in range(block.count):
+            place = p.right(k, _column(e, block, number))
+            loaded = b.load(place, typ=vector, align=p.dtype.numpy.itemsize)
+            e.t.aliases.mark(loaded, p.scopes[0])
+            columns.append(loaded)
+        for row, own in enumerate(totals):
+            factor = splat(e, p.left(e.w.add(block.row, row), k), vector)
+            for total, column in zip(own, columns, strict=True):
+                before = b.load(total, typ=vector)
+                b.store(_product(e, p.dtype, factor, column, before), total)
+
+
+def _product(e: Emitter, dtype: DType, left: Any, right: Any, before: Any) -> Any:
+    if is_float(dtype):
+        return e.w.intrinsic("llvm.fma", before.type, left, right, before)
+    return e.w.builder.add(e.w.builder.mul(left, right), before)
+
+
+def _sum(e: Emitter, dtype: DType, left: Any, right: Any) -> Any:
+    return (e.w.builder.fadd if is_float(dtype) else e.w.builder.add)(left, right)
+
+
+def splat(e: Emitter, value: Any, vector: Any) -> Any:
+    """A vector of one element many times."""
+    b, nothing = e.w.builder, llvm.Constant(vector, llvm.Undefined)
+    first = b.insert_element(nothing, value, llvm.Constant(I32, 0))
+    if vector.count == 1:
+        return first
+    mask = llvm.Constant(llvm.VectorType(I32, vector.count), None)
+    return b.shuffle_vector(first, nothing, mask)
