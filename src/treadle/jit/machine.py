@@ -12,7 +12,8 @@ from typing import Any
 _lock = threading.Lock()
 _WIDE = (("avx512f", 64), ("avx2", 32))
 _PYTHON = (
-    "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs", "Py_DecRef",
+    "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
+    "PyObject_CallOneArg", "PyLong_FromVoidPtr", "Py_DecRef",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.tensors import Buffer, Tensors, dense_strides
 from treadle.jit.emit.types import I64, POINTER
 from treadle.jit.emit.writer import Writer
-from treadle.jit.kernel_ir import Branch, Extent, Kernel, Loop, Node, Part, extents
+from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part, extents
 
 
 def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel") -> Code:
@@ -57,7 +57,7 @@ def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:
 
 def _is_own(node: Node) -> bool:
     if isinstance(node.op, Part):
-        return isinstance(node.operands[0].op, Loop | Branch)
+        return isinstance(node.operands[0].op, Loop | Branch | Escape)
     return bool(node.operands)
 
 
