@@ -166,7 +166,9 @@ def _masked(
 
 
 def _mask(count: int, vector: Any) -> Any:
-    return llvm.Constant(llvm.VectorType(I1, vector.count), [k < count for k in range(vector.count)])
+    return llvm.Constant(
+        llvm.VectorType(I1, vector.count), [k < count for k in range(vector.count)]
+    )
 
 
 def _steps(p: Product, block: _Block) -> int:

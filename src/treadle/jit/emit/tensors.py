@@ -72,6 +72,7 @@ class Tensors:
     counters: dict[Any, Any] = field(default_factory=dict)
     lengths: dict[Extent, Any] = field(default_factory=dict)
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
+    packed: dict[Node, Buffer] = field(default_factory=dict)
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
     @contextmanager
@@ -252,6 +253,8 @@ class Tensors:
 
     def has_rows(self, node: Node) -> bool:
         """Whether elements that follow each other along the last axis do so in memory."""
+        if node in self.packed:
+            return True
         if self.place(node) is Place.REGISTERS:
             return False
         if self.place(node) is not Place.INLINE:
@@ -269,6 +272,8 @@ class Tensors:
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
         """Where an element of a node with rows is."""
+        if node in self.packed:
+            return self.address(self.packed[node], index)
         while self.place(node) is Place.INLINE:
             match node.op:
                 case Item(axis, _):
@@ -280,6 +285,8 @@ class Tensors:
 
     def scope_of(self, node: Node) -> str:
         """Which memory a node with rows is in."""
+        if node in self.packed:
+            return self.packed[node].scope
         while self.place(node) is Place.INLINE:
             node = node.operands[0]
         return self.buffer(node).scope
