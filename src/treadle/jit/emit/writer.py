@@ -54,12 +54,11 @@ class Writer:
             self.builder.store(value, pointer)
         return pointer
 
-    def intrinsic(self, name: str, type_: Any, *operands: Any) -> Any:
+    def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
         """A call of an LLVM intrinsic of one overloaded type."""
         full = f"{name}.{word(type_)}"
-        return self.builder.call(
-            self.external(full, type_, *(operand.type for operand in operands)), operands
-        )
+        function = self.external(full, type_, *(operand.type for operand in operands))
+        return self.builder.call(function, operands, fastmath=flags)
 
     def external(self, name: str, result: Any, *types: Any) -> Any:
         """A function of the process."""
