@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 
 from treadle import checks, formats, infer, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
-from treadle.feeds import NodeArg, bind, node_arg
+from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Type
-from treadle.options import RunOptions, SessionOptions
-from treadle.plan import Engine, Plan, RunContext, Runnable, plan
+from treadle.options import SessionOptions
+from treadle.plan import Engine, Limits, Plan, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
 
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
 
 ENGINES = ("jit", "onnxruntime", "interp")
 _DEFAULT_ENGINES = ("onnxruntime", "interp")
-_DEFAULT_RUN = RunOptions()
+_UNLIMITED = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class Program:
     inputs: Mapping[str, Type | None]
     outputs: tuple[str, ...]
     run: Runnable
+    bind: Binding
 
 
 class InferenceSession:
@@ -131,7 +132,7 @@ class InferenceSession:
         planned, run = self._planned(model, variant)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
-        return Program(planned, inputs, outputs, run)
+        return Program(planned, inputs, outputs, run, Binding.of(inputs))
 
     def _planned(self, model: Model, variant: Variant) -> tuple[Plan, Runnable]:
         from treadle import interp
@@ -174,17 +175,15 @@ class InferenceSession:
 
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
-        options = run_options if run_options is not None else _DEFAULT_RUN
-        _expect_call(input_feed, options)
-        limits = getattr(options, "limits", _DEFAULT_RUN.limits)
+        _expect_call(input_feed, run_options)
+        limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
         program = self._plain
         watched, bounded = listener is not None, not (limits.iterations is limits.bytes is None)
         if watched or bounded or input_feed.keys() != program.inputs.keys():
             program = self._program(Variant(watched, bounded, self._overridden(input_feed)))
-        values = bind(program.inputs, input_feed)
-        outputs = program.run(values, RunContext(listener, limits, run_options))
+        outputs = program.run(program.bind(input_feed), RunContext(listener, limits, run_options))
         if output_names is None:
-            return list(outputs)
+            return outputs if type(outputs) is list else list(outputs)
         return _picked(outputs, [self._position(name, program) for name in _listed(output_names)])
 
     def _overridden(self, feed: Mapping[str, object]) -> frozenset[str]:
@@ -268,10 +267,10 @@ def _expect_known(keywords: Mapping[str, object]) -> None:
 
 
 def _expect_call(feed: object, options: object) -> None:
-    if not isinstance(feed, Mapping):
+    if type(feed) is not dict and not isinstance(feed, Mapping):
         given = type(feed).__name__
         raise InputError(f'a {given} is fed, wanted a dict: {{"name": value}}')
-    if not hasattr(options, "terminate"):
+    if options is not None and not hasattr(options, "terminate"):
         raise InputError(f"a {type(options).__name__} is no RunOptions")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from treadle.ir import (
     Branch,
     Call,
@@ -24,6 +26,9 @@ from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.plan import Region, Runnable, Verdict
 
+_DEAR = frozenset(("Einsum", "Gemm", "MatMul"))
+_MOST_ELEMENTS = 65536
+
 
 class Jit:
     """Compiles loops to machine code; an implementation of `plan.Engine`."""
@@ -36,7 +41,8 @@ class Jit:
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""
         if not isinstance(step, Loop):
-            return Verdict(False, f"jit compiles loops, not {operator_of(step)} alone")
+            why = f"jit compiles loops, not {operator_of(step)} alone"
+            return Verdict(False, why, beside=not inside and _is_small(step))
         if inside:
             return Verdict(False, "every iteration must be seen, and native code shows none")
         why = _refusal(step)
@@ -45,6 +51,23 @@ class Jit:
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
         return Native(region, Lengths.of(region), conditions(region), known_inputs(region, model))
+
+
+def _is_small(step: Step) -> bool:
+    """Whether the step is worth taking along beside a loop: native, cheap, its shapes known."""
+    if not isinstance(step, Leaf) or step.op in _DEAR or _refusal(step):
+        return False
+    shapes = [_extents(value) for value in (*step.operands, *step.results) if value is not None]
+    return all(shape is not None and prod(shape) <= _MOST_ELEMENTS for shape in shapes)
+
+
+def _extents(value: Value) -> tuple[int, ...] | None:
+    """The shape where every extent of it is known."""
+    shape = value.type.shape if isinstance(value.type, Tensor) else None
+    if shape is None:
+        return None
+    extents = tuple(extent for extent in shape if isinstance(extent, int))
+    return extents if len(extents) == len(shape) else None
 
 
 def _refusal(step: Step) -> str:

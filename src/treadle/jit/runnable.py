@@ -14,11 +14,13 @@ from treadle.jit import machine
 from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
 from treadle.jit.kernel_ir import Extent
-from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
+from treadle.jit.memory import row_major
+from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
 from treadle.plan import Refused, Region, RunContext
 
 _MOST_SHAPES = 256
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+Found = tuple[Compiled, Mapping[Extent, int]] | str
 
 
 @dataclass(eq=False, slots=True)
@@ -26,7 +28,8 @@ class Native:
     """The Runnable of a region.
 
     `holding` are the inputs that are a loop's condition: kernels are made for true ones. `seen` are
-    the shapes of late, with their kernel and the extents of the axes it leaves open.
+    the shapes of late, with their kernel and the extents of the axes it leaves open, or why there
+    is none.
     """
 
     region: Region
@@ -34,13 +37,13 @@ class Native:
     holding: tuple[int, ...] = ()
     known: Known = field(default_factory=dict)
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
-    seen: dict[Shapes, tuple[Compiled, Mapping[Extent, int]]] = field(default_factory=dict)
+    seen: dict[Shapes, Found] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
         try:
-            arrays = [_row_major(value) for value in inputs]
+            arrays = [_array(value) for value in inputs]
             compiled, lengths = self._found(arrays)
             self._check_holding(arrays)
             return run(compiled, arrays, lengths, context, self.region.path)
@@ -49,18 +52,28 @@ class Native:
             raise Refused(RunError(message, self.region.path)) from why
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
-        if not all(arrays[position].all() for position in self.holding):
-            raise Declined("a loop whose condition is false from the start")
+        for position in self.holding:
+            array = arrays[position]
+            if not (array.item() if array.size == 1 else array.all()):
+                raise Declined("a loop whose condition is false from the start")
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes = tuple([(array.dtype, array.shape) for array in arrays])
         found = self.seen.get(shapes)
         if found is None:
-            found = self._compiled(arrays), self._lengths(arrays)
+            found = self._sought(arrays)
             if len(self.seen) >= _MOST_SHAPES:
                 self.seen.clear()
             self.seen[shapes] = found
+        if isinstance(found, str):
+            raise Declined(found)
         return found
+
+    def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
+        try:
+            return self._compiled(arrays), self._lengths(arrays)
+        except Declined as why:
+            return str(why)
 
     def _compiled(self, arrays: Sequence[np.ndarray]) -> Compiled:
         key = signature(arrays, self.lengths)
@@ -91,10 +104,10 @@ def compile_region(region: Region, key: Signature, lengths: Lengths, known: Know
     kernel = specialise(region, key, lengths, known)
     found = trips(kernel)
     code = emit.emit_kernel(kernel, {*lengths.open.values(), *found})
-    return Compiled.of(kernel, code, machine.compiled(code.text), found)
+    return Compiled.of(kernel, code, machine.compiled(code.text), found, empties(region))
 
 
-def _row_major(value: object) -> np.ndarray:
+def _array(value: object) -> np.ndarray:
     if not isinstance(value, np.ndarray):
         raise Declined("an operand that is no tensor")
-    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+    return row_major(value)

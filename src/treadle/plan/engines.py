@@ -15,10 +15,14 @@ from treadle.tracing import Iterations, Listener
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an engine takes a step, and the reason, in words for `explain`."""
+    """Whether an engine takes a step, and the reason, in words for `explain`.
+
+    `beside`: it does not take the step for itself, but would together with others it takes.
+    """
 
     takes: bool
     reason: str
+    beside: bool = False
 
 
 class Stoppable(Protocol):

@@ -1,8 +1,8 @@
 """What a kernel is handed: one array of 64-bit slots, each an address or a number.
 
-Given(position)         the address of an input
+Given(position)         the address of a word that holds the address of an input
 Extent                  an extent of this run
-Result(number)          the address of a result
+Result(number)          the address of a word that holds the address of a result
 Array(array)            the address of a constant
 Workspace               the address of the kernel's own memory
 Count(extent)           out: how often a loop ran
@@ -43,6 +43,7 @@ class Slots:
     slots: list[Slot] = field(default_factory=list)
     bytes: int = 0
     _loaded: dict[tuple[int, Any], Any] = field(default_factory=dict)
+    _arrays: dict[int, Any] = field(default_factory=dict)
 
     def _number(self, kind: str, key: Any, which: Any) -> int:
         if (kind, key) not in self.layout:
@@ -61,7 +62,7 @@ class Slots:
 
     def given(self, position: int) -> Any:
         """The address of an input."""
-        return self._load(self._number("given", position, position), POINTER)
+        return self._array(self._number("given", position, position))
 
     def extent(self, extent: Extent) -> Any:
         """An extent of this run."""
@@ -69,7 +70,14 @@ class Slots:
 
     def result(self, number: int) -> Any:
         """The address of a result."""
-        return self._load(self._number("result", number, number), POINTER)
+        return self._array(self._number("result", number, number))
+
+    def _array(self, number: int) -> Any:
+        """The address of an array's elements, which a word holds that the slot leads to."""
+        if number not in self._arrays:
+            word = self._load(number, POINTER)
+            self._arrays[number] = self.w.before.load(word, typ=POINTER)
+        return self._arrays[number]
 
     def array(self, array: np.ndarray) -> Any:
         """The address of a constant."""
