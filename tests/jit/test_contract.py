@@ -129,3 +129,28 @@ def test_a_turned_state(rows):
     }}"""
     check(text, {"n": np.array(3), "x": numbers("float32", rows, 24),
                  "k": numbers("float32", 40, 24)})  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [70, 1024])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_weights_that_lie_badly_are_laid_out_before(columns, is_known):
+    """Rows that begin between lines of the cache, or a page apart; constants too."""
+    weight = numbers("float32", 64, columns)
+    given = "" if is_known else f", float[64,{columns}] w"
+    made = "w = ConstantOfShape <value = float {0.5}> (s)" if is_known else ""
+    text = f"""g (float[T,64] x, float[{columns},64] r, float[1,64] h{given}) => (float[1,64] y,
+      float[T,64] z) {{
+      s = Constant <value = int64[2] {{64, {columns}}}> ()
+      {made}
+      y, z = Scan <num_scan_inputs = 1, body = f (float[1,64] u, float[64] t)
+        => (float[1,64] v, float[64] o) {{
+        p = MatMul (u, w)
+        q = Tanh (p)
+        v = Gemm (q, r, u)
+        k = MatMul (t, w)
+        o = MatMul (k, r)
+      }}> (h, x)
+    }}"""
+    feed = {"x": numbers("float32", 9, 64) / np.float32(64), "h": numbers("float32", 1, 64),
+            "r": numbers("float32", columns, 64) / np.float32(1024)}  # fmt: skip
+    check(text, feed if is_known else {**feed, "w": weight})

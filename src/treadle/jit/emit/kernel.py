@@ -9,6 +9,7 @@ from llvmlite import ir as llvm
 from treadle.jit.code import Code
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.block import emit_block
+from treadle.jit.emit.chains import ordered
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place, places
@@ -27,7 +28,8 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     function.args[0].add_attribute("noalias")
     w = Writer(module, function)
     slots = Slots(w, function.args[0])
-    t = Tensors(w, places(kernel), slots, Aliases(module))
+    placed = places(kernel)
+    t = Tensors(w, placed, slots, Aliases(module), chains=ordered(kernel, placed.readers))
     status = w.variable(I64, llvm.Constant(I64, 0))
     e = Emitter(
         kernel, w, t, _bound(kernel, t), frozenset(exact), status,

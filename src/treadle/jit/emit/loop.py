@@ -21,6 +21,7 @@ from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.pack import pack
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import tick
 from treadle.jit.emit.put import puts
@@ -36,6 +37,7 @@ _NO_LIMIT = 2**63 - 1
 
 def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
     """The loop; its parts are left in `e.parts`."""
+    pack(e, node)
     with parts(e, node):
         _run(e, node, emit_block)
 

@@ -15,8 +15,8 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.types import I32, in_register, is_float
-from treadle.jit.emit.writer import Index
+from treadle.jit.emit.types import I1, I32, VOID, in_register, is_float
+from treadle.jit.emit.writer import Index, word
 from treadle.jit.machine import vector_bytes
 
 MOST_ROWS = 4
@@ -56,30 +56,35 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Rows from `row`, and `count` vectors of `lanes` columns from `column`."""
+    """Rows from `row`, and `count` vectors from `column`; the last has `tail` columns."""
 
     row: Index
     height: int
     column: Index
     count: int
-    lanes: int
+    tail: int
 
 
 def multiply(e: Emitter, p: Product) -> None:
     """The product, into memory."""
     most = min(p.rows, MOST_ROWS) if isinstance(p.rows, int) else MOST_ROWS
-    size = vector_bytes()
-    for column, count, lanes in _panels(
-        e, p, size // p.dtype.numpy.itemsize, _TOTALS[size] // most
-    ):
+    if not most:
+        return
+    for column, count, tail in _panels(e, p, _TOTALS[vector_bytes()] // most):
         for row, height in _rows(e, p.rows, most):
-            _block(e, p, _Block(row, height, column, count, lanes))
+            _block(e, p, _Block(row, height, column, count, tail))
+
+
+def _lanes(p: Product) -> int:
+    """Of one vector; fewer where there are fewer columns."""
+    lanes = vector_bytes() // p.dtype.numpy.itemsize
+    while lanes >= 2 * p.columns:
+        lanes //= 2
+    return lanes
 
 
 def _rows(e: Emitter, rows: Index, most: int) -> Iterator[tuple[Index, int]]:
     """(first row, height) of blocks that cover all rows, inside the loops they need."""
-    if not most:
-        return
     full, rest = e.w.split(rows, most)
     if full != 0:
         with e.w.range(full) as number:
@@ -92,23 +97,28 @@ def _rows(e: Emitter, rows: Index, most: int) -> Iterator[tuple[Index, int]]:
         yield done, rest
 
 
-def _panels(e: Emitter, p: Product, lanes: int, most: int) -> Iterator[tuple[Index, int, int]]:
-    """(first column, vectors, lanes) of panels that cover all columns, wide ones first."""
-    start = 0
-    while start < p.columns:
-        while lanes > p.columns - start:
-            lanes //= 2
-        vectors = (p.columns - start) // lanes
-        count = min(vectors, most)
-        with e.w.range(vectors // count) as number:
-            panel = p.turned(e, number, vectors // count)
-            yield e.w.add(e.w.multiply(panel, count * lanes), start), count, lanes
-        start += vectors // count * count * lanes
+def _panels(e: Emitter, p: Product, most: int) -> Iterator[tuple[Index, int, int]]:
+    """(first column, vectors, columns of the last) of panels that cover all columns, much alike."""
+    lanes = _lanes(p)
+    vectors = -(-p.columns // lanes)
+    number = -(-vectors // most)
+    wide = vectors // number
+    tail = p.columns - (vectors - 1) * lanes
+    alike = number - 1 if tail < lanes or vectors % number else number
+    if alike:
+        with e.w.range(alike) as each:
+            panel = p.turned(e, each, alike)
+            yield e.w.multiply(panel, wide * lanes), wide, lanes
+    first = alike * wide
+    while first < vectors:
+        count = min(vectors - first, most)
+        yield first * lanes, count, tail if first + count == vectors else lanes
+        first += count
 
 
 def _block(e: Emitter, p: Product, block: _Block) -> None:
     b = e.w.builder
-    vector = llvm.VectorType(in_register(p.dtype), block.lanes)
+    vector = llvm.VectorType(in_register(p.dtype), _lanes(p))
     zero = llvm.Constant(vector, None)
     steps = _steps(p, block)
     totals = [
@@ -127,9 +137,38 @@ def _block(e: Emitter, p: Product, block: _Block) -> None:
             total = b.load(parts[0], typ=vector)
             for part in parts[1:]:
                 total = _sum(e, p.dtype, total, b.load(part, typ=vector))
-            place = p.result(e.w.add(block.row, row), _column(e, block, column))
-            stored = b.store(total, place, align=p.dtype.numpy.itemsize)
-            e.t.aliases.mark(stored, p.scopes[1])
+            place = p.result(e.w.add(block.row, row), _column(e, block, column, vector.count))
+            e.t.aliases.mark(_store(e, p, block, column, total, place), p.scopes[1])
+
+
+def _load(e: Emitter, p: Product, block: _Block, number: int, place: Any, vector: Any) -> Any:
+    """A vector of the right operand, only as many columns as there are."""
+    if number < block.count - 1 or block.tail == vector.count:
+        return e.w.builder.load(place, typ=vector, align=p.dtype.numpy.itemsize)
+    return _masked(e, p, block, "load", vector, place, llvm.Constant(vector, None))
+
+
+def _store(e: Emitter, p: Product, block: _Block, number: int, total: Any, place: Any) -> Any:
+    if number < block.count - 1 or block.tail == total.type.count:
+        return e.w.builder.store(total, place, align=p.dtype.numpy.itemsize)
+    return _masked(e, p, block, "store", VOID, place, total)
+
+
+def _masked(
+    e: Emitter, p: Product, block: _Block, what: str, result: Any, place: Any, vector: Any
+) -> Any:
+    """A load or a store of the columns there are."""
+    mask = _mask(block.tail, vector.type)
+    align = llvm.Constant(I32, p.dtype.numpy.itemsize)
+    operands = [place, align, mask, vector] if what == "load" else [vector, place, align, mask]
+    name = f"llvm.masked.{what}.{word(vector.type)}.p0"
+    return e.w.builder.call(e.w.external(name, result, *(o.type for o in operands)), operands)
+
+
+def _mask(count: int, vector: Any) -> Any:
+    return llvm.Constant(
+        llvm.VectorType(I1, vector.count), [k < count for k in range(vector.count)]
+    )
 
 
 def _steps(p: Product, block: _Block) -> int:
@@ -139,8 +178,8 @@ def _steps(p: Product, block: _Block) -> int:
     return max(min(_SIDE_BY_SIDE // (block.height * block.count), p.inner, 4), 1)
 
 
-def _column(e: Emitter, block: _Block, number: int) -> Index:
-    return e.w.add(block.column, number * block.lanes)
+def _column(e: Emitter, block: _Block, number: int, lanes: int) -> Index:
+    return e.w.add(block.column, number * lanes)
 
 
 def _add(e: Emitter, p: Product, block: _Block, k: Index, vector: Any, totals: Any) -> None:
@@ -149,8 +188,8 @@ def _add(e: Emitter, p: Product, block: _Block, k: Index, vector: Any, totals: A
     with e.t.scope():
         columns = []
         for number in range(block.count):
-            place = p.right(k, _column(e, block, number))
-            loaded = b.load(place, typ=vector, align=p.dtype.numpy.itemsize)
+            place = p.right(k, _column(e, block, number, vector.count))
+            loaded = _load(e, p, block, number, place, vector)
             e.t.aliases.mark(loaded, p.scopes[0])
             columns.append(loaded)
         for row, own in enumerate(totals):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
@@ -70,6 +71,8 @@ class Tensors:
     buffers: dict[Node, Buffer] = field(default_factory=dict)
     counters: dict[Any, Any] = field(default_factory=dict)
     lengths: dict[Extent, Any] = field(default_factory=dict)
+    chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
+    packed: dict[Node, Buffer] = field(default_factory=dict)
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
     @contextmanager
@@ -131,6 +134,10 @@ class Tensors:
     def compute(self, node: Node, index: Indices) -> Any:
         """One element, from those of the operands."""
         match node.op:
+            case Map(function) if node in self.chains:
+                args = [self.scalar(operand) for operand in self.chains[node]]
+                apply = partial(scalars.apply, self.w, function, (node.dtype,) * 2, node.dtype)
+                return reduce(apply, args)
             case Map(function):
                 args = [self.read(o, _broadcast(o, index)) for o in node.operands]
                 dtypes = tuple(operand.dtype for operand in node.operands)
@@ -251,6 +258,8 @@ class Tensors:
 
     def has_rows(self, node: Node) -> bool:
         """Whether elements that follow each other along the last axis do so in memory."""
+        if node in self.packed:
+            return True
         if self.place(node) is Place.REGISTERS:
             return False
         if self.place(node) is not Place.INLINE:
@@ -268,6 +277,8 @@ class Tensors:
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
         """Where an element of a node with rows is."""
+        if node in self.packed:
+            return self.address(self.packed[node], index)
         while self.place(node) is Place.INLINE:
             match node.op:
                 case Item(axis, _):
@@ -279,6 +290,8 @@ class Tensors:
 
     def scope_of(self, node: Node) -> str:
         """Which memory a node with rows is in."""
+        if node in self.packed:
+            return self.packed[node].scope
         while self.place(node) is Place.INLINE:
             node = node.operands[0]
         return self.buffer(node).scope

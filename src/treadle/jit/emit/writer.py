@@ -14,13 +14,15 @@ Index = Any
 """A whole number known now (int), or an LLVM value of 64 bits."""
 
 
-def _word(type_: Any) -> str:
+def word(type_: Any) -> str:
     """A type as the names of intrinsics have it: f32, v16f32."""
     if isinstance(type_, llvm.VectorType):
-        return f"v{type_.count}{_word(type_.element)}"
+        return f"v{type_.count}{word(type_.element)}"
     return str(type_.intrinsic_name)
 
 
+_LONG = 8
+_UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
 
 
@@ -52,12 +54,11 @@ class Writer:
             self.builder.store(value, pointer)
         return pointer
 
-    def intrinsic(self, name: str, type_: Any, *operands: Any) -> Any:
+    def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
         """A call of an LLVM intrinsic of one overloaded type."""
-        full = f"{name}.{_word(type_)}"
-        return self.builder.call(
-            self.external(full, type_, *(operand.type for operand in operands)), operands
-        )
+        full = f"{name}.{word(type_)}"
+        function = self.external(full, type_, *(operand.type for operand in operands))
+        return self.builder.call(function, operands, fastmath=flags)
 
     def external(self, name: str, result: Any, *types: Any) -> Any:
         """A function of the process."""
@@ -102,8 +103,10 @@ class Writer:
     def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:
         """What is written inside, for every number from 0 to before `stop`.
 
-        `hints` are names of LLVM's loop metadata, as "unroll.disable".
+        `hints` are names of LLVM's loop metadata; long loops are not unrolled, which takes LLVM
+        long and gains nothing once they are vectorised.
         """
+        hints = hints or _UNROLLED[isinstance(stop, int) and stop < _LONG]
         if isinstance(stop, int) and stop <= step:
             if stop > 0:
                 yield 0
