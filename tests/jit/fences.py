@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import llvmlite.binding as llvm
 
-from treadle.jit import call
+from treadle.jit import call, compiling
 from treadle.jit.emit import scratch
 
 _PAGE = mmap.PAGESIZE
@@ -56,12 +56,13 @@ llvm.add_symbol("fenced_free", ctypes.cast(_TAKE, ctypes.c_void_p).value)
 @contextmanager
 def fenced() -> Iterator[None]:
     """Kernels made inside get their memory with fences; all of it must have come back."""
-    before, free = list(scratch.ALLOCATOR), call._free
+    before, free, key = list(scratch.ALLOCATOR), call.free, compiling._key
     scratch.ALLOCATOR[:] = ["fenced_realloc", "fenced_free"]
-    call._free = _take
+    call.free = _take
+    compiling._key = lambda *_: None  # what is made here must not be found elsewhere
     try:
         yield
     finally:
         scratch.ALLOCATOR[:] = before
-        call._free = free
+        call.free, compiling._key = free, key
     assert not blocks

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,9 @@ from treadle.jit.kernel_ir import (
     Branch,
     Constant,
     Dim,
+    Escape,
     Extent,
+    Fetch,
     Guard,
     Join,
     Length,
@@ -35,6 +36,7 @@ from treadle.jit.kernel_ir import (
     Number,
     Op,
     Pick,
+    Put,
     Reshape,
     Shape,
     View,
@@ -46,25 +48,17 @@ NATIVE = frozenset(
     DType(name)
     for name in (
         "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float32", "float64",
+        "float16", "bfloat16", "float32", "float64",
     )
 )  # fmt: skip
 """The element types that have native code."""
 
 _DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
-_STAYING = (Loop, Branch, Pick)
+_STAYING = (Loop, Branch, Pick, Fetch, Put, Escape)
 
 
 class Declined(Exception):
     """The region, or a step of it, has no native code: why."""
-
-
-class Mark(NamedTuple):
-    """What was written at some moment."""
-
-    nodes: tuple[tuple[Block, tuple[Node, ...]], ...]
-    known: dict[tuple[object, ...], Node]
-    extents: dict[Node, Extent]
 
 
 @dataclass(eq=False, slots=True)
@@ -75,28 +69,13 @@ class Building:
     block: Block
     _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
     _extents: dict[Node, Extent] = field(default_factory=dict)
+    _added: list[tuple[object, ...]] = field(default_factory=list)
 
     @classmethod
     def start(cls) -> Building:
         """An empty kernel."""
         main = Block("main")
         return cls(main, main)
-
-    def mark(self) -> Mark:
-        """What is written in the block and around it, to come back to."""
-        nodes, block = [], self.block
-        while True:
-            nodes.append((block, tuple(block.nodes)))
-            if block.parent is None:
-                return Mark(tuple(nodes), dict(self._known), dict(self._extents))
-            block = block.parent
-
-    def back(self, mark: Mark) -> None:
-        """Forget what was written since."""
-        for block, nodes in mark.nodes:
-            block.nodes[:] = nodes
-        self.block = mark.nodes[0][0]
-        self._known, self._extents = dict(mark.known), dict(mark.extents)
 
     def add(self, op: Op, dtype: DType, shape: Shape, *operands: Node) -> Node:
         """A node, or the one that is there and equal to it."""
@@ -108,7 +87,20 @@ class Building:
         if key not in self._known:
             self._known[key] = node if home is node.home else replace(node, home=home)
             home.nodes.append(self._known[key])
+            self._added.append(key)
         return self._known[key]
+
+    def mark(self) -> tuple[int, Block]:
+        """Where `back` returns to."""
+        return len(self._added), self.block
+
+    def back(self, mark: tuple[int, Block]) -> None:
+        """Take out what was added since, of a lowering that declined after all."""
+        count, self.block = mark
+        while len(self._added) > count:
+            node = self._known.pop(self._added.pop())
+            node.home.nodes.remove(node)
+            self._extents.pop(node, None)
 
     def _home(self, node: Node) -> Block:
         home, needed = self.block, (*node.operands, *anchors(node))
@@ -175,9 +167,9 @@ class Building:
                 terms[inner] = terms.get(inner, 0) + step * inner_step
         return Axis(offset, tuple(sorted(terms.items())))
 
-    def reshape(self, operand: Node, shape: Shape) -> Node:
+    def reshape(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The same elements in another shape; a view where only axes of one come or go."""
-        if shape == operand.shape:
+        if tuple(shape) == operand.shape:
             return operand
         given = operand.shape
         long = [k for k, extent in enumerate(shape) if extent != 1]
@@ -186,9 +178,9 @@ class Building:
             axes = [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]
             return self.view(operand, shape, axes)
         self._expect_same_size(shape, given)
-        return self.add(Reshape(), operand.dtype, shape, operand)
+        return self.add(Reshape(), operand.dtype, tuple(shape), operand)
 
-    def _expect_same_size(self, shape: Shape, given: Shape) -> None:
+    def _expect_same_size(self, shape: Sequence[Number], given: Shape) -> None:
         """The products are equal, and that of the new extents does not overflow."""
         open_ = [extent for extent in shape if isinstance(extent, Extent)]
         if len(open_) > 1 and any(extent not in given for extent in open_):
@@ -398,6 +390,13 @@ def _own_index(operand: Node, index: Sequence[int]) -> list[int]:
     """The index of the element of an operand that broadcasts."""
     own = index[len(index) - len(operand.shape) :]
     return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
+
+
+def packed(b: Building, node: Node) -> Node:
+    """The elements in memory of their own, side by side: a copy, made where the node is known."""
+    if isinstance(node.op, Constant | Join):
+        return node
+    return b.add(Join(0), node.dtype, node.shape, node)
 
 
 def extents_of(node: Node) -> tuple[int, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,20 @@ from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED = 1, 2, 3, 4, 5
 """What a kernel gives where it failed; 0 is success."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Window:
+    """The part of all tensors of a shape that is worked on: `count` items of `axis` from `start`.
+
+    The axes before it are ones; `inner` elements are in an item, `parts` windows in the whole.
+    """
+
+    axis: int
+    start: Index
+    count: Index
+    inner: int
+    parts: int
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +58,31 @@ class Emitter:
     scopes: dict[Node, str] = field(default_factory=dict)
     moving: dict[Node, Any] = field(default_factory=dict)
     scratches: list[Scratch] = field(default_factory=list)
+    window: Window | None = None
+
+    @contextmanager
+    def positions(self, size: Index) -> Iterator[Index]:
+        """What is written inside, for the position of every element of the window."""
+        window, w = self.window, self.w
+        if window is None:
+            with w.range(size) as position:
+                yield position
+            return
+        first = w.multiply(window.start, window.inner)
+        with w.range(w.multiply(window.count, window.inner)) as position:
+            yield w.add(first, position)
+
+    @contextmanager
+    def indices(self, shape: Sequence[Index]) -> Iterator[tuple[Index, ...]]:
+        """What is written inside, for the index of every element of the window."""
+        window, own = self.window, list[Index](shape)
+        if window is not None:
+            own[window.axis] = window.count
+        with self.w.nest(own) as index:
+            if window is not None:
+                at = self.w.add(index[window.axis], window.start)
+                index = (*index[: window.axis], at, *index[window.axis + 1 :])
+            yield index
 
     def fail_if(self, condition: Any, status: int) -> None:
         """Leave the kernel where the condition holds."""
@@ -98,10 +138,10 @@ class Emitter:
             for position, value in enumerate(t.registers[source]):
                 t.store(target, t.unflat(position, extents(source)), value)
         elif target.is_dense and t.is_flat(source):
-            with self.w.range(t.size(source)) as position, t.scope():
+            with self.positions(t.size(source)) as position, t.scope():
                 t.store(target, Flat(position), t.read(source, Flat(position)))
         else:
-            with self.w.nest(t.shape(source)) as index, t.scope():
+            with self.indices(t.shape(source)) as index, t.scope():
                 t.store(target, index, t.read(source, index))
 
     def part(self, loop: Node, number: int) -> Node | None:
