@@ -61,6 +61,14 @@ class Declined(Exception):
     """The region, or a step of it, has no native code: why."""
 
 
+class Mistaken(Declined):
+    """A carried sequence holds other elements than was guessed: those of this dtype and shape."""
+
+    def __init__(self, state: Node, dtype: DType, shape: Shape) -> None:
+        super().__init__("a sequence of elements that differ")
+        self.state, self.dtype, self.shape = state, dtype, shape
+
+
 @dataclass(eq=False, slots=True)
 class Building:
     """The block that is being written, and what was written before."""

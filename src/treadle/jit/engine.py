@@ -12,6 +12,8 @@ from treadle.ir import (
     Leaf,
     Loop,
     Model,
+    Optional,
+    Sequence,
     Step,
     Tensor,
     Value,
@@ -20,6 +22,7 @@ from treadle.ir import (
     reads,
 )
 from treadle.jit.building import NATIVE
+from treadle.jit.lists import is_list
 from treadle.jit.lower import escapes, lowering
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
@@ -64,7 +67,8 @@ class Jit:
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
         known = known_inputs(region, model)
-        return Native(region, Lengths.of(region), conditions(region), known, self.store)
+        lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
+        return Native(region, Lengths.of(region), conditions(region), known, self.store, lists)
 
 
 def _is_small(step: Step) -> bool:
@@ -89,6 +93,8 @@ def _extents(value: Value) -> tuple[int, ...] | None:
 def _refusal(step: Step) -> str:
     for value in (*step.results, *reads(step)):
         type_ = value.type if value is not None else None
+        while isinstance(type_, Optional | Sequence):
+            type_ = type_.element
         if type_ is not None and not isinstance(type_, Tensor):
             return f"no native code for {type_}"
         if isinstance(type_, Tensor) and type_.dtype is not None and type_.dtype not in NATIVE:

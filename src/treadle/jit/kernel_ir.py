@@ -7,6 +7,7 @@
 
     op      = Input(position)                    an operand of the region
             | Constant(array)
+            | Empty()                            a tensor of no elements
             | Length(extent)                     the extent of an input's axis
             | Dim(number, axis)                  an extent of a value whose shape the run tells
             | Guard()                            the kernel is refused unless the operand holds
@@ -71,6 +72,11 @@ class Constant:
     """A tensor known beforehand."""
 
     array: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A tensor of no elements: a sequence before anything is put in; its shape may be a guess."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -274,8 +280,9 @@ class Part:
 
 
 Op = (
-    Input | Constant | Length | Dim | Guard | Iota | Counter | State | Item | Map | View | Reshape
-    | Join | Reduce | Contract | Running | Pick | Fetch | Put | Loop | Branch | Escape | Part
+    Input | Constant | Empty | Length | Dim | Guard | Iota | Counter | State | Item | Map | View
+    | Reshape | Join | Reduce | Contract | Running | Pick | Fetch | Put | Loop | Branch | Escape
+    | Part
 )  # fmt: skip
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
 from treadle.jit.building import Building, Declined
-from treadle.jit.kernel_ir import Constant, Extent, Input, Kernel, Map, Node, View, all_nodes
+from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View, all_nodes
 from treadle.jit.kernel_ir import Loop as LoopNode
+from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_block
 from treadle.plan import Region
 
@@ -23,9 +24,13 @@ Signature = tuple[tuple[DType | None, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lengths:
-    """The axes of inputs whose extent stays open, and which of them are one length."""
+    """The axes of inputs whose extent stays open, and which of them are one length.
+
+    How long a sequence is stays open too, unless it is empty; `lists` are the sequences.
+    """
 
     open: Mapping[tuple[int, int], Extent] = field(default_factory=dict)
+    lists: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, region: Region) -> Lengths:
@@ -48,7 +53,9 @@ class Lengths:
         for position, axis in sliced:
             axes.setdefault(position, set()).add(axis)
         closed |= {position for position, found in axes.items() if len(found) > 1 or -1 in found}
-        return cls({key: extent for key, extent in sliced.items() if key[0] not in closed})
+        open_ = {key: extent for key, extent in sliced.items() if key[0] not in closed}
+        lists = frozenset(k for k, value in enumerate(region.inputs) if is_list(value))
+        return cls({**open_, **{(k, 0): Extent(f"s{k}") for k in lists}}, lists)
 
 
 def _axis(value: Value | None, axis: int) -> int:
@@ -83,6 +90,8 @@ def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
             -1 if (position, axis) in lengths.open else extent
             for axis, extent in enumerate(array.shape)
         )
+        if position in lengths.lists and not len(array):
+            shape = array.shape
         found.append((dtype_of(array.dtype), shape))
     return tuple(found)
 
@@ -122,6 +131,8 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
         inputs.append(node)
         if position in known:
             params.append(b.constant(known[position]))
+        elif position in lengths.lists and shape[0] == 0:
+            params.append(b.add(Empty(), dtype, shape))
         elif position in holding:
             params.append(b.constant(np.ones(shape, np.bool_)))
         else:

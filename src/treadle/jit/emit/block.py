@@ -27,6 +27,7 @@ from treadle.jit.kernel_ir import (
     Contract,
     Counter,
     Dim,
+    Empty,
     Escape,
     Fetch,
     Guard,
@@ -87,6 +88,13 @@ def _constant(e: Emitter, node: Node) -> None:
 
 def _counter(e: Emitter, node: Node) -> None:
     e.t.keep(node, [e.t.counters[node.home]])
+
+
+def _empty(e: Emitter, node: Node) -> None:
+    if e.t.place(node) is Place.REGISTERS:
+        e.t.keep(node, [])
+    else:
+        e.t.buffers[node] = e.allocate(node)
 
 
 def _length(e: Emitter, node: Node) -> None:
@@ -177,6 +185,7 @@ def _branch(e: Emitter, node: Node) -> None:
 _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Input: _input,
     Constant: _constant,
+    Empty: _empty,
     Length: _length,
     Dim: _dim,
     Guard: _guard,

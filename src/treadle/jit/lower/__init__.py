@@ -14,6 +14,7 @@ from treadle.jit.lower import (
     recurrent,
     reduce,
     select,
+    sequence,
 )
 from treadle.jit.lower.block import lower_block
 from treadle.jit.lower.escape import escapes
@@ -37,4 +38,5 @@ __all__ = [
     "recurrent",
     "reduce",
     "select",
+    "sequence",
 ]

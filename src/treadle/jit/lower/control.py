@@ -11,13 +11,14 @@ import numpy as np
 from treadle import ir
 from treadle.infer import declared_rank, is_scan
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building, Declined, Mistaken
 from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
     Counter,
     Dim,
+    Empty,
     Extent,
     Item,
     Loop,
@@ -30,6 +31,7 @@ from treadle.jit.kernel_ir import (
 )
 from treadle.jit.lower.empty import is_told, known_symbols
 from treadle.jit.lower.layout import dropped
+from treadle.jit.lower.sequence import emptied, empty
 
 Given = Sequence[Node | None]
 Moving = frozenset[tuple[int, int]]
@@ -47,16 +49,25 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     condition = _going_on(_scalar(b, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else b.most(b.number(trip), 0)
-    mark, moving = b.mark(), _lost(step, operands)
+    moving = _lost(step, operands)
+    operands = _typed(b, step, operands)
+    mark = b.mark()
     for _ in range(_most_tries(operands)):
-        made = _body(b, step, operands, moving, lower)
+        made = _Body(Block("body", b.block, is_loop=True))
+        try:
+            _write(b, made, step, operands, moving, lower)
+        except Mistaken as mistake:
+            b.back(mark)
+            operands = _corrected(b, made, operands, mistake)
+            mark = b.mark()
+            continue
         moved = _moved(made)
         if moved <= moving:
             break
         b.back(mark)
         moving |= moved
     else:
-        raise AssertionError("the extents that move are known after as many tries as there are")
+        raise Declined("carried values whose shapes cannot be told")
     is_open = condition is not None or made.condition is not None
     extent = None if is_open else made.length if count is None else count
     loop = Loop(
@@ -122,8 +133,9 @@ class _Body:
     stacks: list[Stack] = field(default_factory=list)
 
 
-def _body(b: Building, step: ir.Loop, operands: Given, moving: Moving, lower: LowerBlock) -> _Body:
-    made = _Body(Block("body", b.block, is_loop=True))
+def _write(
+    b: Building, made: _Body, step: ir.Loop, operands: Given, moving: Moving, lower: LowerBlock
+) -> None:
     outer, b.block = b.block, made.block
     _params(b, step, operands, moving, made)
     results = lower(b, step.body, made.nodes)
@@ -137,7 +149,32 @@ def _body(b: Building, step: ir.Loop, operands: Given, moving: Moving, lower: Lo
         for element, role in zip(map(_present, results[1 + count :]), step.stacks, strict=True)
     ]
     b.block = outer
-    return made
+
+
+def _typed(b: Building, step: ir.Loop, operands: Given) -> list[Node | None]:
+    """The operands, empty sequences with elements of the shape inference tells of the param."""
+    roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
+    carried = iter(ir.ports(step).carried)
+    ports = [next(carried) if isinstance(role, ir.Carried) else None for role in roles]
+    return [
+        emptied(b, node, port.param.type if port is not None else None)
+        for node, port in zip(operands, ports, strict=True)
+    ]
+
+
+def _corrected(b: Building, made: _Body, operands: Given, mistake: Mistaken) -> list[Node | None]:
+    """The operands, the mistaken one as an empty sequence of such elements."""
+    if mistake.state not in made.states:
+        raise mistake
+    initial = made.initials[made.states.index(mistake.state)]
+    if any(is_inside(extent, made.block) for extent in mistake.shape):
+        raise Declined("a sequence of elements whose shape only the run tells")
+    if isinstance(initial.op, State):
+        raise Mistaken(initial, mistake.dtype, mistake.shape)
+    if not isinstance(initial.op, Empty):
+        raise Declined("a sequence of elements that differ")
+    right = empty(b, mistake.dtype, mistake.shape)
+    return [right if node is initial else node for node in operands]
 
 
 def _expect_steady(b: Building, made: _Body) -> None:
@@ -264,9 +301,22 @@ def lower_branch(b: Building, step: ir.Branch, given: Given, lower: LowerBlock) 
         sides.append((b.block, tuple(results)))
     b.block = outer
     (then, first), (otherwise, second) = sides
+    both = list(zip(first, second, strict=True))
+    first = tuple(_alike(b, one, other) for one, other in both)
+    second = tuple(_alike(b, other, one) for one, other in both)
     node = b.add(Branch(then, otherwise, first, second), DType.BOOL, (), condition)
     pairs = enumerate(zip(first, second, strict=True))
     return [_either(b, node, k, one, other) for k, (one, other) in pairs]
+
+
+def _alike(b: Building, one: Node, other: Node) -> Node:
+    """The node; an empty sequence with elements of the other's shape."""
+    if not isinstance(one.op, Empty) or isinstance(other.op, Empty):
+        return one
+    sources = [each.source for each in other.shape[1:] if isinstance(each, Extent)]
+    if any(source is not None and source.home.depth > b.block.depth for source in sources):
+        return one
+    return empty(b, other.dtype, other.shape[1:])
 
 
 def _either(b: Building, branch: Node, number: int, one: Node, other: Node) -> Node:

@@ -19,11 +19,19 @@ from treadle.jit.kernel_ir import Constant, Escape, Node, Part
 
 Kind = tuple[DType, tuple[int, ...]]
 _BY_DATA = frozenset(("NonZero", "Compress", "Unique", "NonMaxSuppression", "StringSplit"))
+LISTS = frozenset(
+    (
+        "SequenceEmpty", "SequenceConstruct", "SequenceInsert", "SequenceErase", "SequenceAt",
+        "SequenceLength", "ConcatFromSequence", "SplitToSequence", "Optional",
+        "OptionalGetElement", "OptionalHasElement",
+    )
+)  # fmt: skip
+"""Operators of sequences and optionals: natively a sequence is a tensor, elsewhere a list."""
 
 
 def escapes(leaf: Leaf) -> bool:
     """Whether a call out of native code can run it, as far as the operator alone tells."""
-    if leaf.blocks or leaf.op in _BY_DATA:
+    if leaf.blocks or leaf.op in _BY_DATA or leaf.op in LISTS:
         return False
     return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.jit.building import Building, Declined, array_of
-from treadle.jit.kernel_ir import Axis, Constant, Dim, Join, Length, Node, Number, Shape
+from treadle.jit.kernel_ir import Axis, Constant, Dim, Join, Length, Node, Number, Shape, State
 from treadle.jit.lower.registry import lowers
 from treadle.jit.lower.slicing import part, sliced
 
@@ -253,5 +253,6 @@ def joined(b: Building, parts: Sequence[Node], axis: int) -> Node:
                 shape[k] = b.plus(shape[k], extent)
             else:
                 b.expect_equal(shape[k], extent)
-                shape[k] = shape[k] if isinstance(shape[k], int) else extent
+                is_told = isinstance(shape[k], int) or isinstance(first.op, State)
+                shape[k] = shape[k] if is_told else extent
     return b.add(Join(axis), first.dtype, tuple(shape), *parts)
