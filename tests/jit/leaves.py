@@ -53,7 +53,7 @@ def natively(
     kernel = Kernel(tuple(nodes), b.main, tuple(node for node in results if node is not None))
     code = emit.emit_kernel(kernel, set())
     loaded = machine.loaded(machine.object_code(code.text))
-    made = Compiled.of(kernel, code, loaded, {}, [True] * len(kernel.results))
+    made = Compiled.of(kernel, code, loaded, {})
     escapes = [node for node in all_nodes(b.main) if isinstance(node.op, Escape)]
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
     return run(made, arrays, {}, RunContext(), "main"), not escapes

@@ -208,3 +208,30 @@ def test_ten_thousand_runs_hold_no_more_memory():
         (found,) = session.run(None, {"n": np.array(n), "p": floats(2)})
         assert found.shape == (2 + 2 * n,)
     assert len(outcomes(session)) == 1
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 9)])
+def test_what_is_found_in_data(shape):
+    axes = ",".join(map(str, shape))
+    text = f"""g (int64 n, float[{axes}] p) => (float[N] s, int64[N] c, float[N] t) {{
+      s, c, t = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 c, float t) {{
+        on = Identity (go)
+        ten = Constant <value = float {{10.0}}> ()
+        k = Cast <to = 1> (i)
+        l = Div (k, ten)
+        x = Sub (p, l)
+        r = Relu (x)
+        places = NonZero (r)
+        turned = Transpose (places)
+        found = GatherND (p, turned)
+        s = ReduceSum <keepdims = 0> (found)
+        c = ReduceSum <keepdims = 0> (places)
+        flat = Constant <value = int64[1] {{-1}}> ()
+        line = Reshape (r, flat)
+        zero = Constant <value = float {{0.0}}> ()
+        above = Greater (line, zero)
+        kept = Compress (p, above)
+        t = ReduceSum <keepdims = 0> (kept)
+      }}>
+    }}"""
+    check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 12)))

@@ -315,6 +315,13 @@ class Building:
         elif left is not right:
             self.expect(self.compare("equal", left, right))
 
+    def expect_shape(self, found: Shape, wanted: Shape, what: str) -> None:
+        """The kernel is refused where the shapes differ."""
+        if len(found) != len(wanted):
+            raise Declined(what)
+        for left, right in zip(found, wanted, strict=True):
+            self.expect_equal(left, right)
+
     def compare(self, function: str, left: Number, right: Number) -> Node:
         """A comparison of two numbers."""
         return self.map(function, self.dim(left), self.dim(right), dtype=DType.BOOL)

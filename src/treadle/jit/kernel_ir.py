@@ -22,6 +22,7 @@
             | Reduce(function, axes)
             | Contract()                         products of matrices: the last two axes
             | Running(function, axis)            sums, or products, of everything up to each element
+            | Positions()                        where the operand, a list of bools, holds
             | Pick(axis)                         items of operand 0 at the indices of operand 1
             | Fetch(axes)                        elements of operand 0 at places of the others
             | Put(function, axes)                operand 0 with elements of operand 1 put in
@@ -175,6 +176,11 @@ class Contract:
 
 
 @dataclass(frozen=True, slots=True)
+class Positions:
+    """np.flatnonzero; as many as the only extent says, which is their number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pick:
     """np.take(data, indices, axis); an index out of range fails, a negative one counts back."""
 
@@ -282,7 +288,7 @@ class Part:
 Op = (
     Input | Constant | Empty | Length | Dim | Guard | Iota | Counter | State | Item | Map | View
     | Reshape | Join | Reduce | Contract | Running | Pick | Fetch | Put | Loop | Branch | Escape
-    | Part
+    | Part | Positions
 )  # fmt: skip
 
 

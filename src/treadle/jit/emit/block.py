@@ -10,7 +10,7 @@ from treadle.jit.emit.branch import Home, emit_branch
 from treadle.jit.emit.contract import emit_contract
 from treadle.jit.emit.emitter import UNMATCHED, Emitter
 from treadle.jit.emit.escape import emit_escape
-from treadle.jit.emit.index import emit_fetch, emit_pick
+from treadle.jit.emit.index import emit_fetch, emit_pick, emit_positions
 from treadle.jit.emit.loop import emit_loop
 from treadle.jit.emit.moving import appended, join_into
 from treadle.jit.emit.nest import Ending, Nests
@@ -41,6 +41,7 @@ from treadle.jit.kernel_ir import (
     Node,
     Part,
     Pick,
+    Positions,
     Put,
     Reduce,
     Reshape,
@@ -199,6 +200,7 @@ _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Join: _join,
     Reduce: emit_reduce,
     Contract: emit_contract,
+    Positions: emit_positions,
     Pick: emit_pick,
     Fetch: emit_fetch,
     Running: emit_running,

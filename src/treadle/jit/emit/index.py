@@ -10,6 +10,7 @@ from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import OUT_OF_RANGE, Emitter
 from treadle.jit.emit.place import Place
+from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Axis, Fetch, Node, Pick, Places, extents
 
@@ -38,6 +39,21 @@ def emit_pick(e: Emitter, node: Node) -> None:
         with e.w.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
             value = t.read(data, (*rest[:axis], item, *rest[axis:]))
             t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
+    t.buffers[node] = buffer
+
+
+def emit_positions(e: Emitter, node: Node) -> None:
+    """Where the mask holds, one after the other."""
+    (mask,), t, b = node.operands, e.t, e.w.builder
+    buffer = e.allocate(node)
+    most = e.w.index(t.extent(node.shape[0]))
+    found = e.w.variable(I64, e.w.index(0))
+    with e.w.nest(t.shape(mask)) as at, t.scope():
+        count = b.load(found, typ=I64)
+        is_wanted = b.and_(t.read(mask, at), b.icmp_signed("<", count, most))
+        with b.if_then(is_wanted), t.scope():
+            t.store(buffer, (count,), e.w.index(at[0]))
+            b.store(b.add(count, e.w.index(1)), found)
     t.buffers[node] = buffer
 
 

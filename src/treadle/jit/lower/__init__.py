@@ -7,6 +7,7 @@ from treadle.jit.lower import (
     einsum,
     elementwise,
     fill,
+    found,
     index,
     layout,
     normalize,
@@ -17,10 +18,11 @@ from treadle.jit.lower import (
     sequence,
 )
 from treadle.jit.lower.block import lower_block
-from treadle.jit.lower.escape import escapes
+from treadle.jit.lower.escape import LISTS, escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
+    "LISTS",
     "TABLE",
     "activation",
     "contract",
@@ -29,6 +31,7 @@ __all__ = [
     "elementwise",
     "escapes",
     "fill",
+    "found",
     "index",
     "layout",
     "lower_block",
