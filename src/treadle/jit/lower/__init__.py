@@ -15,12 +15,13 @@ from treadle.jit.lower import (
     select,
 )
 from treadle.jit.lower.block import lower_block
-from treadle.jit.lower.escape import escapes
+from treadle.jit.lower.escape import by_data, escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
     "TABLE",
     "activation",
+    "by_data",
     "contract",
     "einsum",
     "elementwise",
