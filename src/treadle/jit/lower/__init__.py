@@ -13,6 +13,7 @@ from treadle.jit.lower import (
     recurrent,
     reduce,
     select,
+    window,
 )
 from treadle.jit.lower.block import lower_block
 from treadle.jit.lower.escape import by_data, escapes
@@ -36,4 +37,5 @@ __all__ = [
     "recurrent",
     "reduce",
     "select",
+    "window",
 ]
