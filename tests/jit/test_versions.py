@@ -51,7 +51,8 @@ OLD: dict[tuple[str, int], Written] = {
     ("Reshape", 1): ((A,), {"shape": [0, -1]}, ()),
     ("Split", 1): ((A,), {"axis": 2, "split": [1, 3], "results": 2}, ()),
     **{("Dropout", v): ((A,), {"is_test": 1}, ()) for v in (1, 6)},
-    **{("Gemm", v): ((A[0], B.T, A[0, :1, :3]), {"broadcast": 1, "alpha": 0.5}, ()) for v in (1, 6)},
+    **{("Gemm", v): ((A[0], B.T, B[:1, :3]), {"broadcast": 1, "alpha": 0.5}, ())
+       for v in (1, 6)},
     ("Clip", 1): ((A,), {"min": -0.5}, ()),
     ("Clip", 6): ((A,), {"min": -0.5, "max": 0.75}, ()),
     ("DepthToSpace", 1): ((WHOLE.reshape(1, 4, 2, 3).astype(np.float32),), {"blocksize": 2}, ()),
