@@ -43,7 +43,8 @@ def _rights(e: Emitter, loop: Node) -> Iterator[Node]:
     for node in all_nodes(loop.op.body):
         if isinstance(node.op, Contract) and e.t.place(node) is Place.BUFFER:
             right = node.operands[1]
-            if right.home.depth < loop.op.body.depth and len(right.shape) == 2:
+            is_outside = right.home.depth < loop.op.body.depth
+            if is_outside and right.is_static and len(right.shape) == 2:
                 yield right
 
 
