@@ -38,6 +38,8 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
         try:
             return runnable(operands, context)
         except Refused as refusal:
+            if refusal.is_lasting:
+                context.decline(region, refusal.error.reason)
             return instead(refusal, operands, context, iterations)
         except RunError as error:
             raise at(error, path, iterations) from error.__cause__

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from treadle.errors import RunError
+from treadle.errors import KernelError, RunError
 from treadle.jit.building import Declined
+from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Node
 from treadle.jit.machine import Machine
 from treadle.jit.memory import address, free, words
+from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
-
-if TYPE_CHECKING:
-    from treadle.jit.emit import Code
 
 _ALIGNED = 64
 _FAILURES = {
@@ -45,7 +44,7 @@ class Layout:
     """The slots of a kernel by kind, each with its number.
 
     `template` holds those that never change; `given` and `results` lead to the words of arrays,
-    `outs` are written by the kernel.
+    `outs` are written by the kernel, `escapes` are kept alive for it.
     """
 
     type: Any
@@ -56,6 +55,7 @@ class Layout:
     poll: int | None
     workspace: int | None
     outs: Mapping[tuple[str, Any], int]
+    escapes: tuple[Callable[[int], None], ...]
 
     @classmethod
     def of(cls, code: Code) -> Layout:
@@ -66,12 +66,16 @@ class Layout:
             kinds.setdefault(slot.kind, []).append((number, slot.which))
         for number, array in kinds.get("array", ()):
             fixed[number] = address(array)
+        escapes = [outside(node) for _, node in kinds.get("escape", ())]
+        for (number, _), escape in zip(kinds.get("escape", ()), escapes, strict=True):
+            fixed[number] = id(escape)
         single = {kind: kinds[kind][0][0] for kind in ("poll", "workspace") if kind in kinds}
         return cls(
             ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
             single.get("workspace"),
             {(k, which): n for k in ("grown", "count") for n, which in kinds.get(k, ())},
+            tuple(escapes),
         )  # fmt: skip
 
 
@@ -148,6 +152,8 @@ def _call(compiled: Compiled, results: list[Any], slots: Any, path: str) -> None
             raise Refused(RunError(_FAILURES[status], path))
         if outs:
             _take_grown(compiled, results, slots)
+    except KernelError as error:
+        raise Refused(RunError(str(error), path)) from error
     finally:
         for (kind, _), number in outs.items():
             if kind == "grown" and slots[number]:

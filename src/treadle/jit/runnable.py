@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
-from treadle.jit import machine
 from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
+from treadle.jit.compiling import compiled
 from treadle.jit.kernel_ir import Extent
 from treadle.jit.memory import row_major
 from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
+from treadle.jit.store import Store
 from treadle.plan import Refused, Region, RunContext
 
 _MOST_SHAPES = 256
@@ -36,6 +37,7 @@ class Native:
     lengths: Lengths
     holding: tuple[int, ...] = ()
     known: Known = field(default_factory=dict)
+    store: Store | None = None
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -44,12 +46,17 @@ class Native:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
         try:
             arrays = [_array(value) for value in inputs]
-            compiled, lengths = self._found(arrays)
+            kernel, lengths = self._found(arrays)
             self._check_holding(arrays)
-            return run(compiled, arrays, lengths, context, self.region.path)
+            return run(kernel, arrays, lengths, context, self.region.path)
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
-            raise Refused(RunError(message, self.region.path)) from why
+            error = RunError(message, self.region.path)
+            raise Refused(error, is_lasting=self._is_hopeless()) from why
+
+    def _is_hopeless(self) -> bool:
+        """Whether there was no kernel for any data that came."""
+        return all(isinstance(made, str) for made in self.made.values())
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
         for position in self.holding:
@@ -80,7 +87,9 @@ class Native:
         with self._lock:
             if key not in self.made:
                 try:
-                    self.made[key] = compile_region(self.region, key, self.lengths, self.known)
+                    self.made[key] = compile_region(
+                        self.region, key, self.lengths, self.known, self.store
+                    )
                 except Declined as why:
                     self.made[key] = str(why)
             made = self.made[key]
@@ -97,14 +106,14 @@ class Native:
         return lengths
 
 
-def compile_region(region: Region, key: Signature, lengths: Lengths, known: Known) -> Compiled:
+def compile_region(
+    region: Region, key: Signature, lengths: Lengths, known: Known, store: Store | None
+) -> Compiled:
     """The kernel of a region for a signature, as machine code."""
-    from treadle.jit import emit
-
     kernel = specialise(region, key, lengths, known)
     found = trips(kernel)
-    code = emit.emit_kernel(kernel, {*lengths.open.values(), *found})
-    return Compiled.of(kernel, code, machine.compiled(code.text), found, empties(region))
+    code, machine = compiled(kernel, {*lengths.open.values(), *found}, store)
+    return Compiled.of(kernel, code, machine, found, empties(region))
 
 
 def _array(value: object) -> np.ndarray:

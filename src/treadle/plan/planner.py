@@ -14,15 +14,15 @@ declined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from treadle.errors import Unsupported
 from treadle.ir import Block, Model, Step, bodies, step_path
 from treadle.plan.beside import joining
 from treadle.plan.borders import Known, Uses, borders, known_in, known_inside
-from treadle.plan.engines import Engine
+from treadle.plan.engines import Engine, Verdict
 from treadle.plan.grouping import Group, group
 from treadle.plan.otherwise import Otherwise
 from treadle.plan.regions import BlockPlan, Plan, Region
@@ -34,15 +34,26 @@ INTERP = "interp"
 _MOST_ROUNDS = 4
 
 
-def plan(model: Model, engines: Sequence[Engine], *, inside: bool = False) -> Plan:
+Declined = Mapping[tuple[str, Step], str]
+"""Steps that an engine, by its name, was found not to take after all, and why."""
+
+
+def plan(
+    model: Model,
+    engines: Sequence[Engine],
+    *,
+    inside: bool = False,
+    declined: Declined | None = None,
+) -> Plan:
     """The regions of every block of the model, each made ready by its engine.
 
     `engines` are in the order of preference; interp takes the rest. `inside`: steps with bodies go
-    to no engine that cannot show them, since somebody must see every iteration.
+    to no engine that cannot show them, since somebody must see every iteration. `declined` come
+    from an earlier run.
     """
     names = [engine.name for engine in engines]
     asked = engines[: names.index(INTERP)] if INTERP in names else engines
-    planning = _Planning(model, tuple(asked), inside, model.main)
+    planning = _Planning(model, tuple(asked), inside, model.main, declined=declined or {})
     return Plan(model, _plan_block(planning, model.main, "main", {}))
 
 
@@ -60,6 +71,7 @@ class _Planning:
     root: Block
     unasked: str = "no other engine was asked"
     alone: bool = False
+    declined: Declined = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +119,20 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
     refusals: list[str] = []
     beside: list[Engine] = []
     for engine in planning.engines:
-        verdict = engine.judge(step, planning.model, inside=planning.inside)
+        verdict = _verdict(planning, engine, step)
         if verdict.takes:
             return _Choice(engine, verdict.reason, tuple(beside))
         refusals.append(verdict.reason)
         if verdict.beside:
             beside.append(engine)
     return _Choice(None, "; ".join(refusals) or planning.unasked, tuple(beside))
+
+
+def _verdict(planning: _Planning, engine: Engine, step: Step) -> Verdict:
+    why = planning.declined.get((engine.name, step))
+    if why is not None:
+        return Verdict(False, why)
+    return engine.judge(step, planning.model, inside=planning.inside)
 
 
 def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_Choice]:
@@ -167,9 +186,7 @@ def _prepared(
     region = _region(work, uses, positions)
     try:
         runnable = engine.prepare(region, work.planning.model)
-        has_joined = any(work.choices[position].instead for position in positions)
-        otherwise = _otherwise(work, region, has_joined=has_joined)
-        yield replace(region, runnable=runnable, otherwise=otherwise)
+        yield replace(region, runnable=runnable, otherwise=_otherwise(work, region))
     except Unsupported as refusal:
         if len(positions) == 1:
             refused[positions[0]] = refusal.why
@@ -180,7 +197,7 @@ def _prepared(
         yield from _prepared(work, uses, positions[middle:], refused)
 
 
-def _otherwise(work: _Work, region: Region, *, has_joined: bool) -> Otherwise:
+def _otherwise(work: _Work, region: Region) -> Otherwise:
     """The engines that come later, if there are any; of the last one's regions bodies are opened.
 
     Where it has none, interp. A region that others have joined is tried without them first.
@@ -191,7 +208,7 @@ def _otherwise(work: _Work, region: Region, *, has_joined: bool) -> Otherwise:
     is_last = engines[-1].name == region.engine
 
     def make() -> BlockPlan:
-        if has_joined:
+        if region.beside:
             planning = replace(work.planning, alone=True, root=block)
             return _plan_block(planning, block, region.path, {})
         if not is_last:
@@ -239,6 +256,7 @@ def _region(work: _Work, uses: Uses, positions: Sequence[int]) -> Region:
         inputs=border.inputs,
         outputs=border.outputs,
         constants=border.constants,
+        beside=tuple(work.block.steps[k] for k in positions if work.choices[k].instead),
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from llvmlite import ir as llvm
 
+from treadle.jit.code import Code
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.block import emit_block
 from treadle.jit.emit.chains import ordered
@@ -14,24 +14,11 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
-from treadle.jit.emit.slots import Slot, Slots
+from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.tensors import Buffer, Tensors, dense_strides
 from treadle.jit.emit.types import I64, POINTER
 from treadle.jit.emit.writer import Writer
-from treadle.jit.kernel_ir import Branch, Extent, Kernel, Loop, Node, Part, extents
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Code:
-    """The text of a module, what its kernel wants in its slots, and its own memory.
-
-    `grown` are the results whose memory the kernel asks for itself.
-    """
-
-    text: str
-    slots: tuple[Slot, ...]
-    workspace: int
-    grown: tuple[Node, ...]
+from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part, extents
 
 
 def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel") -> Code:
@@ -72,7 +59,7 @@ def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:
 
 def _is_own(node: Node) -> bool:
     if isinstance(node.op, Part):
-        return isinstance(node.operands[0].op, Loop | Branch)
+        return isinstance(node.operands[0].op, Loop | Branch | Escape)
     return bool(node.operands)
 
 

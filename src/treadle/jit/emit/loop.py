@@ -24,6 +24,7 @@ from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.pack import pack
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import tick
+from treadle.jit.emit.put import puts
 from treadle.jit.emit.stack import Stacking, stackings
 from treadle.jit.emit.tensors import Buffer, Flat
 from treadle.jit.emit.tile import parts
@@ -121,7 +122,7 @@ def _iteration(
             type_ = in_register(state.dtype)
             variables = e.parts[node, number]
             e.t.keep(state, [e.w.builder.load(variable, typ=type_) for variable in variables])
-    ending = Ending(node, _moved(e, op))
+    ending = Ending(node, _moved(e, op), put_into=puts(op))
     rooms = [(stack, stack.room(e, i)) for stack in stacks]
     for stack, room in rooms:
         if e.t.place(stack.element) is Place.NEST and stack.element.home is op.body:
@@ -172,19 +173,23 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
 
 def _safe(e: Emitter, op: Loop, after: Node) -> Node | Buffer:
     """The node, or a copy of it where another state's new value would be read instead."""
-    if not _reads_state(e, after):
+    if not _reads_state(e, op, after):
         return after
     buffer = e.t.allocate(after)
     e.copy(after, buffer)
     return buffer
 
 
-def _reads_state(e: Emitter, node: Node) -> bool:
+def _reads_state(e: Emitter, op: Loop, node: Node) -> bool:
+    """Whether it is read out of memory a carried value is in."""
+    found = e.t.buffers.get(node)
+    if found is not None and any(found is e.t.buffers.get(state) for state in op.states):
+        return True
     if isinstance(node.op, State):
         return e.t.place(node) is not Place.REGISTERS
     if isinstance(node.op, Constant) or e.t.place(node) is not Place.INLINE:
         return False
-    return any(_reads_state(e, operand) for operand in node.operands)
+    return any(_reads_state(e, op, operand) for operand in node.operands)
 
 
 def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -> None:

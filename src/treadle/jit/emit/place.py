@@ -16,12 +16,15 @@ from treadle.jit.kernel_ir import (
     Branch,
     Constant,
     Contract,
+    Escape,
+    Fetch,
     Item,
     Kernel,
     Loop,
     Map,
     Node,
     Pick,
+    Put,
     Reduce,
     Reshape,
     View,
@@ -75,7 +78,7 @@ def places(kernel: Kernel) -> Places:
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:
-    if isinstance(node.op, Loop | Branch) or not node.is_static:
+    if isinstance(node.op, Loop | Branch | Escape) or not node.is_static:
         return Place.BUFFER
     if node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS
@@ -122,4 +125,6 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
-    return place[node] is not Place.REGISTERS or isinstance(node.op, Item | Pick | Reduce)
+    return place[node] is not Place.REGISTERS or isinstance(
+        node.op, Item | Pick | Fetch | Put | Reduce
+    )

@@ -14,7 +14,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.emit.emitter import INTERRUPTED, Emitter
 from treadle.jit.emit.types import I64, POINTER, VOID
-from treadle.jit.kernel_ir import Block, Contract, Loop, Map, Reduce, extents
+from treadle.jit.kernel_ir import Block, Contract, Escape, Loop, Map, Reduce, extents
 
 PERIOD = 5_000_000
 _DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "softplus"))
@@ -31,6 +31,8 @@ def cost(block: Block) -> int:
                 total += node.size * (4 if function in _DEAR else 0.5)
             case Contract():
                 total += prod(extents(node)) * extents(node.operands[0])[-1] * 0.1
+            case Escape():
+                total += 5_000
             case Reduce():
                 total += node.operands[0].size * 0.5
             case _:

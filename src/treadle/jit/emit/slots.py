@@ -4,6 +4,7 @@ Given(position)         the address of a word that holds the address of an input
 Extent                  an extent of this run
 Result(number)          the address of a word that holds the address of a result
 Array(array)            the address of a constant
+Escape(node)            a Python object that runs an operator without native code
 Workspace               the address of the kernel's own memory
 Count(extent)           out: how often a loop ran
 Grown(part)             out: the address of a stacked result of a length nobody knew
@@ -18,19 +19,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as llvm
 
+from treadle.jit.code import Slot
 from treadle.jit.emit.types import I8, I64, POINTER
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Extent, Node
 
 _ALIGNED = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What a slot holds: its kind, and which of them."""
-
-    kind: str
-    which: Any = None
 
 
 @dataclass(eq=False, slots=True)
@@ -86,6 +80,10 @@ class Slots:
     def poll(self) -> Any:
         """The Python object that is called now and then."""
         return self._load(self._number("poll", None, None), POINTER)
+
+    def escape(self, node: Node) -> Any:
+        """The Python object that an operator without native code is."""
+        return self._load(self._number("escape", node, node), POINTER)
 
     def workspace(self, size: int) -> Any:
         """The address of memory of the kernel's own."""

@@ -14,11 +14,11 @@ import numpy as np
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import scalars
+from treadle.jit.emit import narrow, scalars
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.place import Place, Places
 from treadle.jit.emit.slots import Slots
-from treadle.jit.emit.types import I8, I64, in_memory, literal
+from treadle.jit.emit.types import I8, I64, NARROW, in_memory, literal
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import (
     Axis,
@@ -107,6 +107,8 @@ class Tensors:
 
     def read(self, node: Node, index: Indices) -> Any:
         """One element."""
+        if node.is_static and not node.size:
+            return literal(node.dtype, 0)
         if node in self.registers and not isinstance(index, Flat) and _is_known(index):
             return self.registers[node][_ravel(index, extents(node))]
         if isinstance(node.op, Constant) and (node.size == 1 or _is_known(index)):
@@ -120,8 +122,6 @@ class Tensors:
         return value
 
     def _read(self, node: Node, index: Indices) -> Any:
-        if node.is_static and not node.size:
-            return literal(node.dtype, 0)
         if node in self.registers and node.size == 1:
             return self.registers[node][0]
         if self.place(node) is Place.INLINE or (
@@ -146,14 +146,15 @@ class Tensors:
                 source = node.operands[0]
                 if isinstance(index, Flat):
                     return self.read(source, index)
-                return self.read(source, tuple(self._axis(axis, index) for axis in axes))
+                return self.read(source, tuple(self.along(axis, index) for axis in axes))
             case Reshape():
                 return self._reshaped(node, index)
             case Item():
                 return self._item(node, index)
         raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
 
-    def _axis(self, axis: Axis, index: Sequence[Index]) -> Index:
+    def along(self, axis: Axis, index: Sequence[Index]) -> Index:
+        """Where a View reads along one axis of its operand."""
         result: Index = axis.offset
         for number, step in axis.terms:
             result = self.w.add(result, self.w.multiply(index[number], step))
@@ -222,6 +223,10 @@ class Tensors:
                 )
         return self.buffer(node).is_dense
 
+    def is_in_memory(self, node: Node) -> bool:
+        """Whether all elements are in memory already."""
+        return node in self.buffers or isinstance(node.op, Constant)
+
     def buffer(self, node: Node) -> Buffer:
         """The memory of a node that is kept there; of a constant or an input it is found now."""
         if node not in self.buffers:
@@ -279,7 +284,7 @@ class Tensors:
                 case Item(axis, _):
                     index = (*index[:axis], self.item_number(node), *index[axis:])
                 case View(axes):
-                    index = tuple(self._axis(axis, index) for axis in axes)
+                    index = tuple(self.along(axis, index) for axis in axes)
             node = node.operands[0]
         return self.address(self.buffer(node), index)
 
@@ -295,12 +300,16 @@ class Tensors:
         """An element out of memory."""
         value = self.w.builder.load(self.address(buffer, index), typ=in_memory(buffer.dtype))
         self.aliases.mark(value, buffer.scope)
+        if buffer.dtype in NARROW:
+            return narrow.widened(self.w, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             return self.w.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0))
         return value
 
     def store(self, buffer: Buffer, index: Indices, value: Any) -> None:
         """An element into memory."""
+        if buffer.dtype in NARROW:
+            value = narrow.narrowed(self.w, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             value = self.w.builder.zext(value, I8)
         instruction = self.w.builder.store(value, self.address(buffer, index))

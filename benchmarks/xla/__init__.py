@@ -1,0 +1,8 @@
+"""The models in JAX: lax.scan and lax.while_loop, compiled by XLA. Imported where JAX is there."""
+
+from benchmarks.xla import scalar
+from benchmarks.xla.twins import TWINS, prepare
+
+__all__ = [
+    "TWINS", "prepare", "scalar",
+]  # fmt: skip
