@@ -9,7 +9,7 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit import scalars
-from treadle.jit.emit.types import I32, I64, in_register, is_float, is_signed
+from treadle.jit.emit.types import I32, I64, NARROW, in_register, is_float, is_signed
 from treadle.jit.emit.writer import Writer
 
 _PLAIN = frozenset((
@@ -21,6 +21,8 @@ _OWN = frozenset(("abs", "not", "cast"))
 
 def has_form(function: str, dtypes: Sequence[DType], result: DType) -> bool:
     """Whether the function of these dtypes is written here."""
+    if any(dtype in NARROW for dtype in (*dtypes, result)):
+        return False
     if function == "cast":
         return _can_cast(dtypes[0], result)
     is_divided = function == "div" and is_float(result)

@@ -14,6 +14,7 @@ from treadle.ir import DType
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
+from treadle.jit.emit.types import NARROW
 from treadle.jit.kernel_ir import Constant, Contract, Item, Loop, Node, View, all_nodes, extents
 
 _LINE = 64
@@ -51,7 +52,7 @@ def _rights(e: Emitter, loop: Node) -> Iterator[Node]:
 def _is_worth_it(e: Emitter, right: Node) -> bool:
     """Whether it is large, and lies badly as it is."""
     rows, columns = extents(right)
-    if right.dtype is DType.BOOL or rows * columns < _LITTLE or columns < 2:
+    if right.dtype in (DType.BOOL, *NARROW) or rows * columns < _LITTLE or columns < 2:
         return False
     size = columns * right.dtype.numpy.itemsize
     is_turned = isinstance(right.op, View | Item) and not e.t.has_rows(right)

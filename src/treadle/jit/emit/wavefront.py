@@ -29,7 +29,7 @@ from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import cost, tick
 from treadle.jit.emit.tensors import Buffer, Flat
-from treadle.jit.emit.types import I64, in_register
+from treadle.jit.emit.types import I64, NARROW, in_register
 from treadle.jit.kernel_ir import (
     Block,
     Branch,
@@ -48,6 +48,7 @@ from treadle.jit.machine import vector_bytes
 
 EmitBlock = Callable[[Emitter, Block, Ending], None]
 _VECTORS, _MOST = 2, 16
+_OWN = (Counter, Item, Map, Reshape, State, View)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -106,7 +107,7 @@ def _is_plain(inner: Loop) -> bool:
         return False
     is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
     values = (*inner.states, *(stack.element for stack in inner.stacks))
-    return is_one and all(value.is_static and value.size == 1 for value in values)
+    return is_one and all(v.is_static and v.size == 1 and v.dtype not in NARROW for v in values)
 
 
 def _is_row(pair: tuple[Node, Node], along: Node) -> bool:
@@ -138,7 +139,10 @@ def _is_ready(e: Emitter, grid: Grid) -> bool:
         return False
     if any(_hangs(n, grid) for n in others):
         return False
-    if any(_hangs(node, grid) for node in grid.own if node is not grid.row):
+    own = [node for node in grid.own if node is not grid.row]
+    if any(_hangs(n, grid) or not isinstance(n.op, _OWN) for n in own):
+        return False
+    if any(e.t.place(n) is not Place.REGISTERS for n in own):
         return False
     return all(_has_lanes(node, grid) for node in inner.body.nodes)
 
