@@ -145,7 +145,7 @@ def _mod(w: Writer, dtype: DType, left: Any, right: Any) -> Any:
 
 
 def _extreme(sign: str, w: Writer, dtype: DType, left: Any, right: Any) -> Any:
-    """The larger or smaller; of floats NaN where either is NaN, and of zeros either, as in numpy."""
+    """The larger or smaller; of floats NaN where either is NaN, of zeros either, as numpy."""
     b = w.builder
     if dtype is DType.BOOL:
         return b.or_(left, right) if sign == ">" else b.and_(left, right)
