@@ -24,14 +24,16 @@ class Slot:
 class Code:
     """The text of a module, what its kernel wants in its slots, and its own memory.
 
-    `grown` are the results whose memory the kernel asks for itself. The text of what was read from
-    disk is empty.
+    `grown` are the results whose memory the kernel asks for itself. `packs`: it has small tensors
+    in registers, which LLVM may put into vectors; of single numbers that makes a chain slower. The
+    text of what was read from disk is empty.
     """
 
     text: str
     slots: tuple[Slot, ...]
     workspace: int
     grown: tuple[Node, ...]
+    packs: bool = True
 
 
 def pack(kernel: Kernel, code: Code, machine_code: bytes) -> bytes:
