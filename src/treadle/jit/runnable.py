@@ -13,6 +13,7 @@ from treadle.errors import RunError
 from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
 from treadle.jit.compiling import compiled
+from treadle.jit.cost import slower
 from treadle.jit.kernel_ir import Extent
 from treadle.jit.memory import row_major
 from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
@@ -38,6 +39,7 @@ class Native:
     holding: tuple[int, ...] = ()
     known: Known = field(default_factory=dict)
     store: Store | None = None
+    threads: int = 1
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -87,9 +89,7 @@ class Native:
         with self._lock:
             if key not in self.made:
                 try:
-                    self.made[key] = compile_region(
-                        self.region, key, self.lengths, self.known, self.store
-                    )
+                    self.made[key] = compile_region(self, key)
                 except Declined as why:
                     self.made[key] = str(why)
             made = self.made[key]
@@ -106,13 +106,15 @@ class Native:
         return lengths
 
 
-def compile_region(
-    region: Region, key: Signature, lengths: Lengths, known: Known, store: Store | None
-) -> Compiled:
+def compile_region(native: Native, key: Signature) -> Compiled:
     """The kernel of a region for a signature, as machine code."""
-    kernel = specialise(region, key, lengths, known)
+    region, lengths = native.region, native.lengths
+    kernel = specialise(region, key, lengths, native.known)
+    why = slower(region.steps, kernel, native.threads) if region.rival else ""
+    if why:
+        raise Declined(f"{region.rival} is expected to be faster: {why}")
     found = trips(kernel)
-    code, machine = compiled(kernel, {*lengths.open.values(), *found}, store)
+    code, machine = compiled(kernel, {*lengths.open.values(), *found}, native.store)
     return Compiled.of(kernel, code, machine, found, empties(region))
 
 

@@ -3,6 +3,7 @@
 from treadle.plan.engines import Engine, Limits, Refused, RunContext, Runnable, Stoppable, Verdict
 from treadle.plan.planner import INTERP, Declined, interp_only, plan
 from treadle.plan.regions import BlockPlan, Plan, Region
+from treadle.plan.worth import is_heavy
 
 __all__ = [
     "INTERP",
@@ -18,5 +19,6 @@ __all__ = [
     "Stoppable",
     "Verdict",
     "interp_only",
+    "is_heavy",
     "plan",
 ]

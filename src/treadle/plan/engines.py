@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,12 +17,13 @@ from treadle.tracing import Iterations, Listener
 class Verdict:
     """Whether an engine takes a step, and the reason, in words for `explain`.
 
-    `beside`: it does not take the step for itself, but would together with others it takes.
+    `joins`: whether it would take the step together with others that it takes, though not for
+    itself; asked only where there are others.
     """
 
     takes: bool
     reason: str
-    beside: bool = False
+    joins: Callable[[], bool] | None = None
 
 
 class Stoppable(Protocol):
