@@ -52,7 +52,8 @@ def natively(
     results = lower_block(b, block, known)
     kernel = Kernel(tuple(nodes), b.main, tuple(node for node in results if node is not None))
     code = emit.emit_kernel(kernel, set())
-    made = Compiled.of(kernel, code, machine.compiled(code.text), {}, [True] * len(kernel.results))
+    loaded = machine.loaded(machine.object_code(code.text))
+    made = Compiled.of(kernel, code, loaded, {}, [True] * len(kernel.results))
     escapes = [node for node in all_nodes(b.main) if isinstance(node.op, Escape)]
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
     return run(made, arrays, {}, RunContext(), "main"), not escapes

@@ -268,7 +268,7 @@ class Tensors:
         match node.op:
             case Item(axis, _):
                 return axis < len(source.shape) - 1 and self.has_rows(source)
-            case View(axes):
+            case View(axes) if axes:
                 last = len(node.shape) - 1
                 *others, own = axes
                 is_apart = all(number != last for axis in others for number, _ in axis.terms)
