@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from treadle import checks, formats, infer, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
@@ -273,11 +273,17 @@ class InferenceSession:
         """The plan of an ordinary run: which engine runs which region, and why."""
         return self._plain.plan
 
-    def explain(self) -> str:
-        """The plan in words: nested regions, the engine of each and the reason."""
+    def explain(self, code: Literal["", "kernel", "llvm"] = "") -> str:
+        """The plan in words: nested regions, the engine of each and the reason.
+
+        After a run also what the native engine made for the data that came: what it compiled,
+        hoisted, fused, changed in place and called outside. With `code` the code itself: the
+        native engine's own ("kernel"), or LLVM's, optimised ("llvm").
+        """
         from treadle import report
 
-        return report.explain(self._plain.plan)
+        plan = self._plain.plan
+        return report.show_code(plan, code) if code else report.explain(plan)
 
 
 def _expect_known(keywords: Mapping[str, object]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
+from treadle.jit.account import account
 from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
 from treadle.jit.compiling import compiled
@@ -18,7 +19,7 @@ from treadle.jit.kernel_ir import Extent
 from treadle.jit.memory import row_major
 from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
 from treadle.jit.store import Store
-from treadle.plan import Refused, Region, RunContext
+from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES = 256
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
@@ -55,6 +56,12 @@ class Native:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
             raise Refused(error, is_lasting=self._is_hopeless()) from why
+
+    def accounts(self) -> list[Account]:
+        """What was made for every signature that came."""
+        with self._lock:
+            made = dict(self.made)
+        return [account(self.region.inputs, key, found) for key, found in made.items()]
 
     def _is_hopeless(self) -> bool:
         """Whether there was no kernel for any data that came."""
@@ -114,8 +121,9 @@ def compile_region(native: Native, key: Signature) -> Compiled:
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
     found = trips(kernel)
-    code, machine = compiled(kernel, {*lengths.open.values(), *found}, native.store)
-    return Compiled.of(kernel, code, machine, found, empties(region))
+    exact = {*lengths.open.values(), *found}
+    code, machine = compiled(kernel, exact, native.store)
+    return Compiled.of(kernel, code, machine, found, empties(region), exact)
 
 
 def _array(value: object) -> np.ndarray:

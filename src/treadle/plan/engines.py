@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from treadle.errors import LimitExceeded, RunError, Terminated
 from treadle.ir import Model, Step
@@ -110,6 +110,29 @@ class Refused(Exception):
         super().__init__(str(error))
         self.error = error
         self.is_lasting = is_lasting
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an engine made of a region for one kind of data, for `explain`.
+
+    `title` says which data, `facts` are lines of words, `data` the same for programs. `code` gives
+    the code as text, by what `explain` calls it: "kernel", "llvm".
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    data: Mapping[str, object]
+    code: Callable[[str], str]
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """A Runnable that can say what it has made so far."""
+
+    def accounts(self) -> Sequence[Account]:
+        """An account for every kind of data that came."""
+        ...
 
 
 class Runnable(Protocol):

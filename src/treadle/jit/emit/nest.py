@@ -95,6 +95,7 @@ class Nests:
         """Write one nest."""
         targets = self._targets(nest)
         t, e = self.e.t, self.e
+        e.counts.update({"nests": 1, "fused": len(nest)})
         shape = extents(nest[0])
         if self._is_flat(nest, targets):
             with e.positions(nest[0].size) as position:
