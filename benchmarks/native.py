@@ -44,12 +44,12 @@ def compiler() -> str | None:
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
-    """All functions in C, in one library, whose file is gone once it is loaded."""
+def library(twin: str) -> ctypes.CDLL:
+    """The function of a model, in a library whose file is gone once it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "models.so"
-        sources = sorted(map(str, SOURCES.glob("*.c")))
-        subprocess.run([str(compiler()), *FLAGS, *sources, "-o", str(path), "-lm"], check=True)
+        path = Path(folder) / f"{twin}.so"
+        command = [str(compiler()), *FLAGS, str(SOURCES / f"{twin}.c"), "-o", str(path), "-lm"]
+        subprocess.run(command, check=True)
         return ctypes.CDLL(str(path))
 
 
@@ -60,9 +60,9 @@ def has_twin(benchmark: Benchmark) -> bool:
 
 def prepare(benchmark: Benchmark, instance: Instance, wanted: Arrays) -> Callable[[], Arrays]:
     """A call of the model in C that fills new arrays, shaped as the wanted ones are."""
-    function = getattr(library(), benchmark.twin)
+    function = getattr(library(benchmark.twin), benchmark.twin)
     function.restype = None
-    feed = {name: np.ascontiguousarray(value) for name, value in instance.feed.items()}
+    feed = {name: np.array(value, order="C") for name, value in instance.feed.items()}
     given = [ctypes.c_int64(size) for size in instance.sizes] + [
         ctypes.c_void_p(value.ctypes.data) if value.ndim else BY_VALUE[value.dtype](value.item())
         for value in feed.values()

@@ -48,7 +48,7 @@ class Benchmark:
     outliers: float = 0.0
 
 
-BENCHMARKS: dict[str, Benchmark] = {}
+REGISTERED: dict[str, Benchmark] = {}
 
 
 def benchmark(
@@ -66,8 +66,8 @@ def benchmark(
     def register(make: Callable[[int], Instance]) -> Callable[[int], Instance]:
         twin = make.__name__
         key = name or twin
-        assert key not in BENCHMARKS, f"two benchmarks are called {key}"
-        BENCHMARKS[key] = Benchmark(key, title, kind, make, n, small, twin, tolerance, outliers)
+        assert key not in REGISTERED, f"two benchmarks are called {key}"
+        REGISTERED[key] = Benchmark(key, title, kind, make, n, small, twin, tolerance, outliers)
         return make
 
     return register
