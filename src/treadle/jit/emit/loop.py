@@ -165,6 +165,7 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
                 values.append((e.t.read(after, index), variable))
             continue
         moves.append((after, _safe(e, op, after), e.parts[node, number]))
+    e.counts.update({"in place": len(ending.written), "copied": len(moves)})
     for value, variable in values:
         e.w.builder.store(value, variable)
     for after, source, target in moves:
