@@ -78,6 +78,7 @@ class Building:
     _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
     _extents: dict[Node, Extent] = field(default_factory=dict)
     _added: list[tuple[object, ...]] = field(default_factory=list)
+    _moved: list[Node] = field(default_factory=list)
 
     @classmethod
     def start(cls) -> Building:
@@ -93,10 +94,19 @@ class Building:
         home = self._home(node)
         key = (op, dtype, shape, operands, home)
         if key not in self._known:
-            self._known[key] = node if home is node.home else replace(node, home=home)
-            home.nodes.append(self._known[key])
+            node = node if home is node.home else replace(node, home=home)
+            self._known[key] = node
+            home.nodes.append(node)
             self._added.append(key)
+            if home is not self.block:
+                self._moved.append(node)
         return self._known[key]
+
+    @property
+    def hoisted(self) -> tuple[Node, ...]:
+        """The nodes that left the loop they were written in."""
+        there = set(self._known.values())
+        return tuple(node for node in self._moved if node in there)
 
     def mark(self) -> tuple[int, Block]:
         """Where `back` returns to."""

@@ -1,4 +1,7 @@
-"""A branch: the block its condition chooses runs and puts its results where both would."""
+"""A branch: the block its condition chooses runs and puts its results where both would.
+
+A result that goes into memory both sides take over is there already.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.inplace import side, taken
+from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch
 from treadle.jit.emit.tensors import Buffer
@@ -19,12 +23,14 @@ from treadle.jit.kernel_ir import Block, Branch, Node, extents
 EmitBlock = Callable[[Emitter, Block, Ending], None]
 
 
-def emit_branch(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
+def emit_branch(e: Emitter, node: Node, emit_block: EmitBlock, nests: Nests) -> None:
     """The blocks one beside the other; the parts are in variables or in memory."""
     op, b = node.op, e.w.builder
     assert isinstance(op, Branch)
-    dims = _dims(e, node, op)
-    homes = [_home(e, op, number, e.part(node, number)) for number in range(len(op.then_results))]
+    own, dims = taken(e, node, nests), _dims(e, node, op)
+    parts = [e.part(node, number) for number in range(len(op.then_results))]
+    homes = [_home(e, op, number, part, own.get(number)) for number, part in enumerate(parts)]
+    order = sorted(range(len(parts)), key=lambda number: number in own)
     then = e.w.function.append_basic_block("then")
     otherwise = e.w.function.append_basic_block("else")
     after = e.w.function.append_basic_block("after_if")
@@ -35,11 +41,11 @@ def emit_branch(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
     ):
         b.position_at_end(start)
         with e.t.scope():
-            emit_block(e, block, Ending())
+            emit_block(e, block, side(e, node, block, nests, own))
             for (number, axis), variable in dims.items():
                 b.store(e.w.index(e.t.extent(results[number].shape[axis])), variable)
-            for home, result in zip(homes, results, strict=True):
-                _put(e, home, result, block)
+            for number in order:
+                _put(e, homes[number], results[number], block)
         b.branch(after)
     b.position_at_end(after)
     for (number, axis), variable in dims.items():
@@ -78,9 +84,13 @@ def _dims(e: Emitter, node: Node, op: Branch) -> dict[tuple[int, int], Any]:
     }
 
 
-def _home(e: Emitter, op: Branch, number: int, part: Node | None) -> Home | None:
+def _home(
+    e: Emitter, op: Branch, number: int, part: Node | None, own: Buffer | None
+) -> Home | None:
     if part is None:
         return None
+    if own is not None:
+        return Home(part, memory=own)
     if e.t.place(part) is Place.REGISTERS:
         type_ = in_register(part.dtype)
         return Home(part, [e.w.variable(type_) for _ in range(part.size)])
@@ -97,7 +107,8 @@ def _put(e: Emitter, home: Home | None, result: Node, block: Block) -> None:
     if home is None:
         return
     if home.memory is not None:
-        e.copy(result, home.memory)
+        if e.t.buffers.get(result) is not home.memory:
+            e.copy(result, home.memory)
     elif home.scratch is not None:
         found = e.t.buffers.get(result) if result.home is block else None
         if found is not None and found.owner is not None and found.scope == home.scope:

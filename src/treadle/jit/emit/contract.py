@@ -16,11 +16,13 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.matrix import MOST_ROWS, Product, multiply
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
-from treadle.jit.emit.types import I1, in_register, is_float, literal
+from treadle.jit.emit.types import I1, NARROW, in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, extents
 
 _NEAR = 24_576
+_APART = (DType.BOOL, *NARROW)
+"""Dtypes that are something else in memory than in a register."""
 
 
 def emit_contract(e: Emitter, node: Node) -> None:
@@ -32,7 +34,7 @@ def emit_contract(e: Emitter, node: Node) -> None:
         return
     shape, right = t.shape(node), node.operands[1]
     is_wide = isinstance(node.shape[-1], int) and node.shape[-1] > 1
-    has_rows = node.dtype is not DType.BOOL and is_wide and t.has_rows(right)
+    has_rows = node.dtype not in _APART and is_wide and t.has_rows(right)
     is_known = node.is_static and right.is_static
     between = ahead.sliced(e, node) if has_rows and is_known and len(shape) == 2 else ()
     if between:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -58,6 +59,7 @@ class Emitter:
     scopes: dict[Node, str] = field(default_factory=dict)
     moving: dict[Node, Any] = field(default_factory=dict)
     scratches: list[Scratch] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None
 
     @contextmanager

@@ -16,15 +16,17 @@ from treadle.jit.lower import (
     reduce,
     select,
     sequence,
+    window,
 )
 from treadle.jit.lower.block import lower_block
-from treadle.jit.lower.escape import LISTS, escapes
+from treadle.jit.lower.escape import LISTS, by_data, escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
     "LISTS",
     "TABLE",
     "activation",
+    "by_data",
     "contract",
     "create",
     "einsum",
@@ -42,4 +44,5 @@ __all__ = [
     "reduce",
     "select",
     "sequence",
+    "window",
 ]

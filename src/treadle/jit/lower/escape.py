@@ -29,9 +29,14 @@ LISTS = frozenset(
 """Operators of sequences and optionals: natively a sequence is a tensor, elsewhere a list."""
 
 
+def by_data(op: str) -> bool:
+    """Whether the data of its operands tell the shape of a result."""
+    return op in _BY_DATA or op in LISTS
+
+
 def escapes(leaf: Leaf) -> bool:
     """Whether a call out of native code can run it, as far as the operator alone tells."""
-    if leaf.blocks or leaf.op in _BY_DATA or leaf.op in LISTS:
+    if leaf.blocks or by_data(leaf.op):
         return False
     return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
 
