@@ -235,3 +235,20 @@ def test_what_is_found_in_data(shape):
       }}>
     }}"""
     check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 12)))
+
+
+@pytest.mark.parametrize("size", [4, 40])
+def test_a_window_of_a_state_that_moves(size):
+    text = f"""g (int64 n, float[{size}] p) => (float[{size}] a, float[N,2] s) {{
+      a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[{size}] x)
+        => (bool on, float[{size}] x1, float[2] w) {{
+        on = Identity (go)
+        zero = Constant <value = int64[1] {{0}}> ()
+        two = Constant <value = int64[1] {{2}}> ()
+        at = Unsqueeze (i, zero)
+        end = Add (at, two)
+        w = Slice (x, at, end)
+        x1 = Neg (x)
+      }}>
+    }}"""
+    check(text, *({"n": np.array(n), "p": floats(size)} for n in (1, 2, 3)))

@@ -142,6 +142,6 @@ def _place(place: Axis | int) -> str:
 
 def _axis(axis: Axis) -> str:
     terms = [f"{'' if step == 1 else f'{step}*'}i{number}" for number, step in axis.terms]
-    if axis.offset or not terms:
-        terms.append(str(axis.offset))
+    if axis.offset != 0 or not terms:
+        terms.append(axis.offset.name if isinstance(axis.offset, Extent) else str(axis.offset))
     return "+".join(terms)

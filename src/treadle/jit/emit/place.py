@@ -145,6 +145,8 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
+    if isinstance(node.op, View) and not all(isinstance(a.offset, int) for a in node.op.axes):
+        return True
     return place[node] is not Place.REGISTERS or isinstance(
         node.op, Item | Pick | Fetch | Put | Reduce
     )
