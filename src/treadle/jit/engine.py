@@ -32,6 +32,7 @@ from treadle.jit.store import Store, default_folder
 from treadle.plan import Region, Runnable, Verdict
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
+_OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
 _MOST_ELEMENTS = 65536
 
 
@@ -82,6 +83,8 @@ def _is_small(step: Step) -> bool:
         return False
     if lowering(step.domain, step.op, step.version) is None:
         return False
+    if step.op in _OF_LISTS:
+        return True
     shapes = [_extents(value) for value in (*step.operands, *step.results) if value is not None]
     return all(shape is not None and prod(shape) <= _MOST_ELEMENTS for shape in shapes)
 
