@@ -48,7 +48,8 @@ def defined(x: np.ndarray, target: DType) -> np.ndarray:
 def same(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Bit by bit, but for what bits a NaN has."""
     words = np.dtype(f"u{found.dtype.itemsize}")
-    is_nan = (found != found) & (wanted != wanted)
+    with np.errstate(all="ignore"):
+        is_nan = (found != found) & (wanted != wanted)
     return (found.view(words) == wanted.view(words)) | is_nan
 
 
