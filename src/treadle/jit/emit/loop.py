@@ -29,6 +29,7 @@ from treadle.jit.emit.stack import Stacking, stackings
 from treadle.jit.emit.tensors import Buffer, Flat
 from treadle.jit.emit.tile import parts
 from treadle.jit.emit.types import I64, in_register
+from treadle.jit.emit.wavefront import grid_of, sweep
 from treadle.jit.kernel_ir import Block, Constant, Loop, Node, State, extents
 
 EmitBlock = Callable[[Emitter, Block, Ending], None]
@@ -51,6 +52,9 @@ def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buff
     _begin(e, node, op, operands, taken)
     stacks = stackings(e, node, op, limit)
     counter = w.variable(I64, llvm.Constant(I64, 0))
+    grid = grid_of(e, node) if go is None else None
+    if grid is not None:
+        sweep(e, grid, counter, limit, emit_block)
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )
@@ -161,6 +165,7 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
                 values.append((e.t.read(after, index), variable))
             continue
         moves.append((after, _safe(e, op, after), e.parts[node, number]))
+    e.counts.update({"in place": len(ending.written), "copied": len(moves)})
     for value, variable in values:
         e.w.builder.store(value, variable)
     for after, source, target in moves:

@@ -97,6 +97,7 @@ class Nests:
         """Write one nest."""
         targets = self._targets(nest)
         t, e = self.e.t, self.e
+        e.counts.update({"nests": 1, "fused": len(nest)})
         shape = extents(nest[0])
         if self._is_flat(nest, targets):
             with e.positions(nest[0].size) as position:
@@ -149,8 +150,14 @@ class Nests:
         if node in self.e.kernel.results or node in self.ending.state_of:
             return True
         loop = self.ending.loop
+        is_stacked_alone = (
+            loop is not None
+            and isinstance(loop.op, Loop)
+            and node in self.ending.stacked
+            and node not in loop.op.nexts
+        )
         for reader in self.e.t.places.readers.get(node, ()):
-            if reader is loop and isinstance(loop.op, Loop) and node in self.ending.stacked:
+            if reader is loop and is_stacked_alone:
                 continue
             if reader not in nest:
                 return True

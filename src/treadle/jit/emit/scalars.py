@@ -145,14 +145,14 @@ def _mod(w: Writer, dtype: DType, left: Any, right: Any) -> Any:
 
 
 def _extreme(sign: str, w: Writer, dtype: DType, left: Any, right: Any) -> Any:
-    """The larger or smaller; of floats NaN where either is NaN."""
+    """The larger or smaller; of floats NaN where either is NaN, of zeros either, as numpy."""
     b = w.builder
     if dtype is DType.BOOL:
         return b.or_(left, right) if sign == ">" else b.and_(left, right)
     if not is_float(dtype):
         return b.select(_compare(sign, w, dtype, left, right), left, right)
     name = "llvm.maximum" if sign == ">" else "llvm.minimum"
-    return w.intrinsic(name, left.type, left, right)
+    return w.intrinsic(name, left.type, left, right, flags=("nsz",))
 
 
 def _negate(w: Writer, dtype: DType, x: Any) -> Any:
