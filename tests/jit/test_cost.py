@@ -13,7 +13,7 @@ CONV = """g (int64 n, float[1,2,16] p, float[2,2,3] w) => (float[1,2,16] y) {
   y = Loop (n, , p) <body = f (int64 i, bool go, float[1,2,16] x) => (bool on,
     float[1,2,16] x1) {
     on = Identity (go)
-    x1 = Conv <pads = [1, 1]> (x, w)
+    x1 = ConvTranspose <pads = [1, 1]> (x, w)
   }>
 }"""
 CONV_FEED = {
@@ -65,4 +65,4 @@ def test_the_reason_has_the_estimate():
     session = ran(CONV, CONV_FEED, ("jit", "interp"))
     (made,) = outcomes(session)
     why = cost.slower(native.region.steps, made.kernel, 1)
-    assert why == "an iteration would save 2 µs, and lose 200, most of them by Conv"
+    assert why == "an iteration would save 2 µs, and lose 200, most of them by ConvTranspose"
