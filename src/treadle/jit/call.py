@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,12 +86,16 @@ class Layout:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Compiled:
-    """A kernel as machine code; `trips` are the inputs that open extents are found in."""
+    """A kernel as machine code.
+
+    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs.
+    """
 
     kernel: Kernel
     code: Code
     machine: Machine
     trips: Mapping[Extent, int]
+    exact: frozenset[Extent]
     layout: Layout
     results: tuple[Result, ...]
 
@@ -103,13 +107,14 @@ class Compiled:
         machine: Machine,
         trips: Mapping[Extent, int],
         empties: Sequence[bool],
+        exact: Collection[Extent] = (),
     ) -> Compiled:
         """With its slots sorted; `empties` as in Result, one for each."""
         results = tuple(
             Result(node.shape, node.dtype.numpy, not node.is_static, known)
             for node, known in zip(kernel.results, empties, strict=True)
         )
-        return cls(kernel, code, machine, trips, Layout.of(code), results)
+        return cls(kernel, code, machine, trips, frozenset(exact), Layout.of(code), results)
 
 
 def run(

@@ -44,7 +44,8 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     end(e)
     w.close_entry()
     t.aliases.close()
-    return Code(str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed))
+    counts = tuple(sorted(e.counts.items()))
+    return Code(str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts)
 
 
 def _packs(placed: Places) -> bool:

@@ -69,7 +69,7 @@ def matmul(b: Building, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
     return product(b, *operands)
 
 
-@lowers("Gemm", 7, 9, 11, 13)
+@lowers("Gemm", 1, 6, 7, 9, 11, 13)
 @wide
 def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, Any]) -> Node:
     """Alpha * A @ B + beta * C."""
@@ -83,6 +83,8 @@ def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, 
     result = _scaled(b, product(b, left, right), attributes["alpha"])
     if added is None:
         return result
+    if not attributes.get("broadcast", 1) and added.shape != result.shape:
+        raise Declined("a C of another shape, without `broadcast`")
     return b.map("add", result, _scaled(b, added, attributes["beta"]))
 
 
