@@ -24,15 +24,18 @@ class Slot:
 class Code:
     """The text of a module, what its kernel wants in its slots, and its own memory.
 
-    `grown` are the results whose memory the kernel asks for itself. `counts` say how often
-    something was done as it was written: loop "nests", nodes "fused" in them, carried arrays that
-    are changed "in place" or "copied". The text of what was read from disk is empty.
+    `grown` are the results whose memory the kernel asks for itself. `packs`: it has small tensors
+    in registers, which LLVM may put into vectors; of single numbers that makes a chain slower.
+    `counts` say how often something was done as it was written: loop "nests", nodes "fused" in
+    them, carried arrays that are changed "in place" or "copied". The text of what was read from
+    disk is empty.
     """
 
     text: str
     slots: tuple[Slot, ...]
     workspace: int
     grown: tuple[Node, ...]
+    packs: bool = True
     counts: tuple[tuple[str, int], ...] = ()
 
 
