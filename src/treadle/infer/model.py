@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from treadle.infer.block import infer_block
-from treadle.infer.facts import Fact, constant_fact, merge_types, without_shapes
+from treadle.infer.facts import Fact, constant_fact, map_shapes, merge_types, without_shapes
 from treadle.infer.functions import typed_functions
 from treadle.infer.run import Conflict, Inference, Place
-from treadle.ir import Model, Value, renew, typed
+from treadle.ir import Model, Shape, Symbol, Tensor, Value, renew, typed
 
 
 def infer(model: Model) -> Model:
@@ -29,6 +30,34 @@ def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
     infer_block(run, model.main, params, Place("main", "main"))
     main = renew(model.main, lambda value: typed(value, run.of(value).type))
     return replace(model, main=main, functions=typed_functions(run)), list(run.conflicts.values())
+
+
+def certain_facts(model: Model) -> Mapping[Value, Fact]:
+    """What holds of every value of main and its bodies in every run; no claim is believed.
+
+    Inputs that declare the same name for an extent may be fed different ones all the same, so here
+    each extent has a symbol of its own: axis 0 of x is `input x.0`.
+    """
+    run = Inference(model, infer_block)
+    defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
+    params = [_own_input(param, defaults.get(param)) for param in model.main.params]
+    infer_block(run, model.main, params, Place("main", "main", believes=False))
+    return run.facts
+
+
+def _own_input(param: Value, default: Fact | None) -> Fact:
+    type_ = _input(param, default).type
+    is_tensor = isinstance(type_, Tensor)
+
+    def own(shape: Shape | None) -> Shape | None:
+        if shape is None:
+            return None
+        return tuple(
+            dim if isinstance(dim, int) else Symbol(f"input {param.name}.{k}") if is_tensor else None
+            for k, dim in enumerate(shape)
+        )
+
+    return Fact(map_shapes(type_, own))
 
 
 def _input(param: Value, default: Fact | None) -> Fact:

@@ -1,0 +1,117 @@
+"""Loops taken apart and put together again: what the clean passes of loops share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from treadle.ir import (
+    Block,
+    Carried,
+    CarriedPort,
+    Condition,
+    Iteration,
+    Leaf,
+    Loop,
+    Ports,
+    Role,
+    Sliced,
+    SlicedPort,
+    StackedPort,
+    Step,
+    Value,
+    ports,
+)
+
+
+def without(
+    loop: Loop,
+    carried: Collection[CarriedPort] = (),
+    stacked: Collection[StackedPort] = (),
+    sliced: Collection[SlicedPort] = (),
+) -> Loop:
+    """The loop without these ports; `loop` itself stays, whose body still reads their params."""
+    view = ports(loop)
+    return rebuilt(
+        loop,
+        view._replace(
+            carried=tuple(port for port in view.carried if port not in carried),
+            stacked=tuple(port for port in view.stacked if port not in stacked),
+            sliced=tuple(port for port in view.sliced if port not in sliced),
+        ),
+    )
+
+
+def rebuilt(loop: Loop, view: Ports) -> Loop:
+    """The open loop with these ports; its trip count, condition and steps stay."""
+    roles: list[Role] = []
+    params: list[Value] = []
+    for role, param in ((Iteration(), view.iteration), (Condition(), view.condition)):
+        if param is not None:
+            roles.append(role)
+            params.append(param)
+    rest = _rest(loop)
+    body = replace(
+        loop.body,
+        params=(
+            *params,
+            *(port.param for port in view.carried),
+            *(port.param for port in view.sliced),
+            *(param for _, param, _ in rest),
+        ),
+        results=(
+            view.next_condition,
+            *(port.next for port in view.carried),
+            *(port.element for port in view.stacked),
+        ),
+    )
+    if body.results != loop.body.results:
+        body = replace(body, claims=())
+    return replace(
+        loop,
+        roles=(
+            *roles,
+            *[Carried()] * len(view.carried),
+            *(port.role for port in view.sliced),
+            *(role for role, _, _ in rest),
+        ),
+        operands=(
+            *(port.initial for port in view.carried),
+            *(port.operand for port in view.sliced),
+            *(operand for _, _, operand in rest),
+        ),
+        body=body,
+        stacks=tuple(port.role for port in view.stacked),
+        results=(
+            *(port.result for port in view.carried),
+            *(port.result for port in view.stacked),
+        ),
+    )
+
+
+def _rest(loop: Loop) -> list[tuple[Role, Value, Value | None]]:
+    """What is left of an open loop: invariants without an operand."""
+    operands = iter(loop.operands)
+    found: list[tuple[Role, Value, Value | None]] = []
+    for role, param in zip(loop.roles, loop.body.params, strict=True):
+        if isinstance(role, Iteration | Condition):
+            continue
+        operand = next(operands)
+        if not isinstance(role, Carried | Sliced):
+            found.append((role, param, operand))
+    return found
+
+
+def source(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
+    """What a value is a mere copy of: through any number of Identity steps."""
+    while value is not None:
+        step = made.get(value)
+        if not isinstance(step, Leaf) or step.domain or step.op != "Identity":
+            return value
+        value = step.operands[0] if step.operands else None
+    return None
+
+
+def makers(block: Block) -> dict[Value, Step]:
+    """The step of the block that makes each value."""
+    return {value: step for step in block.steps for value in step.results if value is not None}
