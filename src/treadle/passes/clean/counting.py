@@ -48,7 +48,7 @@ def count_trips(block: Block, at: Cleaning) -> Block:
 
 def _unconditional(loop: Loop, at: Cleaning) -> Loop:
     view = ports(loop)
-    if view.next_condition is None or at.truth(view.next_condition) is not True:
+    if not at.literals or view.next_condition is None or at.truth(view.next_condition) is not True:
         return loop
     return rebuilt(loop, view._replace(next_condition=None))
 
@@ -94,7 +94,7 @@ class _Bound(NamedTuple):
 
 
 def _counted(loop: Loop, path: str, writer: Writer, at: Cleaning) -> Loop:
-    bound = _bound(loop, at)
+    bound = _bound(loop, at) if at.literals else None
     if bound is None:
         return loop
     trip = _trip(loop, bound, writer, at)
