@@ -10,6 +10,7 @@ from treadle.ir import (
     Carried,
     CarriedPort,
     Condition,
+    Info,
     Iteration,
     Leaf,
     Loop,
@@ -86,7 +87,25 @@ def rebuilt(loop: Loop, view: Ports) -> Loop:
             *(port.result for port in view.carried),
             *(port.result for port in view.stacked),
         ),
+        info=_info(loop, view),
     )
+
+
+_LISTS = (
+    "scan_input_axes",
+    "scan_input_directions",
+    "scan_output_axes",
+    "scan_output_directions",
+)
+
+
+def _info(loop: Loop, view: Ports) -> Info:
+    """What the file said of the loop, but for lists of axes and directions of another length."""
+    old = ports(loop)
+    if len(old.sliced) == len(view.sliced) and len(old.stacked) == len(view.stacked):
+        return loop.info
+    kept = {name: each for name, each in loop.info.attributes.items() if name not in _LISTS}
+    return replace(loop.info, attributes=kept)
 
 
 def _rest(loop: Loop) -> list[tuple[Role, Value, Value | None]]:

@@ -74,10 +74,12 @@ def _loop(loop: Loop, path: str, used: Collection[Value], at: Cleaning) -> Loop:
         if port.result is None or port.result in used or not keeps_element(port, at)
     ]
     carried = _needed(loop, stacks, used, at)
-    dead: list[CarriedPort] = [port for port in view.carried if port not in carried]
-    idle: list[StackedPort] = [port for port in view.stacked if port not in stacks]
-    if len(dead) + len(idle) == len(loop.results):
-        dead, idle = (dead[1:], idle) if dead else (dead, idle[1:])
+    if not stacks and not carried:  # a loop has a result, so what the first one needs stays
+        stacks = list(view.stacked[:1]) if not view.carried else []
+        first = {port.result for port in view.carried[:1]}
+        carried = _needed(loop, stacks, first or used, at)
+    dead = [port for port in view.carried if port not in carried]
+    idle = [port for port in view.stacked if port not in stacks]
     for port in dead:
         at.note(CARRIED, path, port.param.name)
     for stack in idle:
@@ -95,8 +97,8 @@ def _needed(
     view, made = ports(loop), makers(loop.body)
     ends = {port.param: port.next for port in view.carried}
     todo = [view.next_condition, *(port.element for port in stacks)]
-    todo += [p.next for p in view.carried if p.result in used or not keeps_kind(loop, p, at)]
-    todo += [p.param for p in view.carried if not keeps_kind(loop, p, at)]
+    kept = {p for p in view.carried if p.result in used or not keeps_kind(loop, p, at)}
+    todo += [value for port in kept for value in (port.param, port.next)]
     for step in loop.body.steps:
         if not cannot_fail(step, at):
             todo += free_reads(step)
@@ -109,7 +111,7 @@ def _needed(
         todo.append(ends.get(value))
         if value in made:
             todo += free_reads(made[value])
-    return [port for port in view.carried if port.param in live or port.result in used]
+    return [port for port in view.carried if port.param in live]
 
 
 def _without_slices(loop: Loop, path: str, at: Cleaning) -> Loop:
