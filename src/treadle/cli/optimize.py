@@ -37,7 +37,9 @@ def optimize(model: Path, output: Path | None, as_json: bool) -> None:
         if output is not None:
             treadle.save(better, output)
     if as_json:
-        echo_json({"output": str(output or ""), "counts": report.counts, "done": as_data(report.done)})
+        echo_json(
+            {"output": str(output or ""), "counts": report.counts, "done": as_data(report.done)}
+        )
         return
     echo(str(report) if report.done else f"{model}: nothing to do")
     if output is not None:

@@ -53,7 +53,11 @@ def _own_input(param: Value, default: Fact | None) -> Fact:
         if shape is None:
             return None
         return tuple(
-            dim if isinstance(dim, int) else Symbol(f"input {param.name}.{k}") if is_tensor else None
+            dim
+            if isinstance(dim, int)
+            else Symbol(f"input {param.name}.{k}")
+            if is_tensor
+            else None
             for k, dim in enumerate(shape)
         )
 

@@ -72,7 +72,7 @@ def folded(step: Step, at: Cleaning) -> np.ndarray | None:
 
 
 def _is_undefined(leaf: Leaf, at: Cleaning) -> bool:
-    """Whether engines may differ: whole numbers divided by 0, floats too large for whole numbers."""
+    """Whether engines may differ: whole numbers over 0, floats too large for whole numbers."""
     if leaf.op in ("Div", "Mod"):
         return not cannot_fail(leaf, at)
     if leaf.op not in ("Cast", "CastLike") or at.dtype(leaf.operands[0]) not in FLOATS:
@@ -82,13 +82,15 @@ def _is_undefined(leaf: Leaf, at: Cleaning) -> bool:
         return True
     if made in FLOATS or made.numpy.kind == "b":
         return False
-    bounds = np.iinfo(made.numpy)
+    bounds = np.iinfo(made.value)
     wide = array.astype(np.float64)
     return not bool(((wide > bounds.min) & (wide < bounds.max)).all())
 
 
 def _evaluated(leaf: Leaf, operands: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    if any(array is not None and array.size > FEW for array in operands) or _is_large(leaf, operands):
+    if any(array is not None and array.size > FEW for array in operands) or _is_large(
+        leaf, operands
+    ):
         return None
     try:
         (result,) = ops.prepare(leaf)(operands)

@@ -19,7 +19,7 @@ import numpy as np
 from treadle.ir import Block, DType, Leaf, Loop, Step, Value, ports, step_path, tensor
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.loops import makers, rebuilt, source
-from treadle.passes.clean.opened import free_reads, map_open, replaced
+from treadle.passes.clean.opened import map_open, replaced
 from treadle.passes.clean.writing import Writer
 
 NAME = "loops that count"
@@ -64,9 +64,6 @@ def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: Cleaning
         if not is_plain or at.whole(port.initial) != 0 or at.shape(port.initial) != ():
             continue
         if _step(port.next, port.param, made, at) != 1:
-            continue
-        readers = [s for s in loop.body.steps if port.param in free_reads(s)]
-        if readers == [made[port.next]] and port.result is None:
             continue
         number = number or Value("iteration", tensor("int64"))
         by[port.param] = number
@@ -122,9 +119,7 @@ def _bound(loop: Loop, at: Cleaning) -> _Bound | None:
     return _Bound(ahead, limit) if is_counted and 0 <= ahead < _SAFE else None
 
 
-def _ahead(
-    loop: Loop, value: Value | None, made: Mapping[Value, Step], at: Cleaning
-) -> int | None:
+def _ahead(loop: Loop, value: Value | None, made: Mapping[Value, Step], at: Cleaning) -> int | None:
     """How far a value is ahead of the iteration number, in every iteration."""
     view = ports(loop)
     if value is None or at.shape(value) != ():
@@ -154,7 +149,9 @@ def _trip(loop: Loop, bound: _Bound, writer: Writer, at: Cleaning) -> Value | No
         return writer.constant(np.array(count), "trips")
     if at.opset < _WHOLE_MAX or bound.ahead == 0 or bound.limit in _constants(loop):
         return None
-    if loop.trip is not None and (at.shape(loop.trip) != () or at.dtype(loop.trip) is not DType.INT64):
+    if loop.trip is not None and (
+        at.shape(loop.trip) != () or at.dtype(loop.trip) is not DType.INT64
+    ):
         return None
     reached = bound.limit
     if at.dtype(reached) is DType.INT32:

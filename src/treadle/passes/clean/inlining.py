@@ -95,13 +95,15 @@ def _never(
     block: Block, position: int, loop: Loop, by: dict[Value, Value | None], at: Cleaning
 ) -> Block:
     view = ports(loop)
-    if loop.trip is not None and at.whole(loop.trip) is None and not at.is_single(
-        loop.trip, DType.INT64
+    if (
+        loop.trip is not None
+        and at.whole(loop.trip) is None
+        and not at.is_single(loop.trip, DType.INT64)
     ):
         return block
-    if not all(keeps_element(port, at) and at.extents(port.element) for port in view.stacked) and any(
-        at.extents(port.element) is None for port in view.stacked
-    ):
+    if not all(
+        keeps_element(port, at) and at.extents(port.element) for port in view.stacked
+    ) and any(at.extents(port.element) is None for port in view.stacked):
         return block
     steps: list[Step] = []
     for port in view.stacked:
@@ -148,16 +150,16 @@ def _once(
     for port in view.sliced:
         first = constant(None, np.array(0))
         assert port.operand is not None, "its length is certain"
-        before.append(
-            _leaf("Gather", (port.operand, first), port.param, at, axis=port.role.axis)
-        )
+        before.append(_leaf("Gather", (port.operand, first), port.param, at, axis=port.role.axis))
     after: list[Step] = []
     for stack in view.stacked:
         if stack.result is None:
             continue
         assert stack.element is not None, "its extents are certain"
         if (at.version("Unsqueeze") or 1) < _AXES_ARE_INPUTS:
-            after.append(_leaf("Unsqueeze", (stack.element,), stack.result, at, axes=[stack.role.axis]))
+            after.append(
+                _leaf("Unsqueeze", (stack.element,), stack.result, at, axes=[stack.role.axis])
+            )
             continue
         axes = constant(Value("axis"), np.array([stack.role.axis]))
         after.append(_leaf("Unsqueeze", (stack.element, axes), stack.result, at))

@@ -82,7 +82,9 @@ def _lists(loop: Loop, at: Cleaning) -> list[_List]:
         once = _readers(loop.body, port.param) == 1 and _readers(loop.body, insert.results[0]) == 1
         if insert.operands[0] is not port.param or not once:
             continue
-        if at.dtype(element) in NUMBERS and keeps_element(StackedPort(element, None, Stacked()), at):
+        if at.dtype(element) in NUMBERS and keeps_element(
+            StackedPort(element, None, Stacked()), at
+        ):
             stack = Value(port.result.name if port.result is not None else "stack")
             found.append(_List(port, insert, element, stack, certainly_runs(loop, at)))
     return found

@@ -110,8 +110,9 @@ def _reshaped(leaf: Leaf, made: _Made, at: Cleaning) -> bool:
     if _same_extents(leaf, made, at):
         return True
     shape = made.get(leaf.operands[1]) if len(leaf.operands) > 1 and leaf.operands[1] else None
-    is_shape = isinstance(shape, Leaf) and not shape.domain and shape.op == "Shape"
-    return is_shape and not shape.attributes and shape.operands[0] is leaf.operands[0]
+    if not isinstance(shape, Leaf) or shape.domain or shape.op != "Shape" or shape.attributes:
+        return False
+    return shape.operands[0] is leaf.operands[0]
 
 
 def _expanded(leaf: Leaf, made: _Made, at: Cleaning) -> bool:

@@ -19,6 +19,8 @@ from treadle.ir import (
     Invariant,
     Iteration,
     Loop,
+    Operands,
+    Role,
     Step,
     Value,
     block_values,
@@ -55,7 +57,7 @@ def _opened_step(step: Step, outer: dict[Value, Value | None]) -> Step:
 
 def _opened_loop(loop: Loop, outer: dict[Value, Value | None]) -> Loop:
     operands = iter(loop.operands)
-    kept = []
+    kept: list[tuple[Role, Value, Operands]] = []
     for role, param in zip(loop.roles, loop.body.params, strict=True):
         if isinstance(role, Iteration | Condition):
             kept.append((role, param, ()))
@@ -138,9 +140,7 @@ def _with_captures(block: Block, free: list[Value]) -> Block:
     params = {value: Value(value.name, value.declared, value.inferred) for value in free}
     steps = tuple(with_operands(step, params) for step in block.steps) if params else block.steps
     results = substitute(block.results, params)
-    return replace(
-        block, params=(*block.params, *params.values()), steps=steps, results=results
-    )
+    return replace(block, params=(*block.params, *params.values()), steps=steps, results=results)
 
 
 def replaced(block: Block, by: Substitution, pinned: Collection[Value] = ()) -> Block:
@@ -183,7 +183,9 @@ def _are_same(new: tuple[Step, ...], old: tuple[Step, ...]) -> bool:
     return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
 
 
-def map_open(block: Block, change: ChangeBlock, path: str = "main", of: Step | None = None) -> Block:
+def map_open(
+    block: Block, change: ChangeBlock, path: str = "main", of: Step | None = None
+) -> Block:
     """The open block with every block replaced by `change(block, path, step)`, inner ones first.
 
     `step` is the Loop or Branch the block is a body of, None for the block itself.

@@ -194,7 +194,9 @@ def _concat(leaf: Leaf, at: Cleaning) -> bool:
     return all(
         shape is not None
         and len(shape) == len(first)
-        and all(is_same(a, b) for k, (a, b) in enumerate(zip(first, shape, strict=True)) if k != along)
+        and all(
+            is_same(a, b) for k, (a, b) in enumerate(zip(first, shape, strict=True)) if k != along
+        )
         for shape in shapes[1:]
     )
 

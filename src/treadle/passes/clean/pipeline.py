@@ -15,8 +15,8 @@ from treadle.passes.clean.counting import count_trips
 from treadle.passes.clean.expands import drop_expansions
 from treadle.passes.clean.hoisting import hoist_invariant
 from treadle.passes.clean.inlining import inline_loops
-from treadle.passes.clean.merging import merge_equal
 from treadle.passes.clean.lists import stack_lists
+from treadle.passes.clean.merging import merge_equal
 from treadle.passes.clean.names import with_own_names, with_own_step_names
 from treadle.passes.clean.noops import drop_noops
 from treadle.passes.clean.opened import closed, opened

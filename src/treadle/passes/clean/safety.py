@@ -14,6 +14,7 @@ Memory and time are no errors. Where several steps of one run fail, another one 
 from __future__ import annotations
 
 from treadle import ops
+from treadle.infer import is_scan
 from treadle.ir import (
     Block,
     Branch,
@@ -33,7 +34,6 @@ from treadle.ir import (
     Type,
     ports,
 )
-from treadle.infer import is_scan
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.operators import RULES
 

@@ -59,9 +59,7 @@ def _pruned(block: Block, path: str, at: Cleaning) -> Block:
     params = set(block.params)
     constants = tuple(c for c in block.constants if c.value in live or c.value in params)
     steps = tuple(reversed(kept))
-    if constants == block.constants and all(a is b for a, b in zip(steps, block.steps)) and len(
-        steps
-    ) == len(block.steps):
+    if constants == block.constants and steps == block.steps:
         return block
     return replace(block, steps=steps, constants=constants)
 
@@ -91,7 +89,7 @@ def _loop(loop: Loop, path: str, used: Collection[Value], at: Cleaning) -> Loop:
 
 
 def _needed(
-    loop: Loop, stacks: Iterable[StackedPort], used: Collection[Value], at: Cleaning
+    loop: Loop, stacks: Iterable[StackedPort], used: Collection[Value | None], at: Cleaning
 ) -> list[CarriedPort]:
     """The carried values that something depends on, in whatever iteration."""
     view, made = ports(loop), makers(loop.body)

@@ -18,7 +18,9 @@ class Writer:
         self.steps: list[Step] = []
         self.constants: list[Constant] = []
 
-    def constant(self, array: np.ndarray, name: str = "constant", value: Value | None = None) -> Value:
+    def constant(
+        self, array: np.ndarray, name: str = "constant", value: Value | None = None
+    ) -> Value:
         """A constant; it is `value`, or a new one of this name."""
         made = value if value is not None else Value(name)
         if self.at.literals:
