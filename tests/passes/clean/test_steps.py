@@ -28,7 +28,8 @@ def of_x(line: str) -> str:
         "u = Cast <to = 1> (t)",
         "u = CastLike (t, x)",
         f"s = {INTS.format('0,-5')} e = {INTS.format('2,9')} u = Slice (t, s, e)",
-        f"s = {INTS.format('0')} e = {INTS.format(2**63 - 1)} a = {INTS.format('1')} u = Slice (t, s, e, a)",
+        f"s = {INTS.format('0')} e = {INTS.format(2**63 - 1)} a = {INTS.format('1')} "
+        "u = Slice (t, s, e, a)",
         f"s = {INTS.format('2,-1')} u = Reshape (t, s)",
         "s = Shape (t) u = Reshape (t, s)",
         f"s = {INTS.format('2,1')} u = Expand (t, s)",
@@ -73,7 +74,8 @@ def test_an_axis_that_is_not_there_is_no_no_op():
 
 
 def test_an_output_keeps_its_name_and_its_copy_where_nothing_makes_it():
-    text = "g (float[2] x) => (float[2] y, float[2] z) { t = Neg (x) y = Identity (t) z = Identity (x) }"
+    text = """g (float[2] x) => (float[2] y, float[2] z) {
+        t = Neg (x) y = Identity (t) z = Identity (x) }"""
     model, _ = cleaned(text)
     assert operators(model) == ["Neg", "Identity"]
     same(load(text), model, np.float32([1, 2]))
@@ -106,13 +108,15 @@ def test_what_is_not_certain_or_fails_is_not_folded(line):
 
 
 def test_a_function_whose_last_bit_may_differ_is_not_folded():
-    text = "g (float x) => (float y) { a = Constant <value_float = 0.3> () e = Exp (a) y = Add (x, e) }"
+    text = """g (float x) => (float y) {
+        a = Constant <value_float = 0.3> () e = Exp (a) y = Add (x, e) }"""
     assert cleaned(text)[1].done == ()
 
 
 def test_constants_before_ir_version_4_stay_steps():
     text = """g (float[2,3] x) => (float[a] y) {
-        s = Shape (x) i = Constant <value = int64[1] {-1}> () z = Mul (i, i) w = Concat <axis = 0> (s, z)
+        s = Shape (x) i = Constant <value = int64[1] {-1}> () z = Mul (i, i)
+        w = Concat <axis = 0> (s, z)
         k = Cast <to = 1> (w) y = Add (k, k) }"""
     model, report = cleaned(text, opset=9, ir=3)
     assert report.counts["constants folded"] >= 3
@@ -174,7 +178,8 @@ def test_an_expand_that_gives_the_shape_stays(last):
 
 
 def test_what_nothing_reads_goes_if_it_cannot_fail():
-    text = "g (float[2,3] x, float[3,2] w) => (float[a,b] y) { t = MatMul (x, w) u = Exp (t) y = Neg (x) }"
+    text = """g (float[2,3] x, float[3,2] w) => (float[a,b] y) {
+        t = MatMul (x, w) u = Exp (t) y = Neg (x) }"""
     model, _ = cleaned(text)
     assert operators(model) == ["Neg"]
 

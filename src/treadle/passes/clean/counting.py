@@ -113,7 +113,9 @@ def _bound(loop: Loop, at: Cleaning) -> _Bound | None:
     value, limit = maker.operands if maker.op == "Less" else reversed(maker.operands)
     ahead = _ahead(loop, value, made, at)
     inside = {*made, *loop.body.params}
-    if ahead is None or limit is None or limit in inside or at.shape(limit) != ():
+    if ahead is None or limit is None or at.shape(limit) != ():
+        return None
+    if limit in inside and at.whole(limit) is None:
         return None
     is_counted = at.dtype(limit) in (DType.INT64, DType.INT32)
     return _Bound(ahead, limit) if is_counted and 0 <= ahead < _SAFE else None
@@ -147,7 +149,7 @@ def _trip(loop: Loop, bound: _Bound, writer: Writer, at: Cleaning) -> Value | No
     if most is not None and limit is not None:
         count = min(most, max(limit - bound.ahead, 0) + 1)
         return writer.constant(np.array(count), "trips")
-    if at.opset < _WHOLE_MAX or bound.ahead == 0 or bound.limit in _constants(loop):
+    if at.opset < _WHOLE_MAX or bound.ahead == 0 or limit is not None:
         return None
     if loop.trip is not None and (
         at.shape(loop.trip) != () or at.dtype(loop.trip) is not DType.INT64
@@ -162,7 +164,3 @@ def _trip(loop: Loop, bound: _Bound, writer: Writer, at: Cleaning) -> Value | No
     if loop.trip is None or most == _LARGEST:
         return count_
     return writer.leaf("Min", loop.trip, count_)
-
-
-def _constants(loop: Loop) -> set[Value]:
-    return {constant.value for constant in loop.body.constants}
