@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from treadle import ops
-from treadle.infer import Fact, array_of
+from treadle.infer import Fact, array_of, certain_facts
 from treadle.ir import (
     Block,
     Constant,
@@ -17,10 +17,12 @@ from treadle.ir import (
     Info,
     Leaf,
     Literal,
+    Model,
     Range,
     Sequence,
     Shape,
     Step,
+    Symbol,
     Tensor,
     Type,
     Value,
@@ -28,6 +30,7 @@ from treadle.ir import (
 )
 
 _UNKNOWN = Fact()
+_LITERALS_SINCE = 4
 FEW = 1024
 """So many elements a constant has at most that a pass makes or compares."""
 
@@ -48,13 +51,28 @@ class Cleaned:
 class Cleaning:
     """One round of clean passes over an open block; a value that is new in it is unknown.
 
-    `literals`: constants may be initializers, as files can say from IR version 4 on.
+    `literals`: constants may be initializers, as files can say from IR version 4 on. `model`: what
+    the round began with.
     """
 
     facts: Mapping[Value, Fact]
     opset: int
     literals: bool = True
     done: list[Cleaned] = field(default_factory=list)
+    model: Model | None = None
+
+    @classmethod
+    def of(cls, model: Model) -> Cleaning:
+        """A round that begins with this closed model."""
+        facts = certain_facts(model)
+        opset, literals = model.opsets.get("", 1), model.ir_version >= _LITERALS_SINCE
+        return cls(facts, opset, literals, model=model)
+
+    def trusting(self) -> Cleaning:
+        """The same round, in which the extents of inputs that have one name are equal."""
+        if self.model is None or not _share_names(self.model.main.params):
+            return self
+        return replace(self, facts=certain_facts(self.model, shared=True))
 
     def note(self, name: str, path: str, done: str) -> None:
         """Say what was done."""
@@ -137,6 +155,14 @@ class Cleaning:
 
 def _with_constant(block: Block, constant: Constant) -> Block:
     return replace(block, constants=(*block.constants, constant))
+
+
+def _share_names(params: Iterable[Value]) -> bool:
+    """Whether an extent of one input is called like one of another."""
+    types = [param.declared for param in params]
+    shapes = [type_.shape or () for type_ in types if isinstance(type_, Tensor)]
+    names = [dim for shape in shapes for dim in shape if isinstance(dim, Symbol)]
+    return len(set(names)) < len(names)
 
 
 def is_same(left: Dim, right: Dim) -> bool:

@@ -4,8 +4,10 @@
           ... z ...               loop: ... z ...
 
 A step moves if it is pure and reads nothing the body makes, and if it cannot fail or the loop is
-certain to begin an iteration. Inner loops first, so that a step may leave several at once. Declines
-for steps inside the branches of an If, which may never run, and for copies.
+certain to begin an iteration. Here, and nowhere else, extents of inputs that the file calls by one
+name are taken for equal: who feeds other ones gets an error for a loop that would not have run.
+Inner loops first, so that a step may leave several at once. Declines for steps inside the branches
+of an If, which may never run, and for copies.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from treadle.ir import (
     with_results,
 )
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.opened import free_reads, map_open, replaced
+from treadle.passes.clean.opened import all_steps, free_reads, map_open, replaced
 from treadle.passes.clean.safety import cannot_fail, certainly_runs, is_pure
 
 NAME = "steps moved out of loops"
@@ -35,6 +37,9 @@ _STAY = ("Identity", "Constant")
 
 def hoist_invariant(block: Block, at: Cleaning) -> Block:
     """The open block whose loops do only what differs from iteration to iteration."""
+    if not any(isinstance(step, Loop) for step in all_steps(block)):
+        return block
+    trusting = at.trusting()
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
         steps: list[Step] = []
@@ -43,7 +48,7 @@ def hoist_invariant(block: Block, at: Cleaning) -> Block:
             if not isinstance(step, Loop):
                 steps.append(step)
                 continue
-            smaller, moved, taken = _split(step, step_path(path, step, position), at)
+            smaller, moved, taken = _split(step, step_path(path, step, position), at, trusting)
             steps += (*moved, smaller)
             constants += taken
         if len(steps) == len(inner.steps):
@@ -53,7 +58,9 @@ def hoist_invariant(block: Block, at: Cleaning) -> Block:
     return map_open(block, change)
 
 
-def _split(loop: Loop, path: str, at: Cleaning) -> tuple[Loop, list[Step], list[Constant]]:
+def _split(
+    loop: Loop, path: str, at: Cleaning, trusting: Cleaning
+) -> tuple[Loop, list[Step], list[Constant]]:
     """The loop without its invariant steps, these, and the constants they need out there."""
     body, runs = loop.body, certainly_runs(loop, at)
     constants = {constant.value: constant for constant in body.constants}
@@ -66,7 +73,7 @@ def _split(loop: Loop, path: str, at: Cleaning) -> tuple[Loop, list[Step], list[
     for position, step in enumerate(body.steps):
         read = free_reads(step) & inside
         held = {value for value in read if value in constants or value in makes}
-        if read - held or not _may_move(step, runs, at):
+        if read - held or not _may_move(step, runs, trusting):
             rest.append(step)
             continue
         for value in sorted(held - copies.keys(), key=lambda each: each.name):

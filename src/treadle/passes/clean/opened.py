@@ -9,7 +9,7 @@ leaves and calls stay closed. Nothing outside this package ever sees an open blo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from treadle.ir import (
@@ -201,6 +201,15 @@ def map_open(
     if not _are_same(steps, block.steps):
         block = replace(block, steps=steps)
     return change(block, path, of)
+
+
+def all_steps(block: Block) -> Iterator[Step]:
+    """Every step of the open block and of its bodies."""
+    for step in block.steps:
+        yield step
+        if isinstance(step, Loop | Branch):
+            for _, body in bodies(step):
+                yield from all_steps(body)
 
 
 def free_reads(step: Step) -> set[Value]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from treadle.infer import certain_facts
 from treadle.ir import Block, Info, Leaf, Model, Step, Value, map_bodies
 from treadle.passes.clean.branches import settle_branches
 from treadle.passes.clean.cleaning import Cleaned, Cleaning
@@ -41,7 +40,6 @@ PASSES: tuple[Pass, ...] = (
     drop_unused,
 )
 _MOST_ROUNDS = 16
-_LITERALS_SINCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +89,7 @@ def clean(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]
     current = replace(current, main=place(current.main, "main"))
     done: list[Cleaned] = []
     for _ in range(_MOST_ROUNDS):
-        at = Cleaning(
-            certain_facts(current),
-            current.opsets.get("", 1),
-            current.ir_version >= _LITERALS_SINCE,
-        )
+        at = Cleaning.of(current)
         block = opened(current.main)
         for each in passes:
             block = _with_outputs(block, each(block, at), at)
