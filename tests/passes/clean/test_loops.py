@@ -120,7 +120,8 @@ def test_a_step_leaves_a_loop_that_may_not_run_only_if_it_cannot_fail(rows, trip
 
 @pytest.mark.parametrize(("names", "moves"), [("nn", True), ("nm", False)])
 def test_extents_of_inputs_that_have_one_name_are_equal_for_hoisting_alone(names, moves):
-    text = f"""g (int64 n, float[{names[0]}] a, float[{names[1]}] b, int64 s0) => (int64 s, bool e) {{{{
+    text = f"""g (int64 n, float[{names[0]}] a, float[{names[1]}] b, int64 s0)
+        => (int64 s, bool e) {{{{
         s = Loop (n, "", s0) <body = b (int64 i, bool c, int64 v) => (bool d, int64 w) {{{{
             d = Identity (c) p = Add (a, b) q = Exp (p) z = Size (q) w = Add (v, z) }}}}>
         k = Shape (a) l = Shape (b) f = Equal (k, l) e = Squeeze (f) }}}}"""
