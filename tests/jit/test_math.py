@@ -13,8 +13,8 @@ from treadle import InferenceSession
 BOUNDS = {
     "Exp": 1.0,
     "Log": 1.0,
-    "Tanh": 1.6,
-    "Sigmoid": 2.5,
+    "Tanh": 1.5,
+    "Sigmoid": 2.0,
     "Softplus": 2.0,
     "Sin": 0.6,
     "Cos": 0.6,

@@ -15,10 +15,14 @@ from treadle.tracing import Iterations, Listener
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an engine takes a step, and the reason, in words for `explain`."""
+    """Whether an engine takes a step, and the reason, in words for `explain`.
+
+    `beside`: it does not take the step for itself, but would together with others it takes.
+    """
 
     takes: bool
     reason: str
+    beside: bool = False
 
 
 class Stoppable(Protocol):
@@ -45,6 +49,7 @@ class RunContext:
     """What one run carries along: who listens, what bounds it, and how to stop it.
 
     `held` is what the loops that are running hold, in bytes; counted only where that is bounded.
+    `declined` are regions whose engine will not have them again either, and why.
     """
 
     listener: Listener | None = None
@@ -53,6 +58,13 @@ class RunContext:
     iterations_done: int = 0
     held: int = 0
     started: float = field(default_factory=time.monotonic)
+    declined: dict[Region, str] | None = None
+
+    def decline(self, region: Region, why: str) -> None:
+        """Remember that the engine of the region will not have it."""
+        if self.declined is None:
+            self.declined = {}
+        self.declined[region] = why
 
     def iteration(self, path: str, iterations: Iterations) -> None:
         """Count one iteration of the loop at `path`; raise LimitExceeded or Terminated."""
@@ -89,12 +101,14 @@ class RunContext:
 class Refused(Exception):
     """A Runnable cannot do its region on this data, and has done nothing: interp must.
 
-    `error` is what to raise where interp cannot run the steps either.
+    `error` is what to raise where interp cannot run the steps either. `is_lasting`: it would not
+    do it on other data either, so the model may as well be planned without.
     """
 
-    def __init__(self, error: RunError) -> None:
+    def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
         super().__init__(str(error))
         self.error = error
+        self.is_lasting = is_lasting
 
 
 class Runnable(Protocol):

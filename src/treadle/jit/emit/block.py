@@ -9,11 +9,14 @@ from typing import Any
 from treadle.jit.emit.branch import emit_branch
 from treadle.jit.emit.contract import emit_contract
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.index import emit_pick
+from treadle.jit.emit.escape import emit_escape
+from treadle.jit.emit.index import emit_fetch, emit_pick
 from treadle.jit.emit.loop import emit_loop
 from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
+from treadle.jit.emit.put import emit_put
 from treadle.jit.emit.reduce import emit_reduce
+from treadle.jit.emit.running import emit_running
 from treadle.jit.emit.tensors import Buffer, dense_strides
 from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (
@@ -22,6 +25,8 @@ from treadle.jit.kernel_ir import (
     Constant,
     Contract,
     Counter,
+    Escape,
+    Fetch,
     Input,
     Item,
     Join,
@@ -30,8 +35,10 @@ from treadle.jit.kernel_ir import (
     Node,
     Part,
     Pick,
+    Put,
     Reduce,
     Reshape,
+    Running,
     State,
     View,
     extents,
@@ -49,7 +56,10 @@ def emit_block(e: Emitter, block: Block, ending: Ending) -> None:
         if place is Place.INLINE:
             continue
         nests.need(node)
-        _EMIT[type(node.op)](e, node)
+        if isinstance(node.op, Put):
+            emit_put(e, node, nests)
+        else:
+            _EMIT[type(node.op)](e, node)
         nests.done.add(node)
     nests.flush_all()
 
@@ -84,6 +94,12 @@ def _state(e: Emitter, node: Node) -> None:
 
 
 def _computed(e: Emitter, node: Node) -> None:
+    if e.t.place(node) is Place.BUFFER:
+        buffer = e.allocate(node)
+        with e.w.nest(extents(node)) as index, e.t.scope():
+            e.t.store(buffer, index, e.t.compute(node, index))
+        e.t.buffers[node] = buffer
+        return
     _elements(e, node, lambda index: e.t.compute(node, index))
 
 
@@ -155,7 +171,10 @@ _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Reduce: emit_reduce,
     Contract: emit_contract,
     Pick: emit_pick,
+    Fetch: emit_fetch,
+    Running: emit_running,
     Loop: _loop,
     Branch: _branch,
+    Escape: emit_escape,
     Part: _part,
 }

@@ -21,10 +21,13 @@ from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.pack import pack
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import tick
+from treadle.jit.emit.put import puts
 from treadle.jit.emit.stack import Stacking, stackings
 from treadle.jit.emit.tensors import Buffer, Flat
+from treadle.jit.emit.tile import parts
 from treadle.jit.emit.types import I64, in_register
 from treadle.jit.kernel_ir import Block, Constant, Loop, Node, State, extents
 
@@ -34,6 +37,12 @@ _NO_LIMIT = 2**63 - 1
 
 def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
     """The loop; its parts are left in `e.parts`."""
+    pack(e, node)
+    with parts(e, node):
+        _run(e, node, emit_block)
+
+
+def _run(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
     op, b, w = node.op, e.w.builder, e.w
     assert isinstance(op, Loop)
     operands = list(node.operands)
@@ -109,7 +118,7 @@ def _iteration(
             type_ = in_register(state.dtype)
             variables = e.parts[node, number]
             e.t.keep(state, [e.w.builder.load(variable, typ=type_) for variable in variables])
-    ending = Ending(node, _moved(e, op))
+    ending = Ending(node, _moved(e, op), put_into=puts(op))
     rooms = [(stack, stack.room(e, i)) for stack in stacks]
     for stack, room in rooms:
         if e.t.place(stack.element) is Place.NEST and stack.element.home is op.body:
@@ -154,25 +163,29 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
         if isinstance(source, Node):
             e.copy(source, target)
         else:
-            with e.w.range(after.size) as position:
+            with e.positions(after.size) as position:
                 e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
 
 
 def _safe(e: Emitter, op: Loop, after: Node) -> Node | Buffer:
     """The node, or a copy of it where another state's new value would be read instead."""
-    if not _reads_state(e, after):
+    if not _reads_state(e, op, after):
         return after
     buffer = e.t.allocate(after)
     e.copy(after, buffer)
     return buffer
 
 
-def _reads_state(e: Emitter, node: Node) -> bool:
+def _reads_state(e: Emitter, op: Loop, node: Node) -> bool:
+    """Whether it is read out of memory a carried value is in."""
+    found = e.t.buffers.get(node)
+    if found is not None and any(found is e.t.buffers.get(state) for state in op.states):
+        return True
     if isinstance(node.op, State):
         return e.t.place(node) is not Place.REGISTERS
     if isinstance(node.op, Constant) or e.t.place(node) is not Place.INLINE:
         return False
-    return any(_reads_state(e, operand) for operand in node.operands)
+    return any(_reads_state(e, op, operand) for operand in node.operands)
 
 
 def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -> None:

@@ -16,12 +16,15 @@ from treadle.jit.kernel_ir import (
     Branch,
     Constant,
     Contract,
+    Escape,
+    Fetch,
     Item,
     Kernel,
     Loop,
     Map,
     Node,
     Pick,
+    Put,
     Reduce,
     Reshape,
     View,
@@ -32,6 +35,7 @@ from treadle.jit.kernel_ir import (
 
 MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512
+_MANY_ROWS = 4
 
 
 class Place(enum.Enum):
@@ -74,12 +78,12 @@ def places(kernel: Kernel) -> Places:
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:
-    if isinstance(node.op, Loop | Branch) or not node.is_static:
+    if isinstance(node.op, Loop | Branch | Escape) or not node.is_static:
         return Place.BUFFER
     if node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS
     if isinstance(node.op, Item | View | Reshape):
-        return Place.INLINE
+        return Place.BUFFER if _is_packed(node, readers) else Place.INLINE
     if isinstance(node.op, Map):
         lone = readers[0] if len(readers) == 1 and not is_result else None
         is_fused = lone is not None and lone.home is node.home and _takes_inline(node, lone, place)
@@ -94,6 +98,21 @@ def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Place]) -> bool
     return is_inline and reader.shape == node.shape
 
 
+def _is_packed(node: Node, readers: list[Node]) -> bool:
+    """Whether a turned matrix is worth its own memory: it is multiplied with many rows."""
+    source = node.operands[0]
+    if not isinstance(node.op, View) or not source.shape:
+        return False
+    if node.op.axes[-1].terms == ((len(node.shape) - 1, 1),):
+        return False
+    return any(
+        isinstance(reader.op, Contract)
+        and reader.operands[1] is node
+        and (reader.home is not node.home or extents(reader)[-2] >= _MANY_ROWS)
+        for reader in readers
+    )
+
+
 def _is_long(node: Node) -> bool:
     """Whether few elements take so much work that loops must do it."""
     if not isinstance(node.op, Contract):
@@ -106,4 +125,6 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
-    return place[node] is not Place.REGISTERS or isinstance(node.op, Item | Pick | Reduce)
+    return place[node] is not Place.REGISTERS or isinstance(
+        node.op, Item | Pick | Fetch | Put | Reduce
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.jit.building import Building, Declined, extents_of
 from treadle.jit.kernel_ir import Axis, Contract, Node
-from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.registry import lowers, wide
 
 
 def product(b: Building, left: Node, right: Node) -> Node:
@@ -31,12 +31,14 @@ def product(b: Building, left: Node, right: Node) -> Node:
 
 
 @lowers("MatMul", 1, 9, 13)
+@wide
 def matmul(b: Building, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
     """np.matmul."""
     return product(b, *operands)
 
 
 @lowers("Gemm", 7, 9, 11, 13)
+@wide
 def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, Any]) -> Node:
     """Alpha * A @ B + beta * C."""
     left, right, added = (*operands, None)[:3]
