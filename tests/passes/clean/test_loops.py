@@ -197,6 +197,18 @@ def test_a_list_that_only_grows_becomes_a_stack(shape, last):
         run_by_onnxruntime(saved(model), feeds)
 
 
+@pytest.mark.parametrize(("length", "opset"), [(3, 21), (0, 21), (3, 13)])
+def test_a_list_of_rows_that_may_be_empty_is_guarded_too(length, opset):
+    last = "y = ConcatFromSequence <axis = 1, new_axis = 1> (s)"
+    text = LIST.format(shape="[a,b,c]", last=last, trip="n").replace("[2,3]", "[2,L]")
+    model, report = cleaned(text, opset=opset)
+    assert report.counts["lists that become stacked results"] == 1
+    x = np.ones((2, length), np.float32)
+    same(load(text, opset), model, np.int64(2), x, np.int64(0))
+    with pytest.raises(TreadleError):
+        run(model, {"n": np.int64(0), "x": x, "k": np.int64(0)})
+
+
 def test_a_list_of_a_loop_that_certainly_runs_needs_no_guard():
     last = "y = ConcatFromSequence <axis = 0, new_axis = 1> (s)"
     text = LIST.format(shape="[a,b,c]", last=last, trip="five").replace(

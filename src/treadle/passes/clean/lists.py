@@ -41,7 +41,7 @@ from treadle.passes.clean.safety import certainly_runs, keeps_element
 from treadle.passes.clean.writing import Writer
 
 NAME = "lists that become stacked results"
-_WITH_SEQUENCES = 11
+_LOOPS_CARRY_LISTS = 13
 
 
 class _List(NamedTuple):
@@ -65,7 +65,7 @@ def stack_lists(block: Block, at: Cleaning) -> Block:
                     at.note(NAME, step_path(path, step, position), found.port.param.name)
         return inner
 
-    return map_open(block, change) if at.opset >= _WITH_SEQUENCES else block
+    return map_open(block, change) if at.opset >= _LOOPS_CARRY_LISTS else block
 
 
 def _lists(loop: Loop, at: Cleaning) -> list[_List]:
@@ -171,7 +171,7 @@ def _joined(writer: Writer, step: Leaf, found: _List) -> None:
     assert shape is not None, "a list of elements of one shape"
     assert isinstance(axis, int), "looked at by _fits"
     is_new = bool(attribute(step, "new_axis", 0))
-    stack = found.stack if found.has_items else _not_empty(writer, found.stack)
+    stack = found.stack if found.has_items else _not_empty(writer, found)
     rank = len(shape)
     axis %= rank + 1 if is_new else rank
     order = list(range(1, rank + 1))
@@ -189,18 +189,22 @@ def _joined(writer: Writer, step: Leaf, found: _List) -> None:
         writer.leaf("Identity", stack, result=result)
 
 
-def _not_empty(writer: Writer, stack: Value) -> Value:
+def _not_empty(writer: Writer, found: _List) -> Value:
     """The stack, or a failure when the model runs if it has no items.
 
-    length = stack.shape[0]
-    return stack.reshape(stack.shape + [0][2 * (sign(length) - 1)])       # index -2 fails
+    return stack.reshape(max(stack.shape, 1))                 where no extent of an element is 0
+    return stack.reshape(stack.shape + [0][2 * (sign(stack.shape[0]) - 1)])   # index -2 fails
     """
-    shape = writer.leaf("Shape", stack)
+    shape = writer.leaf("Shape", found.stack)
+    extents = writer.at.extents(found.element)
+    if extents is not None and 0 not in extents:
+        target = writer.leaf("Max", shape, writer.constant(np.array([1])))
+        return writer.leaf("Reshape", found.stack, target)
     length = writer.leaf("Gather", shape, writer.constant(np.array([0])))
     below = writer.leaf("Sub", writer.leaf("Sign", length), writer.constant(np.array([1])))
     zero = writer.constant(np.array([0]))
     nothing = writer.leaf("Gather", zero, writer.leaf("Add", below, below))
-    return writer.leaf("Reshape", stack, writer.leaf("Add", shape, nothing))
+    return writer.leaf("Reshape", found.stack, writer.leaf("Add", shape, nothing))
 
 
 def _length(writer: Writer, step: Leaf, found: _List) -> None:

@@ -78,17 +78,22 @@ def _by_place(done: Sequence[Cleaned]) -> list[str]:
     return lines
 
 
-def clean(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]:
+def clean(
+    model: Model, passes: Sequence[Pass] = PASSES, *, rounds: int | None = None
+) -> tuple[Model, Report]:
     """The model with everything gone that need not be done, and what was done.
 
     It gives the same outputs, fails on the same feeds, and keeps the names of inputs and outputs.
     Functions are put in the place of their calls first, if they import the model's opsets. The
-    model itself comes back where there is nothing to do.
+    model itself comes back where there is nothing to do. `rounds`: stop after so many, whatever
+    would be left to do.
     """
     current = _inlined(model)
     current = replace(current, main=place(current.main, "main"))
     done: list[Cleaned] = []
-    for _ in range(_MOST_ROUNDS):
+    for done_before in range(_MOST_ROUNDS):
+        if done_before == rounds:
+            break
         at = Cleaning.of(current)
         block = opened(current.main)
         for each in passes:
