@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
-from treadle.ir import Block, Info, Leaf, Model, Step, Value, map_bodies
+from treadle.ir import (
+    Block,
+    Info,
+    Leaf,
+    Model,
+    Step,
+    Value,
+    map_bodies,
+    operator_of,
+    segment,
+    walk_block,
+)
 from treadle.passes.clean.branches import settle_branches
 from treadle.passes.clean.cleaning import Cleaned, Cleaning
 from treadle.passes.clean.constants import fold_constants
@@ -55,8 +67,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = []
-        for name, count in self.counts.items():
-            lines.append(f"{name}: {count}")
+        for name, times in self.counts.items():
+            lines.append(f"{name}: {times}")
             lines += _by_place([each for each in self.done if each.name == name])
         return "\n".join(lines)
 
@@ -79,21 +91,19 @@ def _by_place(done: Sequence[Cleaned]) -> list[str]:
 
 
 def clean(
-    model: Model, passes: Sequence[Pass] = PASSES, *, rounds: int | None = None
+    model: Model, passes: Sequence[Pass] = PASSES, *, keep_paths: bool = False
 ) -> tuple[Model, Report]:
     """The model with everything gone that need not be done, and what was done.
 
     It gives the same outputs, fails on the same feeds, and keeps the names of inputs and outputs.
     Functions are put in the place of their calls first, if they import the model's opsets. The
-    model itself comes back where there is nothing to do. `rounds`: stop after so many, whatever
-    would be left to do.
+    model itself comes back where there is nothing to do. `keep_paths`: steps say where
+    the file had them, as messages need it, not where they are now.
     """
     current = _inlined(model)
     current = replace(current, main=place(current.main, "main"))
     done: list[Cleaned] = []
-    for done_before in range(_MOST_ROUNDS):
-        if done_before == rounds:
-            break
+    for _ in range(_MOST_ROUNDS):
         at = Cleaning.of(current)
         block = opened(current.main)
         for each in passes:
@@ -106,7 +116,8 @@ def clean(
         raise AssertionError(f"the clean passes do not come to an end: {at.done}")
     if not done:
         return model, Report()
-    main = with_own_step_names(_unplaced(current.main))
+    main = _with_own_paths(current.main) if keep_paths else _unplaced(current.main)
+    main = with_own_step_names(main)
     return replace(current, main=main), Report(tuple(done))
 
 
@@ -143,3 +154,30 @@ def _unplaced(block: Block) -> Block:
         return replace(inner, info=replace(inner.info, path=""))
 
     return replace(block, steps=tuple(map(moved, block.steps)))
+
+
+def _with_own_paths(block: Block) -> Block:
+    """The block in which steps that a pass made have paths of their own too."""
+    taken = {step.info.path for step in _steps(block)}
+
+    def placed(step: Step, path: str) -> Step:
+        own = step.info.path or _free(path, taken)
+        inner = map_bodies(step, lambda name, body: inside(body, f"{own}.{name}"))
+        return replace(inner, info=replace(inner.info, path=own))
+
+    def inside(each: Block, path: str) -> Block:
+        names = (f"{path}/{segment(operator_of(s), k)}" for k, s in enumerate(each.steps))
+        return replace(each, steps=tuple(map(placed, each.steps, names)))
+
+    return inside(block, "main")
+
+
+def _steps(block: Block) -> Iterator[Step]:
+    for visit in walk_block(block):
+        yield visit.step
+
+
+def _free(path: str, taken: set[str]) -> str:
+    free = next(name for k in count() if (name := f"{path}_{k}" if k else path) not in taken)
+    taken.add(free)
+    return free
