@@ -133,6 +133,23 @@ def test_extents_of_inputs_that_have_one_name_are_equal_for_hoisting_alone(names
         same(load(text), model, np.int64(count), X[0], X[1], np.int64(0))
 
 
+EMPTY = """g (int64 n, float[A] p) => (float[N,B] all) {{
+    all = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[C] e) {{
+        on = Identity (go) e = {} }}> }}"""
+
+
+@pytest.mark.parametrize(
+    ("line", "stays"), [("Concat <axis = 0> (p, p)", True), ("Exp (p)", False)]
+)
+def test_empty_stacks_keep_the_extents_that_the_body_reads_show(line, stays):
+    text = EMPTY.format(line)
+    model, _ = cleaned(text)
+    assert (len(operators(model)) == 1) == stays
+    for count in TRIPS:
+        feeds = {"n": np.int64(count), "p": X[0]}
+        assert run(model, feeds)[0].shape == run(load(text), feeds)[0].shape
+
+
 def test_work_leaves_several_loops_at_once_but_no_branch_and_no_random_number():
     text = """g (int64 n, bool go, float[3] x, float s0) => (float s) {
         s = Loop (n, "", s0) <body = a (int64 i, bool c, float v) => (bool d, float v3) {

@@ -7,7 +7,8 @@ A step moves if it is pure and reads nothing the body makes, and if it cannot fa
 certain to begin an iteration. Here, and nowhere else, extents of inputs that the file calls by one
 name are taken for equal: who feeds other ones gets an error for a loop that would not have run.
 Inner loops first, so that a step may leave several at once. Declines for steps inside the branches
-of an If, which may never run, and for copies.
+of an If, which may never run, for copies, and where a loop that may not run would no longer see an
+extent that its empty stacks have.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from dataclasses import replace
 from treadle.ir import (
     Block,
     Constant,
+    Dim,
+    Expression,
     Leaf,
     Loop,
     Step,
+    Symbol,
     Value,
     block_values,
     operator_of,
+    ports,
     step_path,
     with_operands,
     with_results,
@@ -48,7 +53,11 @@ def hoist_invariant(block: Block, at: Cleaning) -> Block:
             if not isinstance(step, Loop):
                 steps.append(step)
                 continue
+            noted = len(at.done)
             smaller, moved, taken = _split(step, step_path(path, step, position), at, trusting)
+            if not _sees_extents(step, smaller, trusting):
+                del at.done[noted:]
+                smaller, moved, taken = step, [], []
             steps += (*moved, smaller)
             constants += taken
         if len(steps) == len(inner.steps):
@@ -103,3 +112,26 @@ def _reading(step: Step, by: dict[Value, Value]) -> Step:
         return with_operands(step, by)
     (found,) = replaced(Block(steps=(step,)), by).steps
     return found
+
+
+def _sees_extents(before: Loop, after: Loop, at: Cleaning) -> bool:
+    """Whether the loop still reads values that show the extents its stacks have without a trip."""
+    if before is after or certainly_runs(before, at):
+        return True
+    shapes = [at.shape(port.element) for port in ports(before).stacked]
+    needed = {name for shape in shapes for dim in shape or () for name in _symbols(dim)}
+    return needed & _shown(before, at) <= _shown(after, at)
+
+
+def _shown(loop: Loop, at: Cleaning) -> set[str]:
+    shapes = [at.shape(value) for value in free_reads(loop)]
+    return {dim.name for shape in shapes for dim in shape or () if isinstance(dim, Symbol)}
+
+
+def _symbols(dim: Dim) -> set[str]:
+    match dim:
+        case Symbol(name):
+            return {name}
+        case Expression(terms):
+            return {name for names, _ in terms for name in names}
+    return set()

@@ -9,6 +9,7 @@ from treadle.ir import (
     Block,
     Carried,
     CarriedPort,
+    Claim,
     Condition,
     Info,
     Iteration,
@@ -66,8 +67,7 @@ def rebuilt(loop: Loop, view: Ports) -> Loop:
             *(port.element for port in view.stacked),
         ),
     )
-    if body.results != loop.body.results:
-        body = replace(body, claims=())
+    body = replace(body, claims=_claims(loop, view))
     return replace(
         loop,
         roles=(
@@ -106,6 +106,16 @@ def _info(loop: Loop, view: Ports) -> Info:
         return loop.info
     kept = {name: each for name, each in loop.info.attributes.items() if name not in _LISTS}
     return replace(loop.info, attributes=kept)
+
+
+def _claims(loop: Loop, view: Ports) -> tuple[Claim, ...]:
+    """What the file declares of the results that are left, in their new order."""
+    if not loop.body.claims:
+        return ()
+    old = ports(loop)
+    condition, *rest = loop.body.claims
+    said = dict(zip((*old.carried, *old.stacked), rest, strict=True))
+    return (condition, *(said.get(port, Claim()) for port in (*view.carried, *view.stacked)))
 
 
 def _rest(loop: Loop) -> list[tuple[Role, Value, Value | None]]:
