@@ -40,7 +40,7 @@ def greedy(n: int) -> Instance:
     made = random(24)
     feed = {
         "n": count(n), "first": count(20), "E": uniform(made, 256, 64),
-        "R": uniform(made, 64, 64, scale=0.3), "V": uniform(made, 64, 256),
+        "R": uniform(made, 64, 64, scale=0.05), "V": uniform(made, 64, 256),
         "h0": uniform(made, 1, 64),
     }  # fmt: skip
     return Instance(HEAD + text, feed, n, _greedy)

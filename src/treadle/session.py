@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from treadle import checks, formats, infer, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
@@ -25,7 +25,6 @@ from treadle.tracing import Listener, StageDone
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
 
 ENGINES = ("jit", "onnxruntime", "interp")
-_DEFAULT_ENGINES = ("onnxruntime", "interp")
 _UNLIMITED = Limits()
 
 
@@ -72,7 +71,7 @@ class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference: "jit", "onnxruntime", "interp". `providers` are handed to onnxruntime,
+    order of preference; all of them unless it is given. `providers` are handed to onnxruntime,
     whose further keywords are taken too: `path_or_bytes` for the source, others without effect.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
@@ -94,9 +93,7 @@ class InferenceSession:
         _expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(
-            engines or _DEFAULT_ENGINES, self._options, providers, provider_options
-        )
+        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._declined: dict[tuple[str, Step], str] = {}
@@ -276,11 +273,17 @@ class InferenceSession:
         """The plan of an ordinary run: which engine runs which region, and why."""
         return self._plain.plan
 
-    def explain(self) -> str:
-        """The plan in words: nested regions, the engine of each and the reason."""
+    def explain(self, code: Literal["", "kernel", "llvm"] = "") -> str:
+        """The plan in words: nested regions, the engine of each and the reason.
+
+        After a run also what the native engine made for the data that came: what it compiled,
+        hoisted, fused, changed in place and called outside. With `code` the code itself: the
+        native engine's own ("kernel"), or LLVM's, optimised ("llvm").
+        """
         from treadle import report
 
-        return report.explain(self._plain.plan)
+        plan = self._plain.plan
+        return report.show_code(plan, code) if code else report.explain(plan)
 
 
 def _expect_known(keywords: Mapping[str, object]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from treadle import ir, ops
-from treadle.jit import emit, machine
 from treadle.jit.building import Building
 from treadle.jit.call import Compiled, run
+from treadle.jit.compiling import compiled
 from treadle.jit.kernel_ir import Escape, Input, Kernel, all_nodes
 from treadle.jit.lower import lower_block
 from treadle.plan import RunContext
@@ -51,9 +51,8 @@ def natively(
     known = [b.constant(given[k]) if k in fixed else node for k, node in enumerate(nodes)]
     results = lower_block(b, block, known)
     kernel = Kernel(tuple(nodes), b.main, tuple(node for node in results if node is not None))
-    code = emit.emit_kernel(kernel, set())
-    loaded = machine.loaded(machine.object_code(code.text))
-    made = Compiled.of(kernel, code, loaded, {}, [True] * len(kernel.results))
+    code, machine = compiled(kernel, set(), None)
+    made = Compiled.of(kernel, code, machine, {}, [True] * len(kernel.results))
     escapes = [node for node in all_nodes(b.main) if isinstance(node.op, Escape)]
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
     return run(made, arrays, {}, RunContext(), "main"), not escapes

@@ -154,3 +154,55 @@ def test_weights_that_lie_badly_are_laid_out_before(columns, is_known):
     feed = {"x": numbers("float32", 9, 64) / np.float32(64), "h": numbers("float32", 1, 64),
             "r": numbers("float32", columns, 64) / np.float32(1024)}  # fmt: skip
     check(text, feed if is_known else {**feed, "w": weight})
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(("rows", "inner"), [(40, 30), (40, 1), (3, 30), (1, 1)])
+def test_columns_and_outer_products(rows, inner, is_turned):
+    """A matrix times a column, from outside and made in the loop; a column times a row."""
+    given = (inner, rows) if is_turned else (rows, inner)
+    made = "m = Transpose (a)" if is_turned else "m = Identity (a)"
+    text = f"""g (int64 n, float[{given[0]},{given[1]}] w, float[{inner},1] x, float[{inner}] z) =>
+      (float[{given[0]},{given[1]}] y, float[N,{rows},1] p, float[N,{rows},{inner}] q,
+       float[N,{rows}] r) {{
+      y, p, q, r = Loop (n, , w) <body = f (int64 i, bool go, float[{given[0]},{given[1]}] a)
+        => (bool on, float[{given[0]},{given[1]}] b, float[{rows},1] k, float[{rows},{inner}] l,
+            float[{rows}] o) {{
+        on = Identity (go)
+        {made}
+        k = MatMul (m, x)
+        xt = Transpose (x)
+        l = MatMul (k, xt)
+        o = MatMul (m, z)
+        b = Add (a, w)
+      }}>
+    }}"""
+    feed = {"w": numbers("float32", *given), "x": numbers("float32", inner, 1),
+            "z": numbers("float32", inner), "n": np.array(3)}  # fmt: skip
+    check(text, feed)
+
+
+def test_columns_in_batches():
+    left, right = numbers("float32", 2, 9, 24), numbers("float32", 3, 1, 24, 1)
+    text = product("float32", left.shape, right.shape, (3, 2, 9, 1))
+    check(text, {"n": np.array(2), "x": left, "w": right})
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_turned_view_read_in_every_iteration(kept):
+    text = f"""g (int64 n, float[30,40] w, float[40,30] x) => (float[40,30] y, float[N,{
+        30 + 10 * kept
+    }] s) {{
+      ax = Constant <value = int64[1] {{{1 - kept}}}> ()
+      t = Transpose (w)
+      y, s = Loop (n, , x) <body = f (int64 i, bool go, float[40,30] u)
+        => (bool on, float[40,30] v, float[{30 + 10 * kept}] r) {{
+        on = Identity (go)
+        t2 = Transpose (w)
+        v = Add (u, t2)
+        m = Mul (v, t)
+        r = ReduceMax <keepdims = 0> (m, ax)
+      }}>
+    }}"""
+    check(text, {"n": np.array(3), "w": numbers("float32", 30, 40),
+                 "x": numbers("float32", 40, 30)})  # fmt: skip

@@ -19,6 +19,7 @@ MOST = 2
 CALLED = {
     "BatchNormalization": "in training",
     "Dropout": "in training",
+    "MaxPool": "it says where the largest elements are",
     "Range": "its length is not known beforehand",
 }
 NOT_SCANNED = {"Constant", "ConstantOfShape", "Range"}  # they have no operand to scan over

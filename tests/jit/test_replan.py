@@ -30,11 +30,11 @@ def refusing(monkeypatch, is_refused=lambda region: True):
     tries: list[int] = []
     whole = runnable.compile_region
 
-    def compile_region(region, *others):
-        tries.append(len(region.steps))
-        if is_refused(region):
+    def compile_region(native, key):
+        tries.append(len(native.region.steps))
+        if is_refused(native.region):
             raise Declined("for a test")
-        return whole(region, *others)
+        return whole(native, key)
 
     monkeypatch.setattr(runnable, "compile_region", compile_region)
     return tries

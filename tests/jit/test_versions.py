@@ -46,12 +46,21 @@ OLD: dict[tuple[str, int], Written] = {
     **{(op, v): ((A,), {"axis": 1}, ()) for op in ("Softmax", "LogSoftmax", "Hardmax")
        for v in (1, 11)},
     **{("PRelu", v): ((A, ROW), {}, ()) for v in (1, 6)},
+    ("Cast", 1): ((A,), {"to": "INT32"}, ()),
+    ("Concat", 1): ((A, A), {}, ()),
+    ("Reshape", 1): ((A,), {"shape": [0, -1]}, ()),
+    ("Split", 1): ((A,), {"axis": 2, "split": [1, 3], "results": 2}, ()),
+    **{("Dropout", v): ((A,), {"is_test": 1}, ()) for v in (1, 6)},
+    **{("Gemm", v): ((A[0], B.T, B[:1, :3]), {"broadcast": 1, "alpha": 0.5}, ())
+       for v in (1, 6)},
     ("Clip", 1): ((A,), {"min": -0.5}, ()),
     ("Clip", 6): ((A,), {"min": -0.5, "max": 0.75}, ()),
     ("DepthToSpace", 1): ((WHOLE.reshape(1, 4, 2, 3).astype(np.float32),), {"blocksize": 2}, ()),
     ("GroupNormalization", 18): (
         (A.reshape(1, 4, 6), ROW[:2], ROW[1:]), {"num_groups": 2, "epsilon": 1e-5}, ()
     ),
+    ("GlobalLpPool", 1): ((A,), {"p": 2.0}, ()),
+    **{("GlobalLpPool", v): ((A,), {"p": 3}, ()) for v in (2, 22)},
     ("Pad", 1): ((A,), {"paddings": [0, 1, 2, 0, -1, 1], "mode": "edge"}, ()),
     ("Pad", 2): ((A,), {"pads": [0, 1, 2, 0, -1, 1], "value": 0.5}, ()),
     ("Slice", 1): ((A,), {"starts": [0, -3], "ends": [9, -1], "axes": [0, 2]}, ()),

@@ -256,7 +256,7 @@ class TakesBeside(Takes):
         if any(bodies(step)):
             return super().judge(step, model, inside=inside)
         return replace(super().judge(step, model, inside=inside), takes=False,
-                       beside=step.op in self.ops)  # fmt: skip
+                       joins=lambda: step.op in self.ops)  # fmt: skip
 
 
 def around_a_loop(*ops: str, aside: str = "") -> Model:

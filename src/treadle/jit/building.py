@@ -56,6 +56,7 @@ class Building:
     block: Block
     _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
     _added: list[tuple[object, ...]] = field(default_factory=list)
+    _moved: list[Node] = field(default_factory=list)
 
     @classmethod
     def start(cls) -> Building:
@@ -75,7 +76,15 @@ class Building:
             home.nodes.append(node)
             self._known[key] = node
             self._added.append(key)
+            if home is not self.block:
+                self._moved.append(node)
         return node
+
+    @property
+    def hoisted(self) -> tuple[Node, ...]:
+        """The nodes that left the loop they were written in."""
+        there = set(self._known.values())
+        return tuple(node for node in self._moved if node in there)
 
     def mark(self) -> tuple[int, Block]:
         """Where `back` returns to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from treadle.jit.building import Declined
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Node
 from treadle.jit.machine import Machine
-from treadle.jit.memory import address, free, words
+from treadle.jit.memory import address, free, laid_out, words
 from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
 
@@ -44,7 +44,8 @@ class Layout:
     """The slots of a kernel by kind, each with its number.
 
     `template` holds those that never change; `given` and `results` lead to the words of arrays,
-    `outs` are written by the kernel, `escapes` are kept alive for it.
+    `outs` are written by the kernel, `escapes` and `laid`, constants laid out anew, are kept alive
+    for it.
     """
 
     type: Any
@@ -56,6 +57,7 @@ class Layout:
     workspace: int | None
     outs: Mapping[tuple[str, Any], int]
     escapes: tuple[Callable[[int], None], ...]
+    laid: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, code: Code) -> Layout:
@@ -64,7 +66,10 @@ class Layout:
         kinds: dict[str, list[tuple[int, Any]]] = {}
         for number, slot in enumerate(code.slots):
             kinds.setdefault(slot.kind, []).append((number, slot.which))
+        laid = [laid_out(*which) for _, which in kinds.get("laid", ())]
         for number, array in kinds.get("array", ()):
+            fixed[number] = address(array)
+        for (number, _), array in zip(kinds.get("laid", ()), laid, strict=True):
             fixed[number] = address(array)
         escapes = [outside(node) for _, node in kinds.get("escape", ())]
         for (number, _), escape in zip(kinds.get("escape", ()), escapes, strict=True):
@@ -75,18 +80,22 @@ class Layout:
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
             single.get("workspace"),
             {(k, which): n for k in ("grown", "count") for n, which in kinds.get(k, ())},
-            tuple(escapes),
+            tuple(escapes), tuple(laid),
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Compiled:
-    """A kernel as machine code; `trips` are the inputs that open extents are found in."""
+    """A kernel as machine code.
+
+    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs.
+    """
 
     kernel: Kernel
     code: Code
     machine: Machine
     trips: Mapping[Extent, int]
+    exact: frozenset[Extent]
     layout: Layout
     results: tuple[Result, ...]
 
@@ -98,13 +107,14 @@ class Compiled:
         machine: Machine,
         trips: Mapping[Extent, int],
         empties: Sequence[bool],
+        exact: Collection[Extent] = (),
     ) -> Compiled:
         """With its slots sorted; `empties` as in Result, one for each."""
         results = tuple(
             Result(node.shape, node.dtype.numpy, not node.is_static, known)
             for node, known in zip(kernel.results, empties, strict=True)
         )
-        return cls(kernel, code, machine, trips, Layout.of(code), results)
+        return cls(kernel, code, machine, trips, frozenset(exact), Layout.of(code), results)
 
 
 def run(

@@ -24,7 +24,10 @@ class Slot:
 class Code:
     """The text of a module, what its kernel wants in its slots, and its own memory.
 
-    `grown` are the results whose memory the kernel asks for itself. The text of what was read from
+    `grown` are the results whose memory the kernel asks for itself. `packs`: it has small tensors
+    in registers, which LLVM may put into vectors; of single numbers that makes a chain slower.
+    `counts` say how often something was done as it was written: loop "nests", nodes "fused" in
+    them, carried arrays that are changed "in place" or "copied". The text of what was read from
     disk is empty.
     """
 
@@ -32,6 +35,8 @@ class Code:
     slots: tuple[Slot, ...]
     workspace: int
     grown: tuple[Node, ...]
+    packs: bool = True
+    counts: tuple[tuple[str, int], ...] = ()
 
 
 def pack(kernel: Kernel, code: Code, machine_code: bytes) -> bytes:

@@ -33,7 +33,7 @@ def compiled(
         code, machine_code = unpack(kernel, data)
     else:
         code = emitted(kernel, exact)
-        machine_code = machine.object_code(code.text)
+        machine_code = machine.object_code(code.text, packs=code.packs)
         if key is not None:
             _keep(store, key, kernel, code, machine_code)
     made = machine.loaded(machine_code)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -30,7 +32,7 @@ from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.jit.store import Store, default_folder
 from treadle.plan import Region, Runnable, Verdict
 
-_DEAR = frozenset(("Einsum", "Gemm", "MatMul"))
+_DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
 _MOST_ELEMENTS = 65536
 
 
@@ -38,17 +40,19 @@ _MOST_ELEMENTS = 65536
 class Jit:
     """Compiles loops to machine code; an implementation of `plan.Engine`.
 
-    `store` keeps the code for other processes.
+    `store` keeps the code for other processes; `threads` is how many another engine may use.
     """
 
     store: Store | None = None
+    threads: int = 1
 
     @classmethod
     def of(cls, options: object) -> Jit:
         """With the settings that a session's options give it."""
         named = getattr(options, "cache_dir", None)
         folder = default_folder() if named is None else Path(named) if named else None
-        return cls(None if folder is None else Store(folder))
+        threads = getattr(options, "intra_op_num_threads", 0) or os.cpu_count() or 1
+        return cls(None if folder is None else Store(folder), threads)
 
     @property
     def name(self) -> str:
@@ -59,7 +63,7 @@ class Jit:
         """Whether it is a loop all of whose steps have native code."""
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
-            return Verdict(False, why, beside=not inside and _is_small(step))
+            return Verdict(False, why, None if inside else partial(_is_small, step))
         if inside:
             return Verdict(False, "every iteration must be seen, and native code shows none")
         why = _refusal(step)
@@ -68,7 +72,9 @@ class Jit:
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
         known = known_inputs(region, model)
-        return Native(region, Lengths.of(region), conditions(region), known, self.store)
+        return Native(
+            region, Lengths.of(region), conditions(region), known, self.store, self.threads
+        )
 
 
 def _is_small(step: Step) -> bool:

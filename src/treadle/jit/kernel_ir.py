@@ -278,11 +278,12 @@ class Node:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """A region: its inputs in order, its block, and what it gives."""
+    """A region: its inputs in order, its block, what it gives, and what left loops for it."""
 
     inputs: tuple[Node, ...]
     main: Block
     results: tuple[Node, ...]
+    hoisted: tuple[Node, ...] = ()
 
 
 def extents(node: Node) -> tuple[int, ...]:

@@ -60,8 +60,8 @@ def _target() -> Any:
     )  # fmt: skip
 
 
-def optimised(text: str, target: Any) -> Any:
-    """The module after LLVM's passes."""
+def optimised(text: str, target: Any, *, packs: bool = True) -> Any:
+    """The module after LLVM's passes; `packs` says whether single numbers are put into vectors."""
     llvm = _llvm()
     module = llvm.parse_assembly(text)
     module.triple = target.triple
@@ -69,17 +69,17 @@ def optimised(text: str, target: Any) -> Any:
     module.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = True
-    tuning.slp_vectorization = True
+    tuning.slp_vectorization = packs
     builder = llvm.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return module
 
 
-def object_code(text: str) -> bytes:
+def object_code(text: str, *, packs: bool = True) -> bytes:
     """The machine code of a module, as an object file."""
     with _lock:
         target = _target()
-        made: bytes = target.emit_object(optimised(text, target))
+        made: bytes = target.emit_object(optimised(text, target, packs=packs))
         return made
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 _PROBES = 3
+_LINE = 64
 _READY = 0x1 | 0x100  # numpy's C_CONTIGUOUS and ALIGNED
 
 
@@ -23,6 +24,16 @@ def address(array: Any) -> int:
     """Where the elements of an array are."""
     found: int = array.__array_interface__["data"][0]
     return found
+
+
+def laid_out(matrix: np.ndarray, stride: int) -> np.ndarray:
+    """The matrix with so many elements from one row to the next, the first where a line begins."""
+    rows, columns = matrix.shape
+    room = np.zeros(rows * stride + _LINE // matrix.itemsize, matrix.dtype)
+    first = -address(room) % _LINE // matrix.itemsize
+    laid = room[first : first + rows * stride].reshape(rows, stride)
+    laid[:, :columns] = matrix
+    return laid
 
 
 def row_major(array: np.ndarray) -> np.ndarray:

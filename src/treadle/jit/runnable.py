@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
+from treadle.jit.account import account
 from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
 from treadle.jit.compiling import compiled
+from treadle.jit.cost import slower
 from treadle.jit.kernel_ir import Extent
 from treadle.jit.memory import row_major
 from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
 from treadle.jit.store import Store
-from treadle.plan import Refused, Region, RunContext
+from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES = 256
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
@@ -38,6 +40,7 @@ class Native:
     holding: tuple[int, ...] = ()
     known: Known = field(default_factory=dict)
     store: Store | None = None
+    threads: int = 1
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -53,6 +56,12 @@ class Native:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
             raise Refused(error, is_lasting=self._is_hopeless()) from why
+
+    def accounts(self) -> list[Account]:
+        """What was made for every signature that came."""
+        with self._lock:
+            made = dict(self.made)
+        return [account(self.region.inputs, key, found) for key, found in made.items()]
 
     def _is_hopeless(self) -> bool:
         """Whether there was no kernel for any data that came."""
@@ -87,9 +96,7 @@ class Native:
         with self._lock:
             if key not in self.made:
                 try:
-                    self.made[key] = compile_region(
-                        self.region, key, self.lengths, self.known, self.store
-                    )
+                    self.made[key] = compile_region(self, key)
                 except Declined as why:
                     self.made[key] = str(why)
             made = self.made[key]
@@ -106,14 +113,17 @@ class Native:
         return lengths
 
 
-def compile_region(
-    region: Region, key: Signature, lengths: Lengths, known: Known, store: Store | None
-) -> Compiled:
+def compile_region(native: Native, key: Signature) -> Compiled:
     """The kernel of a region for a signature, as machine code."""
-    kernel = specialise(region, key, lengths, known)
+    region, lengths = native.region, native.lengths
+    kernel = specialise(region, key, lengths, native.known)
+    why = slower(region.steps, kernel, native.threads) if region.rival else ""
+    if why:
+        raise Declined(f"{region.rival} is expected to be faster: {why}")
     found = trips(kernel)
-    code, machine = compiled(kernel, {*lengths.open.values(), *found}, store)
-    return Compiled.of(kernel, code, machine, found, empties(region))
+    exact = {*lengths.open.values(), *found}
+    code, machine = compiled(kernel, exact, native.store)
+    return Compiled.of(kernel, code, machine, found, empties(region), exact)
 
 
 def _array(value: object) -> np.ndarray:

@@ -143,7 +143,7 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
     present = [node for node in results if node is not None]
     if len(present) < len(results):
         raise Declined("a result that is absent")
-    return Kernel(tuple(inputs), b.main, tuple(present))
+    return Kernel(tuple(inputs), b.main, tuple(present), b.hoisted)
 
 
 def trips(kernel: Kernel) -> dict[Extent, int]:

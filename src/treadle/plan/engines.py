@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from treadle.errors import LimitExceeded, RunError, Terminated
 from treadle.ir import Model, Step
@@ -17,12 +17,13 @@ from treadle.tracing import Iterations, Listener
 class Verdict:
     """Whether an engine takes a step, and the reason, in words for `explain`.
 
-    `beside`: it does not take the step for itself, but would together with others it takes.
+    `joins`: whether it would take the step together with others that it takes, though not for
+    itself; asked only where there are others.
     """
 
     takes: bool
     reason: str
-    beside: bool = False
+    joins: Callable[[], bool] | None = None
 
 
 class Stoppable(Protocol):
@@ -109,6 +110,29 @@ class Refused(Exception):
         super().__init__(str(error))
         self.error = error
         self.is_lasting = is_lasting
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an engine made of a region for one kind of data, for `explain`.
+
+    `title` says which data, `facts` are lines of words, `data` the same for programs. `code` gives
+    the code as text, by what `explain` calls it: "kernel", "llvm".
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    data: Mapping[str, object]
+    code: Callable[[str], str]
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """A Runnable that can say what it has made so far."""
+
+    def accounts(self) -> Sequence[Account]:
+        """An account for every kind of data that came."""
+        ...
 
 
 class Runnable(Protocol):

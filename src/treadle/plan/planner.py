@@ -14,7 +14,7 @@ declined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -78,13 +78,13 @@ class _Planning:
 class _Choice:
     """Who runs a step, None for interp, and why.
 
-    `beside` are the engines that would run it together with others; `instead` is the choice made
-    for the step alone where it has joined others.
+    `joins` are the engines that may run it together with others, by name; `instead` is the choice
+    made for the step alone where it has joined others.
     """
 
     engine: Engine | None
     reason: str
-    beside: tuple[Engine, ...] = ()
+    joins: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
     instead: _Choice | None = None
 
     @property
@@ -117,15 +117,15 @@ def _plan_block(planning: _Planning, block: Block, path: str, outer: Known) -> B
 
 def _choose(planning: _Planning, step: Step) -> _Choice:
     refusals: list[str] = []
-    beside: list[Engine] = []
+    joins: dict[str, Callable[[], bool]] = {}
     for engine in planning.engines:
         verdict = _verdict(planning, engine, step)
         if verdict.takes:
-            return _Choice(engine, verdict.reason, tuple(beside))
+            return _Choice(engine, verdict.reason, joins)
         refusals.append(verdict.reason)
-        if verdict.beside:
-            beside.append(engine)
-    return _Choice(None, "; ".join(refusals) or planning.unasked, tuple(beside))
+        if verdict.joins is not None:
+            joins[engine.name] = verdict.joins
+    return _Choice(None, "; ".join(refusals) or planning.unasked, joins)
 
 
 def _verdict(planning: _Planning, engine: Engine, step: Step) -> Verdict:
@@ -139,12 +139,14 @@ def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_
     """The choices, with small steps beside those of an engine given to it as well."""
     for engine in planning.engines:
         own = [k for k, choice in enumerate(choices) if choice.engine is engine]
-        beside = [k for k, choice in enumerate(choices) if engine in choice.beside]
-        if not own or not beside:
+        if not own:
             continue
-        joined = joining(block, own, beside)
+        asked = ((k, choice.joins.get(engine.name)) for k, choice in enumerate(choices))
+        joined = joining(block, own, [k for k, joins in asked if joins is not None and joins()])
         choices = [
-            _Choice(engine, "with what stands beside it", (), choice) if k in joined else choice
+            replace(choice, engine=engine, reason="with what stands beside it", instead=choice)
+            if k in joined
+            else choice
             for k, choice in enumerate(choices)
         ]
     return choices
@@ -183,7 +185,7 @@ def _prepared(
     """The group as one region, or as several where its engine refuses it."""
     engine = work.choices[positions[0]].engine
     assert engine is not None
-    region = _region(work, uses, positions)
+    region = replace(_region(work, uses, positions), rival=_rival(work, engine, positions))
     try:
         runnable = engine.prepare(region, work.planning.model)
         yield replace(region, runnable=runnable, otherwise=_otherwise(work, region))
@@ -195,6 +197,17 @@ def _prepared(
         middle = len(positions) // 2
         yield from _prepared(work, uses, positions[:middle], refused)
         yield from _prepared(work, uses, positions[middle:], refused)
+
+
+def _rival(work: _Work, engine: Engine, positions: Sequence[int]) -> str:
+    """The engine that comes next and takes the steps with bodies; "" for interp, or without any."""
+    steps = [work.block.steps[position] for position in positions]
+    whole = [step for step in steps if any(bodies(step))]
+    later = work.planning.engines[work.planning.engines.index(engine) + 1 :]
+    for rival in later:
+        if whole and all(_verdict(work.planning, rival, step).takes for step in whole):
+            return rival.name
+    return ""
 
 
 def _otherwise(work: _Work, region: Region) -> Otherwise:

@@ -32,7 +32,8 @@ class Region:
     `outputs` are what later regions, or the results of the block, read. `runnable` is the region
     made ready by its engine, `otherwise()` the plan that runs in its place where that raises
     Refused; both are None for interp. `beside` are the steps that joined those the engine took for
-    themselves.
+    themselves; `rival` is the engine that would run the loops and branches whole if this one did
+    not.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Region:
     runnable: Runnable | None = None
     otherwise: Callable[[], BlockPlan] | None = None
     beside: tuple[Step, ...] = ()
+    rival: str = ""
 
     def block(self) -> Block:
         """The region as a closed block over the same values: inputs in, outputs out."""

@@ -11,6 +11,7 @@ from treadle.jit.emit.contract import emit_contract
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.escape import emit_escape
 from treadle.jit.emit.index import emit_fetch, emit_pick
+from treadle.jit.emit.inplace import settle, taken
 from treadle.jit.emit.loop import emit_loop
 from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
@@ -56,11 +57,17 @@ def emit_block(e: Emitter, block: Block, ending: Ending) -> None:
         if place is Place.INLINE:
             continue
         nests.need(node)
-        if isinstance(node.op, Put):
-            emit_put(e, node, nests)
-        else:
-            _EMIT[type(node.op)](e, node)
+        match node.op:
+            case Put():
+                emit_put(e, node, nests)
+            case Loop():
+                emit_loop(e, node, emit_block, taken(e, node, nests))
+            case Branch():
+                emit_branch(e, node, emit_block, nests)
+            case _:
+                _EMIT[type(node.op)](e, node)
         nests.done.add(node)
+        settle(e, node, nests)
     nests.flush_all()
 
 
@@ -150,14 +157,6 @@ def _part(e: Emitter, node: Node) -> None:
         e.t.keep(node, found)
 
 
-def _loop(e: Emitter, node: Node) -> None:
-    emit_loop(e, node, emit_block)
-
-
-def _branch(e: Emitter, node: Node) -> None:
-    emit_branch(e, node, emit_block)
-
-
 _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Input: _input,
     Constant: _constant,
@@ -173,8 +172,6 @@ _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Pick: emit_pick,
     Fetch: emit_fetch,
     Running: emit_running,
-    Loop: _loop,
-    Branch: _branch,
     Escape: emit_escape,
     Part: _part,
 }

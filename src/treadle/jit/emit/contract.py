@@ -16,11 +16,13 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.matrix import MOST_ROWS, Product, multiply
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
-from treadle.jit.emit.types import I1, in_register, is_float, literal
+from treadle.jit.emit.types import I1, NARROW, in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, extents
 
 _NEAR = 24_576
+_APART = (DType.BOOL, *NARROW)
+"""Dtypes that are something else in memory than in a register."""
 
 
 def emit_contract(e: Emitter, node: Node) -> None:
@@ -31,7 +33,7 @@ def emit_contract(e: Emitter, node: Node) -> None:
     if t.place(node) is Place.REGISTERS:
         t.keep(node, [_dot(e, node, index, inner) for index in product(*map(range, shape))])
         return
-    has_rows = node.dtype is not DType.BOOL and t.has_rows(node.operands[1]) and shape[-1] > 1
+    has_rows = node.dtype not in _APART and t.has_rows(node.operands[1]) and shape[-1] > 1
     between = ahead.sliced(e, node) if has_rows and len(shape) == 2 else ()
     if between:
         _emit_ahead(e, node, between)

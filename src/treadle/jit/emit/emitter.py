@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,6 +53,7 @@ class Emitter:
     thread: Any
     poll: Any
     parts: dict[tuple[Node, int], Any] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None
 
     @contextmanager

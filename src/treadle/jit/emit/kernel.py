@@ -12,7 +12,7 @@ from treadle.jit.emit.block import emit_block
 from treadle.jit.emit.chains import ordered
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
-from treadle.jit.emit.place import Place, places
+from treadle.jit.emit.place import Place, Places, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
 from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.tensors import Buffer, Tensors, dense_strides
@@ -44,7 +44,16 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     end(e)
     w.close_entry()
     t.aliases.close()
-    return Code(str(module), tuple(slots.slots), slots.bytes, grown)
+    counts = tuple(sorted(e.counts.items()))
+    return Code(str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts)
+
+
+def _packs(placed: Places) -> bool:
+    """Whether anything computed in registers has more elements than one."""
+    return any(
+        place is Place.REGISTERS and node.size > 1 and node.home.is_loop
+        for node, place in placed.place.items()
+    )
 
 
 def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:

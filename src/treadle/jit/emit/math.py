@@ -211,11 +211,3 @@ def by_library(w: Writer, name: str, *operands: Any) -> Any:
     symbol = f"{name}f" if type_ == F32 else name
     function = w.external(symbol, type_, *(operand.type for operand in operands))
     return w.builder.call(function, operands)
-
-
-def through_double(w: Writer, name: str, *operands: Any) -> Any:
-    """A function of the C library computed in float64, so that float32 is rounded once."""
-    if operands[0].type == F64:
-        return by_library(w, name, *operands)
-    wide = [w.builder.fpext(operand, F64) for operand in operands]
-    return w.builder.fptrunc(by_library(w, name, *wide), F32)

@@ -29,13 +29,15 @@ from treadle.jit.kernel_ir import (
 class Ending:
     """What becomes of nodes at the end of a loop's body: which state, and which stacks.
 
-    `put_into` are the states whose next value is nothing but Puts into it, by each of those.
+    `into` are the states that are only written into, by each link of that (see inplace); `over`
+    are nodes outside of the block that have read what they want.
     """
 
     loop: Node | None = None
     state_of: dict[Node, Node] = field(default_factory=dict)
     stacked: dict[Node, list[Buffer]] = field(default_factory=dict)
-    put_into: dict[Node, Node] = field(default_factory=dict)
+    into: dict[Node, Node] = field(default_factory=dict)
+    over: set[Node] = field(default_factory=set)
     written: set[Node] = field(default_factory=set)
     stored: set[Node] = field(default_factory=set)
 
@@ -95,6 +97,7 @@ class Nests:
         """Write one nest."""
         targets = self._targets(nest)
         t, e = self.e.t, self.e
+        e.counts.update({"nests": 1, "fused": len(nest)})
         shape = extents(nest[0])
         if self._is_flat(nest, targets):
             with e.positions(nest[0].size) as position:
@@ -147,8 +150,14 @@ class Nests:
         if node in self.e.kernel.results or node in self.ending.state_of:
             return True
         loop = self.ending.loop
+        is_stacked_alone = (
+            loop is not None
+            and isinstance(loop.op, Loop)
+            and node in self.ending.stacked
+            and node not in loop.op.nexts
+        )
         for reader in self.e.t.places.readers.get(node, ()):
-            if reader is loop and isinstance(loop.op, Loop) and node in self.ending.stacked:
+            if reader is loop and is_stacked_alone:
                 continue
             if reader not in nest:
                 return True
@@ -173,6 +182,8 @@ class Nests:
     def is_over(self, reader: Node, read: Node, nest: list[Node]) -> bool:
         """Whether the reader has read all it wants, once the nest is written."""
         place = self.e.t.place(reader)
+        if reader in self.ending.over:
+            return True
         if reader.home is not self.block:
             reader = self._around(reader)
             return reader in self.done

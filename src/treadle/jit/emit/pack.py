@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from treadle.ir import DType
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
+from treadle.jit.emit.types import NARROW
 from treadle.jit.kernel_ir import Constant, Contract, Item, Loop, Node, View, all_nodes, extents
 
 _LINE = 64
@@ -29,7 +28,8 @@ def pack(e: Emitter, loop: Node) -> None:
         rows, columns = extents(right)
         stride = _stride(columns, right.dtype)
         if isinstance(right.op, Constant):
-            e.t.packed[right] = _constant(e, right, right.op.array, stride)
+            pointer = e.t.slots.laid(right.op.array, stride)
+            e.t.packed[right] = Buffer(pointer, right.dtype, (stride, 1), "given", is_dense=False)
             continue
         pointer = e.t.slots.workspace(rows * stride * right.dtype.numpy.itemsize)
         buffer = Buffer(pointer, right.dtype, (stride, 1), e.t.aliases.fresh(), is_dense=False)
@@ -43,14 +43,15 @@ def _rights(e: Emitter, loop: Node) -> Iterator[Node]:
     for node in all_nodes(loop.op.body):
         if isinstance(node.op, Contract) and e.t.place(node) is Place.BUFFER:
             right = node.operands[1]
-            if right.home.depth < loop.op.body.depth and len(right.shape) == 2:
+            is_outside = right.home.depth < loop.op.body.depth
+            if is_outside and right.is_static and len(right.shape) == 2:
                 yield right
 
 
 def _is_worth_it(e: Emitter, right: Node) -> bool:
     """Whether it is large, and lies badly as it is."""
     rows, columns = extents(right)
-    if right.dtype is DType.BOOL or rows * columns < _LITTLE or columns < 2:
+    if right.dtype in (DType.BOOL, *NARROW) or rows * columns < _LITTLE or columns < 2:
         return False
     size = columns * right.dtype.numpy.itemsize
     is_turned = isinstance(right.op, View | Item) and not e.t.has_rows(right)
@@ -62,12 +63,3 @@ def _stride(columns: int, dtype: DType) -> int:
     lanes = _LINE // dtype.numpy.itemsize
     stride = -(-columns // lanes) * lanes
     return stride + lanes if stride * dtype.numpy.itemsize % _PAGE == 0 else stride
-
-
-def _constant(e: Emitter, node: Node, array: np.ndarray, stride: int) -> Buffer:
-    rows, columns = array.shape
-    room = np.zeros(rows * stride + _LINE, array.dtype)
-    first = -room.ctypes.data % _LINE // array.itemsize
-    laid = room[first : first + rows * stride].reshape(rows, stride)
-    laid[:, :columns] = array
-    return Buffer(e.t.slots.array(laid), node.dtype, (stride, 1), "given", is_dense=False)

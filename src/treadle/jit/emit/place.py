@@ -36,6 +36,7 @@ from treadle.jit.kernel_ir import (
 MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512
 _MANY_ROWS = 4
+_FEWEST, _MOST = 64, 1_000_000
 
 
 class Place(enum.Enum):
@@ -99,18 +100,29 @@ def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Place]) -> bool
 
 
 def _is_packed(node: Node, readers: list[Node]) -> bool:
-    """Whether a turned matrix is worth its own memory: it is multiplied with many rows."""
-    source = node.operands[0]
-    if not isinstance(node.op, View) or not source.shape:
+    """Whether a view with gaps is worth its own memory: it is read again and again."""
+    if not isinstance(node.op, View) or not _has_gaps(node):
         return False
-    if node.op.axes[-1].terms == ((len(node.shape) - 1, 1),):
+    return any(_reads_often(reader, node) for reader in readers)
+
+
+def _has_gaps(view: Node) -> bool:
+    """Whether elements along its last axis are apart in what it looks at."""
+    op, last = view.op, len(view.shape) - 1
+    assert isinstance(op, View)
+    steps = [(k, step) for k, axis in enumerate(op.axes) for n, step in axis.terms if n == last]
+    return bool(steps) and steps != [(len(op.axes) - 1, 1)]
+
+
+def _reads_often(reader: Node, node: Node) -> bool:
+    if isinstance(reader.op, Contract) and reader.operands[1] is node:
+        return reader.home is not node.home or extents(reader)[-2] >= _MANY_ROWS
+    if not isinstance(reader.op, Map | Reduce) or not _FEWEST <= node.size <= _MOST:
         return False
-    return any(
-        isinstance(reader.op, Contract)
-        and reader.operands[1] is node
-        and (reader.home is not node.home or extents(reader)[-2] >= _MANY_ROWS)
-        for reader in readers
-    )
+    home = reader.home
+    while home is not node.home and not home.is_loop and home.parent is not None:
+        home = home.parent
+    return home is not node.home
 
 
 def _is_long(node: Node) -> bool:

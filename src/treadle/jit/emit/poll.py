@@ -40,10 +40,10 @@ def cost(block: Block) -> int:
     return int(total)
 
 
-def tick(e: Emitter, block: Block) -> None:
-    """Count down by one iteration of the block, and poll where it is time."""
+def tick(e: Emitter, block: Block, taken: int | None = None) -> None:
+    """Count down by one iteration of the block, or what it takes, and poll where it is time."""
     b, w = e.w.builder, e.w
-    own = cost(block) // (e.window.parts if e.window else 1)
+    own = taken if taken is not None else cost(block) // (e.window.parts if e.window else 1)
     left = b.sub(b.load(e.ticks, typ=I64), llvm.Constant(I64, min(own, PERIOD)))
     b.store(left, e.ticks)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):

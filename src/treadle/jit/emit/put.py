@@ -1,7 +1,7 @@
 """Elements put into a tensor by index: in place where nobody reads the old value any more.
 
-A carried value whose next value is a chain of Puts into it is written where it is, so that an
-iteration costs what it puts in. Other tensors are copied once, at the first Put of a chain.
+A carried value that is only put into is written where it is, so that an iteration costs what it
+puts in (see inplace). Other tensors are copied once, at the first of several Puts.
 """
 
 from __future__ import annotations
@@ -11,26 +11,14 @@ from typing import Any
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.index import depth_of, found_at, placed
+from treadle.jit.emit.inplace import is_in
 from treadle.jit.emit.nest import Nests
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer, Flat, Indices, dense_strides
 from treadle.jit.emit.types import in_memory
-from treadle.jit.kernel_ir import Fetch, Join, Loop, Node, Part, Pick, Put, extents
+from treadle.jit.kernel_ir import Fetch, Join, Node, Part, Pick, Put, extents
 
 _OWN = (Put, Join, Fetch, Pick, Part)
-
-
-def puts(op: Loop) -> dict[Node, Node]:
-    """The state each Put of the body goes into, of those that are all of its next value."""
-    found: dict[Node, Node] = {}
-    for state, after in zip(op.states, op.nexts, strict=True):
-        chain, node = [], after
-        while isinstance(node.op, Put) and node.home is op.body:
-            chain.append(node)
-            node = node.operands[0]
-        if node is state and op.nexts.count(after) == 1:
-            found.update(dict.fromkeys(chain, state))
-    return found
 
 
 def emit_put(e: Emitter, node: Node, nests: Nests) -> None:
@@ -43,17 +31,6 @@ def emit_put(e: Emitter, node: Node, nests: Nests) -> None:
         t.keep(node, [t.load(buffer, Flat(position)) for position in range(node.size)])
         return
     t.buffers[node] = buffer
-    state = nests.ending.put_into.get(node)
-    loop = nests.ending.loop
-    if state is None or loop is None or buffer is not t.buffers.get(state):
-        return
-    if node in _nexts(loop):
-        nests.ending.written.add(state)
-
-
-def _nexts(loop: Node) -> tuple[Node, ...]:
-    assert isinstance(loop.op, Loop)
-    return loop.op.nexts
 
 
 def _target(e: Emitter, node: Node, nests: Nests) -> Buffer:
@@ -75,7 +52,8 @@ def _may_take(e: Emitter, node: Node, nests: Nests) -> bool:
     data, *others = node.operands
     if data not in e.t.buffers or data in others or node in e.bound or data in e.kernel.results:
         return False
-    is_state = nests.ending.put_into.get(node) is data
+    state = nests.ending.into.get(node)
+    is_state = state is not None and is_in(e, data, state)
     is_own = isinstance(data.op, _OWN) and data.home is node.home and e.t.buffers[data].is_dense
     if not (is_state or is_own):
         return False

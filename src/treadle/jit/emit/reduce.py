@@ -35,13 +35,10 @@ def neutral(function: str, dtype: DType) -> Any:
 
 
 def combine(e: Emitter, function: str, dtype: DType, left: Any, right: Any) -> Any:
-    """One more element; sums of floats may be reordered, and which zero is largest is left open."""
+    """One more element; sums of floats may be reordered."""
     if is_float(dtype) and function in ("add", "mul"):
         operation = e.w.builder.fadd if function == "add" else e.w.builder.fmul
         return operation(left, right, flags=("reassoc",))
-    if is_float(dtype):
-        name = "llvm.maximum" if function == "max" else "llvm.minimum"
-        return e.w.intrinsic(name, left.type, left, right, flags=("nsz",))
     return scalars.apply(e.w, function, (dtype, dtype), dtype, left, right)
 
 

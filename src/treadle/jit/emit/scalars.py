@@ -9,8 +9,8 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import math, narrow
-from treadle.jit.emit.types import I1, I64, NARROW, in_register, is_float, is_signed, literal
+from treadle.jit.emit import arcs, math, narrow, turns
+from treadle.jit.emit.types import F64, I1, I64, NARROW, in_register, is_float, is_signed, literal
 from treadle.jit.emit.writer import Writer
 
 Emit = Callable[..., Any]
@@ -145,14 +145,14 @@ def _mod(w: Writer, dtype: DType, left: Any, right: Any) -> Any:
 
 
 def _extreme(sign: str, w: Writer, dtype: DType, left: Any, right: Any) -> Any:
-    """The larger or smaller; of floats NaN where either is NaN."""
+    """The larger or smaller; of floats NaN where either is NaN, of zeros either, as numpy."""
     b = w.builder
     if dtype is DType.BOOL:
         return b.or_(left, right) if sign == ">" else b.and_(left, right)
     if not is_float(dtype):
         return b.select(_compare(sign, w, dtype, left, right), left, right)
     name = "llvm.maximum" if sign == ">" else "llvm.minimum"
-    return w.intrinsic(name, left.type, left, right)
+    return w.intrinsic(name, left.type, left, right, flags=("nsz",))
 
 
 def _negate(w: Writer, dtype: DType, x: Any) -> Any:
@@ -183,7 +183,9 @@ def _power(w: Writer, _: DType, base: Any, exponent: Any) -> Any:
         known = {2.0: lambda: w.builder.fmul(base, base), 1.0: lambda: base}.get(exponent.constant)
         if known is not None:
             return known()
-    return math.through_double(w, "pow", base, exponent)
+    if base.type == F64:
+        return math.by_library(w, "pow", base, exponent)
+    return arcs.power(w, base, exponent)
 
 
 def _whole_power(w: Writer, dtype: DType, base: Any, exponent: Any) -> Any:
@@ -237,8 +239,9 @@ def _inline(function: Emit, w: Writer, _: DType, x: Any) -> Any:
     return function(w, x)
 
 
-def _library(name: str, w: Writer, _: DType, x: Any) -> Any:
-    return math.through_double(w, name, x)
+def _single(name: str, function: Emit, w: Writer, _: DType, x: Any) -> Any:
+    """Inline for float32, by the C library for float64."""
+    return math.by_library(w, name, x) if x.type == F64 else function(w, x)
 
 
 def _reciprocal(w: Writer, dtype: DType, x: Any) -> Any:
@@ -287,10 +290,12 @@ _TABLE: Mapping[str, Emit] = {
     "sigmoid": partial(_inline, math.sigmoid),
     "softplus": partial(_inline, math.softplus),
     **{
-        name: partial(_library, name)
-        for name in (
-            "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
-            "erf", "expm1",
+        name: partial(_single, name, function)
+        for name, function in (
+            ("sin", turns.sin), ("cos", turns.cos), ("tan", turns.tan), ("asin", arcs.asin),
+            ("acos", arcs.acos), ("atan", arcs.atan), ("sinh", arcs.sinh), ("cosh", arcs.cosh),
+            ("asinh", arcs.asinh), ("acosh", arcs.acosh), ("atanh", arcs.atanh),
+            ("erf", arcs.erf), ("expm1", arcs.expm1),
         )
     },
 }  # fmt: skip

@@ -4,6 +4,7 @@ Given(position)         the address of a word that holds the address of an input
 Extent                  an extent of this run
 Result(number)          the address of a word that holds the address of a result
 Array(array)            the address of a constant
+Laid(array, stride)     the address of a constant matrix with room between its rows
 Escape(node)            a Python object that runs an operator without native code
 Workspace               the address of the kernel's own memory
 Count(extent)           out: how often a loop ran
@@ -76,6 +77,10 @@ class Slots:
     def array(self, array: np.ndarray) -> Any:
         """The address of a constant."""
         return self._load(self._number("array", id(array), array), POINTER)
+
+    def laid(self, array: np.ndarray, stride: int) -> Any:
+        """The address of a constant matrix, so many elements from one row to the next."""
+        return self._load(self._number("laid", (id(array), stride), (array, stride)), POINTER)
 
     def poll(self) -> Any:
         """The Python object that is called now and then."""

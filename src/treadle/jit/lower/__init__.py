@@ -13,14 +13,16 @@ from treadle.jit.lower import (
     recurrent,
     reduce,
     select,
+    window,
 )
 from treadle.jit.lower.block import lower_block
-from treadle.jit.lower.escape import escapes
+from treadle.jit.lower.escape import by_data, escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
     "TABLE",
     "activation",
+    "by_data",
     "contract",
     "einsum",
     "elementwise",
@@ -35,4 +37,5 @@ __all__ = [
     "recurrent",
     "reduce",
     "select",
+    "window",
 ]

@@ -161,6 +161,14 @@ def cast(b: Building, operands: Operands, attributes: Attributes) -> Node:
     return b.cast(operands[0], to)
 
 
+@lowers("Cast", 1)
+def cast_1(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The type is named in words."""
+    word = str(attributes["to"])
+    found = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64}.get(word)
+    return b.cast(operands[0], found or DType(word.lower()))
+
+
 @lowers("CastLike", 15, 19, 21, 23, 24, 25)
 def cast_like(b: Building, operands: Operands, _: Attributes) -> Node:
     """The elements in the dtype of the other operand."""

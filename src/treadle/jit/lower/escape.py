@@ -21,9 +21,14 @@ Kind = tuple[DType, tuple[int, ...]]
 _BY_DATA = frozenset(("NonZero", "Compress", "Unique", "NonMaxSuppression", "StringSplit"))
 
 
+def by_data(op: str) -> bool:
+    """Whether the data of its operands tell the shape of a result."""
+    return op in _BY_DATA
+
+
 def escapes(leaf: Leaf) -> bool:
     """Whether a call out of native code can run it, as far as the operator alone tells."""
-    if leaf.blocks or leaf.op in _BY_DATA:
+    if leaf.blocks or by_data(leaf.op):
         return False
     return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from treadle.jit.building import Building, Declined, extents_of
 from treadle.jit.kernel_ir import Node
 from treadle.jit.lower.registry import TABLE, Lowering, lowers
@@ -35,3 +37,38 @@ for _op, *_versions in (
     ("Greater", 1), ("Less", 1), ("And", 1), ("Or", 1), ("Xor", 1),
 ):  # fmt: skip
     lowers(_op, *_versions)(partial(_unbroadcast, TABLE[_op, 7]))
+
+
+@lowers("Concat", 1)
+def concat_1(
+    b: Building, operands: Sequence[Node], attributes: Mapping[str, Any]
+) -> Node | Sequence[Node | None]:
+    """The axis is 1 where none is given."""
+    axis = attributes.get("axis")
+    return TABLE["Concat", 4](b, operands, {**attributes, "axis": 1 if axis is None else axis})
+
+
+@lowers("Reshape", 1)
+def reshape_1(
+    b: Building, operands: Sequence[Node], attributes: Mapping[str, Any]
+) -> Node | Sequence[Node | None]:
+    """The new shape is an attribute."""
+    shape = b.constant(np.array(attributes.get("shape") or (), np.int64))
+    return TABLE["Reshape", 5](b, (operands[0], shape), {})
+
+
+@lowers("Split", 1)
+def split_1(
+    b: Building, operands: Sequence[Node], attributes: Mapping[str, Any]
+) -> Node | Sequence[Node | None]:
+    """The lengths are an attribute or an operand; the axis is 0 where none is given."""
+    given = {**attributes, "axis": attributes.get("axis") or 0}
+    return TABLE["Split", 2](b, operands, given)
+
+
+@lowers("Dropout", 1, 6)
+def dropout_1(_: Building, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
+    """The operand, where the attribute says that it does not train."""
+    if not attributes["is_test"] or attributes["results"] > 1:
+        raise Declined("training")
+    return operands[0]
