@@ -295,13 +295,32 @@ class Tensors:
                 *others, own = axes
                 is_apart = all(number != last for axis in others for number, _ in axis.terms)
                 return is_apart and (last, 1) in own.terms and self.has_rows(source)
+            case Reshape():
+                return self._laid(node) is not None
         return False
+
+    def _laid(self, node: Node) -> Node | None:
+        """The node in memory whose elements, in order, are those of a Reshape; None: there is none.
+
+        Nodes between are reshapes too, or views that only add or remove axes of one.
+        """
+        while self.place(node) is Place.INLINE and node not in self.packed:
+            if not (isinstance(node.op, Reshape) or (isinstance(node.op, View) and
+                                                     _keeps_order(node))):  # fmt: skip
+                return None
+            node = node.operands[0]
+        is_kept = node not in self.packed and self.is_in_memory(node)
+        return node if is_kept and self.buffer(node).is_dense else None
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
         """Where an element of a node with rows is."""
         if node in self.packed:
             return self.address(self.packed[node], index)
         while self.place(node) is Place.INLINE:
+            laid = self._laid(node) if isinstance(node.op, Reshape) else None
+            if laid is not None:
+                position = Flat(self.flat(index, extents(node)))
+                return self.address(self.buffer(laid), position)
             match node.op:
                 case Item(axis, _):
                     index = (*index[:axis], self.item_number(node), *index[axis:])
