@@ -8,6 +8,9 @@ import numpy as np
 
 import treadle
 from tests.values import assert_same
+from treadle.jit.call import Compiled
+from treadle.jit.code import pack, unpack
+from treadle.jit.fingerprint import fingerprint
 from treadle.jit.runnable import Native
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]>\n'
@@ -36,9 +39,20 @@ def check(text: str, feed: Mapping[str, np.ndarray]) -> list[object]:
     made = outcomes(session)
     assert made, session.explain()
     assert not [why for why in made if isinstance(why, str)], made
+    for each in made:
+        assert isinstance(each, Compiled)
+        assert_kept(each)
     interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
     assert_same(found, interp.run(None, dict(feed)), names)
     return found
+
+
+def assert_kept(made: Compiled) -> None:
+    """The kernel has a name among those on disk, and what its slots hold can be written down."""
+    assert fingerprint(made.kernel, made.exact)
+    code, machine_code = unpack(made.kernel, pack(made.kernel, made.code, b"code"))
+    assert machine_code == b"code"
+    assert code.slots == made.code.slots
 
 
 def declined(text: str, feed: Mapping[str, np.ndarray]) -> str:
