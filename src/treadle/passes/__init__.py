@@ -8,7 +8,7 @@ from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import prepare
 from treadle.passes.repairs import REPAIRED, Mended, repair
 from treadle.passes.settle_defaults import settle_defaults
-from treadle.passes.to_onnx_loops import to_onnx_loops
+from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops, unmix_loops
 
 __all__ = [
     "REPAIRED",
@@ -19,8 +19,11 @@ __all__ = [
     "expand_scan8",
     "ignore_omitted_condition",
     "inline_functions",
+    "is_mixed",
+    "mixed_refusal",
     "prepare",
     "repair",
     "settle_defaults",
     "to_onnx_loops",
+    "unmix_loops",
 ]
