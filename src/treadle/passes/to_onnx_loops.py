@@ -22,6 +22,7 @@ from treadle.infer import infer
 from treadle.ir import (
     Block,
     BlockBuilder,
+    Branch,
     Condition,
     Invariant,
     Iteration,
@@ -40,17 +41,26 @@ from treadle.ir import (
     reads,
     walk,
 )
+from treadle.passes.own_results import own_results
 from treadle.passes.splice import splice
+from treadle.passes.tell_apart import tell_apart
 
 _PLAIN = Stacked()
 
 
 def to_onnx_loops(model: Model) -> Model:
-    """The model with loops of ONNX's forms only, and types on all values; itself if all are."""
+    """The model with loops of ONNX's forms only, and types on all values; itself if all are.
+
+    Bodies that came from elsewhere get results and names of their own.
+    """
     loops = _loops(model)
     if not any(_is_foreign(loop) or is_mixed(loop) for loop in loops) and not _is_bare(model):
         return model
-    return _written(infer(model), lambda loop: is_mixed(loop) or _may_be_empty(loop))
+    if any(_is_foreign(v.step) for v in walk(model) if isinstance(v.step, Loop | Branch)):
+        model = own_results(model)
+        written = _written(infer(model), lambda loop: is_mixed(loop) or _may_be_empty(loop))
+        return tell_apart(written)
+    return _written(infer(model), is_mixed)
 
 
 def unmix_loops(model: Model) -> Model:
@@ -64,9 +74,26 @@ def is_mixed(loop: Loop) -> bool:
     if not ports(loop).sliced:
         return bent
     roles = set(map(type, loop.roles))
-    if any((loop.trip, loop.condition, loop.body.results[0])):
+    if any((loop.trip, loop.condition, loop.body.results[0])) or _starts_empty(loop):
         return True
     return bool({Iteration, Condition} & roles)
+
+
+def _starts_empty(loop: Loop) -> bool:
+    """Whether a state of a loop from elsewhere begins with an extent of 0 and does not stay so.
+
+    It holds what nothing carries on, and before an iteration nothing; a Scan's states keep their
+    shape.
+    """
+    return _is_foreign(loop) and any(
+        0 in _shape(port.initial) and _shape(port.initial) != _shape(port.next)
+        for port in ports(loop).carried
+    )
+
+
+def _shape(value: Value | None) -> tuple[object, ...]:
+    type_ = None if value is None else value.type
+    return type_.shape or () if isinstance(type_, Tensor) else ()
 
 
 def mixed_refusal(loop: Loop) -> str:
@@ -83,8 +110,11 @@ def _written(model: Model, wanted: Callable[[Loop], bool]) -> Model:
     opset = model.opsets.get("", 0)
 
     def lowered(step: Step, path: str) -> Block | None:
-        fits = isinstance(step, Loop) and wanted(step)
-        return _lowered(step, opset) if isinstance(step, Loop) and fits else None
+        if not isinstance(step, Loop) or not wanted(step):
+            return None
+        # what is inside goes first: values that take another place have no types
+        inner = splice(step.body, lowered, f"{path}.body")
+        return _lowered(replace(step, body=inner), opset)
 
     return infer(map_blocks(model, lambda block: splice(block, lowered)))
 
@@ -94,8 +124,8 @@ def _is_bare(model: Model) -> bool:
     return not model.main.claims and any(v is None or v.type is None for v in model.main.results)
 
 
-def _is_foreign(loop: Loop) -> bool:
-    return bool(loop.info.domain)
+def _is_foreign(step: Loop | Branch) -> bool:
+    return bool(step.info.domain)
 
 
 def _may_be_empty(loop: Loop) -> bool:
@@ -107,9 +137,8 @@ def _may_be_empty(loop: Loop) -> bool:
 
 
 def _length(value: Value | None, axis: int) -> object:
-    type_ = None if value is None else value.type
-    shape = type_.shape if isinstance(type_, Tensor) else None
-    return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    shape = _shape(value)
+    return shape[axis] if -len(shape) <= axis < len(shape) else None
 
 
 def _lowered(loop: Loop, opset: int) -> Block | None:
