@@ -1,7 +1,7 @@
 """Gives every value of a body a name that no block around it has.
 
 ONNX lets no body hide an outer name, also one that is only given behind it. Names carry no meaning
-in a closed block, so nothing else changes. Names of the main block stay; never declines.
+in a closed block, so nothing else changes. Of two equal names the first stays; never declines.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ def tell_apart(model: Model) -> Model:
 def _look(
     block: Block, outside: frozenset[str], captured: Collection[Value], names: dict[Value, str]
 ) -> None:
+    values = [value for value in block_values(block) if value not in captured]
+    wanted = {value.name for value in values}
     own: set[str] = set()
-    for value in block_values(block):
-        if value in captured:
-            continue
-        if value.name in outside:
+    for value in values:
+        name = value.name
+        if name in outside or name in own:
             free = (f"{value.name}_{number}" for number in count(1))
-            names[value] = next(name for name in free if name not in outside and name not in own)
-        own.add(names.get(value, value.name))
+            name = next(n for n in free if n not in outside and n not in own and n not in wanted)
+            names[value] = name
+        own.add(name)
     for step in block.steps:
         params = {param for _, param in captures(step)}
         for _, body in bodies(step):

@@ -2,7 +2,8 @@
 
 The same program for the same seed. What OpenVINO is known to do wrong (deviations.toml) is left
 out: conditions that are false at the start, inner loops that may not run and stack, slices that
-start elsewhere, states that only change places.
+start elsewhere, states that only change places; and what it refuses: parts longer than one item
+in a Loop, a TensorIterator inside another. The iteration number comes before other Parameters.
 """
 
 from __future__ import annotations
@@ -57,18 +58,29 @@ class _Inside(NamedTuple):
     entries: list[PortEntry]
     given: list[Term]
     states: list[Term]
+    steps: Term | None
 
 
-def _inside(outer: Grower, first: int, count: int) -> _Inside:
-    """A body with `count` states and some invariants, its ports from `first` on."""
+def _inside(outer: Grower, first: int, count: int, counter: str = "") -> _Inside:
+    """A body with `count` states and some invariants, its ports from `first` on.
+
+    `counter`: the element type of its iteration number, which comes before all other Parameters.
+    """
     chance = outer.chance
     body = Grower(outer.sketch.weights, chance, outer.depth + 1)
+    body.iterates = outer.iterates
+    steps = Term(body.sketch.parameter("i", counter, 1), counter, (1,)) if counter else None
     words = [chance.choice(("f32", "f32", "f32", "i64")) for _ in range(count)]
     words += [chance.choice(("f32", "f32", "i64", "boolean")) for _ in range(chance.randint(0, 3))]
     given = [outer.pick(word) for word in words]
     params = [body.parameter(term) for term in given]
     entries = [PortEntry(first + k, _layer(param)) for k, param in enumerate(params)]
-    return _Inside(body, entries, given, params[:count])
+    if steps is not None:
+        entries.append(PortEntry(-1, _layer(steps), "current_iteration"))
+        if counter == "i32":
+            steps = body.layer("Convert", [steps], "i64", (1,), destination_type="i64")
+        body.pool.append(steps)
+    return _Inside(body, entries, given, params[:count], steps)
 
 
 def _layer(term: Term) -> int:
@@ -103,7 +115,8 @@ def _outputs(inside: _Inside, results: list[int], *, runs: bool, reverses: bool)
     if not runs:
         return made
     for _ in range(chance.randint(0, 2)):
-        term, axis = body.pick("f32"), chance.choice((0, 1))
+        term = _thin(body)
+        axis = chance.choice([k for k in (0, 1) if term.shape[k] == 1])
         back = reverses and chance.random() < 0.5
         made.append(_Output(_stacked(body, term, axis, 100 + len(made), back), term, axis))
     if chance.random() < 0.3:
@@ -113,11 +126,16 @@ def _outputs(inside: _Inside, results: list[int], *, runs: bool, reverses: bool)
     return made
 
 
+def _thin(body: Grower) -> Term:
+    """A float with an axis of one item: OpenVINO's Loop has no longer parts."""
+    thin = [term for term in body.pool if term.word == "f32" and 1 in term.shape]
+    return body.chance.choice(thin) if thin else body.floats((1, 3))
+
+
 def _stacked(body: Grower, term: Term, axis: int, port: int, back: bool) -> PortEntry:
-    part = term.shape[axis]
     result = body.sketch.result(term.source)
-    start, end, stride = (-1, 0, -part) if back else (0, -1, part)
-    return PortEntry(port, result, "", axis, start, end, stride, part)
+    start, end, stride = (-1, 0, -1) if back else (0, -1, 1)
+    return PortEntry(port, result, "", axis, start, end, stride, 1)
 
 
 def _outside(outer: Grower, made: int, outputs: list[_Output]) -> list[Term]:
@@ -154,16 +172,10 @@ def _back_edges(states: Sequence[Term], results: Sequence[int]) -> list[tuple[in
 def _loop(outer: Grower) -> list[Term]:
     """A Loop: for, while, do-while, for with a condition, some with slices."""
     chance = outer.chance
-    inside = _inside(outer, 2, chance.randint(1, 3))
-    body = inside.body
-    word = chance.choice(("i64", "i32"))
-    counter = body.sketch.parameter("i", word, 1)
-    entries = [*inside.entries, PortEntry(-1, counter, "current_iteration")]
-    step = Term(counter, "i64", (1,))
-    if word == "i32":
-        step = body.layer("Convert", [step], "i64", (1,), destination_type="i64")
-    body.pool.append(step)
-    given = list(inside.given)
+    inside = _inside(outer, 2, chance.randint(1, 3), chance.choice(("i64", "i32")))
+    body, step = inside.body, inside.steps
+    assert step is not None, "it counts"
+    entries, given = list(inside.entries), list(inside.given)
     sliced = chance.random() < 0.3 and _slice(outer, inside, entries, given, 2)
     trip, runs = _trip(outer, sliced)
     body.grow(chance.randint(1, 4), CONTROL)
@@ -229,9 +241,12 @@ def _slice(
 
 
 def _iterator(outer: Grower) -> list[Term]:
-    """A TensorIterator over the slices of a value, from either end."""
+    """A TensorIterator over the slices of a value, from either end; none stands in another."""
+    if outer.iterates:
+        return _loop(outer)
     chance = outer.chance
     inside = _inside(outer, 0, chance.randint(0, 2))
+    inside.body.iterates = True
     entries, given = list(inside.entries), list(inside.given)
     _slice(outer, inside, entries, given, 0, back=chance.random() < 0.5)
     body = inside.body
@@ -239,8 +254,9 @@ def _iterator(outer: Grower) -> list[Term]:
     results = [body.sketch.result(_next(body, state).source) for state in inside.states]
     outputs = _outputs(inside, results, runs=True, reverses=True)
     if not outputs:
-        term = body.pick("f32")
-        outputs = [_Output(_stacked(body, term, 0, 100, back=False), term, 0)]
+        term = _thin(body)
+        axis = term.shape.index(1)
+        outputs = [_Output(_stacked(body, term, axis, 100, back=False), term, axis)]
     port_map = {"in": entries, "out": [each.entry for each in outputs]}
     back = _back_edges(inside.states, results)
     feeds = [term.source for term in given]

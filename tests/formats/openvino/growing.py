@@ -31,12 +31,14 @@ class Grower:
     """A body being made: its sketch, the values it has, and how deep inside it stands.
 
     `stacks` are values of an extent that only a run tells; they are results of the program.
+    `iterates`: a TensorIterator is around it.
     """
 
     def __init__(self, weights: Weights, chance: random.Random, depth: int) -> None:
         self.sketch, self.chance, self.depth = Sketch(weights), chance, depth
         self.pool: list[Term] = []
         self.stacks: list[Term] = []
+        self.iterates = False
 
     # ---- layers
 
