@@ -16,12 +16,13 @@ from treadle.formats.openvino.shapes import read_shape
 from treadle.ir import Literal, Tensor, Value
 
 MAIN = "main"
-_PREFIX = "state:"
+PREFIX = "state:"
+SUFFIX = ":next"
 
 
 def read_value(draft: Draft, path: str, layer: Layer, operands: tuple[Value, ...]) -> Value:
     """The input that stands for a variable."""
-    name = f"{_PREFIX}{_variable(path, layer)}"
+    name = f"{PREFIX}{_variable(path, layer)}"
     known = next((p for p in draft.params if p.name == name), None)
     if known is not None:
         return known
@@ -35,7 +36,7 @@ def assigned(path: str, layer: Layer, operands: tuple[Value, ...]) -> str:
     """The name of the output an Assign gives."""
     if len(operands) != 1:
         raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
-    return f"{_PREFIX}{_variable(path, layer)}:next"
+    return f"{PREFIX}{_variable(path, layer)}{SUFFIX}"
 
 
 def _variable(path: str, layer: Layer) -> str:
