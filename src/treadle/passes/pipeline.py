@@ -36,6 +36,7 @@ def prepare(
 def lower(model: Model, expand: Expand, lacks: Callable[[Leaf], bool]) -> Model:
     """The model for a format of its own operators: no calls, and no leaves it `lacks`.
 
-    The standard's definition takes their place, where there is one.
+    The standard's definition takes their place, where there is one. Defaults of inputs stay.
     """
-    return expand_leaves(prepare(model, expand=expand), expand, lacks)
+    model = expand_scan8(inline_functions(model))
+    return expand_leaves(expand_calls(model, expand), expand, lacks)

@@ -15,7 +15,7 @@ from treadle.formats.openvino.faults import Fault, Report
 from treadle.formats.openvino.parameters import declared_of
 from treadle.formats.openvino.reading import Content, Reading
 from treadle.formats.openvino.records import Layer, Net
-from treadle.formats.openvino.state import MAIN, settle
+from treadle.formats.openvino.state import MAIN, SUFFIX, settle
 from treadle.formats.openvino.weights import Weights
 from treadle.formats.openvino.xml import parse
 from treadle.ir import Model, Value
@@ -83,7 +83,7 @@ def _variables(draft: Draft) -> list[Value]:
         draft.params.append(variable.before)
         draft.defaults[variable.before] = variable.initial
         if variable.after is not None:
-            results.append(_named(draft, variable.after, f"{variable.before.name}:next"))
+            results.append(_named(draft, variable.after, f"{variable.before.name}{SUFFIX}"))
     return results
 
 

@@ -23,7 +23,8 @@ from treadle.formats.openvino.shapes import read_shape
 from treadle.ir import Block, Branch, Literal, Tensor, Value
 
 MAIN = "main"
-_PREFIX = "state:"
+PREFIX = "state:"
+SUFFIX = ":next"
 _GIVEN = ":given"
 
 
@@ -70,7 +71,7 @@ def enter(draft: Draft, name: str, initial: Literal) -> Variable:
         hint = "give each of them a variable of its own"
         raise Fault("CF908", f"the variable {name} is used by several layers and bodies", hint)
     rank_only = Tensor(initial.dtype, (None,) * initial.array.ndim)
-    before = draft.value(f"{_PREFIX}{name}", rank_only)
+    before = draft.value(f"{PREFIX}{name}", rank_only)
     draft.know(before, rank_only)
     variable = draft.variables[name] = Variable(before, initial)
     return variable

@@ -77,6 +77,10 @@ def _result_type(branch: Branch, place: int) -> Tensor:
         for value in (branch.then.results[place], branch.otherwise.results[place])
         if value is not None
     ]
+    if len({side.dtype for side in sides}) > 1:
+        raise Refusal(
+            f"output {place} is {' and '.join(map(show_type, sides))}", "cast one of them"
+        )
     shapes = [side.shape for side in sides]
     if len(sides) == 2 and _ranks_differ(*shapes):
         found = " and ".join(show_type(side) for side in sides)

@@ -142,6 +142,11 @@ def show(value: object) -> str:
     return str(value)
 
 
+def is_parameter(draft: Draft, wire: Wire) -> bool:
+    """Whether a wire comes straight from a Parameter."""
+    return draft.layers[wire.layer].type == "Parameter"
+
+
 def copy(draft: Draft, wire: Wire) -> tuple[Wire, ...]:
     """The same by a layer of its own, which OpenVINO does not optimise away."""
     kind = "LogicalOr-1" if wire.type.dtype is DType.BOOL else "Maximum-1"

@@ -8,7 +8,7 @@ its initial values.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,17 +64,19 @@ class Knowledge:
         return condition is None or self.one(condition) is True
 
 
-def learn(block: Block) -> Knowledge:
-    """What is known of a block and of the bodies in it; its values carry inferred types."""
+def learn(block: Block, open_: Collection[Value] = ()) -> Knowledge:
+    """What is known of a block and of the bodies in it; its values carry inferred types.
+
+    An input with a default is its default, but for those that are `open_`.
+    """
     knowledge = Knowledge()
-    _learn(knowledge, block)
+    _learn(knowledge, block, open_)
     return knowledge
 
 
-def _learn(knowledge: Knowledge, block: Block) -> None:
-    params = set(block.params)
+def _learn(knowledge: Knowledge, block: Block, open_: Collection[Value] = ()) -> None:
     for constant in block.constants:
-        if constant.value not in params:
+        if constant.value not in open_:
             knowledge.literals[constant.value] = _dense(constant.data)
     for step in block.steps:
         _step(knowledge, step)

@@ -22,12 +22,23 @@ import numpy as np
 
 from treadle.formats.openvino.records import BackEdge, PortEntry
 from treadle.formats.openvino.write.control import Feeding, Inside
-from treadle.formats.openvino.write.draft import Wire, copy
+from treadle.formats.openvino.write.draft import Wire, copy, is_parameter
 from treadle.formats.openvino.write.liveness import kept_carried
 from treadle.formats.openvino.write.protect import protect
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Scope, tensor_of
-from treadle.ir import DType, Literal, Loop, Ports, SlicedPort, StackedPort, Tensor, Value, ports
+from treadle.ir import (
+    CarriedPort,
+    DType,
+    Literal,
+    Loop,
+    Ports,
+    SlicedPort,
+    StackedPort,
+    Tensor,
+    Value,
+    ports,
+)
 
 _UNBOUNDED = np.array(-1)
 _MOST_TRIPS = 2**31 - 1
@@ -154,6 +165,7 @@ class _Writer:
         for place in kept_carried(self.views, scope.writing.needed):
             carried = self.views.carried[place]
             assert carried.initial is not None, "a carried value has a first one"
+            _check_rank(carried)
             params[place] = inside.feed(
                 self.outer.wire(carried.initial), carried.param.name, carried.param.type
             )
@@ -235,8 +247,7 @@ class _Writer:
 
     def _apart(self, scope: Scope, wire: Wire, param: Wire, params: dict[int, Wire]) -> Wire:
         """A copy of what is another carried value: OpenVINO loses one of two that change places."""
-        is_param = scope.draft.layers[wire.layer].type == "Parameter"
-        return copy(scope.draft, wire)[0] if is_param else wire
+        return copy(scope.draft, wire)[0] if is_parameter(scope.draft, wire) else wire
 
     def _stack(self, inside: Inside, stack: StackedPort) -> None:
         scope = inside.scope
@@ -321,6 +332,17 @@ class _Writer:
         along = draft.constant(np.array([port.role.axis % rank if rank else port.role.axis]))
         draft.origin = f"{port.result.name if port.result else ''}/rows"
         return draft.layer("Slice-8", (wire, *bounds, along), (wire.type,))[0]
+
+
+def _check_rank(port: CarriedPort) -> None:
+    """OpenVINO's CPU plugin wants every rank to be known: a carried one must not change."""
+    first, later = (
+        value.type.shape if value is not None and isinstance(value.type, Tensor) else None
+        for value in (port.initial, port.param)
+    )
+    if first is not None and later is None:
+        hint = "keep the rank: put axes of 1 in from the start"
+        raise Refusal(f"{port.param.name} changes its rank from iteration to iteration", hint)
 
 
 def _length(port: SlicedPort) -> int | None:

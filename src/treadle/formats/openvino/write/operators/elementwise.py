@@ -144,14 +144,21 @@ def round_(hand: Hand) -> Made:
     return hand.layer("Round-5", hand[0], mode="half_to_even")
 
 
-@operator("Identity", "Dropout")
+@operator("Identity")
 def identity(hand: Hand) -> Made:
     """The same; nothing is dropped outside training."""
-    if hand.leaf.op == "Dropout" and hand.wants(1):
-        raise Refusal("its mask is read", "read the input instead: nothing is dropped")
-    if hand.leaf.op == "Dropout" and hand.has(2) and hand.known(2, "training_mode").any():
-        raise Refusal("it is in training mode", "export the model for inference")
     return hand[0]
+
+
+@operator("Dropout")
+def dropout(hand: Hand) -> Made:
+    """The same, and a mask that keeps everything: nothing is dropped outside training."""
+    if hand.has(2) and hand.known(2, "training_mode").any():
+        raise Refusal("it is in training mode", "export the model for inference")
+    if not hand.wants(1):
+        return hand[0]
+    true = hand.constant(np.array(True))
+    return hand[0], hand.layer("Broadcast-3", true, hand.shape_of(0), mode="numpy")
 
 
 @operator("Cast")

@@ -185,7 +185,7 @@ def unique(hand: Hand) -> Made:
 def non_max_suppression(hand: Hand) -> Made:
     """Boxes that overlap no better one: [batch, class, box]."""
     none = np.zeros((), np.float32)
-    most = hand.squeeze(hand[2]) if hand.has(2) else hand.scalar(0)
+    most = hand.scalar(hand.wholes(2, "the most boxes of a class")[0] if hand.has(2) else 0)
     bounds = [hand.squeeze(hand[k]) if hand.has(k) else hand.constant(none) for k in (3, 4)]
     if not hand.has(4):
         bounds[1] = hand.constant(np.array(-3.0e38, np.float32))

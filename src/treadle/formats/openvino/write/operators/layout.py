@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treadle.formats.openvino.write.draft import Wire
+from treadle.formats.openvino.write.encoding import word_of
 from treadle.formats.openvino.write.hand import Hand
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.formats.openvino.write.refusals import Refusal
@@ -45,7 +46,7 @@ def _given_axes(hand: Hand, rank: int | None) -> Wire | None:
     if hand.has(1):
         array = hand.array(1)
         if array is None:
-            return hand[1]
+            raise Refusal("its axes are computed", "make the axes a constant")
         given = [int(axis) for axis in array.reshape(-1).tolist()]
     if given is None:
         return None
@@ -160,10 +161,29 @@ def expand(hand: Hand) -> Made:
 
 @operator("Tile")
 def tile(hand: Hand) -> Made:
-    """Repeated along its axes."""
+    """Repeated along its axes; OpenVINO's own layer is wrong about repeats that are computed."""
     if hand.version < 6:
         raise Refusal("Tile-1 is not supported", "convert the model to opset 6 or later")
-    return hand.layer("Tile-1", hand[0], hand[1])
+    if hand.array(1) is not None:
+        return hand.layer("Tile-1", hand[0], hand[1])
+    made = hand[0]
+    for axis in range(hand.rank(0)):
+        length, repeats = hand.extent_of(0, axis), _entry(hand, axis)
+        count = hand.squeeze(hand.layer("Multiply-1", length, repeats), 0)
+        made = around(hand, made, axis, hand.scalar(0), count)
+    return made
+
+
+def _entry(hand: Hand, axis: int) -> Wire:
+    return hand.layer("Gather-8", hand[1], hand.whole(axis), hand.scalar(0), batch_dims=0)
+
+
+def around(hand: Hand, wire: Wire, axis: int, first: Wire, last: Wire) -> Wire:
+    """The items at the places first to last along an axis of an operand, counted around."""
+    length = hand.squeeze(hand.extent_of(0, axis), 0)
+    places = hand.layer("Range-4", first, last, hand.scalar(1), output_type="i64")
+    items = hand.layer("FloorMod-1", places, length)
+    return hand.layer("Gather-8", wire, items, hand.scalar(axis), batch_dims=0)
 
 
 @operator("Constant")
@@ -206,16 +226,16 @@ def size(hand: Hand) -> Made:
 @operator("Range")
 def range_(hand: Hand) -> Made:
     """From start on by a step, up to a limit that is not part of it."""
-    return hand.layer("Range-4", *(_point(hand, k) for k in range(3)), output_type=_word(hand))
+    ends = [_point(hand, k) for k in range(3)]
+    dtype = hand.dtype(0)
+    if dtype in (DType.FLOAT16, DType.BFLOAT16):
+        wide = [hand.convert(end, DType.FLOAT32) for end in ends]
+        return hand.convert(hand.layer("Range-4", *wide, output_type="f32"), dtype)
+    return hand.layer("Range-4", *ends, output_type=word_of(dtype))
 
 
 def _point(hand: Hand, position: int) -> Wire:
     return hand[position] if hand.shape(position) == () else hand.squeeze(hand[position])
-
-
-def _word(hand: Hand) -> str:
-    words = {DType.FLOAT32: "f32", DType.FLOAT64: "f64", DType.INT16: "i16", DType.INT32: "i32"}
-    return words.get(hand.dtype(0), "i64")
 
 
 @operator("EyeLike")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.formats.openvino.write.hand import Hand
 from treadle.formats.openvino.write.operators.aligned import aligned
 from treadle.formats.openvino.write.operators.registry import Made, operator, plain, register
+from treadle.formats.openvino.write.refusals import Refusal
 
 plain(
     {
@@ -52,5 +53,7 @@ def is_inf(hand: Hand) -> Made:
 @operator("BitShift")
 def bit_shift(hand: Hand) -> Made:
     """Bits moved to the left or right."""
+    if hand.dtype(0).numpy.kind == "i":
+        raise Refusal("OpenVINO shifts numbers with a sign otherwise", "cast them to unsigned ones")
     word = "Left" if hand.text("direction") == "LEFT" else "Right"
     return hand.layer(f"Bitwise{word}Shift-15", hand[0], hand[1])

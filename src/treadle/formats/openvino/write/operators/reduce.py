@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.formats.openvino.write.draft import Wire
 from treadle.formats.openvino.write.hand import Hand
 from treadle.formats.openvino.write.operators.registry import Function, Made, operator, register
+from treadle.formats.openvino.write.refusals import Refusal
 from treadle.ir import DType
 
 _PLAIN = {
@@ -22,7 +23,11 @@ def _axes(hand: Hand) -> Wire | None:
     array = hand.array(1)
     if array is not None:
         given = [int(axis) for axis in array.reshape(-1).tolist()]
+    elif hand.has(1) and hand.extent(1, 0) == 0:
+        given = []
     elif hand.has(1):
+        if not hand.integer("keepdims", 1) and hand.extent(1, 0) != 1:
+            raise Refusal("its axes are computed, and it drops them", "make the axes a constant")
         return hand[1]
     if given:
         rank = hand.shape(0)
@@ -51,8 +56,9 @@ def extreme(hand: Hand) -> Made:
     """The largest or smallest; of bools, whether any or all are true."""
     largest = hand.leaf.op == "ReduceMax"
     if hand.dtype(0) is DType.BOOL:
-        word = "Or" if largest else "And"
-        return _over(hand, f"ReduceLogical{word}-1", hand[0], _axes(hand))
+        kind = "ReduceMax-1" if largest else "ReduceMin-1"
+        made = _over(hand, kind, hand.convert(hand[0], DType.INT32), _axes(hand))
+        return hand.layer("NotEqual-1", made, hand.alike(made, 0))
     return _over(hand, "ReduceMax-1" if largest else "ReduceMin-1", hand[0], _axes(hand))
 
 
@@ -80,5 +86,5 @@ def log_sum_exp(hand: Hand) -> Made:
     powers = hand.layer("Exp-1", hand.layer("Subtract-1", hand[0], shift))
     made = hand.layer("Log-1", _over(hand, "ReduceSum-1", powers, axes))
     if not hand.integer("keepdims", 1):
-        shift = hand.layer("Squeeze-1", shift, axes)
+        shift = hand.layer("ReduceMax-1", shift, axes, keep_dims=False)
     return hand.layer("Add-1", made, shift)

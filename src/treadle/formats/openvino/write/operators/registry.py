@@ -63,7 +63,7 @@ def _plain(kind: str) -> Function:
 
 def lacks(leaf: Leaf) -> bool:
     """Whether an operator has no row, so that its definition must take its place."""
-    return (leaf.domain, leaf.op) not in ROWS
+    return (leaf.domain, leaf.op) not in ROWS and _reason(leaf) is None
 
 
 _SEQUENCE = "collect what a loop appends in a stacked output (a scan output) of the loop"
@@ -81,13 +81,19 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
 )
 
 
+def _reason(leaf: Leaf) -> tuple[str, str] | None:
+    """Why an operator has no form, and what would help, where that is known."""
+    told = ((why, hint) for prefix, why, hint in _REASONS if leaf.op.startswith(prefix))
+    return next(told, None)
+
+
 def row_of(leaf: Leaf) -> Row:
     """The row of a leaf; raises Refusal where there is none."""
     row = ROWS.get((leaf.domain, leaf.op))
     if row is not None:
         return row
-    for prefix, why, hint in _REASONS:
-        if leaf.op.startswith(prefix):
-            raise Refusal(why, hint)
+    reason = _reason(leaf)
+    if reason is not None:
+        raise Refusal(*reason)
     named = f"{leaf.domain}::{leaf.op}" if leaf.domain else leaf.op
     raise Refusal(f"there is no layer, and no definition, for {named}", "replace it by others")
