@@ -14,11 +14,13 @@ import numpy as np
 
 from tests.formats.openvino.fixtures import DATA, feeds
 from tests.formats.openvino.programs import counting, slicing, swapping
-from tests.formats.openvino.sketch import WORDS, Sketch, Weights, write
+from tests.formats.openvino.sketch import WORDS, Sketch, Weights, loop, write
+from treadle.formats.openvino.records import PortEntry
 
 Feeds = Sequence[Mapping[str, np.ndarray]]
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
 S = np.array([1], np.float32)
+_COUNTS = "current_iteration"
 
 
 class Program(NamedTuple):
@@ -79,6 +81,39 @@ def large_trip_count(folder: Path) -> Program:
     return Program(path, [{"n": np.array(2**32 + 1), "s": S}])
 
 
+def iteration_behind_a_constant(folder: Path) -> Program:
+    weights = Weights()
+    outer, inner = Sketch(weights), Sketch(weights)
+    feeds = [outer.constant(np.array(2)), outer.constant(np.array(True))]
+    feeds += [outer.parameter("s", "f32", 1), outer.constant(np.array([7], np.float32))]
+    state, added = inner.parameter("s", "f32", 1), inner.parameter("k", "f32", 1)
+    counter = inner.parameter("i", "i64", 1)
+    after = inner.result(inner.layer("Add", [state, added], [("f32", (1,))]))
+    go = inner.result(inner.constant(np.array(True)))
+    port_map = {
+        "in": [PortEntry(2, state), PortEntry(3, added), PortEntry(-1, counter, _COUNTS)],
+        "out": [PortEntry(4, after), PortEntry(-1, go, "execution_condition")],
+    }
+    outer.result(loop(outer, inner, feeds, [("f32", (1,))], port_map, [(after, state)]), "y")
+    return Program(write(folder, outer), [{"s": S}])
+
+
+def slices_nothing_uses(folder: Path) -> Program:
+    weights = Weights()
+    outer, inner = Sketch(weights), Sketch(weights)
+    feeds = [outer.parameter("s", "f32", 1), outer.parameter("x", "f32", 2, 8)]
+    state, part = inner.parameter("s", "f32", 1), inner.parameter("p", "f32", 2, 1)
+    after = inner.result(inner.layer("Add", [state, state], [("f32", (1,))]))
+    port_map = {
+        "in": [PortEntry(0, state), PortEntry(1, part, axis=1)],
+        "out": [PortEntry(2, after)],
+    }
+    back = [(after, state)]
+    made = loop(outer, inner, feeds, [("f32", (1,))], port_map, back, "TensorIterator")
+    outer.result(made, "y")
+    return Program(write(folder, outer), [{"s": S, "x": X}])
+
+
 def comparison_above_2_24(folder: Path) -> Program:
     pair = [np.array([2**24 + k], np.int32) for k in (1, 0)]
     return single(folder, "Equal", "opset1", "boolean", pair)
@@ -126,6 +161,8 @@ PROGRAMS: dict[str, Callable[[Path], Program]] = {
         slices_without_a_trip_count,
         trip_count_below_minus_one,
         large_trip_count,
+        iteration_behind_a_constant,
+        slices_nothing_uses,
         comparison_above_2_24,
         remainder_above_2_24,
         sum_of_bytes,

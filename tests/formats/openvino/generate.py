@@ -3,7 +3,8 @@
 The same program for the same seed. What OpenVINO is known to do wrong (deviations.toml) is left
 out: conditions that are false at the start, inner loops that may not run and stack, slices that
 start elsewhere, states that only change places; and what it refuses: parts longer than one item
-in a Loop, a TensorIterator inside another. The iteration number comes before other Parameters.
+in a Loop, a TensorIterator inside another. The iteration number comes before other Parameters,
+and all that a TensorIterator gives depends on its slices.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tests.formats.openvino.growing import TRUE, Grower, Shape, Step, Term
 from tests.formats.openvino.sketch import Weights, loop, write
 from treadle.formats.openvino.records import PortEntry, PortMap
 
+STATES = ("f32", "f32", "f32", "i64")
 Feeds = list[dict[str, np.ndarray]]
 
 
@@ -61,7 +63,9 @@ class _Inside(NamedTuple):
     steps: Term | None
 
 
-def _inside(outer: Grower, first: int, count: int, counter: str = "") -> _Inside:
+def _inside(
+    outer: Grower, first: int, count: int, counter: str = "", states: Sequence[str] = STATES
+) -> _Inside:
     """A body with `count` states and some invariants, its ports from `first` on.
 
     `counter`: the element type of its iteration number, which comes before all other Parameters.
@@ -70,7 +74,7 @@ def _inside(outer: Grower, first: int, count: int, counter: str = "") -> _Inside
     body = Grower(outer.sketch.weights, chance, outer.depth + 1)
     body.iterates = outer.iterates
     steps = Term(body.sketch.parameter("i", counter, 1), counter, (1,)) if counter else None
-    words = [chance.choice(("f32", "f32", "f32", "i64")) for _ in range(count)]
+    words = [chance.choice(states) for _ in range(count)]
     words += [chance.choice(("f32", "f32", "i64", "boolean")) for _ in range(chance.randint(0, 3))]
     given = [outer.pick(word) for word in words]
     params = [body.parameter(term) for term in given]
@@ -94,7 +98,7 @@ def _next(body: Grower, state: Term) -> Term:
         made = body.layer("Add", [state, body.fitting(state.shape)], "f32", state.shape)
     else:
         made = body.layer("Add", [state, body.pick("i64")], "i64", (1,))
-    return body.bounded(made)
+    return body.bounded(body.dependent(made))
 
 
 class _Output(NamedTuple):
@@ -120,7 +124,8 @@ def _outputs(inside: _Inside, results: list[int], *, runs: bool, reverses: bool)
         back = reverses and chance.random() < 0.5
         made.append(_Output(_stacked(body, term, axis, 100 + len(made), back), term, axis))
     if chance.random() < 0.3:
-        term = body.pick(chance.choice(("f32", "i64", "boolean")))
+        words = ("f32",) if body.slice else ("f32", "i64", "boolean")
+        term = body.dependent(body.pick(chance.choice(words)))
         entry = PortEntry(100 + len(made), body.sketch.result(term.source))
         made.append(_Output(entry, term, None))
     return made
@@ -129,7 +134,7 @@ def _outputs(inside: _Inside, results: list[int], *, runs: bool, reverses: bool)
 def _thin(body: Grower) -> Term:
     """A float with an axis of one item: OpenVINO's Loop has no longer parts."""
     thin = [term for term in body.pool if term.word == "f32" and 1 in term.shape]
-    return body.chance.choice(thin) if thin else body.floats((1, 3))
+    return body.dependent(body.chance.choice(thin) if thin else body.floats((1, 3)))
 
 
 def _stacked(body: Grower, term: Term, axis: int, port: int, back: bool) -> PortEntry:
@@ -245,11 +250,12 @@ def _iterator(outer: Grower) -> list[Term]:
     if outer.iterates:
         return _loop(outer)
     chance = outer.chance
-    inside = _inside(outer, 0, chance.randint(0, 2))
+    inside = _inside(outer, 0, chance.randint(0, 2), states=("f32",))
     inside.body.iterates = True
     entries, given = list(inside.entries), list(inside.given)
     _slice(outer, inside, entries, given, 0, back=chance.random() < 0.5)
     body = inside.body
+    body.slice = body.pool[-1]
     body.grow(chance.randint(1, 4), CONTROL)
     results = [body.sketch.result(_next(body, state).source) for state in inside.states]
     outputs = _outputs(inside, results, runs=True, reverses=True)

@@ -31,7 +31,7 @@ class Grower:
     """A body being made: its sketch, the values it has, and how deep inside it stands.
 
     `stacks` are values of an extent that only a run tells; they are results of the program.
-    `iterates`: a TensorIterator is around it.
+    `iterates`: a TensorIterator is around it. `slice`: what every float result of it depends on.
     """
 
     def __init__(self, weights: Weights, chance: random.Random, depth: int) -> None:
@@ -39,6 +39,7 @@ class Grower:
         self.pool: list[Term] = []
         self.stacks: list[Term] = []
         self.iterates = False
+        self.slice: Term | None = None
 
     # ---- layers
 
@@ -80,6 +81,14 @@ class Grower:
         """A float that can be broadcast to a shape."""
         fits = [t for t in self.pool if t.word == "f32" and _broadcast(t.shape, shape) == shape]
         return self.chance.choice(fits) if fits else self.floats(shape)
+
+    def dependent(self, term: Term) -> Term:
+        """The same, and the mean of the slice, where there is one to depend on."""
+        if self.slice is None or term.word != "f32":
+            return term
+        axes = self.constant(np.array([0, 1]))
+        mean = self.layer("ReduceMean", [self.slice, axes], "f32", (1, 1), keep_dims=True)
+        return self.layer("Add", [term, mean], "f32", term.shape)
 
     def bounded(self, term: Term) -> Term:
         """The same between two numbers, so that nothing grows without end."""
