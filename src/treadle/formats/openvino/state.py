@@ -16,13 +16,12 @@ from treadle.formats.openvino.shapes import read_shape
 from treadle.ir import Literal, Tensor, Value
 
 MAIN = "main"
-PREFIX = "state:"
-SUFFIX = ":next"
+_PREFIX = "state:"
 
 
 def read_value(draft: Draft, path: str, layer: Layer, operands: tuple[Value, ...]) -> Value:
     """The input that stands for a variable."""
-    name = f"{PREFIX}{_variable(path, layer)}"
+    name = f"{_PREFIX}{_variable(path, layer)}"
     known = next((p for p in draft.params if p.name == name), None)
     if known is not None:
         return known
@@ -36,7 +35,7 @@ def assigned(path: str, layer: Layer, operands: tuple[Value, ...]) -> str:
     """The name of the output an Assign gives."""
     if len(operands) != 1:
         raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
-    return f"{PREFIX}{_variable(path, layer)}{SUFFIX}"
+    return f"{_PREFIX}{_variable(path, layer)}:next"
 
 
 def _variable(path: str, layer: Layer) -> str:
