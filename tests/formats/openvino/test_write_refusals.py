@@ -125,7 +125,7 @@ def test_it_is_refused_with_a_reason(name: str, tmp_path: Path) -> None:
 def test_all_refusals_are_told_at_once(tmp_path: Path) -> None:
     body = """
     a = RandomUniformLike(x)
-    b = If (c) <then_branch = then () => (float[2] d) 
+    b = If (c) <then_branch = then () => (float[2] d)
         { e = RandomUniformLike(x) d = Neg(e) },
                 else_branch = other () => (float[2] f) { f = Bernoulli(x) }>
     g = Add(a, b)

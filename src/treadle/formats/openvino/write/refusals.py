@@ -25,4 +25,6 @@ class Refusals:
     def add(self, path: str, what: str, refusal: Refusal) -> None:
         """Make a finding of a refusal; `what` names the operator or the value."""
         message = f"{what}: {refusal.message}" if what else refusal.message
-        self.findings.append(finding("CF910", path, message, refusal.hint))
+        told = finding("CF910", path, message, refusal.hint)
+        if told not in self.findings:
+            self.findings.append(told)
