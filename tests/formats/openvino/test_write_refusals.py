@@ -117,7 +117,7 @@ def refusals(model: str, folder: Path) -> tuple[Finding, ...]:
 def test_it_is_refused_with_a_reason(name: str, tmp_path: Path) -> None:
     model, why, hint = REFUSED[name]
     found = refusals(model, tmp_path)
-    assert {each.code for each in found} == {"CF910"}
+    assert {each.code for each in found} == {"OV001"}
     assert all(each.path for each in found)
     assert any(why in each.message and hint in each.hint for each in found), found
 
