@@ -1,8 +1,9 @@
-"""python -m benchmarks: treadle's default engines beside onnxruntime alone.
+"""python -m benchmarks: loops of many kinds on treadle, onnxruntime, C and JAX.
 
-Both run on one thread, calls interleaved, medians of one process. A model is slow when treadle
-takes more than 1.2 times onnxruntime's time plus 20 microseconds. Models that onnxruntime refuses
-or gets wrong are set aside. Exit status 1: something is slow, refused or wrong.
+Answers are checked against numpy, calls of all columns interleaved in one process, and medians
+printed: microseconds an iteration, and how many times as long as treadle the others take.
+onnxruntime is the better of one thread and all. C needs gcc, JAX its package. Exit status 1: an
+answer is wrong, or with --targets one is missed.
 """
 
 from __future__ import annotations
@@ -11,66 +12,89 @@ import argparse
 import json
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-if __name__ == "__main__":
-    # lets onnxruntime alone take newer opsets; it looks when it is imported
-    os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
-
-from benchmarks.measure import Result, measure
-from benchmarks.models import KINDS, subjects
+from benchmarks import show
+from benchmarks.models import BENCHMARKS
+from benchmarks.registry import Benchmark
+from benchmarks.targets import targets
+from benchmarks.timing import CLOCKS, Row, measure
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the table, and say whether all is well."""
+    """Measure or read, print, save, and say whether all is well."""
     options = _parser().parse_args(arguments)
-    results = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for subject in subjects(options.kind or KINDS):
-            if options.match in subject.name:
-                results.append(measure(subject, options.seconds))
-                if sys.stderr.isatty():
-                    sys.stderr.write(f"\r{len(results)} {subject.name[:60]:60}")
-    print_table(results, options.rows)
+    if options.read:
+        about, rows = read(options.read)
+    else:
+        about = {**show.machine(), "times": f"of the {options.clock}"}
+        rows = _measured(options)
+    if options.markdown:
+        sys.stdout.write(show.markdown(rows, about))
+        return 0
+    if options.read:
+        _write([show.HEADER, *map(show.line, rows)])
+    _write(["", *show.summary(rows), "", "times faster than onnxruntime:", *show.bars(rows), ""])
+    _write([", ".join(f"{key} {value}" for key, value in about.items())])
     if options.json:
-        rows = [{**asdict(r), "ratio": r.ratio, "slow": r.slow} for r in results]
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    return int(any(r.slow or r.aside.startswith("treadle") for r in results))
+        saved = {"machine": about, "rows": [asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
+    missed = _print_targets(rows) if options.targets else 0
+    return int(missed > 0 or any(row.wrong for row in rows))
 
 
-def print_table(results: Sequence[Result], rows: int) -> None:
-    """The models nearest to the limit or over it, and a summary."""
-    compared = [r for r in results if not r.aside]
-    nearest = sorted(compared, key=lambda r: r.treadle - r.limit, reverse=True)[:rows]
-    lines = [f"\n{'model':56} {'onnxruntime':>12} {'treadle':>12} {'ratio':>6}"]
-    for r in nearest:
-        mark = "  slow" if r.slow else ""
-        microseconds = f"{r.onnxruntime * 1e6:9.1f} us {r.treadle * 1e6:9.1f} us"
-        lines.append(f"{r.name:56} {microseconds} {r.ratio:6.2f}{mark}")
-    ours = [r for r in results if r.aside.startswith("treadle")]
-    lines += [f"{r.name}: {r.aside}" for r in ours]
-    slow = sum(r.slow for r in compared)
-    faster = sum(r.treadle < r.onnxruntime for r in compared)
-    lines.append(
-        f"{len(compared)} models compared, {slow} slow, {faster} faster than onnxruntime alone;"
-        f" {len(results) - len(compared) - len(ours)} that onnxruntime refuses or gets wrong"
-    )
+def chosen(words: Sequence[str]) -> list[Benchmark]:
+    """The models whose name, title or kind has one of the words in it; all if there are none."""
+    return [
+        made
+        for made in BENCHMARKS.values()
+        if not words
+        or any(word.lower() in f"{made.name} {made.title} {made.kind}".lower() for word in words)
+    ]
+
+
+def _measured(options: argparse.Namespace) -> list[Row]:
+    _write([show.HEADER])
+    rows = []
+    for benchmark in chosen(options.names):
+        rows.append(measure(benchmark, options.seconds, CLOCKS[options.clock]))
+        _write([show.line(rows[-1])])
+    return rows
+
+
+def read(path: Path) -> tuple[dict[str, str], list[Row]]:
+    """The machine and the rows of a file that `--json` wrote."""
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    return saved["machine"], [Row(**row) for row in saved["rows"]]
+
+
+def _print_targets(rows: Sequence[Row]) -> int:
+    found = targets(rows)
+    _write(["", *(f"{'reached' if good else 'MISSED '}  {text}" for text, good in found)])
+    return sum(not good for _, good in found)
+
+
+def _write(lines: Sequence[str]) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--kind", action="append", choices=KINDS, help="which models; all if none")
-    parser.add_argument("--match", default="", help="only models whose name has this in it")
-    parser.add_argument("--seconds", type=float, default=0.1, help="how long to measure a model")
-    parser.add_argument("--rows", type=int, default=25, help="how many models to print")
+    parser.add_argument("names", nargs="*", help="models whose name, title or kind has such a word")
+    parser.add_argument("--seconds", type=float, default=1.5, help="how long to measure a model")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="what times are of")
     parser.add_argument("--json", type=Path, help="write every figure to this file")
+    parser.add_argument(
+        "--read", type=Path, help="show the figures of such a file, measure nothing"
+    )
+    parser.add_argument("--markdown", action="store_true", help="print a table for a page")
+    parser.add_argument("--targets", action="store_true", help="say which aims are reached")
     return parser
 
 
 if __name__ == "__main__":
+    os.environ["TREADLE_CACHE_DIR"] = ""  # compile times are of compiling
     sys.exit(main())

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 
 import treadle
-from benchmarks.models import Subject
+from benchmarks.subjects import Subject
 from tests.values import differences
 from treadle.errors import TreadleError
 

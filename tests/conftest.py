@@ -1,11 +1,14 @@
 """What all tests share: hypothesis' profiles and the golden files."""
 
 import difflib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+os.environ["TREADLE_CACHE_DIR"] = ""  # no test finds machine code that another run has kept
 
 GOLDEN = Path(__file__).parent / "golden"
 

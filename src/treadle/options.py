@@ -32,11 +32,14 @@ class ExecutionMode(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class SessionOptions:
-    """What onnxruntime's SessionOptions holds, handed on to it, and `omitted_condition`.
+    """What onnxruntime's SessionOptions holds, handed on to it, and two fields of our own.
 
     `omitted_condition`: what a Loop whose condition input is left out does when its body's
     condition turns false. "stop", as every runtime does, or "ignore", the literal reading of the
     table in the standard's text of Loop, "Operator inputs defined as (max_trip_count, ...)".
+
+    `cache_dir`: the folder where the native engine keeps machine code for other processes; "" for
+    none. Without, the environment variable TREADLE_CACHE_DIR says it, or the platform's custom.
     """
 
     intra_op_num_threads: int = 0
@@ -56,6 +59,7 @@ class SessionOptions:
     use_deterministic_compute: bool = False
     use_per_session_threads: bool = True
     omitted_condition: OmittedCondition = "stop"
+    cache_dir: str | None = None
     config_entries: dict[str, str] = field(default_factory=dict)
 
     def add_session_config_entry(self, key: str, value: str) -> None:

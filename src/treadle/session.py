@@ -12,21 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from treadle import checks, formats, infer, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
-from treadle.feeds import NodeArg, bind, node_arg
-from treadle.ir import Call, Claim, Function, Leaf, Model, Type
-from treadle.options import RunOptions, SessionOptions
-from treadle.plan import Engine, Plan, RunContext, Runnable, plan
+from treadle.feeds import Binding, NodeArg, node_arg
+from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
+from treadle.options import SessionOptions
+from treadle.plan import Engine, Limits, Plan, Region, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
 
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
 
 ENGINES = ("jit", "onnxruntime", "interp")
-_DEFAULT_ENGINES = ("onnxruntime", "interp")
-_DEFAULT_RUN = RunOptions()
+_UNLIMITED = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,9 @@ class Variant(NamedTuple):
     overridden: frozenset[str] = frozenset()
 
 
+_PLAIN = Variant()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Program:
     """A model ready to run: its plan, its inputs in order, and what runs it."""
@@ -62,13 +64,14 @@ class Program:
     inputs: Mapping[str, Type | None]
     outputs: tuple[str, ...]
     run: Runnable
+    bind: Binding
 
 
 class InferenceSession:
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference: "jit", "onnxruntime", "interp". `providers` are handed to onnxruntime,
+    order of preference; all of them unless it is given. `providers` are handed to onnxruntime,
     whose further keywords are taken too: `path_or_bytes` for the source, others without effect.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
@@ -90,13 +93,12 @@ class InferenceSession:
         _expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(
-            engines or _DEFAULT_ENGINES, self._options, providers, provider_options
-        )
+        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
+        self._declined: dict[tuple[str, Step], str] = {}
         self._lock = threading.Lock()
-        self._plain = self._program(Variant())
+        self._plain = self._program(_PLAIN)
 
     def _accepted(self, source: object) -> Model:
         with self._stage("read"):
@@ -128,10 +130,13 @@ class InferenceSession:
         if model is not self._model:
             with self._stage("infer"):
                 model = infer.infer(model)
+        return self._bound(model, variant)
+
+    def _bound(self, model: Model, variant: Variant) -> Program:
         planned, run = self._planned(model, variant)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
-        return Program(planned, inputs, outputs, run)
+        return Program(planned, inputs, outputs, run, Binding.of(inputs))
 
     def _planned(self, model: Model, variant: Variant) -> tuple[Plan, Runnable]:
         from treadle import interp
@@ -139,7 +144,8 @@ class InferenceSession:
         # who listens hears every value, unless an operator has no kernel but an engine's
         for engines in ((), self._engines) if variant.watched else (self._engines,):
             with self._stage("plan"):
-                planned = plan(model, engines, inside=variant.watched or variant.bounded)
+                inside = variant.watched or variant.bounded
+                planned = plan(model, engines, inside=inside, declined=self._declined)
             try:
                 with self._stage("bind"):
                     return planned, interp.prepare(planned, self._expand)
@@ -174,18 +180,33 @@ class InferenceSession:
 
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
-        options = run_options if run_options is not None else _DEFAULT_RUN
-        _expect_call(input_feed, options)
-        limits = getattr(options, "limits", _DEFAULT_RUN.limits)
-        program = self._plain
+        _expect_call(input_feed, run_options)
+        limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
+        program, variant = self._plain, _PLAIN
         watched, bounded = listener is not None, not (limits.iterations is limits.bytes is None)
         if watched or bounded or input_feed.keys() != program.inputs.keys():
-            program = self._program(Variant(watched, bounded, self._overridden(input_feed)))
-        values = bind(program.inputs, input_feed)
-        outputs = program.run(values, RunContext(listener, limits, run_options))
+            variant = Variant(watched, bounded, self._overridden(input_feed))
+            program = self._program(variant)
+        context = RunContext(listener, limits, run_options)
+        outputs = program.run(program.bind(input_feed), context)
+        if context.declined:
+            self._replan(variant, program, context.declined)
         if output_names is None:
-            return list(outputs)
+            return outputs if type(outputs) is list else list(outputs)
         return _picked(outputs, [self._position(name, program) for name in _listed(output_names)])
+
+    def _replan(self, variant: Variant, program: Program, declined: Mapping[Region, str]) -> None:
+        """Plan a program without the steps that their engine declined as it ran."""
+        with self._lock:
+            if self._programs[variant] is not program:
+                return
+            for region, why in declined.items():
+                for step in region.beside or region.steps:
+                    self._declined[region.engine, step] = f"{region.engine}: {why}"
+            made = self._bound(program.plan.model, variant)
+            self._programs[variant] = made
+            if program is self._plain:
+                self._plain = made
 
     def _overridden(self, feed: Mapping[str, object]) -> frozenset[str]:
         return frozenset(self._defaults() & feed.keys())
@@ -252,11 +273,17 @@ class InferenceSession:
         """The plan of an ordinary run: which engine runs which region, and why."""
         return self._plain.plan
 
-    def explain(self) -> str:
-        """The plan in words: nested regions, the engine of each and the reason."""
+    def explain(self, code: Literal["", "kernel", "llvm"] = "") -> str:
+        """The plan in words: nested regions, the engine of each and the reason.
+
+        After a run also what the native engine made for the data that came: what it compiled,
+        hoisted, fused, changed in place and called outside. With `code` the code itself: the
+        native engine's own ("kernel"), or LLVM's, optimised ("llvm").
+        """
         from treadle import report
 
-        return report.explain(self._plain.plan)
+        plan = self._plain.plan
+        return report.show_code(plan, code) if code else report.explain(plan)
 
 
 def _expect_known(keywords: Mapping[str, object]) -> None:
@@ -268,10 +295,10 @@ def _expect_known(keywords: Mapping[str, object]) -> None:
 
 
 def _expect_call(feed: object, options: object) -> None:
-    if not isinstance(feed, Mapping):
+    if type(feed) is not dict and not isinstance(feed, Mapping):
         given = type(feed).__name__
         raise InputError(f'a {given} is fed, wanted a dict: {{"name": value}}')
-    if not hasattr(options, "terminate"):
+    if options is not None and not hasattr(options, "terminate"):
         raise InputError(f"a {type(options).__name__} is no RunOptions")
 
 
@@ -308,10 +335,10 @@ def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
     return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
 
 
-def _jit(*_: object) -> Engine:
+def _jit(options: Any, *_: object) -> Engine:
     from treadle import jit
 
-    return jit.Jit()
+    return jit.Jit.of(options)
 
 
 _MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {

@@ -42,6 +42,23 @@ def test_explain(treadle: Treadle, folder: Path) -> None:
     assert set(data["engines"]) == {"interp"}
 
 
+def test_explain_says_what_was_compiled(treadle: Treadle, folder: Path) -> None:
+    model = folder / "newton.onnxtxt"
+    given = ("explain", model, "--random", "--engines", "jit,interp")
+    done = treadle(*given)
+    assert done.code == 0
+    assert " bytes, " in done.out
+    (region,) = [each for each in treadle(*given, "--json").data["regions"] if each["made"]]
+    assert region["made"][0]["bytes"] > 0
+    assert treadle(*given, "--kernel").out.splitlines()[1] == "kernel"
+    assert "i64 @kernel(" in treadle(*given, "--llvm").out
+    missing = treadle("explain", model, "--kernel", "--engines", "jit,interp")
+    assert missing.code == 2
+    assert "--random" in missing.err
+    none = treadle("explain", model, "--random", "--kernel", "--engines", "interp")
+    assert "no part of it" in none.out
+
+
 def test_infer(treadle: Treadle, folder: Path) -> None:
     done = treadle("infer", folder / "newton.onnxtxt")
     assert done.code == 0

@@ -61,6 +61,22 @@ def test_a_state_written_in_place_is_not_read_afterwards(size):
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_one_value_is_carried_twice_and_stacked(size):
+    text = f"""g (int64 n, float[{size}] p)
+      => (float[{size}] a, float[{size}] b, float[N,{size}] s) {{
+      a, b, s = Loop (n, , p, p) <body = f (int64 i, bool go, float[{size}] x, float[{size}] y)
+        => (bool on, float[{size}] x1, float[{size}] y1, float[{size}] w) {{
+        on = Identity (go)
+        t = Add (y, y)
+        x1 = Cos (t)
+        y1 = Cos (t)
+        w = Cos (t)
+      }}>
+    }}"""
+    check(text, {"n": np.array(3), "p": floats(size)})
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_the_callers_arrays_stay_as_they_are(size):
     text = f"""g (int64 n, float[{size}] p) => (float[{size}] a, float[{size}] b) {{
       one = Constant <value = float {{1.0}}> ()

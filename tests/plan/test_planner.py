@@ -244,3 +244,55 @@ def test_planning_is_linear():
     engine = Takes(FAST)
     shown(chain(*["MatMul"] * 3000), engine)
     assert engine.prepared == [3000]
+
+
+@dataclass
+class TakesBeside(Takes):
+    """An engine of loops that takes leaves of its operators beside them."""
+
+    takes_bodies: bool = True
+
+    def judge(self, step, model, *, inside):
+        if any(bodies(step)):
+            return super().judge(step, model, inside=inside)
+        return replace(super().judge(step, model, inside=inside), takes=False,
+                       joins=lambda: step.op in self.ops)  # fmt: skip
+
+
+def around_a_loop(*ops: str, aside: str = "") -> Model:
+    body = BlockBuilder("body")
+    body.param("i", tensor("int64"))
+    go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
+    built = body.build(go, body.leaf("Neg", 1, v))
+    block = BlockBuilder("main")
+    trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
+    others = [block.leaf(aside, 1, x)] if aside else []
+    y = block.leaf(ops[0], 1, x)
+    (z,) = block.loop(trip, None, built, (Iteration(), Condition(), Carried()), (y,))
+    return Model(block.build(*(block.leaf(op, 1, z) for op in ops[1:]), *others))
+
+
+def test_small_steps_join_the_loop_beside_them():
+    engine = TakesBeside(frozenset(("Neg",)))
+    assert shown(around_a_loop("Neg", "Neg"), engine) == [("fast", 3)]
+    assert shown(around_a_loop("Neg", "Odd"), engine) == [("fast", 2), (INTERP, 1)]
+    assert shown(around_a_loop("Odd", "Neg"), engine) == [(INTERP, 1), ("fast", 2)]
+
+
+def test_steps_not_beside_a_loop_join_none():
+    engine = TakesBeside(frozenset(("Neg",)))
+    assert shown(around_a_loop("Odd", "Odd", aside="Neg"), engine, inside=False) == [
+        (INTERP, 2), ("fast", 1), (INTERP, 1)
+    ]  # fmt: skip
+    assert shown(chain("Neg", "Neg"), engine) == [(INTERP, 2)]
+
+
+def test_without_what_joined_a_loop_is_tried_alone():
+    engine = TakesBeside(frozenset(("Neg",)))
+    (region,) = regions(around_a_loop("Neg", "Neg"), engine)
+    instead = region.otherwise().regions
+    assert [(r.engine, len(r.steps)) for r in instead] == [
+        (INTERP, 1), ("fast", 1), (INTERP, 1)
+    ]  # fmt: skip
+    last = instead[1].otherwise().regions
+    assert [r.engine for r in last] == [INTERP]

@@ -136,7 +136,6 @@ _TABLE = (
     Rule("CF907", "error", True, "A loop or If of an IR whose ports do not fit its body", _IR),
     Rule("CF908", "error", True, "A layer of an IR that is not supported", _IR),
     Rule("CF909", "error", True, "A layer of an IR in a form that is not supported", _IR),
-    Rule("CF910", "error", False, "A step that OpenVINO IR has no form for", _IR),
 )  # fmt: skip
 
 RULES = {rule.code: rule for rule in _TABLE}

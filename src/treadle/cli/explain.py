@@ -1,35 +1,61 @@
-"""`treadle explain`: which engine runs which region, and why."""
+"""`treadle explain`: which engine runs which region, and why, and what was compiled."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 import treadle
+from treadle.cli.feeds import collect, feed_options
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 from treadle.report import explain as explain_plan
-from treadle.report import plan_data
+from treadle.report import plan_data, show_code
 
 _EXAMPLE = """
 $ treadle explain decoder.onnx
 $ treadle explain decoder.onnx --engines interp
+$ treadle explain decoder.onnx --random --dim T=100
+$ treadle explain decoder.onnx --input in.npz --kernel
 """
 
 
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
+@feed_options
+@click.option("--kernel", "code", flag_value="kernel", help="Print the native engine's own code.")
+@click.option("--llvm", "code", flag_value="llvm", help="Print LLVM's code, optimised.")
 @engines_option
 @json_option
-def explain(model: Path, engines: list[str] | None, as_json: bool) -> None:
+def explain(
+    model: Path,
+    archive: Path | None,
+    assignments: tuple[str, ...],
+    made_up: bool,
+    seed: int,
+    extents: Mapping[str, int],
+    code: str | None,
+    engines: list[str] | None,
+    as_json: bool,
+) -> None:
     """Show which engine runs which part, and why.
 
-    A region is a stretch of nodes, or a loop or branch, that one engine runs as a whole.
+    A region is a stretch of nodes, or a loop or branch, that one engine runs as a whole. The native
+    engine compiles for the data that comes: with inputs, as `treadle run` takes them, the model is
+    run once, and what was compiled is shown: how long it took, what left its loop, what was fused,
+    changed in place, or called outside.
     """
     with working(f"planning {model}", quiet=as_json):
-        plan = treadle.InferenceSession(model, engines=engines).plan
-    if as_json:
-        echo_json(plan_data(plan))
+        session = treadle.InferenceSession(model, engines=engines)
+    if archive is not None or assignments or made_up or code:
+        feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+        with working(f"running {model}", quiet=as_json):
+            session.run(None, feeds)
+    if code:
+        echo(show_code(session.plan, code) or "no part of it runs in native code on this data")
+    elif as_json:
+        echo_json(plan_data(session.plan))
     else:
-        echo(explain_plan(plan))
+        echo(explain_plan(session.plan))

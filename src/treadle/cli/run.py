@@ -11,7 +11,7 @@ import click
 
 import treadle
 from treadle.cli.archive import like, read_archive, write_archive
-from treadle.cli.feeds import collect
+from treadle.cli.feeds import FILE, collect, feed_options
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.trace import listener
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
@@ -30,44 +30,16 @@ $ treadle run decoder.onnx -i start=1 -i scores='[0.5, 0.25]' --output out.npz
 $ treadle run decoder.onnx --input in.npz --assert-output expected.npz
 $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
 """
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def _extents(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
-    extents = {}
-    for text in given:
-        name, _, extent = text.partition("=")
-        if not extent.isdecimal():
-            raise click.BadParameter(f'"{text}" is not like T=5', ctx, param)
-        extents[name] = int(extent)
-    return extents
 
 
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
-@click.option("--input", "archive", type=_FILE, help="An .npz file with a key for each input.")
-@click.option(
-    "-i",
-    "assignments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="One input: a number, true, a JSON list, or @FILE.npy.",
-)
-@click.option("--random", "made_up", is_flag=True, help="Make up the inputs that are not given.")
-@click.option("--seed", type=int, default=0, show_default=True, help="What --random starts from.")
-@click.option(
-    "--dim",
-    "extents",
-    multiple=True,
-    metavar="T=5",
-    callback=_extents,
-    help="The extent --random gives a symbol; 3 without.",
-)
+@feed_options
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the outputs here."
 )
 @click.option(
-    "--assert-output", "expected", type=_FILE, help="Compare the outputs with this .npz file."
+    "--assert-output", "expected", type=FILE, help="Compare the outputs with this .npz file."
 )
 @click.option("--rtol", type=float, help="Relative tolerance of floats; by dtype without.")
 @click.option("--atol", type=float, help="Absolute tolerance of floats; by dtype without.")

@@ -69,7 +69,34 @@ def prepare_block(plan: BlockPlan, expand: Expand | None) -> Action:
     others = (c.value for c in block.constants if c.value not in defaults)
     instructions = _with_spent(block, list(_instructions(plan, expand)))
     shown = (*block.params, *others)
-    return partial(_run, _Prepared(block, plan.path, instructions, known, defaults, shown))
+    prepared = _Prepared(block, plan.path, instructions, known, defaults, shown)
+    return _alone(prepared) or partial(_run, prepared)
+
+
+def _alone(prepared: _Prepared) -> Action | None:
+    """A block of one instruction that is all it does: called without an environment.
+
+    results = instruction(params[picked])[given]
+    """
+    if len(prepared.instructions) != 1 or prepared.defaults:
+        return None
+    (instruction,) = prepared.instructions
+    params = {value: k for k, value in enumerate(prepared.block.params)}
+    made = {value: k for k, value in enumerate(instruction.results)}
+    if not (params.keys() >= set(instruction.reads) and made.keys() >= set(prepared.block.results)):
+        return None
+    picked = [params[value] for value in instruction.reads if value is not None]
+    given = [made[value] for value in prepared.block.results]
+
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+        if context.listener is not None:
+            return _run(prepared, operands, context, iterations)
+        if context.options is not None or context.limits.seconds is not None:
+            context.poll(instruction.path, iterations)
+        found = instruction.action([operands[k] for k in picked], context, iterations)
+        return [found[k] for k in given]
+
+    return act
 
 
 def _run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
     operator that has neither a kernel here nor such a definition.
     """
     main = plan.main if isinstance(plan, Plan) else plan
-    return Program(main.path, prepare_block(main, expand))
+    has_kernels = any(region.runnable is None for region in main.regions)
+    return Program(main.path, prepare_block(main, expand), has_kernels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +31,19 @@ class Program:
     """A block that is ready, with what holds at the outer border of a run.
 
     No array that comes out shares memory with one that went in, a constant, or another that comes
-    out: whoever gets it may write to it.
+    out: whoever gets it may write to it. `has_kernels`: numpy runs some of it, whose warnings are
+    off meanwhile.
     """
 
     path: str
     action: Action
+    has_kernels: bool = True
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
         """One value per result, for one value per param."""
         try:
+            if not self.has_kernels:
+                return _owned(self.action(inputs, context, ()), inputs)
             with ops.silence():
                 return _owned(self.action(inputs, context, ()), inputs)
         except MemoryError as error:
@@ -50,19 +55,20 @@ class Program:
 
 def _owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     taken = {id(_owner(array)) for array in _arrays(inputs)}
+    return [_own(result, taken) for result in results]
 
-    def own(value: Any) -> Any:
-        if isinstance(value, list):
-            return [own(item) for item in value]
-        if not isinstance(value, np.ndarray):
-            return value
-        owner = _owner(value)
-        if id(owner) in taken or not value.flags.writeable:
-            return value.copy()
-        taken.add(id(owner))
+
+def _own(value: Any, taken: set[int]) -> Any:
+    """The value, or a copy of it where something else may write to its memory."""
+    if isinstance(value, list):
+        return [_own(item, taken) for item in value]
+    if not isinstance(value, np.ndarray):
         return value
-
-    return [own(result) for result in results]
+    owner = value if value.base is None else _owner(value)
+    if id(owner) in taken or not value.flags.writeable:
+        return value.copy()
+    taken.add(id(owner))
+    return value
 
 
 def _owner(array: Any) -> Any:
@@ -72,9 +78,12 @@ def _owner(array: Any) -> Any:
     return array
 
 
-def _arrays(values: Sequence[Any]) -> Iterator[np.ndarray]:
+def _arrays(values: Sequence[Any]) -> list[np.ndarray]:
+    """The arrays among the values, those inside lists included."""
+    found: list[np.ndarray] = []
     for value in values:
-        if isinstance(value, list):
-            yield from _arrays(value)
-        elif isinstance(value, np.ndarray):
-            yield value
+        if isinstance(value, np.ndarray):
+            found.append(value)
+        elif isinstance(value, list):
+            found += _arrays(value)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from treadle import ops
 from treadle.errors import RunError, Unsupported
 from treadle.interp.action import Action, Prepare, at
 from treadle.plan import Refused, Region, RunContext
@@ -28,7 +29,8 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
         try:
             if not interpreted:
                 interpreted.append(prepare(region.otherwise()))
-            return interpreted[0](operands, context, iterations)
+            with ops.silence():
+                return interpreted[0](operands, context, iterations)
         except Unsupported:
             raise at(refusal.error, path, iterations) from refusal
 
@@ -36,6 +38,8 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
         try:
             return runnable(operands, context)
         except Refused as refusal:
+            if refusal.is_lasting:
+                context.decline(region, refusal.error.reason)
             return instead(refusal, operands, context, iterations)
         except RunError as error:
             raise at(error, path, iterations) from error.__cause__

@@ -17,11 +17,15 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
+    Escape,
+    Fetch,
+    Join,
     Loop,
     Map,
     Node,
     Op,
     Pick,
+    Put,
     Reshape,
     Shape,
     View,
@@ -32,12 +36,12 @@ NATIVE = frozenset(
     DType(name)
     for name in (
         "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float32", "float64",
+        "float16", "bfloat16", "float32", "float64",
     )
 )  # fmt: skip
 """The element types that have native code."""
 
-_STAYING = (Loop, Branch, Pick)
+_STAYING = (Loop, Branch, Pick, Fetch, Put, Escape)
 
 
 class Declined(Exception):
@@ -51,6 +55,8 @@ class Building:
     main: Block
     block: Block
     _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
+    _added: list[tuple[object, ...]] = field(default_factory=list)
+    _moved: list[Node] = field(default_factory=list)
 
     @classmethod
     def start(cls) -> Building:
@@ -69,7 +75,27 @@ class Building:
             node = Node(op, dtype, shape, operands, home)
             home.nodes.append(node)
             self._known[key] = node
+            self._added.append(key)
+            if home is not self.block:
+                self._moved.append(node)
         return node
+
+    @property
+    def hoisted(self) -> tuple[Node, ...]:
+        """The nodes that left the loop they were written in."""
+        there = set(self._known.values())
+        return tuple(node for node in self._moved if node in there)
+
+    def mark(self) -> tuple[int, Block]:
+        """Where `back` returns to."""
+        return len(self._added), self.block
+
+    def back(self, mark: tuple[int, Block]) -> None:
+        """Take out what was added since, of a lowering that declined after all."""
+        count, self.block = mark
+        while len(self._added) > count:
+            node = self._known.pop(self._added.pop())
+            node.home.nodes.remove(node)
 
     def _home(self, op: Op, operands: Sequence[Node]) -> Block:
         home = self.block
@@ -150,6 +176,13 @@ class Building:
             Axis() if extent == 1 else Axis(0, ((k + shift, 1),)) for k, extent in enumerate(given)
         ]
         return self.view(operand, shape, axes)
+
+
+def packed(b: Building, node: Node) -> Node:
+    """The elements in memory of their own, side by side: a copy, made where the node is known."""
+    if isinstance(node.op, Constant | Join):
+        return node
+    return b.add(Join(0), node.dtype, node.shape, node)
 
 
 def extents_of(node: Node) -> tuple[int, ...]:

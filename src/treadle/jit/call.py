@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from treadle.errors import RunError
+from treadle.errors import KernelError, RunError
 from treadle.jit.building import Declined
+from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Node
 from treadle.jit.machine import Machine
+from treadle.jit.memory import address, free, laid_out, words
+from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
-
-if TYPE_CHECKING:
-    from treadle.jit.emit import Code
 
 _ALIGNED = 64
 _FAILURES = {
@@ -27,34 +26,95 @@ _FAILURES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a result is made from: its shape and dtype, `is_open` with extents of the run.
+
+    `empties`: without an iteration it is this shape with a 0; else other rules say what it is.
+    """
+
+    shape: tuple[int | Extent, ...]
+    dtype: np.dtype[Any]
+    is_open: bool
+    empties: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The slots of a kernel by kind, each with its number.
+
+    `template` holds those that never change; `given` and `results` lead to the words of arrays,
+    `outs` are written by the kernel, `escapes` and `laid`, constants laid out anew, are kept alive
+    for it.
+    """
+
+    type: Any
+    template: bytes
+    given: tuple[tuple[int, int], ...]
+    results: tuple[tuple[int, int], ...]
+    extents: tuple[tuple[int, Extent], ...]
+    poll: int | None
+    workspace: int | None
+    outs: Mapping[tuple[str, Any], int]
+    escapes: tuple[Callable[[int], None], ...]
+    laid: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, code: Code) -> Layout:
+        """The slots of this code, sorted."""
+        fixed = np.zeros(len(code.slots), np.int64)
+        kinds: dict[str, list[tuple[int, Any]]] = {}
+        for number, slot in enumerate(code.slots):
+            kinds.setdefault(slot.kind, []).append((number, slot.which))
+        laid = [laid_out(*which) for _, which in kinds.get("laid", ())]
+        for number, array in kinds.get("array", ()):
+            fixed[number] = address(array)
+        for (number, _), array in zip(kinds.get("laid", ()), laid, strict=True):
+            fixed[number] = address(array)
+        escapes = [outside(node) for _, node in kinds.get("escape", ())]
+        for (number, _), escape in zip(kinds.get("escape", ()), escapes, strict=True):
+            fixed[number] = id(escape)
+        single = {kind: kinds[kind][0][0] for kind in ("poll", "workspace") if kind in kinds}
+        return cls(
+            ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
+            tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
+            single.get("workspace"),
+            {(k, which): n for k in ("grown", "count") for n, which in kinds.get(k, ())},
+            tuple(escapes), tuple(laid),
+        )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Compiled:
     """A kernel as machine code.
 
-    `trips` are the inputs open extents are found in; `template` holds the slots that never change,
-    `varying` the others: (number, kind, which).
+    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs.
     """
 
     kernel: Kernel
     code: Code
     machine: Machine
     trips: Mapping[Extent, int]
-    template: bytes
-    varying: tuple[tuple[int, str, Any], ...]
+    exact: frozenset[Extent]
+    layout: Layout
+    results: tuple[Result, ...]
 
     @classmethod
     def of(
-        cls, kernel: Kernel, code: Code, machine: Machine, trips: Mapping[Extent, int]
+        cls,
+        kernel: Kernel,
+        code: Code,
+        machine: Machine,
+        trips: Mapping[Extent, int],
+        empties: Sequence[bool],
+        exact: Collection[Extent] = (),
     ) -> Compiled:
-        """With its slots sorted."""
-        fixed = np.zeros(len(code.slots), np.int64)
-        varying = []
-        for number, slot in enumerate(code.slots):
-            if slot.kind == "array":
-                fixed[number] = address(slot.which)
-            else:
-                varying.append((number, slot.kind, slot.which))
-        return cls(kernel, code, machine, trips, fixed.tobytes(), tuple(varying))
+        """With its slots sorted; `empties` as in Result, one for each."""
+        results = tuple(
+            Result(node.shape, node.dtype.numpy, not node.is_static, known)
+            for node, known in zip(kernel.results, empties, strict=True)
+        )
+        return cls(kernel, code, machine, trips, frozenset(exact), Layout.of(code), results)
 
 
 def run(
@@ -71,101 +131,84 @@ def run(
     if compiled.trips:
         counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
         lengths = {**lengths, **counts}
-    results = [_result(node, lengths) for node in compiled.kernel.results]
-    workspace = np.empty(compiled.code.workspace + _ALIGNED, np.uint8)
+    layout, word = compiled.layout, words()
+    results = _results(compiled, lengths)
+    keep: list[Any] = []
+    slots = layout.type.from_buffer_copy(layout.template)
+    for number, which in layout.given:
+        slots[number] = word(arrays[which], keep)
+    for number, which in layout.results:
+        slots[number] = word(results[which], keep)
+    for number, extent in layout.extents:
+        slots[number] = lengths[extent]
+    if layout.workspace is not None:
+        workspace = np.empty(compiled.code.workspace + _ALIGNED, np.uint8)
+        slots[layout.workspace] = -(-address(workspace) // _ALIGNED) * _ALIGNED
+    if layout.poll is not None:
 
-    def poll() -> None:
-        context.poll(path)
+        def poll() -> None:
+            context.poll(path)
 
-    slots = (ctypes.c_int64 * len(compiled.code.slots)).from_buffer_copy(compiled.template)
-    outs: dict[tuple[str, Any], int] = {}
-    for number, kind, which in compiled.varying:
-        match kind:
-            case "given":
-                slots[number] = address(arrays[which])
-            case "result":
-                slots[number] = address(results[which])
-            case "extent":
-                slots[number] = lengths[which]
-            case "poll":
-                slots[number] = id(poll)
-            case "workspace":
-                slots[number] = -(-address(workspace) // _ALIGNED) * _ALIGNED
-            case _:
-                outs[kind, which] = number
-    _call(compiled, results, slots, outs, path)
+        slots[layout.poll] = id(poll)
+    _call(compiled, results, slots, path)
     return results
 
 
-def _call(
-    compiled: Compiled,
-    results: list[Any],
-    slots: Any,
-    outs: Mapping[tuple[str, Any], int],
-    path: str,
-) -> None:
+def _call(compiled: Compiled, results: list[Any], slots: Any, path: str) -> None:
+    outs = compiled.layout.outs
     try:
         status = compiled.machine.call(ctypes.addressof(slots))
         if status:
             raise Refused(RunError(_FAILURES[status], path))
-        _take_grown(compiled, results, slots, outs)
+        if outs:
+            _take_grown(compiled, results, slots)
+    except KernelError as error:
+        raise Refused(RunError(str(error), path)) from error
     finally:
         for (kind, _), number in outs.items():
             if kind == "grown" and slots[number]:
-                _free(slots[number])
+                free(slots[number])
 
 
-def _result(node: Node, lengths: Mapping[Extent, int]) -> np.ndarray | None:
-    """The array a result is written into; None for one whose length nobody knows."""
-    if node.is_static:
-        return _empty(node, [e for e in node.shape if isinstance(e, int)])
-    shape = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in node.shape]
-    if -1 in shape:
-        return None
-    if 0 in shape:
-        raise Declined("a stacked result of no iterations")
-    return _empty(node, shape)
-
-
-def _empty(node: Node, shape: Sequence[int]) -> np.ndarray:
+def _results(compiled: Compiled, lengths: Mapping[Extent, int]) -> list[Any]:
+    """The arrays results are written into; None for one whose length nobody knows."""
     try:
-        return np.empty(shape, node.dtype.numpy)
+        return [
+            _open(result, lengths) if result.is_open else np.empty(result.shape, result.dtype)
+            for result in compiled.results
+        ]
     except (MemoryError, ValueError) as error:
         raise Declined("a result that does not fit into memory") from error
 
 
-def _take_grown(
-    compiled: Compiled, results: list[Any], slots: Any, outs: Mapping[tuple[str, Any], int]
-) -> None:
+def _open(result: Result, lengths: Mapping[Extent, int]) -> np.ndarray | None:
+    shape = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in result.shape]
+    if -1 in shape:
+        return None
+    if 0 in shape and not result.empties:
+        raise Declined("a stacked result of no iterations")
+    return np.empty(shape, result.dtype)
+
+
+def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
     for number, node in enumerate(compiled.kernel.results):
         if node in compiled.code.grown:
-            results[number] = _grown(node, slots, outs)
+            empties = compiled.results[number].empties
+            results[number] = _grown(node, slots, compiled.layout.outs, empties=empties)
 
 
-def _grown(node: Node, slots: Any, outs: Mapping[tuple[str, Any], int]) -> np.ndarray:
+def _grown(
+    node: Node, slots: Any, outs: Mapping[tuple[str, Any], int], *, empties: bool
+) -> np.ndarray:
     axis = next(k for k, extent in enumerate(node.shape) if isinstance(extent, Extent))
     count = slots[outs["count", node.shape[axis]]]
-    if not count:
+    if not (count or empties):
         raise Declined("a stacked result of no iterations")
-    result = _empty(node, [count, *(e for e in node.shape if isinstance(e, int))])
-    if result.nbytes:
+    shape = [count, *(extent for extent in node.shape if isinstance(extent, int))]
+    try:
+        result = np.empty(shape, node.dtype.numpy)
+    except (MemoryError, ValueError) as error:
+        raise Declined("a result that does not fit into memory") from error
+    if result.nbytes and count:
         ctypes.memmove(address(result), slots[outs["grown", node]], result.nbytes)
     return np.ascontiguousarray(np.moveaxis(result, 0, axis)) if axis else result
-
-
-def address(array: Any) -> int:
-    """Where the elements of an array are."""
-    found: int = array.__array_interface__["data"][0]
-    return found
-
-
-@cache
-def _library() -> Any:
-    library = ctypes.CDLL(None)
-    library.free.argtypes = [ctypes.c_void_p]
-    library.free.restype = None
-    return library
-
-
-def _free(place: int) -> None:
-    _library().free(place)

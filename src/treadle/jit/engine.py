@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from pathlib import Path
+
 from treadle.ir import (
     Branch,
     Call,
@@ -17,16 +23,36 @@ from treadle.ir import (
     bodies,
     operator_of,
     ports,
+    reads,
 )
 from treadle.jit.building import NATIVE
-from treadle.jit.lower import lowering
+from treadle.jit.lower import escapes, lowering
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
+from treadle.jit.store import Store, default_folder
 from treadle.plan import Region, Runnable, Verdict
 
+_DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
+_MOST_ELEMENTS = 65536
 
+
+@dataclass(frozen=True, slots=True)
 class Jit:
-    """Compiles loops to machine code; an implementation of `plan.Engine`."""
+    """Compiles loops to machine code; an implementation of `plan.Engine`.
+
+    `store` keeps the code for other processes; `threads` is how many another engine may use.
+    """
+
+    store: Store | None = None
+    threads: int = 1
+
+    @classmethod
+    def of(cls, options: object) -> Jit:
+        """With the settings that a session's options give it."""
+        named = getattr(options, "cache_dir", None)
+        folder = default_folder() if named is None else Path(named) if named else None
+        threads = getattr(options, "intra_op_num_threads", 0) or os.cpu_count() or 1
+        return cls(None if folder is None else Store(folder), threads)
 
     @property
     def name(self) -> str:
@@ -36,7 +62,8 @@ class Jit:
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""
         if not isinstance(step, Loop):
-            return Verdict(False, f"jit compiles loops, not {operator_of(step)} alone")
+            why = f"jit compiles loops, not {operator_of(step)} alone"
+            return Verdict(False, why, None if inside else partial(_is_small, step))
         if inside:
             return Verdict(False, "every iteration must be seen, and native code shows none")
         why = _refusal(step)
@@ -44,11 +71,33 @@ class Jit:
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
-        return Native(region, Lengths.of(region), conditions(region), known_inputs(region, model))
+        known = known_inputs(region, model)
+        return Native(
+            region, Lengths.of(region), conditions(region), known, self.store, self.threads
+        )
+
+
+def _is_small(step: Step) -> bool:
+    """Whether the step is worth taking along beside a loop: native, cheap, its shapes known."""
+    if not isinstance(step, Leaf) or step.op in _DEAR or _refusal(step):
+        return False
+    if lowering(step.domain, step.op, step.version) is None:
+        return False
+    shapes = [_extents(value) for value in (*step.operands, *step.results) if value is not None]
+    return all(shape is not None and prod(shape) <= _MOST_ELEMENTS for shape in shapes)
+
+
+def _extents(value: Value) -> tuple[int, ...] | None:
+    """The shape where every extent of it is known."""
+    shape = value.type.shape if isinstance(value.type, Tensor) else None
+    if shape is None:
+        return None
+    extents = tuple(extent for extent in shape if isinstance(extent, int))
+    return extents if len(extents) == len(shape) else None
 
 
 def _refusal(step: Step) -> str:
-    for value in step.results:
+    for value in (*step.results, *reads(step)):
         type_ = value.type if value is not None else None
         if type_ is not None and not isinstance(type_, Tensor):
             return f"no native code for {type_}"
@@ -58,8 +107,8 @@ def _refusal(step: Step) -> str:
         case Call():
             return f"no native code for {operator_of(step)}"
         case Leaf():
-            known = lowering(step.domain, step.op, step.version)
-            return "" if known else f"no native code for {step.op}-{step.version}"
+            is_known = lowering(step.domain, step.op, step.version) or escapes(step)
+            return "" if is_known else f"no native code for {step.op}-{step.version}"
         case Loop() | Branch():
             if isinstance(step, Loop) and any(map(_moves, ports(step).carried)):
                 return "a carried value changes its shape"

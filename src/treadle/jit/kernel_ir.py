@@ -16,12 +16,16 @@
             | Join(axis)                         the operands one after the other
             | Reduce(function, axes)
             | Contract()                         products of matrices: the last two axes
+            | Running(function, axis)            sums, or products, of everything up to each element
             | Pick(axis)                         items of operand 0 at the indices of operand 1
+            | Fetch(axes)                        elements of operand 0 at places of the others
+            | Put(function, axes)                operand 0 with elements of operand 1 put in
             | Loop(...) | Branch(then, otherwise)
-            | Part(number)                       one of the values a Loop or a Branch gives
+            | Escape(leaf)                       an operator that runs outside native code
+            | Part(number)                       a value a Loop, a Branch or an Escape gives
 
-A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop and
-Pick, which can fail; whoever reads it is in its home or further in.
+A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop,
+Escape, Pick, Fetch and Put, which can fail; whoever reads it is in its home or further in.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from math import prod
 
 import numpy as np
 
-from treadle.ir import DType
+from treadle.ir import DType, Leaf
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -133,6 +137,46 @@ class Pick:
     axis: int
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """result[i] = function(result[i - 1], operand[i]) along the axis.
+
+    `exclusive`: of operand[i - 1], the first one the neutral element.
+    """
+
+    function: str
+    axis: int
+    exclusive: bool
+
+
+Places = tuple[Axis | int, ...]
+"""Where to read or write in a tensor, by axis: at an Axis, or at what operand `int` says.
+
+That operand, counted after the tensors, has whole numbers, the rank of what is read or put, and
+broadcasts; a number out of range fails, a negative one counts back.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """result[index] = operands[0][axes(index)]."""
+
+    axes: Places
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Operand 0 with the elements of operand 1 put in, in the order of their index.
+
+    result[axes(index)] = function(result[axes(index)], operands[1][index])
+
+    `function` "": the element itself.
+    """
+
+    function: str
+    axes: Places
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Stack:
     """One stacked result: the element of each iteration, and where it goes."""
@@ -171,16 +215,28 @@ class Branch:
     otherwise_results: tuple[Node, ...]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Escape:
+    """The kernel of the leaf, called with the operands that are there (`given`).
+
+    `results` are the dtype and shape of each value it gives, None for one that nobody asks for.
+    """
+
+    leaf: Leaf
+    given: tuple[bool, ...]
+    results: tuple[tuple[DType, tuple[int, ...]] | None, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Value `number` of the Loop or Branch that is the operand."""
+    """Value `number` of the Loop, Branch or Escape that is the operand."""
 
     number: int
 
 
 Op = (
     Input | Constant | Counter | State | Item | Map | View | Reshape | Join | Reduce | Contract
-    | Pick | Loop | Branch | Part
+    | Running | Pick | Fetch | Put | Loop | Branch | Escape | Part
 )  # fmt: skip
 
 
@@ -222,11 +278,12 @@ class Node:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """A region: its inputs in order, its block, and what it gives."""
+    """A region: its inputs in order, its block, what it gives, and what left loops for it."""
 
     inputs: tuple[Node, ...]
     main: Block
     results: tuple[Node, ...]
+    hoisted: tuple[Node, ...] = ()
 
 
 def extents(node: Node) -> tuple[int, ...]:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 _lock = threading.Lock()
+_WIDE = (("avx512f", 64), ("avx2", 32))
 _PYTHON = (
-    "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs", "Py_DecRef",
+    "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
+    "PyObject_CallOneArg", "PyLong_FromVoidPtr", "Py_DecRef",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Machine:
-    """Code ready to run; `call` takes the address of the slots and holds the GIL."""
+    """Code ready to run; `call` takes the address of the slots and holds the GIL.
+
+    `seconds` is how long it took to make or to read, `size` the bytes of the object file.
+    """
 
     call: Callable[[int], int]
-    seconds: float
+    size: int
     keep: tuple[Any, ...]
+    seconds: float = 0.0
+    was_kept: bool = False
 
 
 @cache
@@ -38,6 +44,13 @@ def _llvm() -> Any:
     return llvm
 
 
+@cache
+def vector_bytes() -> int:
+    """How wide the vector registers of this processor are; there are 32 of the widest, else 16."""
+    features = _llvm().get_host_cpu_features()
+    return next((size for name, size in _WIDE if features.get(name)), 16)
+
+
 def _target() -> Any:
     """A target machine for this processor; an execution engine takes the one it is made with."""
     llvm = _llvm()
@@ -47,8 +60,8 @@ def _target() -> Any:
     )  # fmt: skip
 
 
-def optimised(text: str, target: Any) -> Any:
-    """The module after LLVM's passes."""
+def optimised(text: str, target: Any, *, packs: bool = True) -> Any:
+    """The module after LLVM's passes; `packs` says whether single numbers are put into vectors."""
     llvm = _llvm()
     module = llvm.parse_assembly(text)
     module.triple = target.triple
@@ -56,20 +69,42 @@ def optimised(text: str, target: Any) -> Any:
     module.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = True
-    tuning.slp_vectorization = True
+    tuning.slp_vectorization = packs
     builder = llvm.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return module
 
 
-def compiled(text: str, name: str = "kernel") -> Machine:
-    """The machine code of a module's function."""
+def object_code(text: str, *, packs: bool = True) -> bytes:
+    """The machine code of a module, as an object file."""
     with _lock:
-        started = time.perf_counter()
         target = _target()
-        module = optimised(text, target)
-        engine = _llvm().create_mcjit_compiler(module, target)
+        made: bytes = target.emit_object(optimised(text, target, packs=packs))
+        return made
+
+
+def optimised_text(text: str) -> str:
+    """The module after LLVM's passes, as text."""
+    with _lock:
+        return str(optimised(text, _target()))
+
+
+def loaded(data: bytes, name: str = "kernel") -> Machine:
+    """The function of an object file, ready to be called."""
+    llvm = _llvm()
+    with _lock:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
-        prototype = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-        call = prototype(engine.get_function_address(name))
-        return Machine(call, time.perf_counter() - started, (engine, module))
+        place = engine.get_function_address(name)
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+    return Machine(prototype(place), len(data), (engine,))
+
+
+@cache
+def description() -> str:
+    """What machine code depends on besides its text: LLVM, the processor, and its features."""
+    llvm = _llvm()
+    features = llvm.get_host_cpu_features().flatten()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvm.get_default_triple()} {version} {llvm.get_host_cpu_name()} {features}"

@@ -13,7 +13,9 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
+    Escape,
     Extent,
+    Fetch,
     Input,
     Item,
     Join,
@@ -23,7 +25,9 @@ from treadle.jit.kernel_ir import (
     Node,
     Part,
     Pick,
+    Put,
     Reduce,
+    Running,
     State,
     View,
 )
@@ -109,6 +113,10 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
     Join: lambda op: f"join along {op.axis}",
     Reduce: lambda op: f"reduce {op.function} over {','.join(map(str, op.axes))} of",
     Pick: lambda op: f"pick along {op.axis} of",
+    Running: lambda op: f"running {op.function} along {op.axis} of",
+    Fetch: lambda op: f"fetch ({', '.join(map(_place, op.axes))}) of",
+    Put: lambda op: f"put {op.function} ({', '.join(map(_place, op.axes))}) into",
+    Escape: lambda op: f"call {op.leaf.op}-{op.leaf.version} with",
     Part: lambda op: f"part {op.number} of",
 }
 
@@ -122,6 +130,10 @@ def _array(array: np.ndarray) -> str:
     if array.size > _SHOWN:
         return "..."
     return " ".join(map(str, array.ravel().tolist()))
+
+
+def _place(place: Axis | int) -> str:
+    return f"at {place}" if isinstance(place, int) else _axis(place)
 
 
 def _axis(axis: Axis) -> str:

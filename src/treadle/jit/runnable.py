@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
-from treadle.jit import machine
+from treadle.jit.account import account
 from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
+from treadle.jit.compiling import compiled
+from treadle.jit.cost import slower
 from treadle.jit.kernel_ir import Extent
-from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
-from treadle.plan import Refused, Region, RunContext
+from treadle.jit.memory import row_major
+from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
+from treadle.jit.store import Store
+from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES = 256
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+Found = tuple[Compiled, Mapping[Extent, int]] | str
 
 
 @dataclass(eq=False, slots=True)
@@ -26,48 +31,72 @@ class Native:
     """The Runnable of a region.
 
     `holding` are the inputs that are a loop's condition: kernels are made for true ones. `seen` are
-    the shapes of late, with their kernel and the extents of the axes it leaves open.
+    the shapes of late, with their kernel and the extents of the axes it leaves open, or why there
+    is none.
     """
 
     region: Region
     lengths: Lengths
     holding: tuple[int, ...] = ()
     known: Known = field(default_factory=dict)
+    store: Store | None = None
+    threads: int = 1
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
-    seen: dict[Shapes, tuple[Compiled, Mapping[Extent, int]]] = field(default_factory=dict)
+    seen: dict[Shapes, Found] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
         try:
-            arrays = [_row_major(value) for value in inputs]
-            compiled, lengths = self._found(arrays)
+            arrays = [_array(value) for value in inputs]
+            kernel, lengths = self._found(arrays)
             self._check_holding(arrays)
-            return run(compiled, arrays, lengths, context, self.region.path)
+            return run(kernel, arrays, lengths, context, self.region.path)
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
-            raise Refused(RunError(message, self.region.path)) from why
+            error = RunError(message, self.region.path)
+            raise Refused(error, is_lasting=self._is_hopeless()) from why
+
+    def accounts(self) -> list[Account]:
+        """What was made for every signature that came."""
+        with self._lock:
+            made = dict(self.made)
+        return [account(self.region.inputs, key, found) for key, found in made.items()]
+
+    def _is_hopeless(self) -> bool:
+        """Whether there was no kernel for any data that came."""
+        return all(isinstance(made, str) for made in self.made.values())
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
-        if not all(arrays[position].all() for position in self.holding):
-            raise Declined("a loop whose condition is false from the start")
+        for position in self.holding:
+            array = arrays[position]
+            if not (array.item() if array.size == 1 else array.all()):
+                raise Declined("a loop whose condition is false from the start")
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes = tuple([(array.dtype, array.shape) for array in arrays])
         found = self.seen.get(shapes)
         if found is None:
-            found = self._compiled(arrays), self._lengths(arrays)
+            found = self._sought(arrays)
             if len(self.seen) >= _MOST_SHAPES:
                 self.seen.clear()
             self.seen[shapes] = found
+        if isinstance(found, str):
+            raise Declined(found)
         return found
+
+    def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
+        try:
+            return self._compiled(arrays), self._lengths(arrays)
+        except Declined as why:
+            return str(why)
 
     def _compiled(self, arrays: Sequence[np.ndarray]) -> Compiled:
         key = signature(arrays, self.lengths)
         with self._lock:
             if key not in self.made:
                 try:
-                    self.made[key] = compile_region(self.region, key, self.lengths, self.known)
+                    self.made[key] = compile_region(self, key)
                 except Declined as why:
                     self.made[key] = str(why)
             made = self.made[key]
@@ -84,17 +113,20 @@ class Native:
         return lengths
 
 
-def compile_region(region: Region, key: Signature, lengths: Lengths, known: Known) -> Compiled:
+def compile_region(native: Native, key: Signature) -> Compiled:
     """The kernel of a region for a signature, as machine code."""
-    from treadle.jit import emit
-
-    kernel = specialise(region, key, lengths, known)
+    region, lengths = native.region, native.lengths
+    kernel = specialise(region, key, lengths, native.known)
+    why = slower(region.steps, kernel, native.threads) if region.rival else ""
+    if why:
+        raise Declined(f"{region.rival} is expected to be faster: {why}")
     found = trips(kernel)
-    code = emit.emit_kernel(kernel, {*lengths.open.values(), *found})
-    return Compiled.of(kernel, code, machine.compiled(code.text), found)
+    exact = {*lengths.open.values(), *found}
+    code, machine = compiled(kernel, exact, native.store)
+    return Compiled.of(kernel, code, machine, found, empties(region), exact)
 
 
-def _row_major(value: object) -> np.ndarray:
+def _array(value: object) -> np.ndarray:
     if not isinstance(value, np.ndarray):
         raise Declined("an operand that is no tensor")
-    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+    return row_major(value)

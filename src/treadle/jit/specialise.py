@@ -75,6 +75,19 @@ def conditions(region: Region) -> tuple[int, ...]:
     return tuple(k for k, value in enumerate(region.inputs) if value in read)
 
 
+def empties(region: Region) -> list[bool]:
+    """Of every output, whether inference knows all extents but the one that is open.
+
+    Then a result of no iterations has the shape it would have otherwise, with a 0.
+    """
+    return [_is_known_but_one(value) for value in region.outputs]
+
+
+def _is_known_but_one(value: Value) -> bool:
+    shape = getattr(value.inferred, "shape", None)
+    return shape is not None and sum(not isinstance(extent, int) for extent in shape) <= 1
+
+
 def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
     """What a kernel is made for."""
     found = []
@@ -130,7 +143,7 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
     present = [node for node in results if node is not None]
     if len(present) < len(results):
         raise Declined("a result that is absent")
-    return Kernel(tuple(inputs), b.main, tuple(present))
+    return Kernel(tuple(inputs), b.main, tuple(present), b.hoisted)
 
 
 def trips(kernel: Kernel) -> dict[Extent, int]:

@@ -9,7 +9,7 @@ from treadle.ops.elements import (
 )
 from treadle.ops.evaluate import Prepared, describe, prepare, silence
 from treadle.ops.functions import function_proto, function_proto_of_node
-from treadle.ops.kernels import Kernel, kernel, kernels
+from treadle.ops.kernels import Kernel, Window, kernel, kernels, window
 from treadle.ops.proto import (
     attribute_from_proto,
     attribute_kind,
@@ -48,6 +48,7 @@ __all__ = [
     "Kernel",
     "Prepared",
     "Schema",
+    "Window",
     "array_from_bytes",
     "attribute_from_proto",
     "attribute_kind",
@@ -86,4 +87,5 @@ __all__ = [
     "type_from_proto",
     "type_of",
     "type_to_proto",
+    "window",
 ]

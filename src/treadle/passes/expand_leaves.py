@@ -35,9 +35,11 @@ def expand_leaves(model: Model, expand: Expand, lacks: Callable[[Leaf], bool]) -
         return place(bind_attributes(function, step.attributes), path)
 
     for _ in range(_MOST_ROUNDS):
-        lacking = [v for v in walk_block(model.main) if isinstance(v.step, Leaf) and lacks(v.step)]
-        main = splice(infer(model).main, body) if lacking else model.main
-        if not lacking or main is model.main:
+        if not any(isinstance(v.step, Leaf) and lacks(v.step) for v in walk_block(model.main)):
+            return model
+        typed = infer(model).main
+        main = splice(typed, body)
+        if main is typed:
             return model
         model = replace(model, main=main)
     return model

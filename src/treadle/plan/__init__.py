@@ -1,12 +1,26 @@
 """Which engine runs which region, and the borders an engine must keep."""
 
-from treadle.plan.engines import Engine, Limits, Refused, RunContext, Runnable, Stoppable, Verdict
-from treadle.plan.planner import INTERP, interp_only, plan
+from treadle.plan.engines import (
+    Account,
+    Accountable,
+    Engine,
+    Limits,
+    Refused,
+    RunContext,
+    Runnable,
+    Stoppable,
+    Verdict,
+)
+from treadle.plan.planner import INTERP, Declined, interp_only, plan
 from treadle.plan.regions import BlockPlan, Plan, Region
+from treadle.plan.worth import is_heavy
 
 __all__ = [
     "INTERP",
+    "Account",
+    "Accountable",
     "BlockPlan",
+    "Declined",
     "Engine",
     "Limits",
     "Plan",
@@ -17,5 +31,6 @@ __all__ = [
     "Stoppable",
     "Verdict",
     "interp_only",
+    "is_heavy",
     "plan",
 ]

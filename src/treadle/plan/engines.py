@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from treadle.errors import LimitExceeded, RunError, Terminated
 from treadle.ir import Model, Step
@@ -15,10 +15,15 @@ from treadle.tracing import Iterations, Listener
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an engine takes a step, and the reason, in words for `explain`."""
+    """Whether an engine takes a step, and the reason, in words for `explain`.
+
+    `joins`: whether it would take the step together with others that it takes, though not for
+    itself; asked only where there are others.
+    """
 
     takes: bool
     reason: str
+    joins: Callable[[], bool] | None = None
 
 
 class Stoppable(Protocol):
@@ -45,6 +50,7 @@ class RunContext:
     """What one run carries along: who listens, what bounds it, and how to stop it.
 
     `held` is what the loops that are running hold, in bytes; counted only where that is bounded.
+    `declined` are regions whose engine will not have them again either, and why.
     """
 
     listener: Listener | None = None
@@ -53,6 +59,13 @@ class RunContext:
     iterations_done: int = 0
     held: int = 0
     started: float = field(default_factory=time.monotonic)
+    declined: dict[Region, str] | None = None
+
+    def decline(self, region: Region, why: str) -> None:
+        """Remember that the engine of the region will not have it."""
+        if self.declined is None:
+            self.declined = {}
+        self.declined[region] = why
 
     def iteration(self, path: str, iterations: Iterations) -> None:
         """Count one iteration of the loop at `path`; raise LimitExceeded or Terminated."""
@@ -89,12 +102,37 @@ class RunContext:
 class Refused(Exception):
     """A Runnable cannot do its region on this data, and has done nothing: interp must.
 
-    `error` is what to raise where interp cannot run the steps either.
+    `error` is what to raise where interp cannot run the steps either. `is_lasting`: it would not
+    do it on other data either, so the model may as well be planned without.
     """
 
-    def __init__(self, error: RunError) -> None:
+    def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
         super().__init__(str(error))
         self.error = error
+        self.is_lasting = is_lasting
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an engine made of a region for one kind of data, for `explain`.
+
+    `title` says which data, `facts` are lines of words, `data` the same for programs. `code` gives
+    the code as text, by what `explain` calls it: "kernel", "llvm".
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    data: Mapping[str, object]
+    code: Callable[[str], str]
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """A Runnable that can say what it has made so far."""
+
+    def accounts(self) -> Sequence[Account]:
+        """An account for every kind of data that came."""
+        ...
 
 
 class Runnable(Protocol):

@@ -2,6 +2,7 @@
 
     for every block, outermost first:
         ask the engines, in the order of preference, for every step      judge
+        small steps beside a loop go to its engine                        beside
         gather what one engine takes into groups as large as possible     grouping
         leave groups that are not worth a call to interp                  worth
         have the engine make each group ready; one it refuses is halved   prepare
@@ -13,15 +14,16 @@ declined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from treadle.errors import Unsupported
 from treadle.ir import Block, Model, Step, bodies, step_path
+from treadle.plan.beside import joining
 from treadle.plan.borders import Known, Uses, borders, known_in, known_inside
-from treadle.plan.engines import Engine
-from treadle.plan.grouping import group
+from treadle.plan.engines import Engine, Verdict
+from treadle.plan.grouping import Group, group
 from treadle.plan.otherwise import Otherwise
 from treadle.plan.regions import BlockPlan, Plan, Region
 from treadle.plan.worth import is_worth_a_call
@@ -32,15 +34,26 @@ INTERP = "interp"
 _MOST_ROUNDS = 4
 
 
-def plan(model: Model, engines: Sequence[Engine], *, inside: bool = False) -> Plan:
+Declined = Mapping[tuple[str, Step], str]
+"""Steps that an engine, by its name, was found not to take after all, and why."""
+
+
+def plan(
+    model: Model,
+    engines: Sequence[Engine],
+    *,
+    inside: bool = False,
+    declined: Declined | None = None,
+) -> Plan:
     """The regions of every block of the model, each made ready by its engine.
 
     `engines` are in the order of preference; interp takes the rest. `inside`: steps with bodies go
-    to no engine that cannot show them, since somebody must see every iteration.
+    to no engine that cannot show them, since somebody must see every iteration. `declined` come
+    from an earlier run.
     """
     names = [engine.name for engine in engines]
     asked = engines[: names.index(INTERP)] if INTERP in names else engines
-    planning = _Planning(model, tuple(asked), inside, model.main)
+    planning = _Planning(model, tuple(asked), inside, model.main, declined=declined or {})
     return Plan(model, _plan_block(planning, model.main, "main", {}))
 
 
@@ -57,14 +70,22 @@ class _Planning:
     inside: bool
     root: Block
     unasked: str = "no other engine was asked"
+    alone: bool = False
+    declined: Declined = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Who runs a step, None for interp, and why."""
+    """Who runs a step, None for interp, and why.
+
+    `joins` are the engines that may run it together with others, by name; `instead` is the choice
+    made for the step alone where it has joined others.
+    """
 
     engine: Engine | None
     reason: str
+    joins: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
+    instead: _Choice | None = None
 
     @property
     def name(self) -> str:
@@ -88,18 +109,47 @@ class _Work:
 
 def _plan_block(planning: _Planning, block: Block, path: str, outer: Known) -> BlockPlan:
     choices = [_choose(planning, step) for step in block.steps]
+    if not planning.alone:
+        choices = _joined(planning, block, choices)
     work = _Work(planning, block, path, known_in(block, outer), choices)
     return BlockPlan(block, path, tuple(_regions(work)))
 
 
 def _choose(planning: _Planning, step: Step) -> _Choice:
-    refusals = []
+    refusals: list[str] = []
+    joins: dict[str, Callable[[], bool]] = {}
     for engine in planning.engines:
-        verdict = engine.judge(step, planning.model, inside=planning.inside)
+        verdict = _verdict(planning, engine, step)
         if verdict.takes:
-            return _Choice(engine, verdict.reason)
+            return _Choice(engine, verdict.reason, joins)
         refusals.append(verdict.reason)
-    return _Choice(None, "; ".join(refusals) or planning.unasked)
+        if verdict.joins is not None:
+            joins[engine.name] = verdict.joins
+    return _Choice(None, "; ".join(refusals) or planning.unasked, joins)
+
+
+def _verdict(planning: _Planning, engine: Engine, step: Step) -> Verdict:
+    why = planning.declined.get((engine.name, step))
+    if why is not None:
+        return Verdict(False, why)
+    return engine.judge(step, planning.model, inside=planning.inside)
+
+
+def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_Choice]:
+    """The choices, with small steps beside those of an engine given to it as well."""
+    for engine in planning.engines:
+        own = [k for k, choice in enumerate(choices) if choice.engine is engine]
+        if not own:
+            continue
+        asked = ((k, choice.joins.get(engine.name)) for k, choice in enumerate(choices))
+        joined = joining(block, own, [k for k, joins in asked if joins is not None and joins()])
+        choices = [
+            replace(choice, engine=engine, reason="with what stands beside it", instead=choice)
+            if k in joined
+            else choice
+            for k, choice in enumerate(choices)
+        ]
+    return choices
 
 
 def _regions(work: _Work) -> list[Region]:
@@ -135,7 +185,7 @@ def _prepared(
     """The group as one region, or as several where its engine refuses it."""
     engine = work.choices[positions[0]].engine
     assert engine is not None
-    region = _region(work, uses, positions)
+    region = replace(_region(work, uses, positions), rival=_rival(work, engine, positions))
     try:
         runnable = engine.prepare(region, work.planning.model)
         yield replace(region, runnable=runnable, otherwise=_otherwise(work, region))
@@ -149,10 +199,21 @@ def _prepared(
         yield from _prepared(work, uses, positions[middle:], refused)
 
 
+def _rival(work: _Work, engine: Engine, positions: Sequence[int]) -> str:
+    """The engine that comes next and takes the steps with bodies; "" for interp, or without any."""
+    steps = [work.block.steps[position] for position in positions]
+    whole = [step for step in steps if any(bodies(step))]
+    later = work.planning.engines[work.planning.engines.index(engine) + 1 :]
+    for rival in later:
+        if whole and all(_verdict(work.planning, rival, step).takes for step in whole):
+            return rival.name
+    return ""
+
+
 def _otherwise(work: _Work, region: Region) -> Otherwise:
     """The engines that come later, if there are any; of the last one's regions bodies are opened.
 
-    Where it has none, interp.
+    Where it has none, interp. A region that others have joined is tried without them first.
     """
     block = region.block()
     engines = work.planning.engines
@@ -160,6 +221,9 @@ def _otherwise(work: _Work, region: Region) -> Otherwise:
     is_last = engines[-1].name == region.engine
 
     def make() -> BlockPlan:
+        if region.beside:
+            planning = replace(work.planning, alone=True, root=block)
+            return _plan_block(planning, block, region.path, {})
         if not is_last:
             planning = replace(work.planning, engines=later, root=block)
             return _plan_block(planning, block, region.path, {})
@@ -205,16 +269,16 @@ def _region(work: _Work, uses: Uses, positions: Sequence[int]) -> Region:
         inputs=border.inputs,
         outputs=border.outputs,
         constants=border.constants,
+        beside=tuple(work.block.steps[k] for k in positions if work.choices[k].instead),
     )
 
 
 def _worthwhile(work: _Work) -> list[_Choice]:
     """The choices, with stretches too small to be worth a call left to interp."""
-    names = [choice.name for choice in work.choices]
-    groups = group(work.block, names)
+    choices = _in_company(work)
+    groups = _groups(work.block, choices)
     if work.is_main and len(groups) == 1:
-        return work.choices
-    choices = list(work.choices)
+        return choices
     for name, positions in groups:
         steps = [work.block.steps[position] for position in positions]
         if name == INTERP or is_worth_a_call(steps):
@@ -223,3 +287,17 @@ def _worthwhile(work: _Work) -> list[_Choice]:
         for position in positions:
             choices[position] = _Choice(None, words)
     return choices
+
+
+def _in_company(work: _Work) -> list[_Choice]:
+    """The choices, without those that joined others and came to be in a group of their own."""
+    choices = list(work.choices)
+    for _, positions in _groups(work.block, choices):
+        if all(choices[position].instead for position in positions):
+            for position in positions:
+                choices[position] = choices[position].instead or choices[position]
+    return choices
+
+
+def _groups(block: Block, choices: Sequence[_Choice]) -> list[Group]:
+    return group(block, [choice.name for choice in choices])

@@ -31,7 +31,9 @@ class Region:
     blocks that reach it through an Invariant parameter (the Constant then carries the parameter).
     `outputs` are what later regions, or the results of the block, read. `runnable` is the region
     made ready by its engine, `otherwise()` the plan that runs in its place where that raises
-    Refused; both are None for interp.
+    Refused; both are None for interp. `beside` are the steps that joined those the engine took for
+    themselves; `rival` is the engine that would run the loops and branches whole if this one did
+    not.
     """
 
     path: str
@@ -44,6 +46,8 @@ class Region:
     constants: tuple[Constant, ...] = ()
     runnable: Runnable | None = None
     otherwise: Callable[[], BlockPlan] | None = None
+    beside: tuple[Step, ...] = ()
+    rival: str = ""
 
     def block(self) -> Block:
         """The region as a closed block over the same values: inputs in, outputs out."""

@@ -27,10 +27,11 @@ _STANDARD = ("", "ai.onnx")
 
 def is_worth_a_call(steps: Sequence[Step]) -> bool:
     """Whether another engine runs these steps sooner than numpy, one call included."""
-    return len(steps) >= _FEWEST_SMALL_STEPS or any(map(_is_heavy, steps))
+    return len(steps) >= _FEWEST_SMALL_STEPS or any(map(is_heavy, steps))
 
 
-def _is_heavy(step: Step) -> bool:
+def is_heavy(step: Step) -> bool:
+    """Whether one such step computes so much that numpy should not."""
     if any(bodies(step)):
         return True
     return isinstance(step, Leaf) and (step.op in _HEAVY or step.domain not in _STANDARD)

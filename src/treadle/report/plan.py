@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.ir import Step, bodies, step_path
-from treadle.plan import BlockPlan, Plan, Region
+from treadle.plan import Account, Accountable, BlockPlan, Plan, Region
 from treadle.report.body import count_operators, show_operators, summarize_body
 from treadle.report.text import indented, plural
 
@@ -41,7 +41,7 @@ def _show_block(block: BlockPlan) -> Iterator[str]:
     positions = {step: number for number, step in enumerate(block.block.steps)}
     for region in block.regions:
         yield f"{_where(region, positions)}  {region.engine}: {region.reason}"
-        yield from indented([_held(region)])
+        yield from indented([_held(region), *_accounts(region)])
         for body in region.bodies.values():
             yield from indented(_show_block(body))
 
@@ -60,6 +60,36 @@ def _held(region: Region) -> str:
     return f"{nodes}; {plural(inner, 'node')} in bodies" if inner else nodes
 
 
+def _accounts(region: Region) -> Iterator[str]:
+    """What the engine has made of the region in the runs so far."""
+    for account in accounts(region):
+        yield f"for {account.title}:"
+        yield from indented(account.facts)
+
+
+def accounts(region: Region) -> Sequence[Account]:
+    """What the region's engine has to say of it; nothing where it keeps no account."""
+    runnable = region.runnable
+    return runnable.accounts() if isinstance(runnable, Accountable) else ()
+
+
+def show_code(plan: Plan, kind: str) -> str:
+    """The code that engines made in the runs so far: "kernel" or "llvm"; "" where there is none."""
+    return "\n".join(_codes(plan.main, kind))
+
+
+def _codes(block: BlockPlan, kind: str) -> Iterator[str]:
+    positions = {step: number for number, step in enumerate(block.block.steps)}
+    for region in block.regions:
+        for account in accounts(region):
+            code = account.code(kind)
+            if code:
+                yield f"# {_where(region, positions)} for {account.title}"
+                yield code
+        for body in region.bodies.values():
+            yield from _codes(body, kind)
+
+
 def _region_data(region: Region) -> dict[str, object]:
     return {
         "path": region.path,
@@ -69,6 +99,7 @@ def _region_data(region: Region) -> dict[str, object]:
         "operators": count_operators(region.steps),
         "inputs": [value.name for value in region.inputs],
         "outputs": [value.name for value in region.outputs],
+        "made": [{"for": each.title, **each.data} for each in accounts(region)],
         "bodies": {
             name: {"path": body.path, "regions": list(map(_region_data, body.regions))}
             for name, body in region.bodies.items()

@@ -1,5 +1,5 @@
 """The kernel IR in LLVM."""
 
-from treadle.jit.emit.kernel import Code, emit_kernel
+from treadle.jit.emit.kernel import emit_kernel
 
-__all__ = ["Code", "emit_kernel"]
+__all__ = ["emit_kernel"]

@@ -9,11 +9,15 @@ from typing import Any
 from treadle.jit.emit.branch import emit_branch
 from treadle.jit.emit.contract import emit_contract
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.index import emit_pick
+from treadle.jit.emit.escape import emit_escape
+from treadle.jit.emit.index import emit_fetch, emit_pick
+from treadle.jit.emit.inplace import settle, taken
 from treadle.jit.emit.loop import emit_loop
 from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
+from treadle.jit.emit.put import emit_put
 from treadle.jit.emit.reduce import emit_reduce
+from treadle.jit.emit.running import emit_running
 from treadle.jit.emit.tensors import Buffer, dense_strides
 from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (
@@ -22,6 +26,8 @@ from treadle.jit.kernel_ir import (
     Constant,
     Contract,
     Counter,
+    Escape,
+    Fetch,
     Input,
     Item,
     Join,
@@ -30,8 +36,10 @@ from treadle.jit.kernel_ir import (
     Node,
     Part,
     Pick,
+    Put,
     Reduce,
     Reshape,
+    Running,
     State,
     View,
     extents,
@@ -49,8 +57,17 @@ def emit_block(e: Emitter, block: Block, ending: Ending) -> None:
         if place is Place.INLINE:
             continue
         nests.need(node)
-        _EMIT[type(node.op)](e, node)
+        match node.op:
+            case Put():
+                emit_put(e, node, nests)
+            case Loop():
+                emit_loop(e, node, emit_block, taken(e, node, nests))
+            case Branch():
+                emit_branch(e, node, emit_block, nests)
+            case _:
+                _EMIT[type(node.op)](e, node)
         nests.done.add(node)
+        settle(e, node, nests)
     nests.flush_all()
 
 
@@ -84,6 +101,12 @@ def _state(e: Emitter, node: Node) -> None:
 
 
 def _computed(e: Emitter, node: Node) -> None:
+    if e.t.place(node) is Place.BUFFER:
+        buffer = e.allocate(node)
+        with e.w.nest(extents(node)) as index, e.t.scope():
+            e.t.store(buffer, index, e.t.compute(node, index))
+        e.t.buffers[node] = buffer
+        return
     _elements(e, node, lambda index: e.t.compute(node, index))
 
 
@@ -134,14 +157,6 @@ def _part(e: Emitter, node: Node) -> None:
         e.t.keep(node, found)
 
 
-def _loop(e: Emitter, node: Node) -> None:
-    emit_loop(e, node, emit_block)
-
-
-def _branch(e: Emitter, node: Node) -> None:
-    emit_branch(e, node, emit_block)
-
-
 _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Input: _input,
     Constant: _constant,
@@ -155,7 +170,8 @@ _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Reduce: emit_reduce,
     Contract: emit_contract,
     Pick: emit_pick,
-    Loop: _loop,
-    Branch: _branch,
+    Fetch: emit_fetch,
+    Running: emit_running,
+    Escape: emit_escape,
     Part: _part,
 }

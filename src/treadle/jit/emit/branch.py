@@ -1,4 +1,7 @@
-"""A branch: the block its condition chooses runs and puts its results where both would."""
+"""A branch: the block its condition chooses runs and puts its results where both would.
+
+A result that goes into memory both sides take over is there already.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.inplace import side, taken
+from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import in_register
@@ -15,12 +19,14 @@ from treadle.jit.kernel_ir import Block, Branch, Node, extents
 EmitBlock = Callable[[Emitter, Block, Ending], None]
 
 
-def emit_branch(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
+def emit_branch(e: Emitter, node: Node, emit_block: EmitBlock, nests: Nests) -> None:
     """The blocks one beside the other; the parts are in variables or in memory."""
     op, b = node.op, e.w.builder
     assert isinstance(op, Branch)
+    own = taken(e, node, nests)
     parts = [e.part(node, number) for number in range(len(op.then_results))]
-    homes = [_home(e, part) for part in parts]
+    homes = [own.get(number) or _home(e, part) for number, part in enumerate(parts)]
+    order = sorted(range(len(parts)), key=lambda number: number in own)
     then = e.w.function.append_basic_block("then")
     otherwise = e.w.function.append_basic_block("else")
     after = e.w.function.append_basic_block("after_if")
@@ -31,9 +37,9 @@ def emit_branch(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
     ):
         b.position_at_end(start)
         with e.t.scope():
-            emit_block(e, block, Ending())
-            for home, part, result in zip(homes, parts, results, strict=True):
-                _put(e, home, part, result)
+            emit_block(e, block, side(e, node, block, nests, own))
+            for number in order:
+                _put(e, homes[number], parts[number], results[number])
         b.branch(after)
     b.position_at_end(after)
     for number, (home, part) in enumerate(zip(homes, parts, strict=True)):
@@ -56,7 +62,8 @@ def _put(e: Emitter, home: Buffer | Sequence[Any], part: Node | None, result: No
     if part is None:
         return
     if isinstance(home, Buffer):
-        e.copy(result, home)
+        if e.t.buffers.get(result) is not home:
+            e.copy(result, home)
         return
     for position, variable in enumerate(home):
         index = e.t.unflat(position, extents(result))

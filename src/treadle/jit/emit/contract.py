@@ -1,8 +1,7 @@
 """Products of matrices.
 
-Unrolled where all is in registers. Else, for floats whose right operand has its columns side by
-side in memory, blocks of rows and columns are kept in vector registers while the inner axis runs;
-what remains, element by element.
+Unrolled where all is in registers. Where the right operand has its columns side by side in memory,
+blocks of rows and columns are kept in vector registers; what remains, element by element.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from llvmlite import ir as llvm
-
 from treadle.ir import DType
+from treadle.jit.emit import ahead
 from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.matrix import MOST_ROWS, Product, multiply
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
-from treadle.jit.emit.types import I32, in_register, is_float, literal
+from treadle.jit.emit.types import I1, NARROW, in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, extents
 
-_LANES = {DType.FLOAT32: 16, DType.FLOAT64: 8}
-_MOST_VECTORS = 16
-_MOST_ROWS = 4
+_NEAR = 24_576
+_APART = (DType.BOOL, *NARROW)
+"""Dtypes that are something else in memory than in a register."""
 
 
 def emit_contract(e: Emitter, node: Node) -> None:
@@ -34,11 +33,15 @@ def emit_contract(e: Emitter, node: Node) -> None:
     if t.place(node) is Place.REGISTERS:
         t.keep(node, [_dot(e, node, index, inner) for index in product(*map(range, shape))])
         return
+    has_rows = node.dtype not in _APART and t.has_rows(node.operands[1]) and shape[-1] > 1
+    between = ahead.sliced(e, node) if has_rows and len(shape) == 2 else ()
+    if between:
+        _emit_ahead(e, node, between)
+        return
     buffer = e.allocate(node)
-    right = node.operands[1]
     with e.w.nest(shape[:-2]) as batch:
-        if node.dtype in _LANES and _has_rows(e, right) and shape[-1] > 1:
-            _blocks(e, node, buffer, batch)
+        if has_rows:
+            multiply(e, _product(e, node, buffer, batch))
         else:
             with e.w.nest(shape[-2:]) as (row, column):
                 index = (*batch, row, column)
@@ -46,12 +49,41 @@ def emit_contract(e: Emitter, node: Node) -> None:
     t.buffers[node] = buffer
 
 
-def _has_rows(e: Emitter, right: Node) -> bool:
-    if e.t.place(right) is Place.REGISTERS:
-        return False
-    if e.t.place(right) is Place.INLINE:
-        return False
-    return bool(e.t.buffer(right).strides[-1] == 1)
+def _emit_ahead(e: Emitter, node: Node, between: tuple[Node, ...]) -> None:
+    """The products of many iterations where it is time; that of this one is among them."""
+    left, right = node.operands
+    made = ahead.Ahead(e, node, between)
+    with e.w.builder.if_then(made.is_due()), e.t.scope():
+        multiply(e, Product(
+            node.dtype, made.count(), extents(left)[-1], extents(node)[-1],
+            lambda row, k: made.left(left, row, k),
+            lambda k, column: e.t.located(right, (k, column)),
+            lambda row, column: e.t.address(made.all, (row, column)),
+            (e.t.scope_of(right), made.all.scope),
+        ))  # fmt: skip
+    e.t.buffers[node] = made.own(node)
+
+
+def _product(e: Emitter, node: Node, buffer: Buffer, batch: Sequence[Index]) -> Product:
+    left, right = node.operands
+    rows, columns = extents(node)[-2:]
+    return Product(
+        node.dtype, rows, extents(left)[-1], columns,
+        lambda row, k: e.t.read(left, (*_batch(left, batch), row, k)),
+        lambda k, column: e.t.located(right, (*_batch(right, batch), k, column)),
+        lambda row, column: e.t.address(buffer, (*batch, row, column)),
+        (e.t.scope_of(right), buffer.scope), _turns(e, node),
+    )  # fmt: skip
+
+
+def _turns(e: Emitter, node: Node) -> Any:
+    """Whether this iteration goes backward: weights that do not fit are still there at one end."""
+    right = node.operands[1]
+    is_invariant = node.home.is_loop and right.home.depth < node.home.depth
+    is_large = right.size * right.dtype.numpy.itemsize > _NEAR
+    if not is_invariant or not is_large or extents(node)[-2] > MOST_ROWS:
+        return None
+    return e.w.builder.trunc(e.w.index(e.t.counters[node.home]), I1)
 
 
 def _pair(node: Node, index: Sequence[Index], k: Index) -> tuple[Any, Any]:
@@ -97,82 +129,3 @@ def _looped(e: Emitter, node: Node, index: Sequence[Index], inner: int) -> Any:
         term = _term(e, node, index, k)
         e.w.builder.store(_sum(e, node, before, term, ("contract", "reassoc")), total)
     return e.w.builder.load(total, typ=type_)
-
-
-def _blocks(e: Emitter, node: Node, buffer: Buffer, batch: Sequence[Index]) -> None:
-    rows, columns = extents(node)[-2:]
-    for first, height in _cut(rows, _MOST_ROWS):
-        widths = _widths(columns, _LANES[node.dtype])
-        most = max(_MOST_VECTORS // height, 1)
-        while widths:
-            count = 1
-            while count < min(most, len(widths)) and widths[count][1] == widths[0][1]:
-                count += 1
-            _block(e, node, buffer, batch, range(first, first + height), widths[:count])
-            widths = widths[count:]
-
-
-def _cut(total: int, most: int) -> list[tuple[int, int]]:
-    return [(start, min(most, total - start)) for start in range(0, total, most)]
-
-
-def _widths(columns: int, lanes: int) -> list[tuple[int, int]]:
-    """(first column, width) of vectors that cover all columns, wide ones first."""
-    found, start = [], 0
-    while start < columns:
-        while lanes > columns - start:
-            lanes //= 2
-        found.append((start, lanes))
-        start += lanes
-    return found
-
-
-def _block(
-    e: Emitter,
-    node: Node,
-    buffer: Buffer,
-    batch: Sequence[Index],
-    rows: range,
-    widths: Sequence[tuple[int, int]],
-) -> None:
-    b, t = e.w.builder, e.t
-    left, right = node.operands
-    lanes = widths[0][1]
-    vector = llvm.VectorType(in_register(node.dtype), lanes)
-    zero = llvm.Constant(vector, None)
-    totals = [[e.w.variable(vector, zero) for _ in widths] for _ in rows]
-    source = t.buffer(right)
-    with e.w.range(extents(left)[-1]) as k, t.scope():
-        loaded = [
-            _load(e, source, (*_batch(right, batch), k, column), vector) for column, _ in widths
-        ]
-        for row, own in zip(rows, totals, strict=True):
-            factor = _splat(e, t.read(left, (*_batch(left, batch), row, k)), vector)
-            for total, column in zip(own, loaded, strict=True):
-                before = b.load(total, typ=vector)
-                b.store(e.w.intrinsic("llvm.fma", vector, factor, column, before), total)
-    for row, own in zip(rows, totals, strict=True):
-        for (column, _), total in zip(widths, own, strict=True):
-            address = t.address(buffer, (*batch, row, column))
-            stored = b.store(b.load(total, typ=vector), address, align=_align(node.dtype))
-            t.aliases.mark(stored, buffer.scope)
-
-
-def _load(e: Emitter, buffer: Buffer, index: Sequence[Index], vector: Any) -> Any:
-    address = e.t.address(buffer, tuple(index))
-    loaded = e.w.builder.load(address, typ=vector, align=_align(buffer.dtype))
-    e.t.aliases.mark(loaded, buffer.scope)
-    return loaded
-
-
-def _align(dtype: DType) -> int:
-    return dtype.numpy.itemsize
-
-
-def _splat(e: Emitter, value: Any, vector: Any) -> Any:
-    b = e.w.builder
-    if vector.count == 1:
-        return b.insert_element(llvm.Constant(vector, llvm.Undefined), value, llvm.Constant(I32, 0))
-    first = b.insert_element(llvm.Constant(vector, llvm.Undefined), value, llvm.Constant(I32, 0))
-    mask = llvm.Constant(llvm.VectorType(I32, vector.count), None)
-    return b.shuffle_vector(first, llvm.Constant(vector, llvm.Undefined), mask)

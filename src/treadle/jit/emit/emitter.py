@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +13,25 @@ from llvmlite import ir as llvm
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer, Flat, Tensors, dense_strides
 from treadle.jit.emit.types import I64
-from treadle.jit.emit.writer import Writer
+from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import Extent, Kernel, Node, Part, extents
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED = 1, 2, 3, 4
 """What a kernel gives where it failed; 0 is success."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Window:
+    """The part of all tensors of a shape that is worked on: `count` items of `axis` from `start`.
+
+    The axes before it are ones; `inner` elements are in an item, `parts` windows in the whole.
+    """
+
+    axis: int
+    start: Index
+    count: Index
+    inner: int
+    parts: int
 
 
 @dataclass(eq=False, slots=True)
@@ -37,6 +53,32 @@ class Emitter:
     thread: Any
     poll: Any
     parts: dict[tuple[Node, int], Any] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    window: Window | None = None
+
+    @contextmanager
+    def positions(self, size: int) -> Iterator[Index]:
+        """What is written inside, for the position of every element of the window."""
+        window, w = self.window, self.w
+        if window is None:
+            with w.range(size) as position:
+                yield position
+            return
+        first = w.multiply(window.start, window.inner)
+        with w.range(w.multiply(window.count, window.inner)) as position:
+            yield w.add(first, position)
+
+    @contextmanager
+    def indices(self, shape: Sequence[int]) -> Iterator[tuple[Index, ...]]:
+        """What is written inside, for the index of every element of the window."""
+        window, own = self.window, list[Index](shape)
+        if window is not None:
+            own[window.axis] = window.count
+        with self.w.nest(own) as index:
+            if window is not None:
+                at = self.w.add(index[window.axis], window.start)
+                index = (*index[: window.axis], at, *index[window.axis + 1 :])
+            yield index
 
     def fail_if(self, condition: Any, status: int) -> None:
         """Leave the kernel where the condition holds."""
@@ -59,10 +101,10 @@ class Emitter:
             for position, value in enumerate(t.registers[source]):
                 t.store(target, t.unflat(position, extents(source)), value)
         elif target.is_dense and t.is_flat(source):
-            with self.w.range(size) as position, t.scope():
+            with self.positions(size) as position, t.scope():
                 t.store(target, Flat(position), t.read(source, Flat(position)))
         else:
-            with self.w.nest(extents(source)) as index, t.scope():
+            with self.indices(extents(source)) as index, t.scope():
                 t.store(target, index, t.read(source, index))
 
     def part(self, loop: Node, number: int) -> Node | None:

@@ -11,7 +11,7 @@ from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import OUT_OF_RANGE, Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.writer import Index
-from treadle.jit.kernel_ir import Node, Pick, extents
+from treadle.jit.kernel_ir import Axis, Fetch, Node, Pick, Places, extents
 
 
 def emit_pick(e: Emitter, node: Node) -> None:
@@ -39,6 +39,60 @@ def emit_pick(e: Emitter, node: Node) -> None:
             value = t.read(data, (*rest[:axis], item, *rest[axis:]))
             t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
     t.buffers[node] = buffer
+
+
+def emit_fetch(e: Emitter, node: Node) -> None:
+    """The elements, into registers or memory."""
+    op, t = node.op, e.t
+    assert isinstance(op, Fetch)
+    data, *indices = node.operands
+    shape = extents(node)
+    if t.place(node) is Place.REGISTERS:
+        every = product(*map(range, shape))
+        t.keep(node, [t.read(data, place_of(e, data, op.axes, indices, at)) for at in every])
+        return
+    buffer, depth = e.allocate(node), depth_of(indices)
+    with e.w.nest(shape[:depth]) as at, t.scope():
+        found = found_at(e, data, op.axes, indices, at)
+        with e.w.nest(shape[depth:]) as rest, t.scope():
+            t.store(buffer, (*at, *rest), t.read(data, placed(e, op.axes, found, (*at, *rest))))
+    t.buffers[node] = buffer
+
+
+def depth_of(indices: Sequence[Node]) -> int:
+    """How many of the first axes change what the indices say."""
+    each = [k + 1 for index in indices for k, extent in enumerate(extents(index)) if extent != 1]
+    return max(each, default=0)
+
+
+def found_at(
+    e: Emitter, data: Node, axes: Places, indices: Sequence[Node], at: Sequence[Index]
+) -> dict[int, Any]:
+    """What the indices say at a place, checked, by operand."""
+    given = extents(data)
+    found: dict[int, Any] = {}
+    for axis, place in enumerate(axes):
+        if isinstance(place, int):
+            index = indices[place]
+            own = [0 if extent == 1 else at[k] for k, extent in enumerate(extents(index))]
+            found[place] = _checked(e, index, own, given[axis])
+    return found
+
+
+def placed(
+    e: Emitter, axes: Places, found: dict[int, Any], index: Sequence[Index]
+) -> tuple[Index, ...]:
+    """The place in a tensor, by axis."""
+    return tuple(
+        e.t.along(place, index) if isinstance(place, Axis) else found[place] for place in axes
+    )
+
+
+def place_of(
+    e: Emitter, data: Node, axes: Places, indices: Sequence[Node], index: Sequence[Index]
+) -> tuple[Index, ...]:
+    """The place an index of the result, or of the update, stands for."""
+    return placed(e, axes, found_at(e, data, axes, indices, index), index)
 
 
 def _checked(e: Emitter, indices: Node, at: Sequence[Index], extent: int) -> Any:

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from llvmlite import ir as llvm
 
+from treadle.jit.code import Code
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.block import emit_block
+from treadle.jit.emit.chains import ordered
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
-from treadle.jit.emit.place import Place, places
+from treadle.jit.emit.place import Place, Places, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
-from treadle.jit.emit.slots import Slot, Slots
+from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.tensors import Buffer, Tensors, dense_strides
 from treadle.jit.emit.types import I64, POINTER
 from treadle.jit.emit.writer import Writer
-from treadle.jit.kernel_ir import Branch, Extent, Kernel, Loop, Node, Part, extents
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Code:
-    """The text of a module, what its kernel wants in its slots, and its own memory.
-
-    `grown` are the results whose memory the kernel asks for itself.
-    """
-
-    text: str
-    slots: tuple[Slot, ...]
-    workspace: int
-    grown: tuple[Node, ...]
+from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part, extents
 
 
 def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel") -> Code:
@@ -40,7 +28,8 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     function.args[0].add_attribute("noalias")
     w = Writer(module, function)
     slots = Slots(w, function.args[0])
-    t = Tensors(w, places(kernel), slots, Aliases(module))
+    placed = places(kernel)
+    t = Tensors(w, placed, slots, Aliases(module), chains=ordered(kernel, placed.readers))
     status = w.variable(I64, llvm.Constant(I64, 0))
     e = Emitter(
         kernel, w, t, _bound(kernel, t), frozenset(exact), status,
@@ -55,7 +44,16 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     end(e)
     w.close_entry()
     t.aliases.close()
-    return Code(str(module), tuple(slots.slots), slots.bytes, grown)
+    counts = tuple(sorted(e.counts.items()))
+    return Code(str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts)
+
+
+def _packs(placed: Places) -> bool:
+    """Whether anything computed in registers has more elements than one."""
+    return any(
+        place is Place.REGISTERS and node.size > 1 and node.home.is_loop
+        for node, place in placed.place.items()
+    )
 
 
 def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:
@@ -70,7 +68,7 @@ def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:
 
 def _is_own(node: Node) -> bool:
     if isinstance(node.op, Part):
-        return isinstance(node.operands[0].op, Loop | Branch)
+        return isinstance(node.operands[0].op, Loop | Branch | Escape)
     return bool(node.operands)
 
 

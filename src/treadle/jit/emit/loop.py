@@ -12,7 +12,7 @@ A next value that was written in place, over a state nobody reads any more, is n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -20,28 +20,41 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
+from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.pack import pack
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import tick
 from treadle.jit.emit.stack import Stacking, stackings
 from treadle.jit.emit.tensors import Buffer, Flat
+from treadle.jit.emit.tile import parts
 from treadle.jit.emit.types import I64, in_register
+from treadle.jit.emit.wavefront import grid_of, sweep
 from treadle.jit.kernel_ir import Block, Constant, Loop, Node, State, extents
 
 EmitBlock = Callable[[Emitter, Block, Ending], None]
 _NO_LIMIT = 2**63 - 1
 
 
-def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock) -> None:
-    """The loop; its parts are left in `e.parts`."""
+def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]) -> None:
+    """The loop; its parts are left in `e.parts`. States start in the memory that is `taken`."""
+    pack(e, node)
+    with parts(e, node):
+        _run(e, node, emit_block, taken)
+
+
+def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]) -> None:
     op, b, w = node.op, e.w.builder, e.w
     assert isinstance(op, Loop)
     operands = list(node.operands)
     limit = _limit(e, op, operands.pop(0) if op.has_trip else None)
     go = e.t.scalar(operands.pop(0)) if op.has_condition else None
-    _begin(e, node, op, operands)
+    _begin(e, node, op, operands, taken)
     stacks = stackings(e, node, op, limit)
     counter = w.variable(I64, llvm.Constant(I64, 0))
+    grid = grid_of(e, node) if go is None else None
+    if grid is not None:
+        sweep(e, grid, counter, limit, emit_block)
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )
@@ -75,7 +88,9 @@ def _limit(e: Emitter, op: Loop, trip: Node | None) -> Any:
     return limit
 
 
-def _begin(e: Emitter, node: Node, op: Loop, initials: list[Node]) -> None:
+def _begin(
+    e: Emitter, node: Node, op: Loop, initials: list[Node], taken: Mapping[int, Buffer]
+) -> None:
     """The carried values begin with the initial ones, in variables or memory of the loop's own."""
     for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
         part = e.part(node, number)
@@ -87,8 +102,10 @@ def _begin(e: Emitter, node: Node, op: Loop, initials: list[Node]) -> None:
             e.t.buffers.pop(state, None)
             e.parts[node, number] = [_variable(e, state, value) for value in values]
             continue
-        buffer = e.allocate(part if part is not None else state)
-        e.copy(initial, buffer)
+        buffer = taken.get(number)
+        if buffer is None:
+            buffer = e.allocate(part if part is not None else state)
+            e.copy(initial, buffer)
         e.t.buffers[state] = buffer
         e.parts[node, number] = buffer
 
@@ -109,7 +126,7 @@ def _iteration(
             type_ = in_register(state.dtype)
             variables = e.parts[node, number]
             e.t.keep(state, [e.w.builder.load(variable, typ=type_) for variable in variables])
-    ending = Ending(node, _moved(e, op))
+    ending = Ending(node, _moved(e, op), into=chains(op))
     rooms = [(stack, stack.room(e, i)) for stack in stacks]
     for stack, room in rooms:
         if e.t.place(stack.element) is Place.NEST and stack.element.home is op.body:
@@ -148,31 +165,36 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
                 values.append((e.t.read(after, index), variable))
             continue
         moves.append((after, _safe(e, op, after), e.parts[node, number]))
+    e.counts.update({"in place": len(ending.written), "copied": len(moves)})
     for value, variable in values:
         e.w.builder.store(value, variable)
     for after, source, target in moves:
         if isinstance(source, Node):
             e.copy(source, target)
         else:
-            with e.w.range(after.size) as position:
+            with e.positions(after.size) as position:
                 e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
 
 
 def _safe(e: Emitter, op: Loop, after: Node) -> Node | Buffer:
     """The node, or a copy of it where another state's new value would be read instead."""
-    if not _reads_state(e, after):
+    if not _reads_state(e, op, after):
         return after
     buffer = e.t.allocate(after)
     e.copy(after, buffer)
     return buffer
 
 
-def _reads_state(e: Emitter, node: Node) -> bool:
+def _reads_state(e: Emitter, op: Loop, node: Node) -> bool:
+    """Whether it is read out of memory a carried value is in."""
+    found = e.t.buffers.get(node)
+    if found is not None and any(found is e.t.buffers.get(state) for state in op.states):
+        return True
     if isinstance(node.op, State):
         return e.t.place(node) is not Place.REGISTERS
     if isinstance(node.op, Constant) or e.t.place(node) is not Place.INLINE:
         return False
-    return any(_reads_state(e, operand) for operand in node.operands)
+    return any(_reads_state(e, op, operand) for operand in node.operands)
 
 
 def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -> None:

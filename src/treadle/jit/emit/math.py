@@ -3,11 +3,11 @@
 exp      x = n * ln 2 + r, |r| <= ln 2 / 2: a polynomial of r, times 2 ** n in two halves
 log      x = m * 2 ** n, m in [sqrt 1/2, sqrt 2): 2 * atanh((m - 1) / (m + 1)), plus n * ln 2
 tanh     an odd polynomial below 0.625, 1 - 2 / (exp(2 |x|) + 1) above
-sigmoid  1 / (1 + e), or e / (1 + e) below 0, e = exp(-|x|)
+sigmoid  1 / (1 + e), or e / (1 + e) below 0, e = exp(-|x|), and the error of 1 + e taken out
 
-The polynomials are truncated series of the function divided by what is exact; in float32 they are
-short enough that the rounding of the last steps is the whole error. What has no inline form is
-called in the C library.
+The polynomials are of least relative error in float32 (exp, tanh), else truncated series; they are
+so exact that the rounding of the last steps is the whole error. n comes from adding 1.5 * 2 ** 23
+(2 ** 52), which leaves it in the lowest bits. What has no inline form is called in the C library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from llvmlite import ir as llvm
 
 from treadle.jit.emit.types import F32, F64, I32, I64
 from treadle.jit.emit.writer import Writer
+from treadle.jit.machine import vector_bytes
 
+_WITH_SCALE = 64
 _LN2 = math.log(2)
 
 
@@ -60,27 +62,47 @@ def _high_and_low(type_: Any) -> tuple[float, float]:
     return 0.6931471803691238, 1.9082149292705877e-10
 
 
+_EXP = {
+    F32: (1.0, 1.0, 0.49999993050734604, 0.16666514791497886, 0.04166845678548351,
+          0.008369418826552169, 0.0013813144593532282),
+    F64: tuple(1 / math.factorial(k) for k in range(14)),
+}  # fmt: skip
+
+
 def exp(w: Writer, x: Any) -> Any:
     """E ** x: 0 and infinity beyond the range, NaN of NaN."""
     b, type_ = w.builder, x.type
-    integer, fraction, bias = _bits(type_)
+    integer, fraction, _ = _bits(type_)
     low, high = (-104.0, 89.0) if type_ == F32 else (-746.0, 710.0)
-    held = w.intrinsic("llvm.minnum", type_, x, constant(type_, high))
-    held = w.intrinsic("llvm.maxnum", type_, held, constant(type_, low))
-    n = w.intrinsic("llvm.rint", type_, b.fmul(held, constant(type_, 1 / _LN2)))
+    held = x
+    for sign, limit in ((">", high), ("<", low)):
+        bound = constant(type_, limit)
+        held = b.select(b.fcmp_ordered(sign, held, bound), bound, held)
+    magic = constant(type_, 1.5 * 2.0**fraction)
+    shifted = fma(w, held, constant(type_, 1 / _LN2), magic)
+    n = b.fsub(shifted, magic)
     big, small = _high_and_low(type_)
     r = fma(w, n, constant(type_, -big), held)
     r = fma(w, n, constant(type_, -small), r)
-    terms = 8 if type_ == F32 else 14
-    power = polynomial(w, r, [1 / math.factorial(k) for k in range(terms)])
-    whole = b.fptosi(n, integer)
-    half = b.ashr(whole, llvm.Constant(integer, 1))
-    for part in (half, b.sub(whole, half)):
+    zero = struct.unpack("i" if type_ == F32 else "q", struct.pack("f" if type_ == F32 else "d",
+                         1.5 * 2.0**fraction))[0]  # fmt: skip
+    whole = b.sub(b.bitcast(shifted, integer), llvm.Constant(integer, zero))
+    return _raised(w, polynomial(w, r, _EXP[type_]), whole)
+
+
+def _raised(w: Writer, x: Any, power: Any) -> Any:
+    """Times 2 ** power: one instruction where the processor has it, else in two halves."""
+    b, type_ = w.builder, x.type
+    integer, fraction, bias = _bits(type_)
+    if vector_bytes() == _WITH_SCALE:
+        narrow = power if type_ == F32 else b.trunc(power, I32)
+        return b.call(w.external(f"llvm.ldexp.{type_.intrinsic_name}.i32", type_, type_, I32),
+                      [x, narrow])  # fmt: skip
+    half = b.ashr(power, llvm.Constant(integer, 1))
+    for part in (half, b.sub(power, half)):
         raised = b.add(part, llvm.Constant(integer, bias))
-        scale = b.bitcast(b.shl(raised, llvm.Constant(integer, fraction)), type_)
-        power = b.fmul(power, scale)
-    is_nan = b.fcmp_unordered("uno", x, x)
-    return b.select(is_nan, x, power)
+        x = b.fmul(x, b.bitcast(b.shl(raised, llvm.Constant(integer, fraction)), type_))
+    return x
 
 
 def log(w: Writer, x: Any) -> Any:
@@ -126,8 +148,12 @@ def _tanh_series(count: int) -> list[float]:
     return [float(each) for each in series[3::2]]
 
 
-_TANH = {F32: _tanh_series(9), F64: _tanh_series(19)}
-_TANH_LIMIT = 0.55
+_TANH = {
+    F32: (-0.3333328194202186, 0.13331442198487686, -0.05373971511587378, 0.020639087354222915,
+          -0.005704987126227758),
+    F64: _tanh_series(19),
+}  # fmt: skip
+_TANH_LIMIT = {F32: 0.625, F64: 0.55}
 
 
 def tanh(w: Writer, x: Any) -> Any:
@@ -140,17 +166,24 @@ def tanh(w: Writer, x: Any) -> Any:
     square = b.fmul(x, x)
     series = polynomial(w, square, _TANH[type_])
     small = fma(w, b.fmul(size, square), series, size)
-    result = b.select(b.fcmp_ordered("<", size, constant(type_, _TANH_LIMIT)), small, large)
+    result = b.select(b.fcmp_ordered("<", size, constant(type_, _TANH_LIMIT[type_])), small, large)
     result = w.intrinsic("llvm.copysign", type_, result, x)
     return b.select(b.fcmp_unordered("uno", x, x), x, result)
 
 
 def sigmoid(w: Writer, x: Any) -> Any:
-    """1 / (1 + e) of what is positive, e / (1 + e) below, where e = exp(-|x|)."""
+    """1 / (1 + e) of what is positive, e / (1 + e) below, where e = exp(-|x|).
+
+    What rounding takes from 1 + e is given back afterwards.
+    """
     b, one = w.builder, constant(x.type, 1.0)
     power = exp(w, b.fneg(w.intrinsic("llvm.fabs", x.type, x)))
     is_below = b.fcmp_ordered("<", x, constant(x.type, 0.0))
-    return b.fdiv(b.select(is_below, power, one), b.fadd(one, power))
+    total = b.fadd(one, power)
+    lost = b.fsub(power, b.fsub(total, one))
+    result = b.fdiv(b.select(is_below, power, one), total)
+    inverse = b.select(is_below, b.fsub(one, result), result)
+    return fma(w, b.fneg(b.fmul(result, inverse)), lost, result)
 
 
 def softplus(w: Writer, x: Any) -> Any:
@@ -178,11 +211,3 @@ def by_library(w: Writer, name: str, *operands: Any) -> Any:
     symbol = f"{name}f" if type_ == F32 else name
     function = w.external(symbol, type_, *(operand.type for operand in operands))
     return w.builder.call(function, operands)
-
-
-def through_double(w: Writer, name: str, *operands: Any) -> Any:
-    """A function of the C library computed in float64, so that float32 is rounded once."""
-    if operands[0].type == F64:
-        return by_library(w, name, *operands)
-    wide = [w.builder.fpext(operand, F64) for operand in operands]
-    return w.builder.fptrunc(by_library(w, name, *wide), F32)

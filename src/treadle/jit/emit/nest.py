@@ -27,11 +27,17 @@ from treadle.jit.kernel_ir import (
 
 @dataclass(eq=False, slots=True)
 class Ending:
-    """What becomes of nodes at the end of a loop's body: which state, and which stacks."""
+    """What becomes of nodes at the end of a loop's body: which state, and which stacks.
+
+    `into` are the states that are only written into, by each link of that (see inplace); `over`
+    are nodes outside of the block that have read what they want.
+    """
 
     loop: Node | None = None
     state_of: dict[Node, Node] = field(default_factory=dict)
     stacked: dict[Node, list[Buffer]] = field(default_factory=dict)
+    into: dict[Node, Node] = field(default_factory=dict)
+    over: set[Node] = field(default_factory=set)
     written: set[Node] = field(default_factory=set)
     stored: set[Node] = field(default_factory=set)
 
@@ -90,13 +96,14 @@ class Nests:
     def flush(self, nest: list[Node]) -> None:
         """Write one nest."""
         targets = self._targets(nest)
-        t, w = self.e.t, self.e.w
+        t, e = self.e.t, self.e
+        e.counts.update({"nests": 1, "fused": len(nest)})
         shape = extents(nest[0])
         if self._is_flat(nest, targets):
-            with w.range(nest[0].size) as position:
+            with e.positions(nest[0].size) as position:
                 self._element(nest, targets, Flat(position))
         else:
-            with w.nest(shape) as index:
+            with e.indices(shape) as index:
                 self._element(nest, targets, index)
         for node in nest:
             del self.member[node]
@@ -143,8 +150,14 @@ class Nests:
         if node in self.e.kernel.results or node in self.ending.state_of:
             return True
         loop = self.ending.loop
+        is_stacked_alone = (
+            loop is not None
+            and isinstance(loop.op, Loop)
+            and node in self.ending.stacked
+            and node not in loop.op.nexts
+        )
         for reader in self.e.t.places.readers.get(node, ()):
-            if reader is loop and isinstance(loop.op, Loop) and node in self.ending.stacked:
+            if reader is loop and is_stacked_alone:
                 continue
             if reader not in nest:
                 return True
@@ -161,13 +174,16 @@ class Nests:
         """Whether the nest is the last to read the old value, each element before it is written."""
         if state not in self.e.t.buffers:
             return False
-        return all(self._is_over(reader, state, nest) for reader in self._readers(state))
+        return all(self.is_over(reader, state, nest) for reader in self._readers(state))
 
     def _readers(self, node: Node) -> tuple[Node, ...]:
         return self.e.t.places.readers.get(node, ())
 
-    def _is_over(self, reader: Node, read: Node, nest: list[Node]) -> bool:
+    def is_over(self, reader: Node, read: Node, nest: list[Node]) -> bool:
+        """Whether the reader has read all it wants, once the nest is written."""
         place = self.e.t.place(reader)
+        if reader in self.ending.over:
+            return True
         if reader.home is not self.block:
             reader = self._around(reader)
             return reader in self.done
@@ -178,7 +194,7 @@ class Nests:
             return is_own_index
         if place is Place.INLINE and not isinstance(reader.op, Loop):
             return all(
-                other in self.done or (is_own_index and self._is_over(other, reader, nest))
+                other in self.done or (is_own_index and self.is_over(other, reader, nest))
                 for other in self._readers(reader)
             )
         return False

@@ -16,12 +16,15 @@ from treadle.jit.kernel_ir import (
     Branch,
     Constant,
     Contract,
+    Escape,
+    Fetch,
     Item,
     Kernel,
     Loop,
     Map,
     Node,
     Pick,
+    Put,
     Reduce,
     Reshape,
     View,
@@ -32,6 +35,8 @@ from treadle.jit.kernel_ir import (
 
 MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512
+_MANY_ROWS = 4
+_FEWEST, _MOST = 64, 1_000_000
 
 
 class Place(enum.Enum):
@@ -74,12 +79,12 @@ def places(kernel: Kernel) -> Places:
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:
-    if isinstance(node.op, Loop | Branch) or not node.is_static:
+    if isinstance(node.op, Loop | Branch | Escape) or not node.is_static:
         return Place.BUFFER
     if node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS
     if isinstance(node.op, Item | View | Reshape):
-        return Place.INLINE
+        return Place.BUFFER if _is_packed(node, readers) else Place.INLINE
     if isinstance(node.op, Map):
         lone = readers[0] if len(readers) == 1 and not is_result else None
         is_fused = lone is not None and lone.home is node.home and _takes_inline(node, lone, place)
@@ -94,6 +99,32 @@ def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Place]) -> bool
     return is_inline and reader.shape == node.shape
 
 
+def _is_packed(node: Node, readers: list[Node]) -> bool:
+    """Whether a view with gaps is worth its own memory: it is read again and again."""
+    if not isinstance(node.op, View) or not _has_gaps(node):
+        return False
+    return any(_reads_often(reader, node) for reader in readers)
+
+
+def _has_gaps(view: Node) -> bool:
+    """Whether elements along its last axis are apart in what it looks at."""
+    op, last = view.op, len(view.shape) - 1
+    assert isinstance(op, View)
+    steps = [(k, step) for k, axis in enumerate(op.axes) for n, step in axis.terms if n == last]
+    return bool(steps) and steps != [(len(op.axes) - 1, 1)]
+
+
+def _reads_often(reader: Node, node: Node) -> bool:
+    if isinstance(reader.op, Contract) and reader.operands[1] is node:
+        return reader.home is not node.home or extents(reader)[-2] >= _MANY_ROWS
+    if not isinstance(reader.op, Map | Reduce) or not _FEWEST <= node.size <= _MOST:
+        return False
+    home = reader.home
+    while home is not node.home and not home.is_loop and home.parent is not None:
+        home = home.parent
+    return home is not node.home
+
+
 def _is_long(node: Node) -> bool:
     """Whether few elements take so much work that loops must do it."""
     if not isinstance(node.op, Contract):
@@ -106,4 +137,6 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
-    return place[node] is not Place.REGISTERS or isinstance(node.op, Item | Pick | Reduce)
+    return place[node] is not Place.REGISTERS or isinstance(
+        node.op, Item | Pick | Fetch | Put | Reduce
+    )

@@ -14,7 +14,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.emit.emitter import INTERRUPTED, Emitter
 from treadle.jit.emit.types import I64, POINTER, VOID
-from treadle.jit.kernel_ir import Block, Contract, Loop, Map, Reduce, extents
+from treadle.jit.kernel_ir import Block, Contract, Escape, Loop, Map, Reduce, extents
 
 PERIOD = 5_000_000
 _DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "softplus"))
@@ -31,6 +31,8 @@ def cost(block: Block) -> int:
                 total += node.size * (4 if function in _DEAR else 0.5)
             case Contract():
                 total += prod(extents(node)) * extents(node.operands[0])[-1] * 0.1
+            case Escape():
+                total += 5_000
             case Reduce():
                 total += node.operands[0].size * 0.5
             case _:
@@ -38,10 +40,11 @@ def cost(block: Block) -> int:
     return int(total)
 
 
-def tick(e: Emitter, block: Block) -> None:
-    """Count down by one iteration of the block, and poll where it is time."""
+def tick(e: Emitter, block: Block, taken: int | None = None) -> None:
+    """Count down by one iteration of the block, or what it takes, and poll where it is time."""
     b, w = e.w.builder, e.w
-    left = b.sub(b.load(e.ticks, typ=I64), llvm.Constant(I64, min(cost(block), PERIOD)))
+    own = taken if taken is not None else cost(block) // (e.window.parts if e.window else 1)
+    left = b.sub(b.load(e.ticks, typ=I64), llvm.Constant(I64, min(own, PERIOD)))
     b.store(left, e.ticks)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
         b.store(llvm.Constant(I64, PERIOD), e.ticks)

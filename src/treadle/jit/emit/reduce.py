@@ -17,6 +17,10 @@ from treadle.jit.emit.types import in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, Reduce, extents
 
+_AT_ONCE = 8
+_WIDE = 8
+"""From so many elements on a sum is vectorised along the axis, not across the results."""
+
 
 def neutral(function: str, dtype: DType) -> Any:
     """The element that changes nothing."""
@@ -47,7 +51,8 @@ def emit_reduce(e: Emitter, node: Node) -> None:
         t.keep(node, [_one(e, node, op, index) for index in indices])
         return
     buffer = e.allocate(node)
-    rank = len(node.operands[0].shape)
+    operand = node.operands[0]
+    rank = len(operand.shape)
     if rank - 1 in op.axes:
         with e.w.nest(extents(node)) as index:
             t.store(buffer, index, _one(e, node, op, index))
@@ -81,7 +86,8 @@ def _one(e: Emitter, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
     if t.place(operand) is Place.REGISTERS and all(isinstance(each, int) for each in kept):
         return _unrolled(e, node, op, kept, over)
     total = e.w.variable(in_register(dtype), neutral(function, dtype))
-    with e.w.nest(over) as inner, t.scope():
+    hints = ("unroll.disable",) if over[-1] >= _WIDE else ()
+    with e.w.nest(over, hints) as inner, t.scope():
         element = t.read(operand, _source_index(node, op, kept, inner))
         before = e.w.builder.load(total, typ=in_register(dtype))
         e.w.builder.store(combine(e, function, dtype, before, element), total)
@@ -100,12 +106,27 @@ def _unrolled(
 
 
 def _by_rows(e: Emitter, node: Node, op: Reduce, buffer: Any) -> None:
-    """The axes reduced outside, the result's inside: whole rows are added."""
-    t, function, dtype = e.t, op.function, node.dtype
-    over = [extents(node.operands[0])[axis] for axis in op.axes]
+    """The axes reduced outside, the result's inside: whole rows are added, some at a time."""
+    *outer, last = [extents(node.operands[0])[axis] for axis in op.axes]
     with e.w.nest(extents(node)) as index:
-        t.store(buffer, index, neutral(function, dtype))
-    with e.w.nest(over) as inner, e.w.nest(extents(node)) as index, t.scope():
-        element = t.read(node.operands[0], _source_index(node, op, index, inner))
-        before = t.load(buffer, index)
-        t.store(buffer, index, combine(e, function, dtype, before, element))
+        e.t.store(buffer, index, neutral(op.function, node.dtype))
+    full, rest = divmod(last, _AT_ONCE)
+    with e.w.nest(outer) as around:
+        if full:
+            with e.w.range(full) as number:
+                first = e.w.multiply(number, _AT_ONCE)
+                rows = [(*around, e.w.add(first, k)) for k in range(_AT_ONCE)]
+                _add_rows(e, node, op, buffer, rows)
+        if rest:
+            rows = [(*around, full * _AT_ONCE + k) for k in range(rest)]
+            _add_rows(e, node, op, buffer, rows)
+
+
+def _add_rows(e: Emitter, node: Node, op: Reduce, buffer: Any, rows: Sequence[Any]) -> None:
+    t, args = e.t, (op.function, node.dtype)
+    with e.w.nest(extents(node)) as index, t.scope():
+        values = [t.read(node.operands[0], _source_index(node, op, index, row)) for row in rows]
+        while len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=False)
+            values = [combine(e, *args, *pair) for pair in pairs] + values[len(values) & ~1 :]
+        t.store(buffer, index, combine(e, *args, t.load(buffer, index), values[0]))

@@ -9,8 +9,8 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import math
-from treadle.jit.emit.types import I1, I64, in_register, is_float, is_signed, literal
+from treadle.jit.emit import arcs, math, narrow, turns
+from treadle.jit.emit.types import F64, I1, I64, NARROW, in_register, is_float, is_signed, literal
 from treadle.jit.emit.writer import Writer
 
 Emit = Callable[..., Any]
@@ -20,9 +20,13 @@ def apply(w: Writer, function: str, dtypes: tuple[DType, ...], result: DType, *a
     """The function of elements of the dtypes; what it gives has the dtype `result`."""
     if function == "cast":
         return cast(w, args[0], dtypes[0], result)
+    if function == "bits":
+        same = args[0].type == in_register(result)
+        return args[0] if same else w.builder.bitcast(args[0], in_register(result))
     if function == "where":
         return w.builder.select(*args)
-    return _TABLE[function](w, dtypes[0], *args)
+    made = _TABLE[function](w, dtypes[0], *args)
+    return narrow.rounded(w, made, result) if result in NARROW else made
 
 
 def cast(w: Writer, x: Any, source: DType, target: DType) -> Any:
@@ -30,6 +34,11 @@ def cast(w: Writer, x: Any, source: DType, target: DType) -> Any:
     b, type_ = w.builder, in_register(target)
     if source == target:
         return x
+    if target in NARROW:
+        whole = source if is_float(source) else DType.FLOAT32
+        return narrow.rounded(w, cast(w, x, source, whole), target)
+    if source in NARROW:
+        return cast(w, x, DType.FLOAT32, target)
     if target is DType.BOOL:
         zero = literal(source, 0)
         return b.fcmp_unordered("!=", x, zero) if is_float(source) else b.icmp_signed("!=", x, zero)
@@ -136,14 +145,14 @@ def _mod(w: Writer, dtype: DType, left: Any, right: Any) -> Any:
 
 
 def _extreme(sign: str, w: Writer, dtype: DType, left: Any, right: Any) -> Any:
-    """The larger or smaller; of floats NaN where either is NaN."""
+    """The larger or smaller; of floats NaN where either is NaN, of zeros either, as numpy."""
     b = w.builder
     if dtype is DType.BOOL:
         return b.or_(left, right) if sign == ">" else b.and_(left, right)
     if not is_float(dtype):
         return b.select(_compare(sign, w, dtype, left, right), left, right)
     name = "llvm.maximum" if sign == ">" else "llvm.minimum"
-    return w.intrinsic(name, left.type, left, right)
+    return w.intrinsic(name, left.type, left, right, flags=("nsz",))
 
 
 def _negate(w: Writer, dtype: DType, x: Any) -> Any:
@@ -174,7 +183,52 @@ def _power(w: Writer, _: DType, base: Any, exponent: Any) -> Any:
         known = {2.0: lambda: w.builder.fmul(base, base), 1.0: lambda: base}.get(exponent.constant)
         if known is not None:
             return known()
-    return math.through_double(w, "pow", base, exponent)
+    if base.type == F64:
+        return math.by_library(w, "pow", base, exponent)
+    return arcs.power(w, base, exponent)
+
+
+def _whole_power(w: Writer, dtype: DType, base: Any, exponent: Any) -> Any:
+    """Of whole numbers, by squaring; bits beyond the width are lost. The exponent has 64 bits."""
+    b = w.builder
+    left, square = w.variable(I64, exponent), w.variable(base.type, base)
+    result = w.variable(base.type, literal(dtype, 1))
+    one, zero = llvm.Constant(I64, 1), llvm.Constant(I64, 0)
+    with w.range(64):
+        bits, factor, made = (
+            b.load(each, typ=type_)
+            for each, type_ in ((left, I64), (square, base.type), (result, base.type))
+        )
+        is_set = b.icmp_signed("!=", b.and_(bits, one), zero)
+        b.store(b.select(is_set, b.mul(made, factor), made), result)
+        b.store(b.mul(factor, factor), square)
+        b.store(b.lshr(bits, one), left)
+    return b.load(result, typ=base.type)
+
+
+def _shift(name: str, w: Writer, dtype: DType, value: Any, distance: Any) -> Any:
+    """As numpy: by its width or more, or by less than nothing, all bits are gone."""
+    b = w.builder
+    width = literal(dtype, value.type.width)
+    fits = b.icmp_unsigned("<", distance, width)
+    if name == "shr" and is_signed(dtype):
+        most = literal(dtype, value.type.width - 1)
+        return b.ashr(value, b.select(fits, distance, most))
+    shift = b.shl if name == "shl" else b.lshr
+    return b.select(fits, shift(value, b.select(fits, distance, literal(dtype, 0))),
+                    literal(dtype, 0))  # fmt: skip
+
+
+def _order(w: Writer, dtype: DType, x: Any) -> Any:
+    """A signed whole number that grows as the float does: 0 and -0 are one, NaN is the largest."""
+    b = w.builder
+    type_ = llvm.IntType(64 if dtype is DType.FLOAT64 else 32)
+    bits = b.bitcast(b.fadd(x, literal(dtype, 0)), type_)
+    mask = llvm.Constant(type_, 2 ** (type_.width - 1) - 1)
+    is_below = b.icmp_signed("<", bits, llvm.Constant(type_, 0))
+    turned = b.sub(llvm.Constant(type_, -1), b.and_(bits, mask))
+    ordered = b.select(is_below, turned, bits)
+    return b.select(b.fcmp_unordered("uno", x, x), mask, ordered)
 
 
 def _intrinsic(name: str, w: Writer, _: DType, x: Any) -> Any:
@@ -185,8 +239,9 @@ def _inline(function: Emit, w: Writer, _: DType, x: Any) -> Any:
     return function(w, x)
 
 
-def _library(name: str, w: Writer, _: DType, x: Any) -> Any:
-    return math.through_double(w, name, x)
+def _single(name: str, function: Emit, w: Writer, _: DType, x: Any) -> Any:
+    """Inline for float32, by the C library for float64."""
+    return math.by_library(w, name, x) if x.type == F64 else function(w, x)
 
 
 def _reciprocal(w: Writer, dtype: DType, x: Any) -> Any:
@@ -205,6 +260,10 @@ _TABLE: Mapping[str, Emit] = {
     "mod": _mod,
     "fmod": _fmod,
     "pow": _power,
+    "whole_pow": _whole_power,
+    "shl": partial(_shift, "shl"),
+    "shr": partial(_shift, "shr"),
+    "order": _order,
     "max": partial(_extreme, ">"),
     "min": partial(_extreme, "<"),
     "neg": _negate,
@@ -231,10 +290,12 @@ _TABLE: Mapping[str, Emit] = {
     "sigmoid": partial(_inline, math.sigmoid),
     "softplus": partial(_inline, math.softplus),
     **{
-        name: partial(_library, name)
-        for name in (
-            "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
-            "erf",
+        name: partial(_single, name, function)
+        for name, function in (
+            ("sin", turns.sin), ("cos", turns.cos), ("tan", turns.tan), ("asin", arcs.asin),
+            ("acos", arcs.acos), ("atan", arcs.atan), ("sinh", arcs.sinh), ("cosh", arcs.cosh),
+            ("asinh", arcs.asinh), ("acosh", arcs.acosh), ("atanh", arcs.atanh),
+            ("erf", arcs.erf), ("expm1", arcs.expm1),
         )
     },
 }  # fmt: skip

@@ -1,9 +1,11 @@
 """What a kernel is handed: one array of 64-bit slots, each an address or a number.
 
-Given(position)         the address of an input
+Given(position)         the address of a word that holds the address of an input
 Extent                  an extent of this run
-Result(number)          the address of a result
+Result(number)          the address of a word that holds the address of a result
 Array(array)            the address of a constant
+Laid(array, stride)     the address of a constant matrix with room between its rows
+Escape(node)            a Python object that runs an operator without native code
 Workspace               the address of the kernel's own memory
 Count(extent)           out: how often a loop ran
 Grown(part)             out: the address of a stacked result of a length nobody knew
@@ -18,19 +20,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as llvm
 
+from treadle.jit.code import Slot
 from treadle.jit.emit.types import I8, I64, POINTER
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Extent, Node
 
 _ALIGNED = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What a slot holds: its kind, and which of them."""
-
-    kind: str
-    which: Any = None
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +38,7 @@ class Slots:
     slots: list[Slot] = field(default_factory=list)
     bytes: int = 0
     _loaded: dict[tuple[int, Any], Any] = field(default_factory=dict)
+    _arrays: dict[int, Any] = field(default_factory=dict)
 
     def _number(self, kind: str, key: Any, which: Any) -> int:
         if (kind, key) not in self.layout:
@@ -61,7 +57,7 @@ class Slots:
 
     def given(self, position: int) -> Any:
         """The address of an input."""
-        return self._load(self._number("given", position, position), POINTER)
+        return self._array(self._number("given", position, position))
 
     def extent(self, extent: Extent) -> Any:
         """An extent of this run."""
@@ -69,15 +65,30 @@ class Slots:
 
     def result(self, number: int) -> Any:
         """The address of a result."""
-        return self._load(self._number("result", number, number), POINTER)
+        return self._array(self._number("result", number, number))
+
+    def _array(self, number: int) -> Any:
+        """The address of an array's elements, which a word holds that the slot leads to."""
+        if number not in self._arrays:
+            word = self._load(number, POINTER)
+            self._arrays[number] = self.w.before.load(word, typ=POINTER)
+        return self._arrays[number]
 
     def array(self, array: np.ndarray) -> Any:
         """The address of a constant."""
         return self._load(self._number("array", id(array), array), POINTER)
 
+    def laid(self, array: np.ndarray, stride: int) -> Any:
+        """The address of a constant matrix, so many elements from one row to the next."""
+        return self._load(self._number("laid", (id(array), stride), (array, stride)), POINTER)
+
     def poll(self) -> Any:
         """The Python object that is called now and then."""
         return self._load(self._number("poll", None, None), POINTER)
+
+    def escape(self, node: Node) -> Any:
+        """The Python object that an operator without native code is."""
+        return self._load(self._number("escape", node, node), POINTER)
 
     def workspace(self, size: int) -> Any:
         """The address of memory of the kernel's own."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
@@ -13,14 +14,15 @@ import numpy as np
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import scalars
+from treadle.jit.emit import narrow, scalars
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.place import Place, Places
 from treadle.jit.emit.slots import Slots
-from treadle.jit.emit.types import I8, I64, in_memory, literal
+from treadle.jit.emit.types import I8, I64, NARROW, in_memory, literal
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import (
     Axis,
+    Block,
     Constant,
     Extent,
     Item,
@@ -69,6 +71,8 @@ class Tensors:
     buffers: dict[Node, Buffer] = field(default_factory=dict)
     counters: dict[Any, Any] = field(default_factory=dict)
     lengths: dict[Extent, Any] = field(default_factory=dict)
+    chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
+    packed: dict[Node, Buffer] = field(default_factory=dict)
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
     @contextmanager
@@ -77,6 +81,17 @@ class Tensors:
         self._memo.append({})
         yield
         self._memo.pop()
+
+    @contextmanager
+    def at_iteration(self, block: Block, counter: Index, nodes: Sequence[Node]) -> Iterator[None]:
+        """What is written inside computes these nodes of the block for another iteration."""
+        before = self.counters[block], self.registers, self.buffers, self._memo
+        self.counters[block] = counter
+        self.registers = {n: kept for n, kept in self.registers.items() if n not in nodes}
+        self.buffers = {n: kept for n, kept in self.buffers.items() if n not in nodes}
+        self._memo = [{}]
+        yield
+        self.counters[block], self.registers, self.buffers, self._memo = before
 
     def place(self, node: Node) -> Place:
         """Where the node is kept."""
@@ -92,6 +107,8 @@ class Tensors:
 
     def read(self, node: Node, index: Indices) -> Any:
         """One element."""
+        if node.is_static and not node.size:
+            return literal(node.dtype, 0)
         if node in self.registers and not isinstance(index, Flat) and _is_known(index):
             return self.registers[node][_ravel(index, extents(node))]
         if isinstance(node.op, Constant) and (node.size == 1 or _is_known(index)):
@@ -105,8 +122,6 @@ class Tensors:
         return value
 
     def _read(self, node: Node, index: Indices) -> Any:
-        if node.is_static and not node.size:
-            return literal(node.dtype, 0)
         if node in self.registers and node.size == 1:
             return self.registers[node][0]
         if self.place(node) is Place.INLINE or (
@@ -119,6 +134,10 @@ class Tensors:
     def compute(self, node: Node, index: Indices) -> Any:
         """One element, from those of the operands."""
         match node.op:
+            case Map(function) if node in self.chains:
+                args = [self.scalar(operand) for operand in self.chains[node]]
+                apply = partial(scalars.apply, self.w, function, (node.dtype,) * 2, node.dtype)
+                return reduce(apply, args)
             case Map(function):
                 args = [self.read(o, _broadcast(o, index)) for o in node.operands]
                 dtypes = tuple(operand.dtype for operand in node.operands)
@@ -127,14 +146,15 @@ class Tensors:
                 source = node.operands[0]
                 if isinstance(index, Flat):
                     return self.read(source, index)
-                return self.read(source, tuple(self._axis(axis, index) for axis in axes))
+                return self.read(source, tuple(self.along(axis, index) for axis in axes))
             case Reshape():
                 return self._reshaped(node, index)
             case Item():
                 return self._item(node, index)
         raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
 
-    def _axis(self, axis: Axis, index: Sequence[Index]) -> Index:
+    def along(self, axis: Axis, index: Sequence[Index]) -> Index:
+        """Where a View reads along one axis of its operand."""
         result: Index = axis.offset
         for number, step in axis.terms:
             result = self.w.add(result, self.w.multiply(index[number], step))
@@ -203,6 +223,10 @@ class Tensors:
                 )
         return self.buffer(node).is_dense
 
+    def is_in_memory(self, node: Node) -> bool:
+        """Whether all elements are in memory already."""
+        return node in self.buffers or isinstance(node.op, Constant)
+
     def buffer(self, node: Node) -> Buffer:
         """The memory of a node that is kept there; of a constant or an input it is found now."""
         if node not in self.buffers:
@@ -232,16 +256,60 @@ class Tensors:
             buffer.pointer, [self.w.index(offset)], inbounds=True, source_etype=type_
         )
 
+    def has_rows(self, node: Node) -> bool:
+        """Whether elements that follow each other along the last axis do so in memory."""
+        if node in self.packed:
+            return True
+        if self.place(node) is Place.REGISTERS:
+            return False
+        if self.place(node) is not Place.INLINE:
+            return bool(self.buffer(node).strides[-1] == 1)
+        source = node.operands[0]
+        match node.op:
+            case Item(axis, _):
+                return axis < len(source.shape) - 1 and self.has_rows(source)
+            case View(axes) if axes:
+                last = len(node.shape) - 1
+                *others, own = axes
+                is_apart = all(number != last for axis in others for number, _ in axis.terms)
+                return is_apart and (last, 1) in own.terms and self.has_rows(source)
+        return False
+
+    def located(self, node: Node, index: tuple[Index, ...]) -> Any:
+        """Where an element of a node with rows is."""
+        if node in self.packed:
+            return self.address(self.packed[node], index)
+        while self.place(node) is Place.INLINE:
+            match node.op:
+                case Item(axis, _):
+                    index = (*index[:axis], self.item_number(node), *index[axis:])
+                case View(axes):
+                    index = tuple(self.along(axis, index) for axis in axes)
+            node = node.operands[0]
+        return self.address(self.buffer(node), index)
+
+    def scope_of(self, node: Node) -> str:
+        """Which memory a node with rows is in."""
+        if node in self.packed:
+            return self.packed[node].scope
+        while self.place(node) is Place.INLINE:
+            node = node.operands[0]
+        return self.buffer(node).scope
+
     def load(self, buffer: Buffer, index: Indices) -> Any:
         """An element out of memory."""
         value = self.w.builder.load(self.address(buffer, index), typ=in_memory(buffer.dtype))
         self.aliases.mark(value, buffer.scope)
+        if buffer.dtype in NARROW:
+            return narrow.widened(self.w, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             return self.w.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0))
         return value
 
     def store(self, buffer: Buffer, index: Indices, value: Any) -> None:
         """An element into memory."""
+        if buffer.dtype in NARROW:
+            value = narrow.narrowed(self.w, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             value = self.w.builder.zext(value, I8)
         instruction = self.w.builder.store(value, self.address(buffer, index))

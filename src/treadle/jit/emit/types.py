@@ -1,4 +1,7 @@
-"""Element types in LLVM: a bool is one bit in a register and one byte in memory."""
+"""Element types in LLVM.
+
+A bool is one bit in a register and one byte in memory, a float of 16 bits a float32 in a register.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,11 @@ VOID = llvm.VoidType()
 _REGISTER = {
     DType.BOOL: I1, DType.INT8: I8, DType.UINT8: I8, DType.INT16: llvm.IntType(16),
     DType.UINT16: llvm.IntType(16), DType.INT32: I32, DType.UINT32: I32, DType.INT64: I64,
-    DType.UINT64: I64, DType.FLOAT32: F32, DType.FLOAT64: F64,
+    DType.UINT64: I64, DType.FLOAT32: F32, DType.FLOAT64: F64, DType.FLOAT16: F32,
+    DType.BFLOAT16: F32,
 }  # fmt: skip
+NARROW = (DType.FLOAT16, DType.BFLOAT16)
+"""Floats of 16 bits: in a register they are float32."""
 
 
 def in_register(dtype: DType) -> Any:
@@ -27,12 +33,14 @@ def in_register(dtype: DType) -> Any:
 
 def in_memory(dtype: DType) -> Any:
     """The LLVM type of an element that is stored."""
+    if dtype in NARROW:
+        return llvm.IntType(16)
     return I8 if dtype is DType.BOOL else _REGISTER[dtype]
 
 
 def is_float(dtype: DType) -> bool:
     """Whether it is a float."""
-    return dtype in (DType.FLOAT32, DType.FLOAT64)
+    return dtype in (DType.FLOAT32, DType.FLOAT64, *NARROW)
 
 
 def is_signed(dtype: DType) -> bool:

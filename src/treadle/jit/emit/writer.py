@@ -14,13 +14,15 @@ Index = Any
 """A whole number known now (int), or an LLVM value of 64 bits."""
 
 
-def _word(type_: Any) -> str:
+def word(type_: Any) -> str:
     """A type as the names of intrinsics have it: f32, v16f32."""
     if isinstance(type_, llvm.VectorType):
-        return f"v{type_.count}{_word(type_.element)}"
+        return f"v{type_.count}{word(type_.element)}"
     return str(type_.intrinsic_name)
 
 
+_LONG = 8
+_UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
 
 
@@ -52,12 +54,11 @@ class Writer:
             self.builder.store(value, pointer)
         return pointer
 
-    def intrinsic(self, name: str, type_: Any, *operands: Any) -> Any:
+    def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
         """A call of an LLVM intrinsic of one overloaded type."""
-        full = f"{name}.{_word(type_)}"
-        return self.builder.call(
-            self.external(full, type_, *(operand.type for operand in operands)), operands
-        )
+        full = f"{name}.{word(type_)}"
+        function = self.external(full, type_, *(operand.type for operand in operands))
+        return self.builder.call(function, operands, fastmath=flags)
 
     def external(self, name: str, result: Any, *types: Any) -> Any:
         """A function of the process."""
@@ -99,8 +100,13 @@ class Writer:
         return self.builder.udiv(value, divisor), self.builder.urem(value, divisor)
 
     @contextmanager
-    def range(self, stop: Index, step: int = 1) -> Iterator[Index]:
-        """What is written inside, for every number from 0 to before `stop`."""
+    def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:
+        """What is written inside, for every number from 0 to before `stop`.
+
+        `hints` are names of LLVM's loop metadata; long loops are not unrolled, which takes LLVM
+        long and gains nothing once they are vectorised.
+        """
+        hints = hints or _UNROLLED[isinstance(stop, int) and stop < _LONG]
         if isinstance(stop, int) and stop <= step:
             if stop > 0:
                 yield 0
@@ -123,8 +129,17 @@ class Writer:
         yield counter
         following = builder.add(counter, self.index(step), flags=("nuw", "nsw"))
         counter.add_incoming(following, builder.block)
-        builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
+        back = builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
+        if hints:
+            back.set_metadata("llvm.loop", self._hinted(hints))
         builder.position_at_end(after)
+
+    def _hinted(self, hints: Sequence[str]) -> Any:
+        """Metadata of a loop; it begins with itself, which makes it this loop's alone."""
+        said = [self.module.add_metadata([f"llvm.loop.{hint}"]) for hint in hints]
+        own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
+        own.operands = (own, *said)
+        return own
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -139,12 +154,15 @@ class Writer:
         builder.position_at_end(after)
 
     @contextmanager
-    def nest(self, extents: Sequence[Index]) -> Iterator[tuple[Index, ...]]:
-        """A loop over every index of the extents, the last one innermost."""
+    def nest(
+        self, extents: Sequence[Index], hints: Sequence[str] = ()
+    ) -> Iterator[tuple[Index, ...]]:
+        """A loop over every index of the extents, the last one innermost; `hints` are for it."""
         if not extents:
             yield ()
             return
-        with self.range(extents[0]) as first, self.nest(extents[1:]) as rest:
+        own = () if extents[1:] else hints
+        with self.range(extents[0], hints=own) as first, self.nest(extents[1:], hints) as rest:
             yield (first, *rest)
 
     @contextmanager

@@ -14,6 +14,7 @@ from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, o
 from treadle.jit.building import Building, Declined
 from treadle.jit.kernel_ir import Constant, Node
 from treadle.jit.lower.control import lower_branch, lower_loop
+from treadle.jit.lower.escape import lower_escape
 from treadle.jit.lower.registry import lowering
 
 Environment = dict[Value, Node | None]
@@ -56,11 +57,28 @@ def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Seq
         return folded
     lower = lowering(leaf.domain, leaf.op, leaf.version)
     if lower is None:
-        raise Declined(f"no native code for {leaf.op}-{leaf.version}")
-    given = _completed(leaf, operands, attributes_of(leaf))
-    made = lower(b, operands, given)
+        return lower_escape(b, leaf, operands)
+    mark = b.mark()
+    try:
+        given = _completed(leaf, operands, attributes_of(leaf))
+        made = lower(b, operands, given)
+    except Declined as why:
+        b.back(mark)
+        return _called(b, leaf, operands, why)
     results = (made,) if isinstance(made, Node) else tuple(made)
     return (*results, *(None,) * len(leaf.results))[: len(leaf.results)]
+
+
+def _called(
+    b: Building, leaf: Leaf, operands: Sequence[Node | None], why: Declined
+) -> Sequence[Node | None]:
+    """A call of what the lowering declined; where that is declined too, the first reason counts."""
+    mark = b.mark()
+    try:
+        return lower_escape(b, leaf, operands)
+    except Declined as second:
+        b.back(mark)
+        raise why from second
 
 
 def attributes_of(leaf: Leaf) -> dict[str, Any]:
@@ -72,7 +90,8 @@ def attributes_of(leaf: Leaf) -> dict[str, Any]:
 def _completed(
     leaf: Leaf, operands: Sequence[Node | None], attributes: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """A Split into equal parts gets its sizes."""
+    """With the number of results, and the sizes of a Split into equal parts."""
+    attributes = {**attributes, "results": len(leaf.results)}
     data = operands[0] if operands else None
     is_silent = leaf.op == "Split" and "split" not in attributes
     if not is_silent or data is None or (len(operands) > 1 and operands[1] is not None):
@@ -85,8 +104,16 @@ def _completed(
     return {**attributes, "split": sizes}
 
 
+def is_deterministic(leaf: Leaf) -> bool:
+    """Whether the same operands give the same results."""
+    schema = ops.schema(leaf.domain, leaf.op, leaf.version)
+    return schema is None or schema.is_deterministic
+
+
 def _folded(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Node | None] | None:
     """The results as constants, where all operands are constants and it is not much."""
+    if not is_deterministic(leaf):
+        return None
     arrays: list[Any] = []
     for node in operands:
         if node is None:

@@ -9,11 +9,11 @@ import numpy as np
 
 from treadle.jit.building import Building, Declined, extents_of
 from treadle.jit.kernel_ir import Axis, Contract, Node
-from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.registry import lowers, wide
 
 
 def product(b: Building, left: Node, right: Node) -> Node:
-    """np.matmul."""
+    """np.matmul; a matrix times a column is the row times the matrix turned."""
     if not left.shape or not right.shape or left.dtype != right.dtype:
         raise Declined("a MatMul that does not fit")
     first = b.reshape(left, (1, *extents_of(left))) if len(left.shape) == 1 else left
@@ -25,18 +25,26 @@ def product(b: Building, left: Node, right: Node) -> Node:
         around = np.broadcast_shapes(tuple(batch), tuple(others))
     except ValueError as error:
         raise Declined("a MatMul that does not fit") from error
-    result = b.add(Contract(), left.dtype, (*around, rows, columns), first, second)
+    if inner == 1:
+        result = b.map("mul", first, second)
+    elif columns == 1 and rows > 1:
+        turned = _turned(b, second), _turned(b, first)
+        result = b.add(Contract(), left.dtype, (*around, columns, rows), *turned)
+    else:
+        result = b.add(Contract(), left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
     return b.reshape(result, shape)
 
 
 @lowers("MatMul", 1, 9, 13)
+@wide
 def matmul(b: Building, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
     """np.matmul."""
     return product(b, *operands)
 
 
-@lowers("Gemm", 7, 9, 11, 13)
+@lowers("Gemm", 1, 6, 7, 9, 11, 13)
+@wide
 def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, Any]) -> Node:
     """Alpha * A @ B + beta * C."""
     left, right, added = (*operands, None)[:3]
@@ -49,12 +57,18 @@ def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, 
     result = _scaled(b, product(b, left, right), attributes["alpha"])
     if added is None:
         return result
+    if not attributes.get("broadcast", 1) and added.shape != result.shape:
+        raise Declined("a C of another shape, without `broadcast`")
     return b.map("add", result, _scaled(b, added, attributes["beta"]))
 
 
 def _turned(b: Building, x: Node) -> Node:
-    rows, columns = extents_of(x)
-    return b.view(x, (columns, rows), (Axis(0, ((1, 1),)), Axis(0, ((0, 1),))))
+    """With the last two axes exchanged."""
+    *batch, rows, columns = extents_of(x)
+    last = len(batch)
+    places = [*range(last), last + 1, last]
+    axes = tuple(Axis(0, ((place, 1),)) for place in places)
+    return b.view(x, (*batch, columns, rows), axes)
 
 
 def _scaled(b: Building, x: Node, factor: float) -> Node:

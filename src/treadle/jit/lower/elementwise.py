@@ -11,7 +11,7 @@ from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building, Declined
 from treadle.jit.kernel_ir import Node
-from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.registry import NARROW, lowers, wide
 
 Operands = Sequence[Node]
 Attributes = Mapping[str, Any]
@@ -39,20 +39,20 @@ def _variadic(function: str, b: Building, operands: Operands, _: Attributes) -> 
 _TABLES = (
     (_plain, (
         ("Add", "add", 7, 13, 14), ("Sub", "sub", 7, 13, 14), ("Mul", "mul", 7, 13, 14),
-        ("Div", "div", 7, 13, 14), ("Abs", "abs", 6, 13), ("Neg", "neg", 6, 13),
+        ("Div", "div", 7, 13, 14), ("Abs", "abs", 1, 6, 13), ("Neg", "neg", 1, 6, 13),
         ("Sign", "sign", 9, 13), ("And", "and", 7), ("Or", "or", 7), ("Xor", "xor", 7),
         ("Not", "not", 1), ("BitwiseAnd", "and", 18), ("BitwiseOr", "or", 18),
         ("BitwiseXor", "xor", 18), ("BitwiseNot", "not", 18),
     )),
     (_floating, (
-        ("Ceil", "ceil", 6, 13), ("Floor", "floor", 6, 13), ("Round", "round", 11, 22),
-        ("Exp", "exp", 6, 13), ("Log", "log", 6, 13), ("Sqrt", "sqrt", 6, 13),
-        ("Tanh", "tanh", 6, 13), ("Sin", "sin", 7, 22), ("Cos", "cos", 7, 22),
+        ("Ceil", "ceil", 1, 6, 13), ("Floor", "floor", 1, 6, 13), ("Round", "round", 11, 22),
+        ("Exp", "exp", 1, 6, 13), ("Log", "log", 1, 6, 13), ("Sqrt", "sqrt", 1, 6, 13),
+        ("Tanh", "tanh", 1, 6, 13), ("Sin", "sin", 7, 22), ("Cos", "cos", 7, 22),
         ("Tan", "tan", 7, 22), ("Acos", "acos", 7, 22), ("Asin", "asin", 7, 22),
         ("Atan", "atan", 7, 22), ("Cosh", "cosh", 9, 22), ("Sinh", "sinh", 9, 22),
         ("Acosh", "acosh", 9, 22), ("Asinh", "asinh", 9, 22), ("Atanh", "atanh", 9, 22),
-        ("Sigmoid", "sigmoid", 6, 13), ("Softplus", "softplus", 1, 22), ("Erf", "erf", 9, 13),
-        ("Reciprocal", "reciprocal", 6, 13),
+        ("Sigmoid", "sigmoid", 1, 6, 13), ("Softplus", "softplus", 1, 22), ("Erf", "erf", 9, 13),
+        ("Reciprocal", "reciprocal", 1, 6, 13),
     )),
     (_compared, (
         ("Equal", "equal", 7, 11, 13, 19), ("Greater", "greater", 7, 9, 13),
@@ -60,15 +60,17 @@ _TABLES = (
         ("LessOrEqual", "less_equal", 12, 16),
     )),
     (_variadic, (
-        ("Max", "max", 8, 12, 13), ("Min", "min", 8, 12, 13), ("Sum", "add", 8, 13),
+        ("Max", "max", 1, 6, 8, 12, 13), ("Min", "min", 1, 6, 8, 12, 13),
+        ("Sum", "add", 1, 6, 8, 13),
     )),
 )  # fmt: skip
 for _kind, _rows in _TABLES:
     for _op, _function, *_versions in _rows:
-        lowers(_op, *_versions)(partial(_kind, _function))
+        lowers(_op, *_versions)(wide(partial(_kind, _function)))
 
 
-@lowers("Mean", 8, 13)
+@lowers("Mean", 1, 6, 8, 13)
+@wide
 def mean(b: Building, operands: Operands, _: Attributes) -> Node:
     """The sum over the number of operands."""
     total = reduce(partial(b.map, "add"), operands)
@@ -76,12 +78,14 @@ def mean(b: Building, operands: Operands, _: Attributes) -> Node:
 
 
 @lowers("IsNaN", 9, 13, 20)
+@wide
 def is_nan(b: Building, operands: Operands, _: Attributes) -> Node:
     """X != x."""
     return b.map("not_equal", operands[0], operands[0], dtype=DType.BOOL)
 
 
 @lowers("IsInf", 10, 20)
+@wide
 def is_infinite(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """Equal to an infinity of the signs asked for."""
     x = operands[0]
@@ -98,19 +102,48 @@ def _never(b: Building, x: Node) -> Node:
     return b.map("and", b.map("equal", x, x, dtype=DType.BOOL), b.scalar(False, DType.BOOL))
 
 
-@lowers("Mod", 10, 13)
+@lowers("Mod", 10, 13, 28)
+@wide
 def modulo(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The sign of the divisor, or of the dividend for fmod."""
     return b.map("fmod" if attributes["fmod"] else "mod", *operands)
 
 
 @lowers("Pow", 7, 12, 13, 15)
+@wide
 def power(b: Building, operands: Operands, _: Attributes) -> Node:
-    """Of floats of one dtype; the exponents 2, 1 and 0.5 are plainer."""
+    """The dtype of the base; where dtypes differ through float64, whole numbers wrap."""
     base, exponent = operands
-    if base.dtype not in _FLOATS:
-        raise Declined(f"Pow of {base.dtype}")
-    return b.map("pow", base, b.cast(exponent, base.dtype))
+    if base.dtype == exponent.dtype and base.dtype in _FLOATS:
+        return b.map("pow", base, exponent)
+    if base.dtype is DType.BOOL or exponent.dtype is DType.BOOL:
+        raise Declined("Pow of bool")
+    wider = [b.cast(operand, DType.FLOAT64) for operand in operands]
+    inexact = b.cast(b.map("pow", *wider), base.dtype)
+    if base.dtype in _FLOATS or exponent.dtype in _FLOATS:
+        return inexact
+    signed = exponent.dtype.numpy.kind == "i"
+    exact = b.map("whole_pow", base, b.cast(exponent, DType.INT64 if signed else DType.UINT64))
+    if not signed:
+        return exact
+    below = b.map("less", exponent, b.scalar(0, exponent.dtype), dtype=DType.BOOL)
+    return b.map("where", below, inexact, exact, dtype=base.dtype)
+
+
+@lowers("BitShift", 11, 28)
+def bit_shift(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """Bits shifted out are gone; a right shift of a signed number keeps its sign."""
+    return b.map("shl" if attributes["direction"] == "LEFT" else "shr", *operands)
+
+
+@lowers("BitCast", 26)
+def bit_cast(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The same bits read as another type of the same width."""
+    x, to = operands[0], ops.element_from_proto(attributes["to"])
+    opaque = (DType.BOOL, *NARROW)
+    if to is None or to in opaque or x.dtype in opaque or to.bits != x.dtype.bits:
+        raise Declined(f"the bits of {x.dtype} as {to}")
+    return b.map("bits", x, dtype=to)
 
 
 @lowers("Where", 9, 16)
@@ -128,19 +161,29 @@ def cast(b: Building, operands: Operands, attributes: Attributes) -> Node:
     return b.cast(operands[0], to)
 
 
+@lowers("Cast", 1)
+def cast_1(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The type is named in words."""
+    word = str(attributes["to"])
+    found = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64}.get(word)
+    return b.cast(operands[0], found or DType(word.lower()))
+
+
 @lowers("CastLike", 15, 19, 21, 23, 24, 25)
 def cast_like(b: Building, operands: Operands, _: Attributes) -> Node:
     """The elements in the dtype of the other operand."""
     return b.cast(operands[0], operands[1].dtype)
 
 
-@lowers("Relu", 6, 13, 14)
+@lowers("Relu", 1, 6, 13, 14)
+@wide
 def relu(b: Building, operands: Operands, _: Attributes) -> Node:
     """max(x, 0)."""
     return b.map("max", operands[0], b.scalar(0, operands[0].dtype))
 
 
 @lowers("Clip", 11, 12, 13)
+@wide
 def clip(b: Building, operands: Sequence[Node | None], _: Attributes) -> Node:
     """min(max(x, low), high)."""
     x, low, high = (*operands, None, None)[:3]
@@ -148,7 +191,8 @@ def clip(b: Building, operands: Sequence[Node | None], _: Attributes) -> Node:
     return _clipped(b, x, low, high)
 
 
-@lowers("Clip", 6)
+@lowers("Clip", 1, 6)
+@wide
 def clip_6(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The bounds are attributes."""
     x = operands[0]
@@ -162,21 +206,3 @@ def _clipped(b: Building, x: Node, low: Node | None, high: Node | None) -> Node:
         if bound is not None:
             x = b.map(function, x, b.reshape(bound, ()))
     return x
-
-
-@lowers("LeakyRelu", 6, 16)
-def leaky_relu(b: Building, operands: Operands, attributes: Attributes) -> Node:
-    """x, or alpha * x where it is negative."""
-    x = operands[0]
-    scaled = b.map("mul", x, b.scalar(attributes["alpha"], x.dtype))
-    below = b.map("less", x, b.scalar(0, x.dtype), dtype=DType.BOOL)
-    return b.map("where", below, scaled, x, dtype=x.dtype)
-
-
-@lowers("HardSigmoid", 6, 22)
-def hard_sigmoid(b: Building, operands: Operands, attributes: Attributes) -> Node:
-    """max(0, min(1, alpha * x + beta))."""
-    x = operands[0]
-    scaled = b.map("mul", x, b.scalar(attributes["alpha"], x.dtype))
-    line = b.map("add", scaled, b.scalar(attributes["beta"], x.dtype))
-    return b.map("min", b.map("max", line, b.scalar(0, x.dtype)), b.scalar(1, x.dtype))

@@ -12,7 +12,7 @@ from treadle.ir import DType
 from treadle.jit.building import Building, Declined, extents_of
 from treadle.jit.kernel_ir import Node, Reduce
 from treadle.jit.lower.layout import whole_numbers
-from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.registry import lowers, wide
 
 Attributes = Mapping[str, Any]
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
@@ -99,10 +99,11 @@ for _op, _form, *_versions in (
     ("ReduceL2", _norm, 1, 11, 13, 18), ("ReduceLogSum", _log_sum, 1, 11, 13, 18, 28),
     ("ReduceLogSumExp", _log_sum_exp, 1, 11, 13, 18, 28),
 ):  # fmt: skip
-    lowers(_op, *_versions)(partial(_reduction, _form))
+    lowers(_op, *_versions)(wide(partial(_reduction, _form)))
 
 
 @lowers("Softmax", 13)
+@wide
 def softmax(b: Building, operands: Sequence[Node], attributes: Attributes) -> Node:
     """exp(x - max(x)) over its sum."""
     x = operands[0]
@@ -114,6 +115,7 @@ def softmax(b: Building, operands: Sequence[Node], attributes: Attributes) -> No
 
 
 @lowers("LogSoftmax", 13)
+@wide
 def log_softmax(b: Building, operands: Sequence[Node], attributes: Attributes) -> Node:
     """X - max(x) - log(sum(exp(x - max(x))))."""
     x = operands[0]

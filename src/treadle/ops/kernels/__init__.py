@@ -6,8 +6,9 @@ import importlib
 from functools import cache
 
 from treadle.ops.kernels.registry import TABLE, Kernel
+from treadle.ops.kernels.windows import Window, window
 
-__all__ = ["Kernel", "kernel", "kernels"]
+__all__ = ["Kernel", "Window", "kernel", "kernels", "window"]
 
 _FAMILIES = (
     "arithmetic", "logic", "unary", "activation", "cast", "layout", "padding", "gather", "reduce",

@@ -15,6 +15,7 @@ from treadle.ir import (
     Loop,
     Step,
     Type,
+    bodies,
     operator_of,
     show_type,
     step_path,
@@ -44,6 +45,8 @@ def _write(scope: Scope, step: Step, path: str) -> None:
         _refuse_anyway(scope, step, path)
     except Refusal as refusal:
         scope.writing.refusals.add(path, _shown(step), refusal)
+        if not isinstance(step, Leaf):
+            _refuse_anyway(scope, step, path)
 
 
 def _refuse_call() -> None:
@@ -66,12 +69,20 @@ def _leaf(scope: Scope, leaf: Leaf) -> None:
 
 
 def _refuse_anyway(scope: Scope, step: Step, path: str) -> None:
-    """Tell of an operator without a row though what it reads was refused already."""
+    """Tell of operators without a row though what they, or the body they are in, read was refused.
+
+    Something else of them may be wrong too; that is seen when this is mended.
+    """
     if isinstance(step, Leaf):
-        try:
-            row_of(step)
-        except Refusal as refusal:
-            scope.writing.refusals.add(path, _shown(step), refusal)
+        if any(scope.needs(value) for value in step.results):
+            try:
+                row_of(step)
+            except Refusal as refusal:
+                scope.writing.refusals.add(path, _shown(step), refusal)
+        return
+    for name, body in bodies(step):
+        for position, inner in enumerate(body.steps):
+            _refuse_anyway(scope, inner, step_path(f"{path}.{name}", inner, position))
 
 
 def _check_kinds(step: Step) -> None:

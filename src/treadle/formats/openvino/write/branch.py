@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from treadle.formats.openvino.records import PortEntry
 from treadle.formats.openvino.write.control import Feeding, Inside
 from treadle.formats.openvino.write.refusals import Refusal
-from treadle.formats.openvino.write.scope import Scope, tensor_of
+from treadle.formats.openvino.write.scope import Missing, Scope, tensor_of
 from treadle.ir import Block, Branch, Shape, Tensor, Value, show_type
 
 _SIDES = ("then", "else")
@@ -18,11 +20,9 @@ def write(scope: Scope, branch: Branch, path: str) -> None:
         _inline(scope, branch, chosen, path)
         return
     places = [k for k, value in enumerate(branch.results) if scope.needs(value)]
-    types = [_result_type(branch, place) for place in places]
     feeding = Feeding([scope.condition(branch.condition)])
-    insides = {}
-    for side, block in zip(_SIDES, (branch.then, branch.otherwise), strict=True):
-        insides[side] = _side(scope, branch, block, f"{path}.{side}_branch", places, feeding)
+    insides = _sides(scope, branch, path, places, feeding)
+    types = [_result_type(branch, place) for place in places]
     results = [value for k in places if (value := branch.results[k]) is not None]
     scope.draft.origin = branch.info.name or results[0].name
     first = len(feeding.wires)
@@ -46,6 +46,19 @@ def _inline(scope: Scope, branch: Branch, block: Block, path: str) -> None:
     for result, given in zip(branch.results, block.results, strict=True):
         if result is not None and given is not None and scope.needs(result):
             scope.bind(result, scope.wire(given))
+
+
+def _sides(
+    scope: Scope, branch: Branch, path: str, places: list[int], feeding: Feeding
+) -> dict[str, Inside]:
+    """Both sides; raises Missing when what is wrong in either of them was told."""
+    insides = {}
+    for side, block in zip(_SIDES, (branch.then, branch.otherwise), strict=True):
+        with suppress(Missing):
+            insides[side] = _side(scope, branch, block, f"{path}.{side}_branch", places, feeding)
+    if len(insides) < len(_SIDES):
+        raise Missing
+    return insides
 
 
 def _side(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from treadle.checks import finding
 from treadle.errors import Finding
+
+CODE = "OV001"
+"""A step that OpenVINO IR has no form for; no rule of `check`, since the model is right."""
 
 
 class Refusal(Exception):
@@ -25,4 +27,6 @@ class Refusals:
     def add(self, path: str, what: str, refusal: Refusal) -> None:
         """Make a finding of a refusal; `what` names the operator or the value."""
         message = f"{what}: {refusal.message}" if what else refusal.message
-        self.findings.append(finding("CF910", path, message, refusal.hint))
+        told = Finding(CODE, "error", path, message, refusal.hint, clause="OpenVINO IR, version 11")
+        if told not in self.findings:
+            self.findings.append(told)

@@ -112,10 +112,22 @@ def split(hand: Hand) -> Made:
     extent = hand.extent(0, axis)
     if hand.version < _SPLIT_SINCE or (extent is not None and extent % count == 0):
         return hand.layers("Split-1", count, hand[0], along, num_splits=count)
-    long = hand.layer("Add-1", hand.extent_of(0, axis), hand.whole(count - 1))
-    long = hand.layer("Divide-1", long, hand.whole(count), m_pythondiv=False)
-    lengths = hand.layer("Concat-1", *[long] * (count - 1), hand.whole(-1), axis=0)
+    if extent is not None:
+        long = -(-extent // count)
+        known = [long] * (count - 1)
+        lengths = hand.whole(*known, extent - sum(known))
+        return hand.layers("VariadicSplit-1", count, hand[0], along, lengths)
+    lengths = _computed_lengths(hand, axis, count)
     return hand.layers("VariadicSplit-1", count, hand[0], along, lengths)
+
+
+def _computed_lengths(hand: Hand, axis: int, count: int) -> Wire:
+    extent = hand.extent_of(0, axis)
+    long = hand.layer("Add-1", extent, hand.whole(count - 1))
+    long = hand.layer("Divide-1", long, hand.whole(count), m_pythondiv=False)
+    rest = hand.layer("Multiply-1", long, hand.whole(count - 1))
+    last = hand.layer("Subtract-1", extent, rest)
+    return hand.layer("Concat-1", *[long] * (count - 1), last, axis=0)
 
 
 @operator("Slice")

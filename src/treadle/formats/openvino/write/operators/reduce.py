@@ -58,7 +58,7 @@ def extreme(hand: Hand) -> Made:
     if hand.dtype(0) is DType.BOOL:
         kind = "ReduceMax-1" if largest else "ReduceMin-1"
         made = _over(hand, kind, hand.convert(hand[0], DType.INT32), _axes(hand))
-        return hand.layer("NotEqual-1", made, hand.alike(made, 0))
+        return hand.layer("Greater-1", made, hand.alike(made, 0))
     return _over(hand, "ReduceMax-1" if largest else "ReduceMin-1", hand[0], _axes(hand))
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.__main__ import print_table
 from benchmarks.measure import Result, measure
-from benchmarks.models import subjects
+from benchmarks.recorded_models import print_table
+from benchmarks.subjects import subjects
 
 SUBJECT = next(subject for subject in subjects(["exporters"]) if subject.name == "jax_cond")
 

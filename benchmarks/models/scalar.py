@@ -1,0 +1,104 @@
+"""Recurrences of scalars: nothing but a few operations an iteration."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.registry import HEAD, Arrays, Instance, benchmark, count, scalars
+
+
+@benchmark("logistic map, stacked", kind="scalar", n=100_000, small=50)
+def logistic(n: int) -> Instance:
+    """x = r x (1 - x), every x kept; r where the map settles on four values."""
+    text = """g (int64 n, float r, float x0) => (float xn, float[N] xs) {
+      cond = Constant <value = bool {1}> ()
+      xn, xs = Loop (n, cond, x0) <body = b (int64 i, bool c, float x)
+        => (bool co, float xo, float y) {
+        co = Identity (c)
+        one = Constant <value = float {1.0}> ()
+        d = Sub (one, x)
+        rx = Mul (r, x)
+        xo = Mul (rx, d)
+        y = Identity (xo)
+      }>
+    }"""
+    feed = {"n": count(n), **scalars(r=3.5, x0=0.4)}
+    return Instance(HEAD + text, feed, n, _logistic)
+
+
+def _logistic(n: np.ndarray, r: np.ndarray, x0: np.ndarray) -> Arrays:
+    x, rate, xs = float(x0), float(r), np.empty(int(n), np.float32)
+    for k in range(int(n)):
+        x = rate * x * (1 - x)
+        xs[k] = x
+    return [np.array(x, np.float32), xs]
+
+
+@benchmark("xorshift, 32 bits", kind="scalar", n=100_000, small=50)
+def xorshift(n: int) -> Instance:
+    """Marsaglia's generator of random numbers, every one kept: shifts and exclusive ors."""
+    text = """g (int64 n, uint32 seed) => (uint32 last, uint32[N] numbers) {
+      cond = Constant <value = bool {1}> ()
+      a = Constant <value = uint32 {13}> ()
+      b = Constant <value = uint32 {17}> ()
+      c = Constant <value = uint32 {5}> ()
+      last, numbers = Loop (n, cond, seed) <body = step (int64 i, bool go, uint32 x)
+        => (bool gone, uint32 xo, uint32 y) {
+        gone = Identity (go)
+        x1 = BitShift <direction = "LEFT"> (x, a)
+        x2 = BitwiseXor (x, x1)
+        x3 = BitShift <direction = "RIGHT"> (x2, b)
+        x4 = BitwiseXor (x2, x3)
+        x5 = BitShift <direction = "LEFT"> (x4, c)
+        xo = BitwiseXor (x4, x5)
+        y = Identity (xo)
+      }>
+    }"""
+    feed = {"n": count(n), "seed": np.array(2463534242, np.uint32)}
+    return Instance(HEAD + text, feed, n, _xorshift)
+
+
+def _xorshift(n: np.ndarray, seed: np.ndarray) -> Arrays:
+    x, numbers = int(seed), np.empty(int(n), np.uint32)
+    for k in range(int(n)):
+        x ^= x << 13 & 0xFFFFFFFF
+        x ^= x >> 17
+        x ^= x << 5 & 0xFFFFFFFF
+        numbers[k] = x
+    return [np.array(x, np.uint32), numbers]
+
+
+@benchmark("compound interest, float64", kind="scalar", n=100_000, small=50)
+def savings(n: int) -> Instance:
+    """A balance that earns interest above a floor and pays a fee below: Where, Max, Min."""
+    text = """g (int64 n, double start, double rate, double fee, double floor, double most)
+      => (double balance) {
+      cond = Constant <value = bool {1}> ()
+      balance = Loop (n, cond, start) <body = step (int64 i, bool go, double x)
+        => (bool gone, double xo) {
+        gone = Identity (go)
+        rich = Greater (x, floor)
+        earned = Mul (x, rate)
+        paid = Sub (x, fee)
+        either = Where (rich, earned, paid)
+        bounded = Min (either, most)
+        xo = Max (bounded, fee)
+      }>
+    }"""
+    numbers = {"start": 100.0, "rate": 0.999, "fee": -0.75, "floor": 90.0, "most": 1e6}
+    feed = {"n": count(n), **{k: np.array(v, np.float64) for k, v in numbers.items()}}
+    return Instance(HEAD + text, feed, n, _savings)
+
+
+def _savings(
+    n: np.ndarray,
+    start: np.ndarray,
+    rate: np.ndarray,
+    fee: np.ndarray,
+    floor: np.ndarray,
+    most: np.ndarray,
+) -> Arrays:
+    x, by, cost, low, high = (float(v) for v in (start, rate, fee, floor, most))
+    for _ in range(int(n)):
+        x = max(min(x * by if x > low else x - cost, high), cost)
+    return [np.array(x)]

@@ -1,0 +1,96 @@
+"""What became of a region, signature by signature: the native engine's part of `explain`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from treadle.ir import Value, show_shape
+from treadle.jit import machine
+from treadle.jit.call import Compiled
+from treadle.jit.compiling import emitted
+from treadle.jit.kernel_ir import Constant, Escape, Input, Map, Node, Reduce, all_nodes
+from treadle.jit.printer import show_kernel
+from treadle.jit.specialise import Signature
+from treadle.plan import Account
+
+_GIVEN = (Input, Constant)
+
+
+def account(inputs: Sequence[Value], signature: Signature, made: Compiled | str) -> Account:
+    """What was made for this signature of these inputs: a kernel, or why there is none."""
+    title = _title(inputs, signature)
+    if isinstance(made, str):
+        return Account(title, (f"declined: {made}",), {"declined": made}, lambda kind: "")
+    data = _data(made)
+    return Account(title, tuple(_facts(data)), data, partial(_code, made))
+
+
+def _title(inputs: Sequence[Value], signature: Signature) -> str:
+    shown = (
+        f"{value.name} {dtype}{_shape(shape)}"
+        for value, (dtype, shape) in zip(inputs, signature, strict=True)
+    )
+    return ", ".join(shown) or "no inputs"
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return show_shape(tuple(None if extent < 0 else extent for extent in shape))
+
+
+def _data(made: Compiled) -> dict[str, object]:
+    nodes = [n for n in all_nodes(made.kernel.main) if not isinstance(n.op, _GIVEN)]
+    counts = dict(made.code.counts)
+    return {
+        "seconds": made.machine.seconds,
+        "was_kept": made.machine.was_kept,
+        "bytes": made.machine.size,
+        "workspace": made.code.workspace,
+        "nodes": len(nodes),
+        "hoisted": _words(made.kernel.hoisted),
+        "fused": counts.get("fused", 0),
+        "nests": counts.get("nests", 0),
+        "in_place": counts.get("in place", 0),
+        "copied": counts.get("copied", 0),
+        "escapes": dict(Counter(
+            f"{n.op.leaf.op}-{n.op.leaf.version}" for n in nodes if isinstance(n.op, Escape)
+        )),
+    }  # fmt: skip
+
+
+def _words(nodes: Iterable[Node]) -> Mapping[str, int]:
+    """The operations of nodes, counted."""
+    return dict(Counter(map(_word, nodes)).most_common())
+
+
+def _word(node: Node) -> str:
+    if isinstance(node.op, Map | Reduce):
+        return node.op.function
+    return type(node.op).__name__.lower()
+
+
+def _facts(data: Mapping[str, object]) -> Iterable[str]:
+    verb = "found again" if data["was_kept"] else "compiled"
+    milliseconds = float(str(data["seconds"])) * 1e3
+    yield f"{verb} in {milliseconds:.1f} ms, {data['bytes']} bytes, {data['nodes']} operations"
+    for word, name in (("hoisted out of loops", "hoisted"), ("called outside", "escapes")):
+        found = data[name]
+        assert isinstance(found, dict)
+        if found:
+            shown = (f"{what} {count}" for what, count in found.items())
+            yield f"{word}: {', '.join(shown)}"
+    if data["nests"]:
+        yield f"fused: {data['fused']} operations on arrays in {data['nests']} loop nests"
+    if data["in_place"] or data["copied"]:
+        yield f"carried arrays: {data['in_place']} changed in place, {data['copied']} copied"
+
+
+def _code(made: Compiled, kind: str) -> str:
+    show: Mapping[str, Callable[[], str]] = {
+        "kernel": lambda: show_kernel(made.kernel),
+        "llvm": lambda: machine.optimised_text(
+            made.code.text or emitted(made.kernel, made.exact).text
+        ),
+    }
+    return show[kind]() if kind in show else ""

@@ -1,0 +1,91 @@
+"""A kernel becomes machine code, or is found in memory or on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Collection
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from treadle.jit import machine
+from treadle.jit.code import Code, pack, unpack
+from treadle.jit.fingerprint import Unwritable, fingerprint
+from treadle.jit.kernel_ir import Extent, Kernel
+from treadle.jit.machine import Machine
+from treadle.jit.store import Store
+
+_MOST_RECENT = 64
+_recent: dict[str, bytes] = {}
+_lock = threading.Lock()
+
+
+def compiled(
+    kernel: Kernel, exact: Collection[Extent], store: Store | None
+) -> tuple[Code, Machine]:
+    """The code of a kernel, ready to run; `exact` are the extents known before it runs."""
+    started = time.perf_counter()
+    key = _key(kernel, exact)
+    data = None if key is None else _kept(key, store)
+    if data is not None:
+        code, machine_code = unpack(kernel, data)
+    else:
+        code = emitted(kernel, exact)
+        machine_code = machine.object_code(code.text, packs=code.packs)
+        if key is not None:
+            _keep(store, key, kernel, code, machine_code)
+    made = machine.loaded(machine_code)
+    seconds = time.perf_counter() - started
+    return code, replace(made, seconds=seconds, was_kept=data is not None)
+
+
+def emitted(kernel: Kernel, exact: Collection[Extent]) -> Code:
+    """The kernel in LLVM."""
+    from treadle.jit import emit
+
+    return emit.emit_kernel(kernel, exact)
+
+
+def _key(kernel: Kernel, exact: Collection[Extent]) -> str | None:
+    """The name of a kernel's file; None where it must not be kept."""
+    source = _source()
+    if not source:
+        return None
+    try:
+        words = f"{source} {machine.description()} {fingerprint(kernel, exact)}"
+    except Unwritable:
+        return None
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+def _kept(key: str, store: Store | None) -> bytes | None:
+    with _lock:
+        data = _recent.get(key)
+    if data is None and store is not None:
+        data = store.read(key)
+    return data
+
+
+def _keep(store: Store | None, key: str, kernel: Kernel, code: Code, machine_code: bytes) -> None:
+    try:
+        data = pack(kernel, code, machine_code)
+    except Unwritable:
+        return
+    with _lock:
+        _recent[key] = data
+        if len(_recent) > _MOST_RECENT:
+            del _recent[next(iter(_recent))]
+    if store is not None:
+        store.write(key, data)
+
+
+@cache
+def _source() -> str:
+    """The digest of this room's files, which decide what code a kernel has; "" without files."""
+    digest = hashlib.sha256()
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest() if files else ""

@@ -1,0 +1,90 @@
+"""Loops whose bodies compute element by element, turned inside out: a part at a time.
+
+    for part in parts of the elements:            as many as fit into the nearest memory
+        for i in range(trips):
+            the body, for the elements of the part
+
+Declines where a body reads an element elsewhere than at its own index, stacks, has a condition of
+its own, or where all it touches is near anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+
+from treadle.jit.emit.emitter import Emitter, Window
+from treadle.jit.emit.place import Place
+from treadle.jit.kernel_ir import Counter, Item, Loop, Map, Node, State, extents
+
+_NEAR = 24_576
+_FEWEST = 64
+
+
+@contextmanager
+def parts(e: Emitter, node: Node) -> Iterator[None]:
+    """What is written inside, for every part of the elements; or once for all."""
+    window = None if e.window else _window(e, node)
+    if window is None:
+        yield
+        return
+    axis, extent, count, inner = window
+    with e.w.range(extent // count) as number:
+        start = e.w.multiply(number, count)
+        e.window = Window(axis, start, count, inner, extent // count)
+        yield
+        e.window = None
+
+
+def _window(e: Emitter, node: Node) -> tuple[int, int, int, int] | None:
+    """(axis, its extent, items of it in a part, elements in an item)."""
+    op = node.op
+    assert isinstance(op, Loop)
+    shape = _shape(e, op)
+    if shape is None or op.stacks or op.next_condition is not None:
+        return None
+    if not all(_is_own_element(e, each, op, shape) for each in op.body.nodes):
+        return None
+    if not all(_is_carried(e, state, after, op) for state, after in zip(op.states, op.nexts,
+                                                                        strict=True)):  # fmt: skip
+        return None
+    axis = next(k for k, extent in enumerate(shape) if extent > 1)
+    extent, inner = shape[axis], prod(shape[axis + 1 :])
+    most = max(_NEAR * extent // _bytes(e, op, shape), -(-_FEWEST // inner))
+    count = next(n for n in range(min(most, extent), 0, -1) if extent % n == 0)
+    return None if count * inner < _FEWEST or count == extent else (axis, extent, count, inner)
+
+
+def _shape(e: Emitter, op: Loop) -> tuple[int, ...] | None:
+    """The one shape of all states in memory."""
+    shapes = {extents(state) for state in op.states if e.t.place(state) is not Place.REGISTERS}
+    return shapes.pop() if len(shapes) == 1 else None
+
+
+def _is_large(e: Emitter, node: Node) -> bool:
+    return e.t.place(node) is not Place.REGISTERS
+
+
+def _is_own_element(e: Emitter, node: Node, op: Loop, shape: tuple[int, ...]) -> bool:
+    """Whether it is a number of the iteration, or reads elements of the body at its own index."""
+    if not isinstance(node.op, Counter | State | Item | Map):
+        return not _is_large(e, node) and not any(_is_large(e, o) for o in node.operands)
+    if not _is_large(e, node):
+        return all(o.home is not op.body or not _is_large(e, o) for o in node.operands)
+    if node.shape != shape:
+        return False
+    return all(o.shape == shape for o in node.operands if o.home is op.body and _is_large(e, o))
+
+
+def _is_carried(e: Emitter, state: Node, after: Node, op: Loop) -> bool:
+    if not _is_large(e, state):
+        return not _is_large(e, after)
+    return after is state or (after.home is op.body and e.t.place(after) is Place.NEST)
+
+
+def _bytes(e: Emitter, op: Loop, shape: tuple[int, ...]) -> int:
+    """How much memory an iteration touches."""
+    read = {o for node in op.body.nodes for o in node.operands if o.home is not op.body}
+    touched = [node for node in (*op.states, *read) if node.is_static and _is_large(e, node)]
+    return sum(prod(extents(node)) * node.dtype.numpy.itemsize for node in touched)

@@ -1,0 +1,130 @@
+"""What a kernel is, in a few bytes: equal for kernels that have the same machine code.
+
+Every field of every node counts, constants by their elements. Nodes, blocks and extents are
+numbered as they are met, so equal kernels of different sessions and processes agree, and what a
+kernel's slots hold can be written down by number and found again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from treadle.ir import Leaf
+from treadle.jit.kernel_ir import Block, Constant, Extent, Kernel, Node, all_nodes
+
+
+class Unwritable(Exception):
+    """Something in a kernel has no form that other processes understand."""
+
+
+def fingerprint(kernel: Kernel, exact: Collection[Extent]) -> str:
+    """The digest of a kernel and of the extents known before it runs."""
+    walk = _Walk()
+    digest = hashlib.sha256()
+    for piece in walk.written(kernel):
+        digest.update(piece)
+    met = (walk.numbers.get(id(extent), -1) for extent in exact)
+    digest.update(repr(sorted(met)).encode())
+    return digest.hexdigest()
+
+
+class _Walk:
+    """One way through a kernel; `numbers` are those of nodes, blocks and extents by identity."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+
+    def written(self, value: Any) -> Iterator[bytes]:
+        """The value in bytes."""
+        kind: Any = type(value)
+        return _form(kind)(self, value)
+
+    def fields(self, value: Any) -> Iterator[bytes]:
+        """A dataclass."""
+        yield f"{type(value).__name__}(".encode()
+        for field in fields(value):
+            yield from self.written(getattr(value, field.name))
+        yield b")"
+
+    def once(self, value: Any) -> Iterator[bytes]:
+        """A number, and what it stands for where it is new."""
+        is_new = id(value) not in self.numbers
+        number = self.numbers.setdefault(id(value), len(self.numbers))
+        yield f"#{number}".encode()
+        if is_new:
+            yield from self.fields(value)
+
+    def items(self, value: Any) -> Iterator[bytes]:
+        """A list of values."""
+        yield f"[{len(value)}".encode()
+        for item in value:
+            yield from self.written(item)
+
+    def pairs(self, value: Any) -> Iterator[bytes]:
+        """A mapping."""
+        yield from self.items(tuple(value.items()))
+
+    def plain(self, value: object) -> Iterator[bytes]:
+        """A number, a word, or None."""
+        yield f"{type(value).__name__}={value!r};".encode()
+
+    def array(self, value: np.ndarray) -> Iterator[bytes]:
+        """The elements of a constant."""
+        yield f"array {value.dtype.name} {value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+
+    def operator(self, value: Leaf) -> Iterator[bytes]:
+        """What runs outside the machine code: its name is enough."""
+        yield f"{value.domain} {value.op} {value.version};".encode()
+
+
+Form = Callable[[_Walk, Any], Iterator[bytes]]
+_FORMS: Sequence[tuple[Any, Form]] = (
+    (Node | Block | Extent, _Walk.once),
+    (Enum | str | int | float | None, _Walk.plain),
+    (np.ndarray, _Walk.array),
+    (Leaf, _Walk.operator),
+    (tuple | list, _Walk.items),
+    (dict, _Walk.pairs),
+)
+
+
+@cache
+def _form(kind: type) -> Form:
+    for kinds, form in _FORMS:
+        if issubclass(kind, kinds):
+            return form
+    if is_dataclass(kind):
+        return _Walk.fields
+    raise Unwritable(f"a {kind.__name__}")
+
+
+class Names:
+    """What the slots of a kernel lead to, by number, in this process and in others."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._things: list[object] = [*kernel.inputs, *all_nodes(kernel.main)]
+        for node in tuple(self._things):
+            assert isinstance(node, Node)
+            if isinstance(node.op, Constant):
+                self._things.append(node.op.array)
+            self._things += [extent for extent in node.shape if isinstance(extent, Extent)]
+        self._numbers = {id(thing): k for k, thing in enumerate(self._things)}
+
+    def number(self, which: object) -> int:
+        """The number of a node, an extent or a constant's array."""
+        try:
+            return self._numbers[id(which)]
+        except KeyError:
+            raise Unwritable(f"a {type(which).__name__} that is none of the kernel's") from None
+
+    def thing(self, number: int) -> object:
+        """What has the number."""
+        return self._things[number]

@@ -1,0 +1,244 @@
+"""Operators that make tensors larger: pads, repetitions, masks, numbers out of nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle import ops
+from treadle.ir import DType
+from treadle.jit.building import Building, Declined, array_of, extents_of
+from treadle.jit.kernel_ir import Axis, Join, Node
+from treadle.jit.lower.index import positive, same
+from treadle.jit.lower.layout import whole_numbers
+from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.select import steps
+
+Attributes = Mapping[str, Any]
+Operands = Sequence[Any]
+_MOST = 2**24
+
+
+def joined(b: Building, parts: Sequence[Node], axis: int) -> Node:
+    """The parts one after the other along an axis; empty ones left out."""
+    parts = [part for part in parts if extents_of(part)[axis]] or list(parts[:1])
+    if len(parts) == 1:
+        return parts[0]
+    shape = list(extents_of(parts[0]))
+    shape[axis] = sum(extents_of(part)[axis] for part in parts)
+    return b.add(Join(axis), parts[0].dtype, tuple(shape), *parts)
+
+
+def padded(b: Building, x: Node, widths: Sequence[tuple[int, int]], mode: str, fill: Node) -> Node:
+    """The tensor made larger, or smaller where a width is negative, axis by axis."""
+    for axis, (before, after) in enumerate(widths):
+        x = _cut(b, x, axis, before, after)
+        extent = extents_of(x)[axis]
+        low, high = max(before, 0), max(after, 0)
+        if mode == "constant":
+            x = joined(b, [_filled(b, x, axis, low, fill), x, _filled(b, x, axis, high, fill)],
+                       axis)  # fmt: skip
+        elif low or high:
+            x = _taken(b, x, axis, [_SOURCES[mode](k, extent) for k in range(-low, extent + high)])
+    return x
+
+
+def _cut(b: Building, x: Node, axis: int, before: int, after: int) -> Node:
+    given = list(extents_of(x))
+    first, last = max(-before, 0), given[axis] - max(-after, 0)
+    if (first, last) == (0, given[axis]):
+        return x
+    axes = [Axis(first, ((k, 1),)) if k == axis else same(k) for k in range(len(given))]
+    given[axis] = max(last - first, 0)
+    return b.view(x, given, axes)
+
+
+def _filled(b: Building, x: Node, axis: int, extent: int, fill: Node) -> Node:
+    return b.expand(fill, [extent if k == axis else e for k, e in enumerate(extents_of(x))])
+
+
+def _reflected(place: int, extent: int) -> int:
+    period = 2 * (extent - 1)
+    place = place % period if period else 0
+    return min(place, period - place)
+
+
+_SOURCES = {
+    "edge": lambda place, extent: min(max(place, 0), extent - 1),
+    "wrap": lambda place, extent: place % extent,
+    "reflect": _reflected,
+}
+
+
+def _taken(b: Building, x: Node, axis: int, places: Sequence[int]) -> Node:
+    """The items at places known now: as few pieces as go by one step each."""
+    if not extents_of(x)[axis]:
+        raise Declined("a Pad of nothing")
+    parts, start = [], 0
+    while start < len(places):
+        end = start + 1
+        step = places[end] - places[start] if end < len(places) else 0
+        while end < len(places) and places[end] - places[end - 1] == step:
+            end += 1
+        given = list(extents_of(x))
+        given[axis] = end - start
+        axes = [Axis(places[start], ((k, step),)) if k == axis else same(k)
+                for k in range(len(given))]  # fmt: skip
+        parts.append(b.view(x, given, axes))
+        start = end
+    return joined(b, parts, axis)
+
+
+@lowers("Pad", 11, 13, 18, 19, 21, 23, 24, 25)
+def pad(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """`pads` are the widths before each axis, then those after each."""
+    x, pads, value, axes = (*operands, None, None)[:4]
+    each, where = whole_numbers(pads, "pads"), whole_numbers(axes, "axes")
+    assert each is not None
+    fill = b.scalar(0, x.dtype) if value is None else b.reshape(value, ())
+    return padded(b, x, _widths(len(x.shape), each, where), attributes["mode"], fill)
+
+
+@lowers("Pad", 2)
+def pad_2(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The pads and the value are attributes."""
+    return _old_pad(b, operands[0], attributes["pads"], attributes)
+
+
+@lowers("Pad", 1)
+def pad_1(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The pads are called paddings."""
+    return _old_pad(b, operands[0], attributes["paddings"], attributes)
+
+
+def _old_pad(b: Building, x: Node, pads: Sequence[int], attributes: Attributes) -> Node:
+    widths = _widths(len(x.shape), pads, None)
+    return padded(b, x, widths, attributes["mode"], b.scalar(attributes["value"], x.dtype))
+
+
+def _widths(rank: int, each: Sequence[int], where: Sequence[int] | None) -> list[tuple[int, int]]:
+    axes = list(range(rank)) if where is None else [positive(axis, rank) for axis in where]
+    if len(each) != 2 * len(axes):
+        raise Declined("a Pad that does not fit")
+    widths = [(0, 0)] * rank
+    for k, axis in enumerate(axes):
+        widths[axis] = each[k], each[k + len(axes)]
+    return widths
+
+
+@lowers("Tile", 6, 13)
+def tile(b: Building, operands: Operands, _: Attributes) -> Node:
+    """The tensor repeated along each axis."""
+    repeats = whole_numbers(operands[1], "repeats")
+    assert repeats is not None
+    return tiled(b, operands[0], repeats)
+
+
+@lowers("Tile", 1)
+def tile_1(b: Building, operands: Operands, _: Attributes) -> Node:
+    """The tensor repeated along one axis."""
+    x, *rest = operands
+    times, axis = (int(array_of(each, "a count").item()) for each in rest)
+    return tiled(b, x, [times if k == axis else 1 for k in range(len(x.shape))])
+
+
+def tiled(b: Building, x: Node, repeats: Sequence[int]) -> Node:
+    """np.tile of as many repetitions as axes."""
+    given = extents_of(x)
+    if len(repeats) != len(given):
+        raise Declined("a Tile that does not fit")
+    pairs = [each for pair in zip(repeats, given, strict=True) for each in pair]
+    axes = [same(2 * k + 1) for k in range(len(given))]
+    result = [count * extent for count, extent in zip(repeats, given, strict=True)]
+    return b.reshape(b.view(x, pairs, axes), result)
+
+
+@lowers("ConstantOfShape", 9, 20, 21, 23, 24, 25)
+def constant_of_shape(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """A tensor full of one value, 0.0 by default."""
+    shape, value = whole_numbers(operands[0], "a shape"), attributes.get("value")
+    assert shape is not None
+    one = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(())
+    return b.expand(b.constant(one), shape)
+
+
+@lowers("Range", 11, 27)
+def range_(b: Building, operands: Operands, _: Attributes) -> Node:
+    """Numbers one step apart; the ends are known."""
+    ends = [array_of(each, "an end of a Range") for each in operands]
+    if ends[0].dtype.kind not in "iu":
+        raise Declined("a long Range of floats")
+    numbers = range(*(int(end.item()) for end in ends))
+    if len(numbers) > _MOST:
+        raise Declined("a Range of too many")
+    return b.constant(np.array(numbers, ends[0].dtype))
+
+
+@lowers("OneHot", 9, 11, 28)
+def one_hot(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The on-value at each index, the off-value elsewhere, and everywhere for one out of range."""
+    indices, depth, values = operands
+    extent = int(array_of(depth, "the depth").item())
+    given, rank = extents_of(indices), len(indices.shape) + 1
+    axis = positive(attributes["axis"], rank)
+    where = b.reshape(b.cast(indices, DType.INT64), (*given[:axis], 1, *given[axis:]))
+    hot = steps(b, rank, axis, extent)
+    wrapped = b.map("add", where, b.scalar(extent, DType.INT64))
+    found = [b.map("equal", each, hot, dtype=DType.BOOL) for each in (where, wrapped)]
+    off, on = (b.view(values, (), (Axis(k),)) for k in range(2))
+    return b.map("where", b.map("or", *found), on, off, dtype=values.dtype)
+
+
+@lowers("Trilu", 14)
+def triangle(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The upper or lower triangle of the last two axes, zeros elsewhere."""
+    x, diagonal = (*operands, None)[:2]
+    rows, columns = extents_of(x)[-2:]
+    first = b.scalar(0, DType.INT64) if diagonal is None else b.reshape(diagonal, ())
+    apart = b.map("sub", steps(b, 2, 1, columns), steps(b, 2, 0, rows))
+    comparison = "greater_equal" if attributes["upper"] else "less_equal"
+    inside = b.map(comparison, apart, first, dtype=DType.BOOL)
+    return b.map("where", inside, x, b.scalar(0, x.dtype), dtype=x.dtype)
+
+
+@lowers("EyeLike", 9, 22)
+def eye_like(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """Ones on a diagonal of a matrix of this shape."""
+    rows, columns = extents_of(operands[0])
+    to = attributes.get("dtype")
+    dtype = ops.element_from_proto(to) if to else operands[0].dtype
+    assert dtype is not None
+    return b.constant(np.eye(rows, columns, attributes["k"]).astype(dtype.numpy))
+
+
+def _turned(b: Building, x: Node, shape: Sequence[int], perm: Sequence[int]) -> Node:
+    """The reshaped tensor with its axes in another order."""
+    where = {axis: k for k, axis in enumerate(perm)}
+    axes = [same(where[k]) for k in range(len(shape))]
+    return b.view(b.reshape(x, shape), [shape[axis] for axis in perm], axes)
+
+
+@lowers("DepthToSpace", 1, 11, 13, 28)
+def depth_to_space(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """Blocks of the channels become blocks of the plane; DCR: the block is the outer part."""
+    n, c, h, w = extents_of(operands[0])
+    size = attributes["blocksize"]
+    depth = c // size**2
+    if attributes.get("mode", "DCR") == "DCR":
+        shape, perm = (n, size, size, depth, h, w), (0, 3, 4, 1, 5, 2)
+    else:
+        shape, perm = (n, depth, size, size, h, w), (0, 1, 4, 2, 5, 3)
+    return b.reshape(_turned(b, operands[0], shape, perm), (n, depth, h * size, w * size))
+
+
+@lowers("SpaceToDepth", 1, 13, 28)
+def space_to_depth(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """The reverse of DepthToSpace."""
+    n, c, h, w = extents_of(operands[0])
+    size = attributes["blocksize"]
+    is_outer = attributes.get("mode", "DCR") == "DCR"
+    perm = (0, 3, 5, 1, 2, 4) if is_outer else (0, 1, 3, 5, 2, 4)
+    blocks = _turned(b, operands[0], (n, c, h // size, size, w // size, size), perm)
+    return b.reshape(blocks, (n, c * size**2, h // size, w // size))

@@ -1,0 +1,123 @@
+"""docs/native.md: what becomes of every operator and version inside a compiled loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from treadle import ops
+from treadle.ir import DType
+from treadle.jit.building import NATIVE
+from treadle.jit.lower import by_data, lowering
+from treadle.ops import Formal, Schema
+
+DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
+_CONTROL = ("If", "Loop", "Scan")
+_HEAD = """# Operators in native code
+
+What becomes of an operator inside a loop that is compiled, by the versions of its schema.
+
+* **native**: it is part of the machine code. Where one of its operands says a shape, axes or a
+  count, that operand is known when the kernel is made, or the operator is called.
+* **called**: the machine code calls its numpy kernel, each time for about 5 microseconds more than
+  the kernel takes. The shapes of its results are known beforehand. What a native operator has no
+  code for (training, say) is called, too.
+* **declined**: the loop goes to another engine, for the reason given.
+
+Element types in native code: {dtypes}. float16 and bfloat16 are computed in float32 and rounded
+after every operator. Functions of a float32 are within 2 ULP, sine to powers within 0.6, over all
+their range; float64 has those of the C library where this page's engine has none of its own.
+
+`pytest tests/jit/test_table.py --update-golden` writes this page.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator: its versions by what becomes of them, and reasons of those declined."""
+
+    op: str
+    native: list[int] = field(default_factory=list)
+    called: list[int] = field(default_factory=list)
+    declined: dict[str, list[int]] = field(default_factory=dict)
+
+
+def native_page() -> str:
+    """The page."""
+    dtypes = ", ".join(dtype.value for dtype in DType if dtype in NATIVE)
+    parts = [_HEAD.format(dtypes=dtypes)]
+    for domain, name in DOMAINS.items():
+        rows = [_row(domain, op, versions) for op, versions in ops.known_operators(domain).items()]
+        parts.append(f"## {name}\n\n{_summary(rows)}\n\n" + "\n".join(_table(rows)) + "\n")
+    return "\n".join(parts)
+
+
+def _summary(rows: list[Row]) -> str:
+    newest = [_newest(row) for row in rows]
+    words = [f"{newest.count(word)} {word}" for word in ("native", "called", "declined")]
+    return f"{len(rows)} operators; of their newest versions {', '.join(words)}."
+
+
+def _newest(row: Row) -> str:
+    declined = [version for versions in row.declined.values() for version in versions]
+    found = {"native": row.native, "called": row.called, "declined": declined}
+    return max(found, key=lambda word: max(found[word], default=0))
+
+
+def _row(domain: str, op: str, versions: tuple[int, ...]) -> Row:
+    row = Row(op)
+    for version in versions:
+        schema = ops.schema(domain, op, version)
+        if schema is None or schema.deprecated:
+            continue
+        if lowering(domain, op, version) is not None or op in _CONTROL:
+            row.native.append(version)
+            continue
+        why = _refusal(schema)
+        if why:
+            row.declined.setdefault(why, []).append(version)
+        else:
+            row.called.append(version)
+    return row
+
+
+def _refusal(schema: Schema) -> str:
+    """Why the operator is not called; "" where it is."""
+    for word, formals in (("takes", schema.inputs), ("gives", schema.outputs)):
+        for formal in formals:
+            kind = _foreign(formal)
+            if kind and formal.option != "optional":
+                return f"{word} {kind}"
+    if by_data(schema.name):
+        return "its data tell the shape of its result"
+    if ops.kernel(schema.domain, schema.name, schema.version) is None:
+        return "stands for its body" if schema.is_function else "nothing evaluates it"
+    return ""
+
+
+def _foreign(formal: Formal) -> str:
+    """What the operand or result is, where it is never a tensor of native elements."""
+    tensors = {f"tensor({ops.element_word(dtype)})" for dtype in NATIVE}
+    if formal.types & tensors:
+        return ""
+    kinds: Mapping[str, str] = {
+        "seq(": "a sequence", "optional(": "an optional", "map(": "a map",
+        "tensor(string": "text", "sparse": "a sparse tensor",
+    }  # fmt: skip
+    found = [
+        word for start, word in kinds.items() if any(t.startswith(start) for t in formal.types)
+    ]
+    return found[0] if found else "other elements"
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
+    yield "| operator | native | called | declined |"
+    yield "|---|---|---|---|"
+    for row in rows:
+        reasons = "; ".join(f"{_list(v)}: {why}" for why, v in row.declined.items())
+        if row.native or row.called or reasons:
+            yield f"| {row.op} | {_list(row.native)} | {_list(row.called)} | {reasons} |"
+
+
+def _list(versions: list[int]) -> str:
+    return ", ".join(map(str, versions))

@@ -1,0 +1,95 @@
+"""The commands of the suite: what is chosen, measured, shown, saved and asked for."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import show
+from benchmarks.__main__ import chosen, main, read
+from benchmarks.columns import fault
+from benchmarks.models import BENCHMARKS
+from benchmarks.targets import targets
+from benchmarks.timing import Row, interleave
+
+ROW = Row(
+    "lstm_64_b1",
+    "LSTM 64, batch 1",
+    "recurrent",
+    1_000_000,
+    {"onnxruntime, 1 thread": 7.0, "onnxruntime, all threads": 6.0, "treadle": 1.0, "C": 0.5},
+    {},
+    0.2,
+)
+
+
+def test_there_are_models_of_every_kind_with_an_aim():
+    assert len(BENCHMARKS) >= 24
+    assert len({made.kind for made in BENCHMARKS.values()}) >= 15
+
+
+def test_words_choose_by_name_title_and_kind():
+    assert [made.name for made in chosen(["GRU_128"])] == ["gru_128_b1", "gru_128_b4"]
+    assert len(chosen([])) == len(BENCHMARKS)
+
+
+def test_a_wrong_answer_is_told_with_its_place():
+    made = BENCHMARKS["logistic"]
+    wanted = [np.array([1.0, 2.0], np.float32)]
+    assert fault(made, wanted, wanted) == ""
+    assert "[1] is 3.0" in fault(made, [np.array([1.0, 3.0], np.float32)], wanted)
+    assert "float64" in fault(made, [np.array([1.0, 2.0])], wanted)
+    assert "0 outputs" in fault(made, [], wanted)
+
+
+def test_outliers_may_be_so_many_and_no_more():
+    made = BENCHMARKS["mandelbrot"]
+    wanted = np.zeros(1000, np.float32)
+    one, many = wanted.copy(), wanted.copy()
+    one[3], many[:9] = 1, 1
+    assert fault(made, [one], [wanted]) == ""
+    assert fault(made, [many], [wanted]) != ""
+
+
+def test_ratios_are_to_treadle_and_onnxruntime_is_the_better_of_its_two():
+    assert ROW.ratio("onnxruntime") == pytest.approx(6.0)
+    assert ROW.ratio("C") == pytest.approx(0.5)
+    assert ROW.ratio("JAX") is None
+
+
+def test_targets_say_what_is_reached():
+    found = dict(targets([ROW]))
+    assert found["LSTM 64, batch 1: 6, wanted 6"]
+    assert not found["onnxruntime, mean: 6, wanted 30"]
+    assert found["C, mean: 0.5, wanted 0.5"]
+
+
+def test_calls_are_interleaved():
+    heard = []
+    slow = {name: lambda name=name: (heard.append(name), time.sleep(0.005)) for name in "ab"}
+    assert set(interleave(slow, 0.0)) == {"a", "b"}
+    assert heard == ["a", "b"] * 3
+
+
+def test_the_page_shows_the_table():
+    page = show.markdown([ROW], {"processor": "some", "cores": "2"})
+    assert "| LSTM 64, batch 1 | 6.00 | 1.00 | 0.500 |  | 6.00 |" in page
+
+
+def test_the_readme_shows_the_figures_that_were_saved():
+    root = Path(__file__).parents[2]
+    about, rows = read(root / "benchmarks" / "figures.json")
+    assert show.markdown(rows, about) in (root / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_model_is_measured_saved_and_read_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("benchmarks.__main__.BENCHMARKS", {"k": BENCHMARKS["triangle"]})
+    file = tmp_path / "figures.json"
+    assert main(["--seconds", "0", "--json", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert main(["--read", str(file)]) == 0
+    assert "triangle, three loops" in printed
+    assert show.HEADER in capsys.readouterr().out

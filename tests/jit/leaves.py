@@ -1,0 +1,58 @@
+"""One operator of any version as a kernel of its own, against its numpy kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle import ir, ops
+from treadle.jit.building import Building
+from treadle.jit.call import Compiled, run
+from treadle.jit.compiling import compiled
+from treadle.jit.kernel_ir import Escape, Input, Kernel, all_nodes
+from treadle.jit.lower import lower_block
+from treadle.plan import RunContext
+
+
+def leaf(op: str, version: int, operands: int, results: int, domain: str = "", **attributes: Any):
+    """A leaf with values of its own."""
+    given = {name: attribute(name, value) for name, value in attributes.items()}
+    takes = [ir.Value(f"x{k}") for k in range(operands)]
+    gives = [ir.Value(f"y{k}") for k in range(results)]
+    return ir.Leaf(domain, op, version, tuple(takes), tuple(gives), given)
+
+
+def attribute(name: str, value: Any) -> ir.Attribute:
+    """An attribute of a Python value."""
+    from onnx import helper
+
+    encoded = ops.tensor_of(value) if isinstance(value, np.ndarray) else value
+    return ops.attribute_from_proto(helper.make_attribute(name, encoded))
+
+
+def natively(
+    step: ir.Leaf, inputs: Sequence[np.ndarray | None], fixed: Sequence[int] = ()
+) -> tuple[list[Any], bool]:
+    """What the leaf gives, and whether that is native code without a call out of it.
+
+    The inputs at the `fixed` places are constants. Raises Declined where it has no kernel.
+    """
+    b = Building.start()
+    params = tuple(value for value in step.operands if value is not None)
+    block = ir.Block(params=params, steps=(step,), results=step.results)
+    given = [array for array in inputs if array is not None]
+    nodes = []
+    for position, array in enumerate(given):
+        dtype = ir.dtype_of(array.dtype)
+        assert dtype is not None
+        nodes.append(b.param(Input(position), dtype, array.shape))
+    known = [b.constant(given[k]) if k in fixed else node for k, node in enumerate(nodes)]
+    results = lower_block(b, block, known)
+    kernel = Kernel(tuple(nodes), b.main, tuple(node for node in results if node is not None))
+    code, machine = compiled(kernel, set(), None)
+    made = Compiled.of(kernel, code, machine, {}, [True] * len(kernel.results))
+    escapes = [node for node in all_nodes(b.main) if isinstance(node.op, Escape)]
+    arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
+    return run(made, arrays, {}, RunContext(), "main"), not escapes

@@ -1,0 +1,179 @@
+"""A call of native code: what it is fed, what it gives, what stands by it, what it leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import HEAD, check
+from tests.values import assert_same
+from treadle.jit import memory
+
+SUM = """g (int64 n, float[4] p) => (float[4] last, float[N,4] all) {
+  last, all = Loop (n, , p) <body = f (int64 i, bool go, float[4] x) => (bool on, float[4] x1,
+    float[4] e) {
+    on = Identity (go)
+    x1 = Add (x, x)
+    e = Identity (x)
+  }>
+}"""
+P = np.arange(4, dtype=np.float32)
+
+
+def is_all_native(session: treadle.InferenceSession) -> bool:
+    """Whether native code ran everything: no region had to be planned again."""
+    regions = session.plan.main.regions
+    return all(r.engine == "jit" and r.otherwise._made is None for r in regions)
+
+
+def session_of(text: str) -> treadle.InferenceSession:
+    """On the native engine, else interp."""
+    return treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+
+
+@pytest.mark.parametrize("trips", [-3, 0, 1, 5])
+def test_no_iterations_are_no_reason_to_leave_native_code(trips):
+    session = session_of(SUM)
+    last, stacked = session.run(None, {"n": np.array(trips), "p": P})
+    count = max(trips, 0)
+    assert is_all_native(session)
+    assert stacked.shape == (count, 4)
+    assert np.array_equal(last, P * 2**count)
+
+
+def test_a_while_loop_without_an_iteration_stacks_nothing():
+    text = """g (float limit, float x0, bool go0) => (float last, float[N] all) {
+      last, all = Loop (, go0, x0) <body = f (int64 i, bool go, float x) => (bool on, float x1,
+        float e) {
+        x1 = Add (x, x)
+        on = Less (x1, limit)
+        e = Identity (x)
+      }>
+    }"""
+    session = session_of(text)
+    feed = {"limit": np.float32(10), "x0": np.float32(1)}
+    for go in (True, False, True):
+        _, stacked = session.run(None, {**feed, "go0": np.array(go)})
+        assert stacked.tolist() == [1, 2, 4, 8] * go
+
+
+def test_an_element_inference_knows_nothing_of_is_empty_by_its_rules():
+    text = """g (int64 n, float[A] p) => (float[N,B] all) {
+      go0 = Constant <value = bool {1}> ()
+      all = Loop (n, go0) <body = f (int64 i, bool go) => (bool on, float[C] e) {
+        on = Identity (go)
+        e = Concat <axis = 0> (p, p)
+      }>
+    }"""
+    for trips in (0, 2):
+        feed = {"n": np.array(trips), "p": P}
+        found = session_of(text).run(None, feed)
+        wanted = treadle.InferenceSession(HEAD + text, engines=("interp",)).run(None, feed)
+        assert_same(found, wanted, ["all"])
+
+
+@pytest.mark.parametrize("form", ["strided", "unaligned", "read-only"])
+def test_arrays_of_any_layout_are_taken(form):
+    p = P
+    if form == "strided":
+        p = np.repeat(P, 2)[::2]
+    elif form == "unaligned":
+        p = np.frombuffer(b"\0" + P.tobytes(), np.uint8)[1:].view(np.float32)
+        assert not p.flags.aligned
+    else:
+        p = P.copy()
+        p.flags.writeable = False
+    session = session_of(SUM)
+    last, _ = session.run(None, {"n": np.array(3), "p": p})
+    assert is_all_native(session)
+    assert np.array_equal(last, P * 8)
+
+
+def test_results_are_arrays_of_their_own():
+    session = session_of(SUM)
+    feed = {"n": np.array(0), "p": P}
+    first, second = session.run(None, feed)[0], session.run(None, feed)[0]
+    first += 1
+    assert np.array_equal(second, np.arange(4))
+    assert np.array_equal(P, np.arange(4))
+
+
+def test_where_elements_are_is_found_without_knowing_how_arrays_are_laid_out(monkeypatch):
+    monkeypatch.setattr(memory, "_offset", lambda: None)
+    memory.words.cache_clear()
+    try:
+        last, _ = session_of(SUM).run(None, {"n": np.array(3), "p": P})
+    finally:
+        memory.words.cache_clear()
+    assert np.array_equal(last, P * 8)
+
+
+def test_what_was_declined_is_not_tried_again(monkeypatch):
+    text = """g (int64 n, float[K] p) => (float last) {
+      zero = Constant <value = float {0.0}> ()
+      last = Loop (n, , zero) <body = f (int64 i, bool go, float x) => (bool on, float x1) {
+        on = Identity (go)
+        long = Concat <axis = 0> (p, p)
+        shape = Shape (long)
+        part = Reshape (long, shape)
+        e = ReduceSum <keepdims = 0> (part)
+        x1 = Add (x, e)
+      }>
+    }"""
+    session = session_of(text)
+    feed = {"n": np.array(2), "p": P}
+    tries = []
+
+    def refuse(*_):
+        from treadle.jit.building import Declined
+
+        tries.append(1)
+        raise Declined("for a test")
+
+    monkeypatch.setattr("treadle.jit.runnable.compile_region", refuse)
+    for _ in range(3):
+        assert session.run(None, feed)[0] == 24
+    assert len(tries) == 2  # the loop with what stands beside it, then the loop
+    assert "for a test" in session.explain()
+
+
+BESIDE = """g (int64[1] count, float[2,2] p) => (float[4] flat, float[2,2] scaled) {
+  zero = Constant <value = int64[1] {0}> ()
+  n = Squeeze (count, zero)
+  start = Tanh (p)
+  last = Loop (n, , start) <body = f (int64 i, bool go, float[2,2] x) => (bool on,
+    float[2,2] x1) {
+    on = Identity (go)
+    x1 = Cos (x)
+  }>
+  shape = Constant <value = int64[1] {-1}> ()
+  flat = Reshape (last, shape)
+  scaled = Mul (last, p)
+}"""
+
+
+def test_small_steps_beside_a_loop_are_one_call_with_it():
+    feed = {"count": np.array([3]), "p": P.reshape(2, 2)}
+    check(BESIDE, feed)
+    session = session_of(BESIDE)
+    (region,) = session.plan.main.regions
+    assert len(region.steps) == 7
+    session.run(None, feed)
+    assert is_all_native(session)
+
+
+def test_a_step_others_read_as_well_stays_where_it_is():
+    text = """g (int64 n, float[K,K] p) => (float[K,K] last, float[K,K] other) {
+      start = Tanh (p)
+      other = MatMul (start, start)
+      last = Loop (n, , start) <body = f (int64 i, bool go, float[K,K] x) => (bool on,
+        float[K,K] x1) {
+        on = Identity (go)
+        x1 = Cos (x)
+      }>
+    }"""
+    session = session_of(text)
+    engines = {step.op: r.engine for r in session.plan.main.regions for step in r.steps
+               if hasattr(step, "op")}  # fmt: skip
+    assert engines == {"Tanh": "interp", "MatMul": "interp"}

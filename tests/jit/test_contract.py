@@ -1,0 +1,208 @@
+"""Products of matrices in native code: every way they are computed, against interp."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.native import WORDS, check
+
+RANDOM = np.random.default_rng(3)
+
+
+def numbers(dtype, *shape):
+    """Numbers whose sums of products are exact in any order."""
+    if np.dtype(dtype).kind == "f":
+        return (RANDOM.integers(-16, 16, shape) / 16).astype(dtype)
+    return RANDOM.integers(0, 100, shape).astype(dtype)
+
+
+def product(dtype, left, right, result):
+    """A loop whose state the product is made of, with the right operand from outside."""
+    word = WORDS[dtype]
+    a, b, c = (f"{word}[{','.join(map(str, shape))}]" for shape in (left, right, result))
+    return f"""g (int64 n, {a} x, {b} w) => ({a} y, {c.replace("[", "[N,")} s) {{
+      y, s = Loop (n, , x) <body = f (int64 i, bool go, {a} u) => (bool on, {a} v, {c} p) {{
+        on = Identity (go)
+        v = Add (u, x)
+        p = MatMul (u, w)
+      }}>
+    }}"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
+@pytest.mark.parametrize("columns", [1, 7, 43, 150])
+@pytest.mark.parametrize("rows", [1, 4, 9])
+def test_widths_and_heights(dtype, rows, columns):
+    inner = 21
+    left, right = numbers(dtype, rows, inner), numbers(dtype, inner, columns)
+    text = product(dtype, left.shape, right.shape, (rows, columns))
+    check(text, {"n": np.array(3), "x": left, "w": right})
+
+
+def test_a_large_matrix_is_read_to_and_fro():
+    left, right = numbers("float32", 2, 96), numbers("float32", 96, 300)
+    text = product("float32", left.shape, right.shape, (2, 300))
+    check(text, {"n": np.array(4), "x": left, "w": right})
+
+
+def test_batches_broadcast():
+    left, right = numbers("float32", 2, 1, 5, 8), numbers("float32", 3, 8, 20)
+    text = product("float32", left.shape, right.shape, (2, 3, 5, 20))
+    check(text, {"n": np.array(2), "x": left, "w": right})
+
+
+def scan(item, right, turned, reverse, axis):
+    """A Scan that multiplies what it slices, and its state, with matrices from outside."""
+    shape = [*item[:axis], "T", *item[axis:]]
+    rows, columns = item[0], right[0] if turned else right[1]
+    return f"""g (float[{",".join(map(str, shape))}] x, float[{right[0]},{right[1]}] w,
+      float[{rows},{columns}] h) => (float[{rows},{columns}] y, float[T,{rows},{columns}] s) {{
+      y, s = Scan <num_scan_inputs = 1, scan_input_axes = [{axis}],
+        scan_input_directions = [{int(reverse)}],
+        body = f (float[{rows},{columns}] u, float[{item[0]},{item[1]}] t)
+          => (float[{rows},{columns}] v, float[{rows},{columns}] o) {{
+        p = Gemm <transB = {int(turned)}> (t, w)
+        q = Tanh (u)
+        v = Add (p, q)
+        o = Identity (v)
+      }}> (h, x)
+    }}"""
+
+
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 200])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_is_sliced_is_multiplied_ahead(length, reverse):
+    feed = {
+        "x": numbers("float32", length, 1, 33), "w": numbers("float32", 33, 50),
+        "h": numbers("float32", 1, 50),
+    }  # fmt: skip
+    check(scan((1, 33), (33, 50), False, reverse, 0), feed)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_batches_turned_weights_and_axes_ahead(rows, turned, axis):
+    item, length = (rows, 40), 11
+    shape = [*item[:axis], length, *item[axis:]]
+    right = (60, 40) if turned else (40, 60)
+    feed = {
+        "x": numbers("float32", *shape), "w": numbers("float32", *right),
+        "h": numbers("float32", rows, 60),
+    }  # fmt: skip
+    check(scan(item, right, turned, False, axis), feed)
+
+
+def test_ahead_in_a_loop_that_starts_anew():
+    text = """g (int64 n, float[T,1,40] x, float[40,40] w, float[1,40] h) => (float[1,40] y) {
+      y = Loop (n, , h) <body = f (int64 i, bool go, float[1,40] u) => (bool on, float[1,40] v) {
+        on = Identity (go)
+        v = Scan <num_scan_inputs = 1, body = k (float[1,40] a, float[1,40] t)
+          => (float[1,40] b) {
+          p = MatMul (t, w)
+          q = MatMul (a, w)
+          r = Add (p, q)
+          b = Tanh (r)
+        }> (u, x)
+      }>
+    }"""
+    feed = {
+        "n": np.array(3), "x": numbers("float32", 70, 1, 40),
+        "w": numbers("float32", 40, 40) / np.float32(16),
+        "h": numbers("float32", 1, 40),
+    }  # fmt: skip
+    check(text, feed)
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_a_turned_state(rows):
+    text = f"""g (int64 n, float[{rows},24] x, float[40,24] k) => (float[40,24] y,
+      float[N,{rows},40] s) {{
+      y, s = Loop (n, , k) <body = f (int64 i, bool go, float[40,24] u)
+        => (bool on, float[40,24] v, float[{rows},40] p) {{
+        on = Identity (go)
+        t = Transpose (u)
+        p = MatMul (x, t)
+        v = Add (u, u)
+      }}>
+    }}"""
+    check(text, {"n": np.array(3), "x": numbers("float32", rows, 24),
+                 "k": numbers("float32", 40, 24)})  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [70, 1024])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_weights_that_lie_badly_are_laid_out_before(columns, is_known):
+    """Rows that begin between lines of the cache, or a page apart; constants too."""
+    weight = numbers("float32", 64, columns)
+    given = "" if is_known else f", float[64,{columns}] w"
+    made = "w = ConstantOfShape <value = float {0.5}> (s)" if is_known else ""
+    text = f"""g (float[T,64] x, float[{columns},64] r, float[1,64] h{given}) => (float[1,64] y,
+      float[T,64] z) {{
+      s = Constant <value = int64[2] {{64, {columns}}}> ()
+      {made}
+      y, z = Scan <num_scan_inputs = 1, body = f (float[1,64] u, float[64] t)
+        => (float[1,64] v, float[64] o) {{
+        p = MatMul (u, w)
+        q = Tanh (p)
+        v = Gemm (q, r, u)
+        k = MatMul (t, w)
+        o = MatMul (k, r)
+      }}> (h, x)
+    }}"""
+    feed = {"x": numbers("float32", 9, 64) / np.float32(64), "h": numbers("float32", 1, 64),
+            "r": numbers("float32", columns, 64) / np.float32(1024)}  # fmt: skip
+    check(text, feed if is_known else {**feed, "w": weight})
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(("rows", "inner"), [(40, 30), (40, 1), (3, 30), (1, 1)])
+def test_columns_and_outer_products(rows, inner, is_turned):
+    """A matrix times a column, from outside and made in the loop; a column times a row."""
+    given = (inner, rows) if is_turned else (rows, inner)
+    made = "m = Transpose (a)" if is_turned else "m = Identity (a)"
+    text = f"""g (int64 n, float[{given[0]},{given[1]}] w, float[{inner},1] x, float[{inner}] z) =>
+      (float[{given[0]},{given[1]}] y, float[N,{rows},1] p, float[N,{rows},{inner}] q,
+       float[N,{rows}] r) {{
+      y, p, q, r = Loop (n, , w) <body = f (int64 i, bool go, float[{given[0]},{given[1]}] a)
+        => (bool on, float[{given[0]},{given[1]}] b, float[{rows},1] k, float[{rows},{inner}] l,
+            float[{rows}] o) {{
+        on = Identity (go)
+        {made}
+        k = MatMul (m, x)
+        xt = Transpose (x)
+        l = MatMul (k, xt)
+        o = MatMul (m, z)
+        b = Add (a, w)
+      }}>
+    }}"""
+    feed = {"w": numbers("float32", *given), "x": numbers("float32", inner, 1),
+            "z": numbers("float32", inner), "n": np.array(3)}  # fmt: skip
+    check(text, feed)
+
+
+def test_columns_in_batches():
+    left, right = numbers("float32", 2, 9, 24), numbers("float32", 3, 1, 24, 1)
+    text = product("float32", left.shape, right.shape, (3, 2, 9, 1))
+    check(text, {"n": np.array(2), "x": left, "w": right})
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_turned_view_read_in_every_iteration(kept):
+    text = f"""g (int64 n, float[30,40] w, float[40,30] x) => (float[40,30] y, float[N,{
+        30 + 10 * kept
+    }] s) {{
+      ax = Constant <value = int64[1] {{{1 - kept}}}> ()
+      t = Transpose (w)
+      y, s = Loop (n, , x) <body = f (int64 i, bool go, float[40,30] u)
+        => (bool on, float[40,30] v, float[{30 + 10 * kept}] r) {{
+        on = Identity (go)
+        t2 = Transpose (w)
+        v = Add (u, t2)
+        m = Mul (v, t)
+        r = ReduceMax <keepdims = 0> (m, ax)
+      }}>
+    }}"""
+    check(text, {"n": np.array(3), "w": numbers("float32", 30, 40),
+                 "x": numbers("float32", 40, 30)})  # fmt: skip

@@ -1,0 +1,78 @@
+"""What `explain` says of native code: compiled, hoisted, fused, in place, called outside."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import treadle
+from tests.jit.native import HEAD
+
+MODEL = """g (int64 n, float[6,7] p, float[6,7] w) => (float[6,7] y, float[N,6,7] all) {
+  y, all = Loop (n, , p) <body = f (int64 i, bool go, float[6,7] x) => (bool on, float[6,7] x1,
+    float[6,7] e) {
+    on = Identity (go)
+    big = Exp (w)
+    turned = Neg (x)
+    s = Add (turned, big)
+    x1 = Tanh (s)
+    e = Identity (turned)
+  }>
+}"""
+FEED = {"n": np.array(3), "p": np.ones((6, 7), np.float32), "w": np.ones((6, 7), np.float32)}
+
+
+def explained(text=MODEL, feed=FEED, engines=("jit", "interp")):
+    session = treadle.InferenceSession(HEAD + text, engines=engines)
+    session.run(None, feed)
+    return session
+
+
+def test_before_a_run_nothing_is_compiled():
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    assert "bytes" not in session.explain()
+    assert session.explain("kernel") == session.explain("llvm") == ""
+
+
+def test_what_was_done():
+    text = explained().explain()
+    assert "for n int64[], p float32[6,7], w float32[6,7]:" in text
+    assert "hoisted out of loops: exp 1" in text
+    assert "fused: 4 operations on arrays in 2 loop nests" in text
+    assert "carried arrays: 1 changed in place, 0 copied" in text
+    assert "called outside" not in text
+
+
+def test_what_is_called_outside():
+    text = MODEL.replace("6,7", "7,7").replace(
+        "e = Identity (turned)", "d = Det (x)\n e = Mul (x, d)"
+    )
+    feed = {"n": np.array(3), "p": np.eye(7, dtype=np.float32), "w": np.eye(7, dtype=np.float32)}
+    assert "called outside: Det-11 1" in explained(text, feed).explain()
+
+
+def test_what_is_kept_says_the_same():
+    first, second = explained().explain(), explained().explain()
+    assert "compiled in" in first
+    assert "found again in" in second
+    assert first.splitlines()[5:] == second.splitlines()[5:]
+
+
+def test_the_code():
+    session = explained()
+    explained()
+    assert "exp %" in session.explain("kernel")
+    found = explained()  # from memory, without LLVM's text
+    assert "i64 @kernel(" in found.explain("llvm")
+
+
+def test_declines_are_told():
+    from treadle.plan import Account, Accountable
+
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    (region,) = session.plan.main.regions
+    assert isinstance(region.runnable, Accountable)
+    region.runnable.made[((None, ()),) * 3] = "for a test"
+    (account,) = region.runnable.accounts()
+    assert isinstance(account, Account)
+    assert account.facts == ("declined: for a test",)
+    assert account.code("kernel") == ""

@@ -1,0 +1,107 @@
+"""A loop that native code declines as it runs: the model is planned anew without it, once."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+import treadle
+from tests.jit.native import HEAD
+from tests.values import assert_same
+from treadle.jit import runnable
+from treadle.jit.building import Declined
+
+MODEL = """g (int64 n, float[2,2] p) => (float[2,2] y) {
+  start = MatMul (p, p)
+  last = Loop (n, , start) <body = f (int64 i, bool go, float[2,2] x) => (bool on,
+    float[2,2] x1) {
+    on = Identity (go)
+    x1 = Cos (x)
+  }>
+  y = MatMul (last, p)
+}"""
+FEED = {"n": np.array(3), "p": np.eye(2, dtype=np.float32)}
+ALL = ("jit", "onnxruntime", "interp")
+
+
+def refusing(monkeypatch, is_refused=lambda region: True):
+    """Native code that is declined for such regions; gives the list of tries."""
+    tries: list[int] = []
+    whole = runnable.compile_region
+
+    def compile_region(native, key):
+        tries.append(len(native.region.steps))
+        if is_refused(native.region):
+            raise Declined("for a test")
+        return whole(native, key)
+
+    monkeypatch.setattr(runnable, "compile_region", compile_region)
+    return tries
+
+
+def engines_of(session):
+    return [region.engine for region in session.plan.main.regions]
+
+
+def test_the_next_run_is_one_region_of_the_next_engine(monkeypatch):
+    tries = refusing(monkeypatch)
+    session = treadle.InferenceSession(HEAD + MODEL, engines=ALL)
+    assert engines_of(session) == ["onnxruntime", "jit", "onnxruntime"]
+    first = session.run(None, FEED)
+    assert engines_of(session) == ["onnxruntime"]
+    assert_same(session.run(None, FEED), first, ["y"])
+    assert tries == [1]
+
+
+def test_why_is_told(monkeypatch):
+    refusing(monkeypatch)
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    session.run(None, FEED)
+    assert "for a test" in session.explain()
+
+
+def test_a_kernel_for_other_data_keeps_the_loop(monkeypatch):
+    session = treadle.InferenceSession(HEAD + MODEL.replace("2,2", "K,K"), engines=ALL)
+    session.run(None, FEED)
+    refusing(monkeypatch)
+    session.run(None, {**FEED, "p": np.eye(3, dtype=np.float32)})
+    assert "jit" in engines_of(session)
+
+
+def test_what_stands_beside_a_loop_is_left_out_first(monkeypatch):
+    tries = refusing(monkeypatch, lambda region: len(region.steps) > 1)
+    text = MODEL.replace("start = MatMul (p, p)", "start = Tanh (p)")
+    session = treadle.InferenceSession(HEAD + text, engines=ALL)
+    first = session.run(None, FEED)
+    assert_same(session.run(None, FEED), first, ["y"])
+    assert engines_of(session).count("jit") == 1
+    assert tries == [2, 1, 1]  # together, then alone, then in the new plan
+
+
+def test_a_run_that_is_bounded_or_watched_has_its_own_plan(monkeypatch):
+    refusing(monkeypatch)
+    session = treadle.InferenceSession(HEAD + MODEL, engines=ALL)
+    for _ in range(2):
+        session.run(None, FEED, treadle.RunOptions(max_seconds=9))
+        session.run(None, FEED, treadle.RunOptions(max_iterations=9))
+        session.run(None, FEED, listener=treadle.Recorder())
+    assert engines_of(session) == ["onnxruntime"]
+
+
+def test_threads_that_meet_it_at_once(monkeypatch):
+    count = 8
+    refusing(monkeypatch)
+    session = treadle.InferenceSession(HEAD + MODEL, engines=ALL)
+    found: list = [None] * count
+
+    def run(number):
+        found[number] = session.run(None, FEED)[0]
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.allclose(each, found[0]) for each in found)
+    assert engines_of(session) == ["onnxruntime"]

@@ -1,0 +1,207 @@
+"""Machine code on disk: found again, by other processes too; a bad file or folder harms nobody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import HEAD, outcomes
+from treadle.jit import compiling
+from treadle.jit.code import pack, unpack
+from treadle.jit.fingerprint import fingerprint
+from treadle.jit.store import VARIABLE, Store, default_folder
+
+LOOP = """g (int64 n, float[K] p) => (float[K] last, float[N] sums) {
+  weight = Constant <value = float[3] {0.5, 0.25, 0.125}> ()
+  last, sums = Loop (n, , p) <body = f (int64 i, bool go, float[K] x) => (bool on, float[K] x1,
+    float s) {
+    on = Identity (go)
+    c = Cos (x)
+    x1 = Mul (c, weight)
+    s = ReduceSum <keepdims = 0> (x1)
+  }>
+}"""
+P = np.array([0.1, 0.2, 0.3], np.float32)
+FEED = {"n": np.array(5), "p": P}
+
+
+def ran(folder: Path | str, text: str = LOOP):
+    """A kernel that was made, as by a new process, and what it gave."""
+    compiling._recent.clear()
+    options = treadle.SessionOptions(cache_dir=str(folder))
+    session = treadle.InferenceSession(HEAD + text, options, engines=("jit", "interp"))
+    found = session.run(None, FEED)
+    (made,) = outcomes(session)
+    return made, found
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.kernel")) if folder.exists() else []
+
+
+def test_a_kernel_is_made_once(tmp_path):
+    first, wanted = ran(tmp_path)
+    (file,) = files(tmp_path)
+    second, found = ran(tmp_path)
+    assert (first.machine.was_kept, second.machine.was_kept) == (False, True)
+    assert files(tmp_path) == [file]
+    assert all(map(np.array_equal, found, wanted))
+
+
+def test_what_one_session_made_another_finds_without_a_disk():
+    ran("")
+    session = treadle.InferenceSession(HEAD + LOOP, engines=("jit", "interp"))
+    session.run(None, FEED)
+    (made,) = outcomes(session)
+    assert made.machine.was_kept
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("0.25", "0.26"), ("Cos", "Sin"), ("ReduceSum", "ReduceMax")]
+)
+def test_another_kernel_has_another_file(tmp_path, old, new):
+    ran(tmp_path)
+    made, _ = ran(tmp_path, LOOP.replace(old, new))
+    assert not made.machine.was_kept
+    assert len(files(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("harm", ["cut", "empty", "bit", "other"])
+def test_a_damaged_file_is_ignored_and_written_anew(tmp_path, harm):
+    _, wanted = ran(tmp_path)
+    (file,) = files(tmp_path)
+    whole = file.read_bytes()
+    changed = bytearray(whole)
+    changed[len(whole) // 2] ^= 1
+    file.write_bytes({"cut": whole[:-7], "empty": b"", "bit": changed, "other": b"text" * 99}[harm])
+    made, found = ran(tmp_path)
+    assert not made.machine.was_kept
+    assert all(map(np.array_equal, found, wanted))
+    assert ran(tmp_path)[0].machine.was_kept
+
+
+def test_nothing_is_kept_where_nothing_is_wanted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not ran("")[0].machine.was_kept
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_fails_no_run(tmp_path):
+    occupied = tmp_path / "file"
+    occupied.write_text("no folder")
+    for folder in (occupied, occupied / "inside", Path("/proc/none")):
+        assert not ran(folder)[0].machine.was_kept
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners here")
+def test_a_folder_that_others_may_write_is_not_used(tmp_path):
+    ran(tmp_path)
+    tmp_path.chmod(0o777)
+    assert not ran(tmp_path)[0].machine.was_kept
+    tmp_path.chmod(0o700)
+    assert ran(tmp_path)[0].machine.was_kept
+
+
+def test_what_was_not_used_for_longest_goes(tmp_path):
+    store = Store(tmp_path, most_bytes=4000)
+    for number in range(6):
+        store.write(f"k{number}", bytes(900))
+        os.utime(tmp_path / f"k{number}.kernel", (number + 1, number + 1))
+        if number == 1:
+            assert store.read("k0") is not None  # used now
+    left = [file.stem for file in files(tmp_path)]
+    assert "k0" in left
+    assert "k5" in left
+    assert "k1" not in left
+    assert sum(file.stat().st_size for file in files(tmp_path)) <= 4000
+
+
+def test_what_a_killed_writer_left_goes(tmp_path):
+    (tmp_path / "part-old").write_bytes(b"half")
+    os.utime(tmp_path / "part-old", (1, 1))
+    (tmp_path / "part-new").write_bytes(b"half")
+    Store(tmp_path).write("k", b"whole")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["k.kernel", "part-new"]
+
+
+def test_the_folder_is_the_platforms_or_the_variables(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.setenv(VARIABLE, "")
+    assert default_folder() is None
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    if sys.platform == "linux":
+        assert default_folder() == tmp_path / "caches" / "treadle"
+
+
+def test_equal_kernels_of_two_sessions_have_one_name_and_one_form():
+    (first, _), (second, _) = ran(""), ran("")
+    names = [fingerprint(c.kernel, ()) for c in (first, second)]
+    assert names[0] == names[1]
+    data = pack(first.kernel, first.code, b"machine code")
+    code, machine_code = unpack(second.kernel, data)
+    assert machine_code == b"machine code"
+    assert replace(code, text="").workspace == second.code.workspace
+    assert [s.kind for s in code.slots] == [s.kind for s in second.code.slots]
+    assert [type(s.which) for s in code.slots] == [type(s.which) for s in second.code.slots]
+    assert len(code.grown) == len(second.code.grown)
+
+
+def test_code_depends_on_the_source_of_the_room(tmp_path, monkeypatch):
+    ran(tmp_path)
+    monkeypatch.setattr(compiling, "_source", lambda: "another version")
+    assert not ran(tmp_path)[0].machine.was_kept
+    monkeypatch.setattr(compiling, "_source", lambda: "")
+    assert not ran(tmp_path)[0].machine.was_kept
+    assert len(files(tmp_path)) == 2
+
+
+SCRIPT = """
+import sys, numpy as np
+from tests.jit.test_store import FEED, ran
+for _ in range(4):
+    made, (last, sums) = ran(sys.argv[1])
+    print(last.tobytes().hex(), sums.tobytes().hex())
+"""
+
+
+def test_processes_that_write_at_once(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        for _ in range(3)
+    ]
+    stop = threading.Event()
+    breaker = threading.Thread(target=_break, args=(tmp_path, stop))
+    breaker.start()
+    printed = [process.communicate()[0].split("\n") for process in running]
+    stop.set()
+    breaker.join()
+    assert all(process.returncode == 0 for process in running)
+    assert len({line for lines in printed for line in lines if line}) == 1
+    assert not list(tmp_path.glob("part-*"))
+
+
+def _break(folder: Path, stop: threading.Event) -> None:
+    """Harm the files while others read and write them."""
+    number = 0
+    while not stop.wait(0.002):
+        for file in files(folder):
+            number += 1
+            try:
+                if number % 2:
+                    file.unlink()
+                else:
+                    file.write_bytes(file.read_bytes()[: number % 900])
+            except OSError:
+                continue

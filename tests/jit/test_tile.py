@@ -1,0 +1,111 @@
+"""Loops turned inside out: large states computed element by element, a part at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.native import check
+from treadle import InferenceSession, RunOptions
+from treadle.errors import LimitExceeded
+from treadle.jit import emit
+
+RANDOM = np.random.default_rng(8)
+SHAPES = [(40_000,), (64, 300), (1, 50, 400), (101, 97), (3, 7001)]
+
+
+def numbers(*shape):
+    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+
+
+def windows(monkeypatch):
+    """The windows that loops were emitted with, from now on."""
+    found = []
+    made = emit.tile.Window
+
+    def window(*fields):
+        found.append(fields)
+        return made(*fields)
+
+    monkeypatch.setattr(emit.tile, "Window", window)
+    return found
+
+
+def text(shape, body, extra=""):
+    """A loop with two states of the shape, a number that grows and a row that is broadcast."""
+    s = ",".join(map(str, shape))
+    return f"""g (int64 n, float[{s}] p, float[{s}] q, float[{shape[-1]}] row, float t,
+        float[{s}] k)
+      => (float[{s}] a, float[{s}] b, float u) {{
+      half = Constant <value = float {{0.5}}> ()
+      a, b, u = Loop (n, , p, q, t) <body = f (int64 i, bool go, float[{s}] x, float[{s}] y,
+        float z) => (bool on, float[{s}] x1, float[{s}] y1, float z1) {{
+        on = Identity (go)
+        z1 = Add (z, half)
+        {body}
+      }}>
+    }}"""
+
+
+def feed(shape, trips):
+    return {"n": np.array(trips), "p": numbers(*shape), "q": numbers(*shape),
+            "row": numbers(shape[-1]), "t": np.float32(0.25), "k": numbers(*shape)}  # fmt: skip
+
+
+OWN = """
+        xy = Mul (x, y)
+        xr = Mul (xy, row)
+        f = Cast <to = 1> (i)
+        fz = Add (f, z)
+        y1 = Sub (xr, k)
+        above = Less (x, half)
+        other = Div (y1, fz)
+        x1 = Where (above, other, x)
+"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_own_elements(shape, trips, monkeypatch):
+    found = windows(monkeypatch)
+    check(text(shape, OWN), feed(shape, trips))
+    assert found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x1 = Identity (y)\n y1 = Identity (x)",
+        "turned = Transpose (x)\n x1 = Add (turned, k)\n y1 = Add (x, y)",
+        "most = ReduceMax <keepdims = 0> (x)\n x1 = Sub (x, most)\n y1 = Add (x, y)",
+        "m = ReduceSum <keepdims = 1> (x, ax)\n x1 = Sub (x, m)\n y1 = Add (x, y)",
+    ],
+)
+def test_others_are_left(body, monkeypatch):
+    found, shape = windows(monkeypatch), (120, 120)
+    known = text(shape, body).replace("half =", "ax = Constant <value = int64[1] {0}> ()\n half =")
+    check(known, feed(shape, 3))
+    assert not found
+
+
+def test_a_loop_with_a_condition_is_left(monkeypatch):
+    found, shape = windows(monkeypatch), (120, 120)
+    check(text(shape, OWN).replace("on = Identity (go)", "on = Less (z, row0)").replace(
+        "half =", "row0 = Constant <value = float {0.9}> ()\n half ="), feed(shape, 5))  # fmt: skip
+    assert not found
+
+
+def test_what_is_near_anyway_is_left(monkeypatch):
+    found = windows(monkeypatch)
+    check(text((64,), OWN), feed((64,), 3))
+    assert not found
+
+
+def test_it_is_stopped_on_the_way():
+    shape = (40_000,)
+    head = '<ir_version: 10, opset_import: ["" : 18]>\n'
+    session = InferenceSession(head + text(shape, OWN), engines=("jit", "interp"))
+    options = RunOptions()
+    options.max_seconds = 0.2
+    with pytest.raises(LimitExceeded):
+        session.run(None, feed(shape, 10**8), options)
