@@ -29,8 +29,8 @@ def account(inputs: Sequence[Value], signature: Signature, made: Compiled | str)
 
 def _title(inputs: Sequence[Value], signature: Signature) -> str:
     shown = (
-        f"{value.name} {dtype}{_shape(shape)}"
-        for value, (dtype, shape) in zip(inputs, signature, strict=True)
+        f"{value.name} {dtype}{_shape(shape)}{' of these values' * bool(known)}"
+        for value, (dtype, shape, *known) in zip(inputs, signature, strict=True)
     )
     return ", ".join(shown) or "no inputs"
 
