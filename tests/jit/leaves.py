@@ -52,7 +52,7 @@ def natively(
     results = lower_block(b, block, known)
     kernel = Kernel(tuple(nodes), b.main, tuple(node for node in results if node is not None))
     code, machine = compiled(kernel, set(), None)
-    made = Compiled.of(kernel, code, machine, {}, [True] * len(kernel.results))
+    made = Compiled.of(kernel, code, machine, {})
     escapes = [node for node in all_nodes(b.main) if isinstance(node.op, Escape)]
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
     return run(made, arrays, {}, RunContext(), "main"), not escapes

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 import treadle
 from tests.values import assert_same
+from treadle.jit.call import Compiled
+from treadle.jit.code import pack, unpack
+from treadle.jit.fingerprint import fingerprint
 from treadle.jit.runnable import Native
+from treadle.plan import Refused
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]>\n'
 WORDS = {
@@ -28,17 +34,48 @@ def outcomes(session: treadle.InferenceSession) -> list[object]:
     return [made for native in natives(session) for made in native.made.values()]
 
 
-def check(text: str, feed: Mapping[str, np.ndarray]) -> list[object]:
-    """Run it natively and by interp: the same answers, and native code it was; gives them."""
+def check(text: str, *feeds: Mapping[str, np.ndarray]) -> list[object]:
+    """Run it natively and by interp: the same answers, and native code it was; gives the last."""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
     names = [output.name for output in session.get_outputs()]
-    found = session.run(None, dict(feed))
+    for feed in feeds:
+        with refused_nothing():
+            found = session.run(None, dict(feed))
+        assert_same(found, interp.run(None, dict(feed)), names)
     made = outcomes(session)
     assert made, session.explain()
     assert not [why for why in made if isinstance(why, str)], made
-    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
-    assert_same(found, interp.run(None, dict(feed)), names)
+    for each in made:
+        assert isinstance(each, Compiled)
+        assert_kept(each)
     return found
+
+
+def assert_kept(made: Compiled) -> None:
+    """The kernel has a name among those on disk, and what its slots hold can be written down."""
+    assert fingerprint(made.kernel, made.exact)
+    code, machine_code = unpack(made.kernel, pack(made.kernel, made.code, b"code"))
+    assert machine_code == b"code"
+    assert code.slots == made.code.slots
+
+
+@contextmanager
+def refused_nothing() -> Iterator[None]:
+    """No kernel is left to another engine inside."""
+    call = Native.__call__
+
+    def watched(self: Native, *given: Any) -> Any:
+        try:
+            return call(self, *given)
+        except Refused as refused:
+            raise AssertionError(f"the native engine refused it: {refused}") from refused
+
+    Native.__call__ = watched  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Native.__call__ = call  # type: ignore[method-assign]
 
 
 def declined(text: str, feed: Mapping[str, np.ndarray]) -> str:

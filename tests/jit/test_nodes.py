@@ -13,7 +13,7 @@ import pytest
 from tests.jit.node_cases import Node, best, single_nodes
 from treadle.ir import dtype_of
 from treadle.jit.building import NATIVE
-from treadle.jit.lower import TABLE
+from treadle.jit.lower import LISTS, TABLE
 
 MOST = 2
 CALLED = {
@@ -36,7 +36,7 @@ def chosen() -> dict[str, list[Node]]:
     found: dict[str, list[Node]] = defaultdict(list)
     for node in single_nodes():
         is_native = node.key[0] == "" and node.key[1:] in TABLE and has_native_types(node)
-        if is_native and node.key[1] not in NOT_SCANNED:
+        if is_native and node.key[1] not in NOT_SCANNED | LISTS:
             found[node.key[1]].append(node)
     return {op: nodes[:: max(-(-len(nodes) // MOST), 1)] for op, nodes in found.items()}
 

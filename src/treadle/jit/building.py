@@ -2,12 +2,18 @@
 
 A node goes into the outermost loop's surroundings where its operands are known, so invariant work
 leaves loops as it is written; a node that can fail stays where it is. Equal nodes are one.
+
+Extents that only the run tells are numbers one can compute with: `plus`, `times`, `match` ... give
+an int where the result is known, else an Extent. Where two must be equal and nobody can say whether
+they are, a guard looks when the kernel runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import prod
 
 import numpy as np
 
@@ -17,18 +23,24 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
+    Dim,
     Escape,
+    Extent,
     Fetch,
+    Guard,
     Join,
+    Length,
     Loop,
     Map,
     Node,
+    Number,
     Op,
     Pick,
     Put,
     Reshape,
     Shape,
     View,
+    anchors,
     extents,
 )
 
@@ -41,11 +53,20 @@ NATIVE = frozenset(
 )  # fmt: skip
 """The element types that have native code."""
 
+_DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
 _STAYING = (Loop, Branch, Pick, Fetch, Put, Escape)
 
 
 class Declined(Exception):
     """The region, or a step of it, has no native code: why."""
+
+
+class Mistaken(Declined):
+    """A carried sequence holds other elements than was guessed: those of this dtype and shape."""
+
+    def __init__(self, state: Node, dtype: DType, shape: Shape) -> None:
+        super().__init__("a sequence of elements that differ")
+        self.state, self.dtype, self.shape = state, dtype, shape
 
 
 @dataclass(eq=False, slots=True)
@@ -55,6 +76,7 @@ class Building:
     main: Block
     block: Block
     _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
+    _extents: dict[Node, Extent] = field(default_factory=dict)
     _added: list[tuple[object, ...]] = field(default_factory=list)
     _moved: list[Node] = field(default_factory=list)
 
@@ -68,17 +90,17 @@ class Building:
         """A node, or the one that is there and equal to it."""
         if dtype not in NATIVE:
             raise Declined(f"no native code for {dtype}")
-        home = self._home(op, operands)
+        node = Node(op, dtype, shape, operands, self.block)
+        home = self._home(node)
         key = (op, dtype, shape, operands, home)
-        node = self._known.get(key)
-        if node is None:
-            node = Node(op, dtype, shape, operands, home)
-            home.nodes.append(node)
+        if key not in self._known:
+            node = node if home is node.home else replace(node, home=home)
             self._known[key] = node
+            home.nodes.append(node)
             self._added.append(key)
             if home is not self.block:
                 self._moved.append(node)
-        return node
+        return self._known[key]
 
     @property
     def hoisted(self) -> tuple[Node, ...]:
@@ -96,12 +118,13 @@ class Building:
         while len(self._added) > count:
             node = self._known.pop(self._added.pop())
             node.home.nodes.remove(node)
+            self._extents.pop(node, None)
 
-    def _home(self, op: Op, operands: Sequence[Node]) -> Block:
-        home = self.block
-        if isinstance(op, _STAYING) or not operands:
+    def _home(self, node: Node) -> Block:
+        home, needed = self.block, (*node.operands, *anchors(node))
+        if isinstance(node.op, _STAYING) or not needed:
             return home
-        deepest = max(operand.home.depth for operand in operands)
+        deepest = max(each.home.depth for each in needed)
         while home.is_loop and home.depth > deepest and home.parent is not None:
             home = home.parent
         return home
@@ -134,10 +157,7 @@ class Building:
 
     def map(self, function: str, *operands: Node, dtype: DType | None = None) -> Node:
         """A scalar function of every element; the dtype is the first operand's unless said."""
-        try:
-            shape = np.broadcast_shapes(*map(extents_of, operands))
-        except ValueError as error:
-            raise Declined("operands whose shapes do not broadcast") from error
+        shape = self.broadcast(*(operand.shape for operand in operands))
         return self.add(Map(function), dtype or operands[0].dtype, shape, *operands)
 
     def cast(self, operand: Node, dtype: DType) -> Node:
@@ -146,36 +166,255 @@ class Building:
             return operand
         return self.map("cast", operand, dtype=dtype)
 
-    def view(self, operand: Node, shape: Sequence[int], axes: Sequence[Axis]) -> Node:
+    def view(self, operand: Node, shape: Sequence[Number], axes: Sequence[Axis]) -> Node:
         """Another order or choice of the elements; a view of a view is one."""
         while isinstance(operand.op, View):
-            axes = [_through(axis, axes) for axis in operand.op.axes]
+            axes = [self._through(axis, axes) for axis in operand.op.axes]
             operand = operand.operands[0]
         identity = all(axis == Axis(0, ((k, 1),)) for k, axis in enumerate(axes))
         if identity and tuple(shape) == operand.shape:
             return operand
         return self.add(View(tuple(axes)), operand.dtype, tuple(shape), operand)
 
-    def reshape(self, operand: Node, shape: Sequence[int]) -> Node:
+    def _through(self, axis: Axis, outer: Sequence[Axis]) -> Axis:
+        """An axis of the inner view in terms of the outer view's index."""
+        offset, terms = axis.offset, dict[int, int]()
+        for number, step in axis.terms:
+            offset = self.plus(offset, self.times(step, outer[number].offset))
+            for inner, inner_step in outer[number].terms:
+                terms[inner] = terms.get(inner, 0) + step * inner_step
+        return Axis(offset, tuple(sorted(terms.items())))
+
+    def reshape(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The same elements in another shape; a view where only axes of one come or go."""
         if tuple(shape) == operand.shape:
             return operand
-        given = extents_of(operand)
+        given = operand.shape
         long = [k for k, extent in enumerate(shape) if extent != 1]
         if [extent for extent in given if extent != 1] == [shape[k] for k in long]:
             rest = iter(long)
             axes = [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]
             return self.view(operand, shape, axes)
+        self._expect_same_size(shape, given)
         return self.add(Reshape(), operand.dtype, tuple(shape), operand)
 
-    def expand(self, operand: Node, shape: Sequence[int]) -> Node:
+    def _expect_same_size(self, shape: Sequence[Number], given: Shape) -> None:
+        """The products are equal, and that of the new extents does not overflow."""
+        open_ = [extent for extent in shape if isinstance(extent, Extent)]
+        if len(open_) > 1 and any(extent not in given for extent in open_):
+            factors = [self.cast(self.dim(extent), DType.FLOAT64) for extent in shape]
+            total = reduce(lambda one, other: self.map("mul", one, other), factors)
+            most = self.scalar(2.0**53, DType.FLOAT64)
+            self.expect(self.map("less", total, most, dtype=DType.BOOL))
+        self.expect_equal(self.product(shape), self.product(given))
+
+    def expand(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The operand broadcast to the shape."""
-        given = extents_of(operand)
-        shift = len(shape) - len(given)
+        shift = len(shape) - len(operand.shape)
         axes = [
-            Axis() if extent == 1 else Axis(0, ((k + shift, 1),)) for k, extent in enumerate(given)
+            Axis() if extent == 1 else Axis(0, ((k + shift, 1),))
+            for k, extent in enumerate(operand.shape)
         ]
         return self.view(operand, shape, axes)
+
+    # numbers that may only be known when the kernel runs
+
+    def number(self, node: Node) -> Number:
+        """What a scalar of whole numbers holds, where it cannot be negative."""
+        node = self.cast(self.resolved(node), DType.INT64)
+        if isinstance(node.op, Constant):
+            return int(node.op.array.item())
+        if isinstance(node.op, Length):
+            return node.op.extent
+        if node not in self._extents:
+            self._extents[node] = Extent(f"e{len(self._extents)}", node)
+        return self._extents[node]
+
+    def extent(self, node: Node) -> Number:
+        """What a scalar of whole numbers holds; the kernel is refused where it is no extent.
+
+        One above 2**47 is none: no memory has as many elements, and sums of a few do not overflow.
+        """
+        found = self.number(node)
+        if isinstance(found, int):
+            if found < 0:
+                raise Declined("an extent below zero")
+            return found
+        source = self.dim(found)
+        if not isinstance(source.op, Dim | Length):
+            most, unsigned = self.scalar(_MOST, DType.UINT64), self.cast(source, DType.UINT64)
+            self.expect(self.map("less_equal", unsigned, most, dtype=DType.BOOL))
+        return found
+
+    def dim(self, number: Number) -> Node:
+        """The number as a scalar of int64."""
+        if isinstance(number, int):
+            return self.scalar(number, DType.INT64)
+        if number.source is not None:
+            return number.source
+        key = ("length", number)
+        if key not in self._known:
+            node = Node(Length(number), DType.INT64, (), (), self.main)
+            self.main.nodes.insert(0, node)
+            self._known[key] = node
+        return self._known[key]
+
+    def plus(self, left: Number, right: Number) -> Number:
+        """The sum."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if 0 in (left, right):
+            return right if left == 0 else left
+        return self.number(self.map("add", self.dim(left), self.dim(right)))
+
+    def minus(self, left: Number, right: Number) -> Number:
+        """The difference, which the caller knows not to be negative."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left - right
+        if left is right or right == 0:
+            return 0 if left is right else left
+        return self.number(self.map("sub", self.dim(left), self.dim(right)))
+
+    def times(self, left: Number, right: Number) -> Number:
+        """The product."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left * right
+        for one, other in ((left, right), (right, left)):
+            if one == 0 or one == 1:
+                return other if one else 0
+        return self.number(self.map("mul", self.dim(left), self.dim(right)))
+
+    def product(self, numbers: Sequence[Number]) -> Number:
+        """The product of all; one object for the same extents in any order."""
+        whole = prod(n for n in numbers if isinstance(n, int))
+        result: Number = 1
+        open_ = (n for n in numbers if isinstance(n, Extent))
+        for number in sorted(open_, key=lambda extent: (extent.name, id(extent))):
+            result = self.times(result, number)
+        return self.times(whole, result)
+
+    def most(self, left: Number, right: Number) -> Number:
+        """The larger one."""
+        return self._chosen("max", left, right)
+
+    def least(self, left: Number, right: Number) -> Number:
+        """The smaller one."""
+        return self._chosen("min", left, right)
+
+    def _chosen(self, function: str, left: Number, right: Number) -> Number:
+        if isinstance(left, int) and isinstance(right, int):
+            return max(left, right) if function == "max" else min(left, right)
+        if left is right:
+            return left
+        return self.number(self.map(function, self.dim(left), self.dim(right)))
+
+    # guards
+
+    def expect(self, condition: Node) -> None:
+        """The kernel is refused where the scalar is false."""
+        if not isinstance(condition.op, Constant):
+            self.add(Guard(), DType.BOOL, (), condition)
+        elif not condition.op.array.all():
+            raise Declined("what can never hold")
+
+    def expect_equal(self, left: Number, right: Number) -> None:
+        """The kernel is refused where the numbers differ."""
+        if isinstance(left, int) and isinstance(right, int):
+            if left != right:
+                raise Declined(f"an extent of {left} where {right} is wanted")
+        elif left is not right:
+            self.expect(self.compare("equal", left, right))
+
+    def expect_shape(self, found: Shape, wanted: Shape, what: str) -> None:
+        """The kernel is refused where the shapes differ."""
+        if len(found) != len(wanted):
+            raise Declined(what)
+        for left, right in zip(found, wanted, strict=True):
+            self.expect_equal(left, right)
+
+    def compare(self, function: str, left: Number, right: Number) -> Node:
+        """A comparison of two numbers."""
+        return self.map(function, self.dim(left), self.dim(right), dtype=DType.BOOL)
+
+    def match(self, left: Number, right: Number) -> Number:
+        """The extent of an axis along which two operands broadcast."""
+        if left is right or right == 1:
+            return left
+        if left == 1:
+            return right
+        try:
+            self.expect_equal(left, right)
+        except Declined as error:
+            raise Declined("operands whose shapes do not broadcast") from error
+        return left if isinstance(left, int) else right
+
+    def broadcast(self, *shapes: Shape) -> Shape:
+        """np.broadcast_shapes."""
+        result: list[Number] = [1] * max(map(len, shapes), default=0)
+        for shape in shapes:
+            first = len(result) - len(shape)
+            for k, extent in enumerate(shape, first):
+                result[k] = self.match(result[k], extent)
+        return tuple(result)
+
+    # elements of small tensors
+
+    def resolved(self, node: Node) -> Node:
+        """The one element of a node as a scalar, as near to where it comes from as can be."""
+        return self.element(node, (0,) * len(node.shape))
+
+    def element(self, node: Node, index: Sequence[int], deepest: int = _DEEPEST) -> Node:
+        """One element as a scalar, found through what only arranges elements."""
+        match node.op:
+            case Constant(array=array):
+                return self.constant(array[tuple(index)])
+            case View(axes=axes) if all(isinstance(axis.offset, int) for axis in axes):
+                place = [_place(axis, index) for axis in axes]
+                return self.element(node.operands[0], place, deepest)
+            case Join(axis=axis) if all(isinstance(o.shape[axis], int) for o in node.operands):
+                return self.element(*_joined(node, axis, index), deepest)
+            case Map(function=function) if deepest:
+                operands = [
+                    self.element(o, _own_index(o, index), deepest - 1) for o in node.operands
+                ]
+                return self.map(function, *operands, dtype=node.dtype)
+        if not node.shape:
+            return node
+        return self.view(node, (), [Axis(number) for number in index])
+
+    def elements(self, node: Node, what: str) -> list[int | Node]:
+        """The whole numbers of a list: ints where they are known, else scalars of int64."""
+        if not node.is_static or node.size > _MOST_ELEMENTS:
+            raise Declined(f"{what}, a list as long as only the run tells")
+        found: list[int | Node] = []
+        for index in np.ndindex(extents(node)):
+            scalar = self.cast(self.element(node, index), DType.INT64)
+            is_known = isinstance(scalar.op, Constant)
+            found.append(int(array_of(scalar, what).item()) if is_known else scalar)
+        return found
+
+
+def _joined(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int]]:
+    """The operand of a Join that has the element, and its index there."""
+    place = list(index)
+    for operand in node.operands:
+        extent = operand.shape[axis]
+        assert isinstance(extent, int)
+        if place[axis] < extent:
+            return operand, place
+        place[axis] -= extent
+    raise AssertionError("an index beyond what is joined")
+
+
+def _place(axis: Axis, index: Sequence[int]) -> int:
+    assert isinstance(axis.offset, int)
+    return axis.offset + sum(step * index[number] for number, step in axis.terms)
+
+
+def _own_index(operand: Node, index: Sequence[int]) -> list[int]:
+    """The index of the element of an operand that broadcasts."""
+    own = index[len(index) - len(operand.shape) :]
+    return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
 
 
 def packed(b: Building, node: Node) -> Node:
@@ -186,7 +425,7 @@ def packed(b: Building, node: Node) -> Node:
 
 
 def extents_of(node: Node) -> tuple[int, ...]:
-    """The shape of a node; Declined where an extent is only known when it runs."""
+    """The shape of a node as whole numbers; Declined where an extent is only known when it runs."""
     if not node.is_static:
         raise Declined("an extent that only the run tells")
     return extents(node)
@@ -197,13 +436,3 @@ def array_of(node: Node, what: str) -> np.ndarray:
     if not isinstance(node.op, Constant):
         raise Declined(f"{what} that only the run tells")
     return node.op.array
-
-
-def _through(axis: Axis, outer: Sequence[Axis]) -> Axis:
-    """An axis of the inner view in terms of the outer view's index."""
-    offset, terms = axis.offset, dict[int, int]()
-    for number, step in axis.terms:
-        offset += step * outer[number].offset
-        for inner, inner_step in outer[number].terms:
-            terms[inner] = terms.get(inner, 0) + step * inner_step
-    return Axis(offset, tuple(sorted(terms.items())))

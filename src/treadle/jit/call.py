@@ -12,7 +12,7 @@ import numpy as np
 from treadle.errors import KernelError, RunError
 from treadle.jit.building import Declined
 from treadle.jit.code import Code
-from treadle.jit.kernel_ir import Extent, Kernel, Node
+from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.machine import Machine
 from treadle.jit.memory import address, free, laid_out, words
 from treadle.jit.outside import outside
@@ -21,22 +21,19 @@ from treadle.plan import Refused, RunContext
 _ALIGNED = 64
 _FAILURES = {
     1: "an index is out of range",
-    2: "there is not enough memory for a stacked result",
+    2: "there is not enough memory for a value",
     3: "the trip count is over the length of what is sliced",
+    5: "the shapes of this run are not those the code was made for",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a result is made from: its shape and dtype, `is_open` with extents of the run.
-
-    `empties`: without an iteration it is this shape with a 0; else other rules say what it is.
-    """
+    """What a result is made from: its shape and dtype, `is_open` with extents of the run."""
 
     shape: tuple[int | Extent, ...]
     dtype: np.dtype[Any]
     is_open: bool
-    empties: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +103,11 @@ class Compiled:
         code: Code,
         machine: Machine,
         trips: Mapping[Extent, int],
-        empties: Sequence[bool],
         exact: Collection[Extent] = (),
     ) -> Compiled:
-        """With its slots sorted; `empties` as in Result, one for each."""
+        """With its slots sorted."""
         results = tuple(
-            Result(node.shape, node.dtype.numpy, not node.is_static, known)
-            for node, known in zip(kernel.results, empties, strict=True)
+            Result(node.shape, node.dtype.numpy, not node.is_static) for node in kernel.results
         )
         return cls(kernel, code, machine, trips, frozenset(exact), Layout.of(code), results)
 
@@ -183,32 +178,18 @@ def _results(compiled: Compiled, lengths: Mapping[Extent, int]) -> list[Any]:
 
 def _open(result: Result, lengths: Mapping[Extent, int]) -> np.ndarray | None:
     shape = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in result.shape]
-    if -1 in shape:
-        return None
-    if 0 in shape and not result.empties:
-        raise Declined("a stacked result of no iterations")
-    return np.empty(shape, result.dtype)
+    return None if -1 in shape else np.empty(shape, result.dtype)
 
 
 def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
-    for number, node in enumerate(compiled.kernel.results):
-        if node in compiled.code.grown:
-            empties = compiled.results[number].empties
-            results[number] = _grown(node, slots, compiled.layout.outs, empties=empties)
-
-
-def _grown(
-    node: Node, slots: Any, outs: Mapping[tuple[str, Any], int], *, empties: bool
-) -> np.ndarray:
-    axis = next(k for k, extent in enumerate(node.shape) if isinstance(extent, Extent))
-    count = slots[outs["count", node.shape[axis]]]
-    if not (count or empties):
-        raise Declined("a stacked result of no iterations")
-    shape = [count, *(extent for extent in node.shape if isinstance(extent, int))]
-    try:
-        result = np.empty(shape, node.dtype.numpy)
-    except (MemoryError, ValueError) as error:
-        raise Declined("a result that does not fit into memory") from error
-    if result.nbytes and count:
-        ctypes.memmove(address(result), slots[outs["grown", node]], result.nbytes)
-    return np.ascontiguousarray(np.moveaxis(result, 0, axis)) if axis else result
+    outs = compiled.layout.outs
+    for number in compiled.code.grown:
+        result = compiled.results[number]
+        shape = [slots[outs["count", e]] if isinstance(e, Extent) else e for e in result.shape]
+        try:
+            made = np.empty(shape, result.dtype)
+        except (MemoryError, ValueError) as error:
+            raise Declined("a result that does not fit into memory") from error
+        if made.nbytes:
+            ctypes.memmove(address(made), slots[outs["grown", number]], made.nbytes)
+        results[number] = made

@@ -34,7 +34,7 @@ class Code:
     text: str
     slots: tuple[Slot, ...]
     workspace: int
-    grown: tuple[Node, ...]
+    grown: tuple[int, ...]
     packs: bool = True
     counts: tuple[tuple[str, int], ...] = ()
 

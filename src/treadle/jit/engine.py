@@ -11,21 +11,20 @@ from pathlib import Path
 from treadle.ir import (
     Branch,
     Call,
-    CarriedPort,
     Leaf,
     Loop,
     Model,
-    Range,
-    Shape,
+    Optional,
+    Sequence,
     Step,
     Tensor,
     Value,
     bodies,
     operator_of,
-    ports,
     reads,
 )
 from treadle.jit.building import NATIVE
+from treadle.jit.lists import is_list
 from treadle.jit.lower import escapes, lowering
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
@@ -33,6 +32,7 @@ from treadle.jit.store import Store, default_folder
 from treadle.plan import Region, Runnable, Verdict
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
+_OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
 _MOST_ELEMENTS = 65536
 
 
@@ -72,9 +72,9 @@ class Jit:
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
         known = known_inputs(region, model)
-        return Native(
-            region, Lengths.of(region), conditions(region), known, self.store, self.threads
-        )
+        lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
+        lengths = Lengths.of(region)
+        return Native(region, lengths, conditions(region), known, self.store, self.threads, lists)
 
 
 def _is_small(step: Step) -> bool:
@@ -83,6 +83,8 @@ def _is_small(step: Step) -> bool:
         return False
     if lowering(step.domain, step.op, step.version) is None:
         return False
+    if step.op in _OF_LISTS:
+        return True
     shapes = [_extents(value) for value in (*step.operands, *step.results) if value is not None]
     return all(shape is not None and prod(shape) <= _MOST_ELEMENTS for shape in shapes)
 
@@ -99,6 +101,8 @@ def _extents(value: Value) -> tuple[int, ...] | None:
 def _refusal(step: Step) -> str:
     for value in (*step.results, *reads(step)):
         type_ = value.type if value is not None else None
+        while isinstance(type_, Optional | Sequence):
+            type_ = type_.element
         if type_ is not None and not isinstance(type_, Tensor):
             return f"no native code for {type_}"
         if isinstance(type_, Tensor) and type_.dtype is not None and type_.dtype not in NATIVE:
@@ -110,23 +114,5 @@ def _refusal(step: Step) -> str:
             is_known = lowering(step.domain, step.op, step.version) or escapes(step)
             return "" if is_known else f"no native code for {step.op}-{step.version}"
         case Loop() | Branch():
-            if isinstance(step, Loop) and any(map(_moves, ports(step).carried)):
-                return "a carried value changes its shape"
             inner = (_refusal(s) for _, body in bodies(step) for s in body.steps)
             return next(filter(None, inner), "")
-
-
-def _moves(port: CarriedPort) -> bool:
-    """Whether inference knew the shape of the initial value and lost it in the loop."""
-    before, after = (_shape(value) for value in (port.initial, port.param))
-    if before is None:
-        return False
-    if after is None or len(after) != len(before):
-        return True
-    pairs = zip(before, after, strict=True)
-    return any(isinstance(new, Range | None) and not isinstance(old, Range | None)
-               for old, new in pairs)  # fmt: skip
-
-
-def _shape(value: Value | None) -> Shape | None:
-    return value.inferred.shape if value and isinstance(value.inferred, Tensor) else None

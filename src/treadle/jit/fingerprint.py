@@ -115,7 +115,8 @@ class Names:
             assert isinstance(node, Node)
             if isinstance(node.op, Constant):
                 self._things.append(node.op.array)
-            self._things += [extent for extent in node.shape if isinstance(extent, Extent)]
+            numbers = (*node.shape, getattr(node.op, "extent", None))
+            self._things += [extent for extent in numbers if isinstance(extent, Extent)]
         self._numbers = {id(thing): k for k, thing in enumerate(self._things)}
 
     def number(self, which: object) -> int:

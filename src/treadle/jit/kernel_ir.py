@@ -7,6 +7,11 @@
 
     op      = Input(position)                    an operand of the region
             | Constant(array)
+            | Empty()                            a tensor of no elements
+            | Length(extent)                     the extent of an input's axis
+            | Dim(number, axis)                  an extent of a value whose shape the run tells
+            | Guard()                            the kernel is refused unless the operand holds
+            | Iota()                             0, 1, 2 ... along the only axis
             | Counter()                          the iteration number of the loop it is at home in
             | State(number)                      a carried value at the start of an iteration
             | Item(axis, reverse)                item `counter` of the operand along the axis
@@ -17,6 +22,7 @@
             | Reduce(function, axes)
             | Contract()                         products of matrices: the last two axes
             | Running(function, axis)            sums, or products, of everything up to each element
+            | Positions()                        where the operand, a list of bools, holds
             | Pick(axis)                         items of operand 0 at the indices of operand 1
             | Fetch(axes)                        elements of operand 0 at places of the others
             | Put(function, axes)                operand 0 with elements of operand 1 put in
@@ -25,7 +31,8 @@
             | Part(number)                       a value a Loop, a Branch or an Escape gives
 
 A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop,
-Escape, Pick, Fetch and Put, which can fail; whoever reads it is in its home or further in.
+Escape, Pick, Fetch, Put and Guard, which can fail; whoever reads it is in its home or further in.
+An Extent names the scalar that is its value: a node with one in its shape comes after that scalar.
 """
 
 from __future__ import annotations
@@ -41,12 +48,17 @@ from treadle.ir import DType, Leaf
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Extent:
-    """An extent known when the kernel runs: of an input's axis, or a loop's iterations."""
+    """A number known when the kernel runs; two are surely equal where they are one object.
+
+    `source` is the scalar of int64 that holds it; None: that of an input's axis.
+    """
 
     name: str
+    source: Node | None = None
 
 
-Shape = tuple[int | Extent, ...]
+Number = int | Extent
+Shape = tuple[Number, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,39 @@ class Constant:
     """A tensor known beforehand."""
 
     array: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A tensor of no elements: a sequence before anything is put in; its shape may be a guess."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Length:
+    """The extent, which is known before the kernel runs."""
+
+    extent: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """The extent along `axis` of part `number` of the Loop or Branch that is the operand.
+
+    Without an operand: of state `number` of the loop it is at home in.
+    """
+
+    number: int
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Where the operand is false the kernel ends, and another engine must run the region."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iota:
+    """np.arange of the only extent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +139,7 @@ class Map:
 class Axis:
     """Where a View reads along one axis of its operand: offset + sum(step * index[axis])."""
 
-    offset: int = 0
+    offset: Number = 0
     terms: tuple[tuple[int, int], ...] = ()
 
 
@@ -128,6 +173,11 @@ class Reduce:
 @dataclass(frozen=True, slots=True)
 class Contract:
     """np.matmul of operands of rank 2 or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """np.flatnonzero; as many as the only extent says, which is their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,18 +240,19 @@ class Stack:
 class Loop:
     """Operands: (trip?, condition?, *initial). Parts: the last states, then the stacks.
 
-    `length` is how often it runs at most where a sliced axis says so. `next_condition` None: true.
+    `length` is how often it runs at most where a sliced axis says so, `extent` how often it runs
+    where that is known before it does. `next_condition` None: true.
     """
 
     body: Block
     has_trip: bool
     has_condition: bool
-    length: int | Extent | None
+    length: Number | None
     states: tuple[Node, ...]
     nexts: tuple[Node, ...]
     next_condition: Node | None
     stacks: tuple[Stack, ...]
-    extent: int | Extent
+    extent: Number | None
     path: str = ""
 
 
@@ -235,8 +286,9 @@ class Part:
 
 
 Op = (
-    Input | Constant | Counter | State | Item | Map | View | Reshape | Join | Reduce | Contract
-    | Running | Pick | Fetch | Put | Loop | Branch | Escape | Part
+    Input | Constant | Empty | Length | Dim | Guard | Iota | Counter | State | Item | Map | View
+    | Reshape | Join | Reduce | Contract | Running | Pick | Fetch | Put | Loop | Branch | Escape
+    | Part | Positions
 )  # fmt: skip
 
 
@@ -275,6 +327,11 @@ class Node:
         """The number of elements; of a static node only."""
         return prod(extents(self))
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it surely has one element."""
+        return all(extent == 1 for extent in self.shape)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
@@ -290,6 +347,25 @@ def extents(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""
     assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
     return tuple(extent for extent in node.shape if isinstance(extent, int))
+
+
+def anchors(node: Node) -> Iterator[Node]:
+    """The scalars that tell the extents the node has to do with."""
+    numbers: list[Number | None] = list(node.shape)
+    match node.op:
+        case View(axes=axes):
+            numbers += [axis.offset for axis in axes]
+        case Loop(length=length, extent=extent):
+            numbers += [length, extent]
+    for number in numbers:
+        if isinstance(number, Extent) and number.source is not None:
+            yield number.source
+
+
+def is_inside(number: Number, body: Block) -> bool:
+    """Whether only the body of a loop knows the number."""
+    source = number.source if isinstance(number, Extent) else None
+    return source is not None and source.home.depth >= body.depth
 
 
 def inner_blocks(node: Node) -> tuple[Block, ...]:

@@ -13,6 +13,7 @@ from treadle.jit.kernel_ir import (
     Block,
     Branch,
     Constant,
+    Dim,
     Escape,
     Extent,
     Fetch,
@@ -20,6 +21,7 @@ from treadle.jit.kernel_ir import (
     Item,
     Join,
     Kernel,
+    Length,
     Loop,
     Map,
     Node,
@@ -104,6 +106,8 @@ class _Printer:
 
 
 _WORDS: Mapping[type, Callable[[Any], str]] = {
+    Length: lambda op: f"length {op.extent.name}",
+    Dim: lambda op: f"extent {op.axis} of {op.number} of",
     Input: lambda op: f"input {op.position}",
     Constant: lambda op: f"constant {_array(op.array)}",
     State: lambda op: f"state {op.number}",
@@ -138,6 +142,6 @@ def _place(place: Axis | int) -> str:
 
 def _axis(axis: Axis) -> str:
     terms = [f"{'' if step == 1 else f'{step}*'}i{number}" for number, step in axis.terms]
-    if axis.offset or not terms:
-        terms.append(str(axis.offset))
+    if axis.offset != 0 or not terms:
+        terms.append(axis.offset.name if isinstance(axis.offset, Extent) else str(axis.offset))
     return "+".join(terms)

@@ -16,8 +16,9 @@ from treadle.jit.call import Compiled, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.kernel_ir import Extent
+from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
-from treadle.jit.specialise import Known, Lengths, Signature, empties, signature, specialise, trips
+from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
 from treadle.plan import Account, Refused, Region, RunContext
 
@@ -30,9 +31,9 @@ Found = tuple[Compiled, Mapping[Extent, int]] | str
 class Native:
     """The Runnable of a region.
 
-    `holding` are the inputs that are a loop's condition: kernels are made for true ones. `seen` are
-    the shapes of late, with their kernel and the extents of the axes it leaves open, or why there
-    is none.
+    `lists` are the outputs that are sequences. `holding` are the inputs that are a loop's
+    condition: kernels are made for true ones. `seen` are the shapes of late, with their kernel and
+    the extents of the axes it leaves open, or why there is none.
     """
 
     region: Region
@@ -41,6 +42,7 @@ class Native:
     known: Known = field(default_factory=dict)
     store: Store | None = None
     threads: int = 1
+    lists: tuple[int, ...] = ()
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -48,14 +50,24 @@ class Native:
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
         try:
-            arrays = [_array(value) for value in inputs]
+            arrays = [self._array(number, value) for number, value in enumerate(inputs)]
             kernel, lengths = self._found(arrays)
             self._check_holding(arrays)
-            return run(kernel, arrays, lengths, context, self.region.path)
+            results = run(kernel, arrays, lengths, context, self.region.path)
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
             raise Refused(error, is_lasting=self._is_hopeless()) from why
+        for number in self.lists:
+            results[number] = unstacked(results[number])
+        return results
+
+    def _array(self, number: int, value: object) -> np.ndarray:
+        if isinstance(value, np.ndarray):
+            return row_major(value)
+        if isinstance(value, list):
+            return stacked(value, self.region.inputs[number].type)
+        raise Declined("an operand that is no tensor")
 
     def accounts(self) -> list[Account]:
         """What was made for every signature that came."""
@@ -123,10 +135,4 @@ def compile_region(native: Native, key: Signature) -> Compiled:
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)
-    return Compiled.of(kernel, code, machine, found, empties(region), exact)
-
-
-def _array(value: object) -> np.ndarray:
-    if not isinstance(value, np.ndarray):
-        raise Declined("an operand that is no tensor")
-    return row_major(value)
+    return Compiled.of(kernel, code, machine, found, exact)

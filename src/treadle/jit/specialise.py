@@ -13,8 +13,9 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
 from treadle.jit.building import Building, Declined
-from treadle.jit.kernel_ir import Extent, Input, Kernel, Node, all_nodes
+from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View, all_nodes
 from treadle.jit.kernel_ir import Loop as LoopNode
+from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_block
 from treadle.plan import Region
 
@@ -23,9 +24,13 @@ Signature = tuple[tuple[DType | None, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lengths:
-    """The axes of inputs whose extent stays open, and which of them are one length."""
+    """The axes of inputs whose extent stays open, and which of them are one length.
+
+    How long a sequence is stays open too, unless it is empty; `lists` are the sequences.
+    """
 
     open: Mapping[tuple[int, int], Extent] = field(default_factory=dict)
+    lists: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, region: Region) -> Lengths:
@@ -48,7 +53,9 @@ class Lengths:
         for position, axis in sliced:
             axes.setdefault(position, set()).add(axis)
         closed |= {position for position, found in axes.items() if len(found) > 1 or -1 in found}
-        return cls({key: extent for key, extent in sliced.items() if key[0] not in closed})
+        open_ = {key: extent for key, extent in sliced.items() if key[0] not in closed}
+        lists = frozenset(k for k, value in enumerate(region.inputs) if is_list(value))
+        return cls({**open_, **{(k, 0): Extent(f"s{k}") for k in lists}}, lists)
 
 
 def _axis(value: Value | None, axis: int) -> int:
@@ -75,19 +82,6 @@ def conditions(region: Region) -> tuple[int, ...]:
     return tuple(k for k, value in enumerate(region.inputs) if value in read)
 
 
-def empties(region: Region) -> list[bool]:
-    """Of every output, whether inference knows all extents but the one that is open.
-
-    Then a result of no iterations has the shape it would have otherwise, with a 0.
-    """
-    return [_is_known_but_one(value) for value in region.outputs]
-
-
-def _is_known_but_one(value: Value) -> bool:
-    shape = getattr(value.inferred, "shape", None)
-    return shape is not None and sum(not isinstance(extent, int) for extent in shape) <= 1
-
-
 def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
     """What a kernel is made for."""
     found = []
@@ -96,6 +90,8 @@ def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
             -1 if (position, axis) in lengths.open else extent
             for axis, extent in enumerate(array.shape)
         )
+        if position in lengths.lists and not len(array):
+            shape = array.shape
         found.append((dtype_of(array.dtype), shape))
     return tuple(found)
 
@@ -135,6 +131,8 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
         inputs.append(node)
         if position in known:
             params.append(b.constant(known[position]))
+        elif position in lengths.lists and shape[0] == 0:
+            params.append(b.add(Empty(), dtype, shape))
         elif position in holding:
             params.append(b.constant(np.ones(shape, np.bool_)))
         else:
@@ -147,14 +145,26 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
 
 
 def trips(kernel: Kernel) -> dict[Extent, int]:
-    """The extents that are a trip count, and the input that is it."""
+    """The extents that are a trip count, max(input, 0), and the input that is it."""
     found: dict[Extent, int] = {}
     for node in all_nodes(kernel.main):
-        loop = node.op
-        if not isinstance(loop, LoopNode) or not loop.has_trip:
-            continue
-        trip = node.operands[0]
-        is_trip = isinstance(loop.extent, Extent) and loop.extent.name == "trip"
-        if is_trip and isinstance(loop.extent, Extent) and isinstance(trip.op, Input):
-            found[loop.extent] = trip.op.position
+        extent = node.op.extent if isinstance(node.op, LoopNode) else None
+        source = extent.source if isinstance(extent, Extent) else None
+        if isinstance(extent, Extent) and source is not None and source.op == Map("max"):
+            count, least = source.operands
+            position = _input_of(count)
+            if position is not None and isinstance(least.op, Constant) and least.op.array == 0:
+                found[extent] = position
     return found
+
+
+def _input_of(node: Node) -> int | None:
+    """The input a scalar is the one element of."""
+    while not isinstance(node.op, Input):
+        if not isinstance(node.op, View) and node.op != Map("cast"):
+            return None
+        (node,) = node.operands
+    return node.op.position if node.is_single and node.dtype in _COUNTS else None
+
+
+_COUNTS = (DType.INT64, DType.INT32)

@@ -6,19 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from treadle.jit.emit.branch import emit_branch
+from treadle.jit.emit.branch import Home, emit_branch
 from treadle.jit.emit.contract import emit_contract
-from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.emitter import UNMATCHED, Emitter
 from treadle.jit.emit.escape import emit_escape
-from treadle.jit.emit.index import emit_fetch, emit_pick
+from treadle.jit.emit.index import emit_fetch, emit_pick, emit_positions
 from treadle.jit.emit.inplace import settle, taken
 from treadle.jit.emit.loop import emit_loop
+from treadle.jit.emit.moving import appended, join_into
 from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.put import emit_put
 from treadle.jit.emit.reduce import emit_reduce
 from treadle.jit.emit.running import emit_running
-from treadle.jit.emit.tensors import Buffer, dense_strides
+from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (
     Block,
@@ -26,16 +27,22 @@ from treadle.jit.kernel_ir import (
     Constant,
     Contract,
     Counter,
+    Dim,
+    Empty,
     Escape,
     Fetch,
+    Guard,
     Input,
+    Iota,
     Item,
     Join,
+    Length,
     Loop,
     Map,
     Node,
     Part,
     Pick,
+    Positions,
     Put,
     Reduce,
     Reshape,
@@ -74,13 +81,8 @@ def emit_block(e: Emitter, block: Block, ending: Ending) -> None:
 def _input(e: Emitter, node: Node) -> None:
     op = node.op
     assert isinstance(op, Input)
-    strides: list[Any] = []
-    size: Any = 1
-    for extent in reversed(node.shape):
-        strides.append(size)
-        size = e.w.multiply(size, e.t.extent(extent))
     pointer = e.t.slots.given(op.position)
-    e.t.buffers[node] = Buffer(pointer, node.dtype, tuple(strides[::-1]), "given")
+    e.t.buffers[node] = Buffer(pointer, node.dtype, e.t.strides(node), "given")
     if e.t.place(node) is Place.REGISTERS:
         _elements(e, node, lambda index: e.t.load(e.t.buffers[node], index))
 
@@ -96,14 +98,41 @@ def _counter(e: Emitter, node: Node) -> None:
     e.t.keep(node, [e.t.counters[node.home]])
 
 
+def _empty(e: Emitter, node: Node) -> None:
+    if e.t.place(node) is Place.REGISTERS:
+        e.t.keep(node, [])
+    else:
+        e.t.buffers[node] = e.allocate(node)
+
+
+def _length(e: Emitter, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Length)
+    e.t.keep(node, [e.t.extent(op.extent)])
+
+
+def _dim(e: Emitter, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Dim)
+    whose = node.operands[0] if node.operands else node.home
+    e.t.keep(node, [e.w.index(e.dims[whose, op.number, op.axis])])
+
+
+def _guard(e: Emitter, node: Node) -> None:
+    e.fail_if(e.w.builder.not_(e.t.scalar(node.operands[0])), UNMATCHED)
+    e.t.keep(node, [literal(node.dtype, True)])
+
+
 def _state(e: Emitter, node: Node) -> None:
+    if node in e.moving:
+        e.t.buffers[node] = e.moving[node].buffer(e)
     assert node in e.t.registers or node in e.t.buffers
 
 
 def _computed(e: Emitter, node: Node) -> None:
     if e.t.place(node) is Place.BUFFER:
         buffer = e.allocate(node)
-        with e.w.nest(extents(node)) as index, e.t.scope():
+        with e.w.nest(e.t.shape(node)) as index, e.t.scope():
             e.t.store(buffer, index, e.t.compute(node, index))
         e.t.buffers[node] = buffer
         return
@@ -120,16 +149,10 @@ def _join(e: Emitter, node: Node) -> None:
     if e.t.place(node) is Place.REGISTERS:
         _elements(e, node, lambda index: _piece(e, node, op.axis, index))
         return
-    buffer, first = e.allocate(node), 0
-    for operand in node.operands:
-        strides = dense_strides(extents(node))
-        start = e.t.address(
-            buffer, tuple(first if k == op.axis else 0 for k in range(len(strides)))
-        )
-        is_whole = all(extent == 1 for extent in extents(node)[: op.axis])
-        part = Buffer(start, node.dtype, strides, buffer.scope, is_dense=is_whole)
-        e.copy(operand, part)
-        first += extents(operand)[op.axis]
+    if appended(e, node):
+        return
+    buffer = e.allocate(node)
+    join_into(e, buffer, op.axis, 0, node.operands)
     e.t.buffers[node] = buffer
 
 
@@ -147,6 +170,8 @@ def _part(e: Emitter, node: Node) -> None:
     op = node.op
     assert isinstance(op, Part)
     found = e.parts.get((node.operands[0], op.number))
+    if isinstance(found, Home):
+        found = found.found(e)
     if found is None:
         return
     if isinstance(found, Buffer):
@@ -160,8 +185,13 @@ def _part(e: Emitter, node: Node) -> None:
 _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Input: _input,
     Constant: _constant,
+    Empty: _empty,
+    Length: _length,
+    Dim: _dim,
+    Guard: _guard,
     Counter: _counter,
     State: _state,
+    Iota: _computed,
     Item: _computed,
     Map: _computed,
     View: _computed,
@@ -169,6 +199,7 @@ _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Join: _join,
     Reduce: emit_reduce,
     Contract: emit_contract,
+    Positions: emit_positions,
     Pick: emit_pick,
     Fetch: emit_fetch,
     Running: emit_running,

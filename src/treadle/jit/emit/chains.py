@@ -44,7 +44,7 @@ def _leaves(node: Node, last: Node, readers: Mapping[Node, tuple[Node, ...]]) ->
 def _is_free(node: Node, last: Node) -> bool:
     op = last.op
     assert isinstance(op, Map)
-    is_same = node.dtype == last.dtype and node.shape == last.shape and node.size == 1
+    is_same = node.dtype == last.dtype and node.shape == last.shape and node.is_single
     return is_same and op.function in (_ANY if is_float(node.dtype) else _WHOLE)
 
 

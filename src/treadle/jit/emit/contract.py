@@ -28,13 +28,15 @@ _APART = (DType.BOOL, *NARROW)
 def emit_contract(e: Emitter, node: Node) -> None:
     """The product, into registers or memory."""
     t = e.t
-    shape = extents(node)
-    inner = extents(node.operands[0])[-1]
+    inner = t.extent(node.operands[0].shape[-1])
     if t.place(node) is Place.REGISTERS:
-        t.keep(node, [_dot(e, node, index, inner) for index in product(*map(range, shape))])
+        t.keep(node, [_dot(e, node, index, inner) for index in product(*map(range, extents(node)))])
         return
-    has_rows = node.dtype not in _APART and t.has_rows(node.operands[1]) and shape[-1] > 1
-    between = ahead.sliced(e, node) if has_rows and len(shape) == 2 else ()
+    shape, right = t.shape(node), node.operands[1]
+    is_wide = isinstance(node.shape[-1], int) and node.shape[-1] > 1
+    has_rows = node.dtype not in _APART and is_wide and t.has_rows(right)
+    is_known = node.is_static and right.is_static
+    between = ahead.sliced(e, node) if has_rows and is_known and len(shape) == 2 else ()
     if between:
         _emit_ahead(e, node, between)
         return
@@ -66,9 +68,10 @@ def _emit_ahead(e: Emitter, node: Node, between: tuple[Node, ...]) -> None:
 
 def _product(e: Emitter, node: Node, buffer: Buffer, batch: Sequence[Index]) -> Product:
     left, right = node.operands
-    rows, columns = extents(node)[-2:]
+    rows, columns = e.t.extent(node.shape[-2]), node.shape[-1]
+    assert isinstance(columns, int)
     return Product(
-        node.dtype, rows, extents(left)[-1], columns,
+        node.dtype, rows, e.t.extent(left.shape[-1]), columns,
         lambda row, k: e.t.read(left, (*_batch(left, batch), row, k)),
         lambda k, column: e.t.located(right, (*_batch(right, batch), k, column)),
         lambda row, column: e.t.address(buffer, (*batch, row, column)),
@@ -80,6 +83,8 @@ def _turns(e: Emitter, node: Node) -> Any:
     """Whether this iteration goes backward: weights that do not fit are still there at one end."""
     right = node.operands[1]
     is_invariant = node.home.is_loop and right.home.depth < node.home.depth
+    if not right.is_static or not node.is_static:
+        return None
     is_large = right.size * right.dtype.numpy.itemsize > _NEAR
     if not is_invariant or not is_large or extents(node)[-2] > MOST_ROWS:
         return None
@@ -94,7 +99,7 @@ def _pair(node: Node, index: Sequence[Index], k: Index) -> tuple[Any, Any]:
 
 
 def _batch(operand: Node, batch: Sequence[Index]) -> list[Index]:
-    given = extents(operand)[:-2]
+    given = operand.shape[:-2]
     own = batch[len(batch) - len(given) :]
     return [0 if extent == 1 else i for extent, i in zip(given, own, strict=True)]
 
@@ -121,7 +126,7 @@ def _sum(e: Emitter, node: Node, left: Any, right: Any, flags: Sequence[str]) ->
     return e.w.builder.add(left, right)
 
 
-def _looped(e: Emitter, node: Node, index: Sequence[Index], inner: int) -> Any:
+def _looped(e: Emitter, node: Node, index: Sequence[Index], inner: Index) -> Any:
     type_ = in_register(node.dtype)
     total = e.w.variable(type_, literal(node.dtype, 0))
     with e.w.range(inner) as k, e.t.scope():

@@ -10,13 +10,15 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.ir import DType
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Flat, Tensors, dense_strides
+from treadle.jit.emit.scratch import Scratch, byte_size
+from treadle.jit.emit.tensors import Buffer, Flat, Tensors
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index, Writer
-from treadle.jit.kernel_ir import Extent, Kernel, Node, Part, extents
+from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents
 
-OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED = 1, 2, 3, 4
+OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED = 1, 2, 3, 4, 5
 """What a kernel gives where it failed; 0 is success."""
 
 
@@ -38,26 +40,30 @@ class Window:
 class Emitter:
     """One kernel that is being written.
 
-    `bound` are nodes whose memory is a result's, by number; `exact` the extents of loops known
-    before the kernel runs; `status` and `leave` are how it fails.
+    `bound` are nodes whose memory is a result's, by number; `status` and `leave` are how it fails.
+    `dims` are extents a loop or a branch leaves behind: (whose, part, axis). `scopes` are the names
+    of memory that is to become another's, `moving` the carried values whose extents change.
     """
 
     kernel: Kernel
     w: Writer
     t: Tensors
     bound: Mapping[Node, int]
-    exact: frozenset[Extent]
     status: Any
     leave: Any
     ticks: Any
     thread: Any
     poll: Any
     parts: dict[tuple[Node, int], Any] = field(default_factory=dict)
+    dims: dict[tuple[Node | Block, int, int], Any] = field(default_factory=dict)
+    scopes: dict[Node, str] = field(default_factory=dict)
+    moving: dict[Node, Any] = field(default_factory=dict)
+    scratches: list[Scratch] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None
 
     @contextmanager
-    def positions(self, size: int) -> Iterator[Index]:
+    def positions(self, size: Index) -> Iterator[Index]:
         """What is written inside, for the position of every element of the window."""
         window, w = self.window, self.w
         if window is None:
@@ -69,7 +75,7 @@ class Emitter:
             yield w.add(first, position)
 
     @contextmanager
-    def indices(self, shape: Sequence[int]) -> Iterator[tuple[Index, ...]]:
+    def indices(self, shape: Sequence[Index]) -> Iterator[tuple[Index, ...]]:
         """What is written inside, for the index of every element of the window."""
         window, own = self.window, list[Index](shape)
         if window is not None:
@@ -88,23 +94,56 @@ class Emitter:
 
     def allocate(self, node: Node) -> Buffer:
         """Memory for a node: of the result it is, or the kernel's own."""
-        if node not in self.bound:
+        if node in self.bound:
+            pointer = self.t.slots.result(self.bound[node])
+            return Buffer(pointer, node.dtype, self.t.strides(node), self.t.aliases.fresh())
+        if node.is_static:
             return self.t.allocate(node)
-        pointer = self.t.slots.result(self.bound[node])
-        strides = dense_strides(extents(node))
-        return Buffer(pointer, node.dtype, strides, self.t.aliases.fresh())
+        return self.fill(self.scratch(), node, self.scope(node))
+
+    def scope(self, node: Node) -> str:
+        """The name of a node's own memory."""
+        return self.scopes.get(node) or self.t.aliases.fresh()
+
+    def scratch(self) -> Scratch:
+        """Memory of the kernel's own, as large as will be wanted."""
+        self.scratches.append(Scratch.made(self.w))
+        return self.scratches[-1]
+
+    def fill(self, scratch: Scratch, node: Node, scope: str) -> Buffer:
+        """The scratch as memory for a node, to be written; what was there may be lost."""
+        shape = self.t.shape(node)
+        self.reserve(scratch, shape, node.dtype)
+        strides = self.w.strides(shape)
+        self._count(shape)
+        return Buffer(scratch.at(self.w), node.dtype, strides, scope, owner=scratch)
+
+    def _count(self, shape: Sequence[Index]) -> None:
+        """About a nanosecond for each element, towards the next poll."""
+        b = self.w.builder
+        left = b.load(self.ticks, typ=I64)
+        b.store(b.sub(left, self.w.index(self.w.product(shape))), self.ticks)
+
+    def reserve(
+        self, scratch: Scratch, shape: Sequence[Index], dtype: DType, *, keep: bool = False
+    ) -> None:
+        """At least the memory of the shape; the kernel fails where there is not so much."""
+        size, is_over = byte_size(self.w, shape, dtype.numpy.itemsize)
+        self.fail_if(is_over, OUT_OF_MEMORY)
+        is_there = scratch.ensure(self.w, size, keep=keep)
+        self.fail_if(self.w.builder.not_(is_there), OUT_OF_MEMORY)
 
     def copy(self, source: Node, target: Buffer) -> None:
         """Every element of a node into memory."""
-        t, size = self.t, source.size
+        t = self.t
         if t.place(source) is Place.REGISTERS:
             for position, value in enumerate(t.registers[source]):
                 t.store(target, t.unflat(position, extents(source)), value)
         elif target.is_dense and t.is_flat(source):
-            with self.positions(size) as position, t.scope():
+            with self.positions(t.size(source)) as position, t.scope():
                 t.store(target, Flat(position), t.read(source, Flat(position)))
         else:
-            with self.indices(extents(source)) as index, t.scope():
+            with self.indices(t.shape(source)) as index, t.scope():
                 t.store(target, index, t.read(source, index))
 
     def part(self, loop: Node, number: int) -> Node | None:

@@ -10,6 +10,7 @@ from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import OUT_OF_RANGE, Emitter
 from treadle.jit.emit.place import Place
+from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Axis, Fetch, Node, Pick, Places, extents
 
@@ -20,7 +21,7 @@ def emit_pick(e: Emitter, node: Node) -> None:
     assert isinstance(op, Pick)
     data, indices = node.operands
     axis, rank = op.axis, len(indices.shape)
-    given = extents(data)
+    given = t.shape(data)
     if t.place(node) is Place.REGISTERS:
         checked = {
             at: _checked(e, indices, at, given[axis])
@@ -33,11 +34,26 @@ def emit_pick(e: Emitter, node: Node) -> None:
         t.keep(node, values)
         return
     buffer = e.allocate(node)
-    with e.w.nest(extents(indices)) as at, t.scope():
+    with e.w.nest(t.shape(indices)) as at, t.scope():
         item = _checked(e, indices, at, given[axis])
         with e.w.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
             value = t.read(data, (*rest[:axis], item, *rest[axis:]))
             t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
+    t.buffers[node] = buffer
+
+
+def emit_positions(e: Emitter, node: Node) -> None:
+    """Where the mask holds, one after the other."""
+    (mask,), t, b = node.operands, e.t, e.w.builder
+    buffer = e.allocate(node)
+    most = e.w.index(t.extent(node.shape[0]))
+    found = e.w.variable(I64, e.w.index(0))
+    with e.w.nest(t.shape(mask)) as at, t.scope():
+        count = b.load(found, typ=I64)
+        is_wanted = b.and_(t.read(mask, at), b.icmp_signed("<", count, most))
+        with b.if_then(is_wanted), t.scope():
+            t.store(buffer, (count,), e.w.index(at[0]))
+            b.store(b.add(count, e.w.index(1)), found)
     t.buffers[node] = buffer
 
 
@@ -46,7 +62,7 @@ def emit_fetch(e: Emitter, node: Node) -> None:
     op, t = node.op, e.t
     assert isinstance(op, Fetch)
     data, *indices = node.operands
-    shape = extents(node)
+    shape = t.shape(node)
     if t.place(node) is Place.REGISTERS:
         every = product(*map(range, shape))
         t.keep(node, [t.read(data, place_of(e, data, op.axes, indices, at)) for at in every])
@@ -61,7 +77,7 @@ def emit_fetch(e: Emitter, node: Node) -> None:
 
 def depth_of(indices: Sequence[Node]) -> int:
     """How many of the first axes change what the indices say."""
-    each = [k + 1 for index in indices for k, extent in enumerate(extents(index)) if extent != 1]
+    each = [k + 1 for index in indices for k, extent in enumerate(index.shape) if extent != 1]
     return max(each, default=0)
 
 
@@ -69,12 +85,12 @@ def found_at(
     e: Emitter, data: Node, axes: Places, indices: Sequence[Node], at: Sequence[Index]
 ) -> dict[int, Any]:
     """What the indices say at a place, checked, by operand."""
-    given = extents(data)
+    given = e.t.shape(data)
     found: dict[int, Any] = {}
     for axis, place in enumerate(axes):
         if isinstance(place, int):
             index = indices[place]
-            own = [0 if extent == 1 else at[k] for k, extent in enumerate(extents(index))]
+            own = [0 if extent == 1 else at[k] for k, extent in enumerate(index.shape)]
             found[place] = _checked(e, index, own, given[axis])
     return found
 
@@ -95,7 +111,7 @@ def place_of(
     return placed(e, axes, found_at(e, data, axes, indices, index), index)
 
 
-def _checked(e: Emitter, indices: Node, at: Sequence[Index], extent: int) -> Any:
+def _checked(e: Emitter, indices: Node, at: Sequence[Index], extent: Index) -> Any:
     b = e.w.builder
     found = scalars.cast(e.w, e.t.read(indices, tuple(at)), indices.dtype, DType.INT64)
     limit = e.w.index(extent)

@@ -14,11 +14,12 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place, Places, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
+from treadle.jit.emit.scratch import Scratch, release
 from treadle.jit.emit.slots import Slots
-from treadle.jit.emit.tensors import Buffer, Tensors, dense_strides
+from treadle.jit.emit.tensors import Buffer, Tensors
 from treadle.jit.emit.types import I64, POINTER
 from treadle.jit.emit.writer import Writer
-from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part, extents
+from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part
 
 
 def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel") -> Code:
@@ -29,18 +30,20 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     w = Writer(module, function)
     slots = Slots(w, function.args[0])
     placed = places(kernel)
-    t = Tensors(w, placed, slots, Aliases(module), chains=ordered(kernel, placed.readers))
+    chains = ordered(kernel, placed.readers)
+    t = Tensors(w, placed, slots, Aliases(module), chains=chains, exact=frozenset(exact))
     status = w.variable(I64, llvm.Constant(I64, 0))
     e = Emitter(
-        kernel, w, t, _bound(kernel, t), frozenset(exact), status,
-        function.append_basic_block("leave"), w.variable(I64, llvm.Constant(I64, PERIOD)),
-        w.variable(POINTER), slots.poll(),
+        kernel, w, t, _bound(kernel, t), status, function.append_basic_block("leave"),
+        w.variable(I64, llvm.Constant(I64, PERIOD)), w.variable(POINTER), slots.poll(),
     )  # fmt: skip
     give_gil(e)
     emit_block(e, kernel.main, Ending())
     grown = tuple(_give(e))
     w.builder.branch(e.leave)
     w.builder.position_at_end(e.leave)
+    for scratch in e.scratches:
+        release(w, scratch.at(w))
     end(e)
     w.close_entry()
     t.aliases.close()
@@ -60,7 +63,9 @@ def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:
     """Results that are computed right where they are given."""
     bound: dict[Node, int] = {}
     for number, node in enumerate(kernel.results):
-        is_made = t.place(node) in (Place.NEST, Place.BUFFER) and _is_own(node)
+        is_made = (
+            _is_told(node, t) and t.place(node) in (Place.NEST, Place.BUFFER) and _is_own(node)
+        )
         if is_made and node not in bound:
             bound[node] = number
     return bound
@@ -72,21 +77,36 @@ def _is_own(node: Node) -> bool:
     return bool(node.operands)
 
 
-def _give(e: Emitter) -> list[Node]:
-    """Copy the results that are not where they belong; those that grew stay where they are."""
-    grown = []
+def _give(e: Emitter) -> list[int]:
+    """Copy the results that are not where they belong; of those no room was made for, hand over."""
+    handed: dict[int, Scratch] = {}
     for number, node in enumerate(e.kernel.results):
-        if e.bound.get(node) == number and (node.is_static or _is_exact(e, node)):
+        if e.bound.get(node) == number:
             continue
-        if not node.is_static:
-            grown.append(node)
+        if _is_told(node, e.t):
+            pointer, strides = e.t.slots.result(number), e.t.strides(node)
+            e.copy(node, Buffer(pointer, node.dtype, strides, e.t.aliases.fresh()))
             continue
-        pointer = e.t.slots.result(number)
-        strides = dense_strides(extents(node))
-        e.copy(node, Buffer(pointer, node.dtype, strides, e.t.aliases.fresh()))
-    return grown
+        handed[number] = _own(e, node, handed.values())
+    for number, scratch in handed.items():
+        e.w.builder.store(scratch.take(e.w), e.t.slots.out("grown", number))
+        for extent in e.kernel.results[number].shape:
+            if isinstance(extent, Extent):
+                e.w.builder.store(e.t.extent(extent), e.t.slots.out("count", extent))
+    return list(handed)
 
 
-def _is_exact(e: Emitter, node: Node) -> bool:
-    loop = node.operands[0].op
-    return isinstance(loop, Loop) and loop.extent in e.exact
+def _own(e: Emitter, node: Node, others: Collection[Scratch]) -> Scratch:
+    """The memory of a node, if nobody else has it; else a copy."""
+    found = e.t.buffers.get(node)
+    owner = found.owner if found is not None and found.is_dense else None
+    if owner is not None and owner not in others:
+        return owner
+    scratch = e.scratch()
+    e.copy(node, e.fill(scratch, node, e.t.aliases.fresh()))
+    return scratch
+
+
+def _is_told(node: Node, t: Tensors) -> bool:
+    """Whether the shape is known before the kernel runs."""
+    return all(isinstance(e, int) or e.source is None or e in t.exact for e in node.shape)

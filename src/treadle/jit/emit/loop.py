@@ -18,9 +18,10 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import scalars
+from treadle.jit.emit import moving, scalars
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
+from treadle.jit.emit.moving import Moving
 from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.pack import pack
 from treadle.jit.emit.place import Place
@@ -47,7 +48,7 @@ def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buff
     op, b, w = node.op, e.w.builder, e.w
     assert isinstance(op, Loop)
     operands = list(node.operands)
-    limit = _limit(e, op, operands.pop(0) if op.has_trip else None)
+    limit = e.w.index(_limit(e, op, operands.pop(0) if op.has_trip else None))
     go = e.t.scalar(operands.pop(0)) if op.has_condition else None
     _begin(e, node, op, operands, taken)
     stacks = stackings(e, node, op, limit)
@@ -82,7 +83,10 @@ def _limit(e: Emitter, op: Loop, trip: Node | None) -> Any:
     length = None if op.length is None else w.index(e.t.extent(op.length))
     if trip is None:
         return w.index(_NO_LIMIT) if length is None else length
-    limit = scalars.cast(w, e.t.scalar(trip), trip.dtype, DType.INT64)
+    if op.extent is not None:
+        limit = w.index(e.t.extent(op.extent))
+    else:
+        limit = scalars.cast(w, e.t.scalar(trip), trip.dtype, DType.INT64)
     if length is not None:
         e.fail_if(b.icmp_signed(">", limit, length), UNEQUAL_LENGTHS)
     return limit
@@ -94,9 +98,12 @@ def _begin(
     """The carried values begin with the initial ones, in variables or memory of the loop's own."""
     for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
         part = e.part(node, number)
+        if moving.changing(state, number):
+            e.parts[node, number] = moving.begin(e, op, number, initial, part)
+            continue
         if e.t.place(state) is Place.REGISTERS:
             values = [
-                e.t.read(initial, e.t.unflat(position, extents(initial)))
+                e.t.read(initial, e.t.unflat(position, extents(state)))
                 for position in range(state.size)
             ]
             e.t.buffers.pop(state, None)
@@ -122,17 +129,21 @@ def _iteration(
     tick(e, op.body)
     e.t.counters[op.body] = i
     for number, state in enumerate(op.states):
-        if e.t.place(state) is Place.REGISTERS:
+        if isinstance(e.parts[node, number], Moving):
+            moving.load(e, op, e.parts[node, number])
+        elif e.t.place(state) is Place.REGISTERS:
             type_ = in_register(state.dtype)
             variables = e.parts[node, number]
             e.t.keep(state, [e.w.builder.load(variable, typ=type_) for variable in variables])
-    ending = Ending(node, _moved(e, op), into=chains(op))
-    rooms = [(stack, stack.room(e, i)) for stack in stacks]
+    kept = frozenset(_moving_nexts(e, node, op))
+    ending = Ending(node, _moved(e, op), into=chains(op), kept=kept)
+    rooms = [(stack, stack.room(e, i)) for stack in stacks if not stack.inner]
     for stack, room in rooms:
         if e.t.place(stack.element) is Place.NEST and stack.element.home is op.body:
             ending.stacked.setdefault(stack.element, []).append(room)
     emit_block(e, op.body, ending)
     goes_on = None if op.next_condition is None else e.t.scalar(op.next_condition)
+    rooms += [(stack, stack.room(e, i)) for stack in stacks if stack.inner]
     for stack, room in rooms:
         if stack.element not in ending.stored:
             e.copy(stack.element, room)
@@ -140,12 +151,21 @@ def _iteration(
     return goes_on
 
 
+def _moving_nexts(e: Emitter, node: Node, op: Loop) -> list[Node]:
+    return [
+        after for number, after in enumerate(op.nexts) if isinstance(e.parts[node, number], Moving)
+    ]
+
+
 def _moved(e: Emitter, op: Loop) -> dict[Node, Node]:
     """Next values that are computed in a nest of the body, for one state each."""
     return {
         after: state
         for state, after in zip(op.states, op.nexts, strict=True)
-        if e.t.place(after) is Place.NEST and after.home is op.body and op.nexts.count(after) == 1
+        if e.t.place(after) is Place.NEST
+        and after.home is op.body
+        and op.nexts.count(after) == 1
+        and state not in e.moving
     }
 
 
@@ -154,8 +174,11 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
     pairs = [
         (number, state, after)
         for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
-        if state is not after and state not in ending.written
+        if state is not after and state not in ending.written and state not in e.moving
     ]
+    changed = [e.moving[state] for state in op.states if state in e.moving]
+    for made in changed:
+        moving.make_next(e, op, made)
     values: list[tuple[Any, Any]] = []
     moves: list[tuple[Node, Node | Buffer, Buffer]] = []
     for number, state, after in pairs:
@@ -172,15 +195,17 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
         if isinstance(source, Node):
             e.copy(source, target)
         else:
-            with e.positions(after.size) as position:
+            with e.positions(e.t.size(after)) as position:
                 e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
+    for made in changed:
+        moving.take_next(e, made)
 
 
 def _safe(e: Emitter, op: Loop, after: Node) -> Node | Buffer:
     """The node, or a copy of it where another state's new value would be read instead."""
     if not _reads_state(e, op, after):
         return after
-    buffer = e.t.allocate(after)
+    buffer = e.t.allocate(after) if after.is_static else e.fill(e.scratch(), after, e.scope(after))
     e.copy(after, buffer)
     return buffer
 
@@ -199,12 +224,13 @@ def _reads_state(e: Emitter, op: Loop, node: Node) -> bool:
 
 def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -> None:
     for number, state in enumerate(op.states):
-        if e.t.place(state) is Place.REGISTERS:
+        if state in e.moving:
+            moving.end(e, node, e.moving[state])
+        elif e.t.place(state) is Place.REGISTERS:
             type_ = in_register(state.dtype)
             variables = e.parts[node, number]
             e.parts[node, number] = [e.w.builder.load(v, typ=type_) for v in variables]
-    if not isinstance(op.extent, int) and op.stacks:
-        e.w.builder.store(count, e.t.slots.out("count", op.extent))
-        e.t.lengths[op.extent] = count
+    for number, each in enumerate(op.stacks, start=len(op.states)):
+        e.dims[node, number, each.axis] = count
     for stack in stacks:
-        e.parts[node, stack.number] = stack.whole(e)
+        e.parts[node, stack.number] = stack.whole(e, node)

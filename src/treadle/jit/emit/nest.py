@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Flat, Indices
+from treadle.jit.emit.tensors import Buffer, Flat, Indices, is_same_size
 from treadle.jit.kernel_ir import (
     Block,
     Loop,
     Map,
     Node,
     all_nodes,
-    extents,
     inner_blocks,
     leaving,
 )
@@ -36,6 +35,7 @@ class Ending:
     loop: Node | None = None
     state_of: dict[Node, Node] = field(default_factory=dict)
     stacked: dict[Node, list[Buffer]] = field(default_factory=dict)
+    kept: frozenset[Node] = frozenset()
     into: dict[Node, Node] = field(default_factory=dict)
     over: set[Node] = field(default_factory=set)
     written: set[Node] = field(default_factory=set)
@@ -98,9 +98,9 @@ class Nests:
         targets = self._targets(nest)
         t, e = self.e.t, self.e
         e.counts.update({"nests": 1, "fused": len(nest)})
-        shape = extents(nest[0])
+        shape = t.shape(nest[0])
         if self._is_flat(nest, targets):
-            with e.positions(nest[0].size) as position:
+            with e.positions(t.size(nest[0])) as position:
                 self._element(nest, targets, Flat(position))
         else:
             with e.indices(shape) as index:
@@ -124,15 +124,12 @@ class Nests:
         t, members = self.e.t, set(nest)
         if not all(buffer.is_dense for node in nest for buffer in targets[node]):
             return False
-        if len(extents(nest[0])) == 1 and not all(_is_map(node) for node in nest):
+        if len(nest[0].shape) == 1 and not all(_is_map(node) for node in nest):
             return False
         outside = {o for node in nest for o in node.operands if o not in members}
         if not all(_is_map(node) for node in nest):
             return False
-        return all(
-            o.is_static and (o.size == 1 or (o.size == nest[0].size and t.is_flat(o)))
-            for o in outside
-        )
+        return all(o.is_single or (is_same_size(o, nest[0]) and t.is_flat(o)) for o in outside)
 
     def _targets(self, nest: list[Node]) -> dict[Node, list[Buffer]]:
         """Where each member is written; the memory it is kept in comes first."""
@@ -148,6 +145,8 @@ class Nests:
 
     def _is_kept(self, node: Node, nest: list[Node]) -> bool:
         if node in self.e.kernel.results or node in self.ending.state_of:
+            return True
+        if node in self.ending.kept:
             return True
         loop = self.ending.loop
         is_stacked_alone = (

@@ -18,6 +18,7 @@ from treadle.jit.kernel_ir import (
     Contract,
     Escape,
     Fetch,
+    Iota,
     Item,
     Kernel,
     Loop,
@@ -29,7 +30,6 @@ from treadle.jit.kernel_ir import (
     Reshape,
     View,
     all_nodes,
-    extents,
     leaving,
 )
 
@@ -79,11 +79,11 @@ def places(kernel: Kernel) -> Places:
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:
-    if isinstance(node.op, Loop | Branch | Escape) or not node.is_static:
+    if isinstance(node.op, Loop | Branch | Escape):
         return Place.BUFFER
-    if node.size <= MOST_IN_REGISTERS and not _is_long(node):
+    if node.is_static and node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS
-    if isinstance(node.op, Item | View | Reshape):
+    if isinstance(node.op, Item | View | Reshape | Iota):
         return Place.BUFFER if _is_packed(node, readers) else Place.INLINE
     if isinstance(node.op, Map):
         lone = readers[0] if len(readers) == 1 and not is_result else None
@@ -116,8 +116,10 @@ def _has_gaps(view: Node) -> bool:
 
 def _reads_often(reader: Node, node: Node) -> bool:
     if isinstance(reader.op, Contract) and reader.operands[1] is node:
-        return reader.home is not node.home or extents(reader)[-2] >= _MANY_ROWS
-    if not isinstance(reader.op, Map | Reduce) or not _FEWEST <= node.size <= _MOST:
+        return reader.home is not node.home or _has_many_rows(reader)
+    if not isinstance(reader.op, Map | Reduce) or not node.is_static:
+        return False
+    if not _FEWEST <= node.size <= _MOST:
         return False
     home = reader.home
     while home is not node.home and not home.is_loop and home.parent is not None:
@@ -125,11 +127,17 @@ def _reads_often(reader: Node, node: Node) -> bool:
     return home is not node.home
 
 
+def _has_many_rows(product: Node) -> bool:
+    rows = product.shape[-2]
+    return not isinstance(rows, int) or rows >= _MANY_ROWS
+
+
 def _is_long(node: Node) -> bool:
     """Whether few elements take so much work that loops must do it."""
     if not isinstance(node.op, Contract):
         return False
-    return node.size * extents(node.operands[0])[-1] > MOST_UNROLLED
+    inner = node.operands[0].shape[-1]
+    return not isinstance(inner, int) or node.size * inner > MOST_UNROLLED
 
 
 def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> bool:
@@ -137,6 +145,8 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
+    if isinstance(node.op, View) and not all(isinstance(a.offset, int) for a in node.op.axes):
+        return True
     return place[node] is not Place.REGISTERS or isinstance(
         node.op, Item | Pick | Fetch | Put | Reduce
     )

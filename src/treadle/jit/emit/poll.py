@@ -14,27 +14,35 @@ from llvmlite import ir as llvm
 
 from treadle.jit.emit.emitter import INTERRUPTED, Emitter
 from treadle.jit.emit.types import I64, POINTER, VOID
-from treadle.jit.kernel_ir import Block, Contract, Escape, Loop, Map, Reduce, extents
+from treadle.jit.kernel_ir import Block, Contract, Escape, Loop, Map, Reduce, Shape
 
 PERIOD = 5_000_000
 _DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "softplus"))
+
+
+_GUESS = 100
+
+
+def _guess(shape: Shape) -> int:
+    """The number of elements, of an extent that only the run tells some number."""
+    return prod(extent if isinstance(extent, int) else _GUESS for extent in shape)
 
 
 def cost(block: Block) -> int:
     """About how many nanoseconds one run of the block takes, inner loops left out."""
     total = 2.0
     for node in block.nodes:
-        if not node.is_static or isinstance(node.op, Loop):
+        if isinstance(node.op, Loop):
             continue
         match node.op:
             case Map(function):
-                total += node.size * (4 if function in _DEAR else 0.5)
+                total += _guess(node.shape) * (4 if function in _DEAR else 0.5)
             case Contract():
-                total += prod(extents(node)) * extents(node.operands[0])[-1] * 0.1
+                total += _guess((*node.shape, node.operands[0].shape[-1])) * 0.1
             case Escape():
                 total += 5_000
             case Reduce():
-                total += node.operands[0].size * 0.5
+                total += _guess(node.operands[0].shape) * 0.5
             case _:
                 total += 0.2
     return int(total)

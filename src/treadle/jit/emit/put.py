@@ -65,7 +65,7 @@ def _write(e: Emitter, node: Node, buffer: Buffer) -> None:
     op, t = node.op, e.t
     assert isinstance(op, Put)
     data, updates, *indices = node.operands
-    shape, depth = extents(updates), depth_of(indices)
+    shape, depth = t.shape(updates), depth_of(indices)
     with e.w.nest(shape[:depth]) as at, t.scope():
         found = found_at(e, data, op.axes, indices, at)
         with e.w.nest(shape[depth:]) as rest, t.scope():

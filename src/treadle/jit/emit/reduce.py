@@ -54,7 +54,7 @@ def emit_reduce(e: Emitter, node: Node) -> None:
     operand = node.operands[0]
     rank = len(operand.shape)
     if rank - 1 in op.axes:
-        with e.w.nest(extents(node)) as index:
+        with e.w.nest(t.shape(node)) as index:
             t.store(buffer, index, _one(e, node, op, index))
     else:
         _by_rows(e, node, op, buffer)
@@ -81,12 +81,13 @@ def _source_index(
 
 def _one(e: Emitter, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
     operand = node.operands[0]
-    over = [extents(operand)[axis] for axis in op.axes]
     t, function, dtype = e.t, op.function, node.dtype
     if t.place(operand) is Place.REGISTERS and all(isinstance(each, int) for each in kept):
-        return _unrolled(e, node, op, kept, over)
+        return _unrolled(e, node, op, kept, [extents(operand)[axis] for axis in op.axes])
+    over = [t.extent(operand.shape[axis]) for axis in op.axes]
     total = e.w.variable(in_register(dtype), neutral(function, dtype))
-    hints = ("unroll.disable",) if over[-1] >= _WIDE else ()
+    is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _WIDE)
+    hints = ("unroll.disable",) if is_wide else ()
     with e.w.nest(over, hints) as inner, t.scope():
         element = t.read(operand, _source_index(node, op, kept, inner))
         before = e.w.builder.load(total, typ=in_register(dtype))
@@ -107,24 +108,28 @@ def _unrolled(
 
 def _by_rows(e: Emitter, node: Node, op: Reduce, buffer: Any) -> None:
     """The axes reduced outside, the result's inside: whole rows are added, some at a time."""
-    *outer, last = [extents(node.operands[0])[axis] for axis in op.axes]
-    with e.w.nest(extents(node)) as index:
+    *outer, last = [e.t.extent(node.operands[0].shape[axis]) for axis in op.axes]
+    with e.w.nest(e.t.shape(node)) as index:
         e.t.store(buffer, index, neutral(op.function, node.dtype))
-    full, rest = divmod(last, _AT_ONCE)
+    full, rest = e.w.split(last, _AT_ONCE)
     with e.w.nest(outer) as around:
-        if full:
+        if full != 0:
             with e.w.range(full) as number:
                 first = e.w.multiply(number, _AT_ONCE)
                 rows = [(*around, e.w.add(first, k)) for k in range(_AT_ONCE)]
                 _add_rows(e, node, op, buffer, rows)
-        if rest:
+        if not isinstance(rest, int):
+            done = e.w.multiply(full, _AT_ONCE)
+            with e.w.range(rest) as number:
+                _add_rows(e, node, op, buffer, [(*around, e.w.add(done, number))])
+        elif rest:
             rows = [(*around, full * _AT_ONCE + k) for k in range(rest)]
             _add_rows(e, node, op, buffer, rows)
 
 
 def _add_rows(e: Emitter, node: Node, op: Reduce, buffer: Any, rows: Sequence[Any]) -> None:
     t, args = e.t, (op.function, node.dtype)
-    with e.w.nest(extents(node)) as index, t.scope():
+    with e.w.nest(t.shape(node)) as index, t.scope():
         values = [t.read(node.operands[0], _source_index(node, op, index, row)) for row in rows]
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=False)

@@ -7,8 +7,8 @@ Array(array)            the address of a constant
 Laid(array, stride)     the address of a constant matrix with room between its rows
 Escape(node)            a Python object that runs an operator without native code
 Workspace               the address of the kernel's own memory
-Count(extent)           out: how often a loop ran
-Grown(part)             out: the address of a stacked result of a length nobody knew
+Count(extent)           out: an extent nobody knew
+Grown(number)           out: the address of a result of a size nobody knew
 Poll                    a Python object the kernel calls now and then
 """
 
@@ -96,7 +96,7 @@ class Slots:
         offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
         return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)
 
-    def out(self, kind: str, which: Extent | Node) -> Any:
+    def out(self, kind: str, which: Extent | int) -> Any:
         """Where a slot is that the kernel writes."""
         number = self._number(kind, which, which)
         return self.w.before.gep(

@@ -1,38 +1,47 @@
 """Where the elements a loop stacks go.
 
-a length known now             memory of the kernel's own, or a result
-known before the run           a result, that is made before
-else                           memory that grows, twice as large each time, from the C library
+a length known before the loop    memory of the kernel's own, or a result
+else                              memory that grows, twice as large each time
+
+Where the extents of an element are only known in the body, those of the first iteration count, and
+the kernel is refused where others come.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.emit.emitter import OUT_OF_MEMORY, Emitter
-from treadle.jit.emit.tensors import Buffer, dense_strides
-from treadle.jit.emit.types import I64, POINTER, in_memory
-from treadle.jit.kernel_ir import Loop, Node, Stack, extents
+from treadle.jit.emit.emitter import UNMATCHED, Emitter
+from treadle.jit.emit.scratch import Scratch, larger
+from treadle.jit.emit.tensors import Buffer
+from treadle.jit.emit.types import I64, in_memory
+from treadle.jit.emit.writer import Index
+from treadle.jit.kernel_ir import Dim, Extent, Loop, Node, Stack, is_inside
 
 _FIRST_ROOM = 64
 
 
 @dataclass(eq=False, slots=True)
 class Stacking:
-    """One stacked value while its loop is written; `stride` lies between two iterations."""
+    """One stacked value while its loop is written: into `memory`, or into a growing `scratch`.
+
+    `inner` are variables for the extents of an element that only the body knows, by axis; `rows`
+    holds how many elements there is room for.
+    """
 
     part: Node
     number: int
     stack: Stack
     scope: str
-    strides: tuple[Any, ...]
-    stride: Any
-    pointer: Any
     limit: Any
-    capacity: Any = None
+    memory: Buffer | None = None
+    scratch: Scratch | None = None
+    rows: Any = None
+    inner: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def element(self) -> Node:
@@ -41,42 +50,68 @@ class Stacking:
 
     def room(self, e: Emitter, i: Any) -> Buffer:
         """The memory of this iteration's element."""
-        w, b = e.w, e.w.builder
-        pointer = self.pointer if self.capacity is None else self._grown(e, i)
+        if self.memory is not None:
+            return self._place(e, self.memory, i)
+        self._expect_alike(e, i)
+        shape = self._element_shape(e)
+        self._grow(e, i, shape)
+        return self._place(e, self._growing(e, shape), i)
+
+    def _place(self, e: Emitter, whole: Buffer, i: Any) -> Buffer:
+        axis, b = self.stack.axis, e.w.builder
         if self.stack.reverse:
-            i = b.sub(b.sub(w.index(self.limit), llvm.Constant(I64, 1)), i)
-        offset = w.index(w.multiply(i, self.stride))
-        start = b.gep(pointer, [offset], inbounds=True, source_etype=in_memory(self.part.dtype))
-        is_dense = self.strides == dense_strides(extents(self.element))
-        return Buffer(start, self.part.dtype, self.strides, self.scope, is_dense=is_dense)
+            i = b.sub(b.sub(self.limit, e.w.index(1)), i)
+        offset = e.w.index(e.w.multiply(i, whole.strides[axis]))
+        type_ = in_memory(self.part.dtype)
+        start = b.gep(whole.pointer, [offset], inbounds=True, source_etype=type_)
+        strides = (*whole.strides[:axis], *whole.strides[axis + 1 :])
+        is_dense = self.memory is None or all(e == 1 for e in self.element.shape[:axis])
+        return Buffer(start, self.part.dtype, strides, whole.scope, is_dense=is_dense)
 
-    def _grown(self, e: Emitter, i: Any) -> Any:
+    def _expect_alike(self, e: Emitter, i: Any) -> None:
+        b = e.w.builder
+        for axis, variable in self.inner.items():
+            extent = e.w.index(e.t.extent(self.element.shape[axis]))
+            is_first = b.icmp_signed("==", i, e.w.index(0))
+            b.store(b.select(is_first, extent, b.load(variable, typ=I64)), variable)
+            other = b.icmp_signed("!=", extent, b.load(variable, typ=I64))
+            e.fail_if(other, UNMATCHED)
+
+    def _element_shape(self, e: Emitter) -> tuple[Index, ...]:
+        b = e.w.builder
+        return tuple(
+            b.load(self.inner[axis], typ=I64) if axis in self.inner else e.t.extent(extent)
+            for axis, extent in enumerate(self.element.shape)
+        )
+
+    def _grow(self, e: Emitter, i: Any, shape: Sequence[Index]) -> None:
         w, b = e.w, e.w.builder
-        room = b.load(self.capacity, typ=I64)
-        with w.rarely(b.icmp_signed(">=", i, room)):
-            twice = b.mul(room, llvm.Constant(I64, 2))
-            first = llvm.Constant(I64, _FIRST_ROOM)
-            more = b.select(b.icmp_signed("<", twice, first), first, twice)
-            b.store(more, self.capacity)
-            size = max(self.element.size, 1) * self.part.dtype.numpy.itemsize
-            realloc = w.external("realloc", POINTER, POINTER, I64)
-            old = b.load(self.pointer, typ=POINTER)
-            made = b.call(realloc, [old, b.mul(more, llvm.Constant(I64, size))])
-            null = llvm.Constant(POINTER, None)
-            e.fail_if(b.icmp_unsigned("==", made, null), OUT_OF_MEMORY)
-            b.store(made, self.pointer)
-            b.store(made, e.t.slots.out("grown", self.part))
-        return b.load(self.pointer, typ=POINTER)
+        assert self.scratch is not None
+        with w.rarely(b.icmp_signed(">=", i, b.load(self.rows, typ=I64))):
+            twice = b.shl(b.load(self.rows, typ=I64), w.index(1))
+            more = larger(w, twice, w.index(_FIRST_ROOM))
+            e.reserve(self.scratch, (more, *shape), self.part.dtype, keep=True)
+            b.store(more, self.rows)
 
-    def whole(self, e: Emitter) -> Buffer:
-        """The memory of all iterations."""
-        pointer = self.pointer
-        if self.capacity is not None:
-            pointer = e.w.builder.load(pointer, typ=POINTER)
-        strides = list(self.strides)
-        strides.insert(self.stack.axis, self.stride)
+    def _growing(self, e: Emitter, shape: Sequence[Index]) -> Buffer:
+        """All elements, one after the other, with the axis they are stacked along where it goes."""
+        assert self.scratch is not None
+        strides = list(e.w.strides(shape))
+        strides.insert(self.stack.axis, e.w.product(shape))
         is_dense = self.stack.axis == 0
-        return Buffer(pointer, self.part.dtype, tuple(strides), self.scope, is_dense=is_dense)
+        return Buffer(
+            self.scratch.at(e.w), self.part.dtype, tuple(strides), self.scope, is_dense=is_dense,
+            owner=self.scratch if is_dense else None,
+        )  # fmt: skip
+
+    def whole(self, e: Emitter, loop: Node) -> Buffer:
+        """The memory of all iterations; the extents only the body knew are left in `e.dims`."""
+        if self.memory is not None:
+            return self.memory
+        for axis, variable in self.inner.items():
+            at = axis if axis < self.stack.axis else axis + 1
+            e.dims[loop, self.number, at] = e.w.builder.load(variable, typ=I64)
+        return self._growing(e, self._element_shape(e))
 
 
 def stackings(e: Emitter, node: Node, op: Loop, limit: Any) -> list[Stacking]:
@@ -90,37 +125,20 @@ def stackings(e: Emitter, node: Node, op: Loop, limit: Any) -> list[Stacking]:
 
 
 def _stacking(e: Emitter, part: Node, number: int, op: Loop, stack: Stack, limit: Any) -> Stacking:
-    scope = e.t.aliases.fresh()
-    if part.is_static:
-        buffer = e.allocate(part)
-        around = list(buffer.strides)
-        stride = around.pop(stack.axis)
-        return Stacking(part, number, stack, buffer.scope, tuple(around), stride, buffer.pointer,
-                        limit)  # fmt: skip
-    if op.extent in e.exact and part in e.bound:
-        pointer = e.t.slots.result(e.bound[part])
-        outer, between = _around(e, stack, op)
-        return Stacking(part, number, stack, scope, outer, between, pointer, limit)
-    null = llvm.Constant(POINTER, None)
-    pointer = e.w.variable(POINTER, null)
-    capacity = e.w.variable(I64, llvm.Constant(I64, 0))
-    strides = dense_strides(extents(stack.element))
-    return Stacking(part, number, stack, scope, strides, stack.element.size, pointer, limit,
-                    capacity)  # fmt: skip
+    if not any(_is_of(extent, part) for extent in part.shape):
+        memory = e.allocate(part)
+        return Stacking(part, number, stack, memory.scope, limit, memory)
+    none = llvm.Constant(I64, 0)
+    inner = {
+        axis: e.w.variable(I64, none)
+        for axis, extent in enumerate(stack.element.shape)
+        if is_inside(extent, op.body)
+    }
+    rows = e.w.variable(I64, none)
+    return Stacking(part, number, stack, e.scope(part), limit, None, e.scratch(), rows, inner)
 
 
-def _around(e: Emitter, stack: Stack, op: Loop) -> tuple[tuple[Any, ...], Any]:
-    """The strides of a stacked result whose length only the run tells."""
-    shape = list(extents(stack.element))
-    length = e.t.extent(op.extent)
-    strides: list[Any] = []
-    size: Any = 1
-    for axis in reversed(range(len(shape) + 1)):
-        strides.append(size)
-        if axis == stack.axis:
-            size = e.w.multiply(size, length)
-        else:
-            size = e.w.multiply(size, shape[axis if axis < stack.axis else axis - 1])
-    strides.reverse()
-    stride = strides.pop(stack.axis)
-    return tuple(strides), stride
+def _is_of(extent: int | Extent, part: Node) -> bool:
+    """Whether an extent is known when the loop has ended, and not before."""
+    source = extent.source if isinstance(extent, Extent) else None
+    return source is not None and isinstance(source.op, Dim) and source.operands == part.operands

@@ -17,6 +17,7 @@ from treadle.ir import DType
 from treadle.jit.emit import narrow, scalars
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.place import Place, Places
+from treadle.jit.emit.scratch import Scratch
 from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.types import I8, I64, NARROW, in_memory, literal
 from treadle.jit.emit.writer import Index, Writer
@@ -25,9 +26,12 @@ from treadle.jit.kernel_ir import (
     Block,
     Constant,
     Extent,
+    Iota,
     Item,
     Map,
     Node,
+    Number,
+    Pick,
     Reshape,
     View,
     extents,
@@ -45,13 +49,17 @@ Indices = tuple[Index, ...] | Flat
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """Elements in memory; `strides` count elements, `scope` says which memory it is."""
+    """Elements in memory; `strides` count elements, `scope` says which memory it is.
+
+    `owner` is the scratch that has the memory, where it is one's.
+    """
 
     pointer: Any
     dtype: DType
     strides: tuple[Index, ...]
     scope: str
     is_dense: bool = True
+    owner: Scratch | None = None
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -70,9 +78,10 @@ class Tensors:
     registers: dict[Node, list[Any]] = field(default_factory=dict)
     buffers: dict[Node, Buffer] = field(default_factory=dict)
     counters: dict[Any, Any] = field(default_factory=dict)
-    lengths: dict[Extent, Any] = field(default_factory=dict)
+    exact: frozenset[Extent] = frozenset()
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
     packed: dict[Node, Buffer] = field(default_factory=dict)
+    anew: frozenset[Node] = frozenset()
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
     @contextmanager
@@ -85,25 +94,37 @@ class Tensors:
     @contextmanager
     def at_iteration(self, block: Block, counter: Index, nodes: Sequence[Node]) -> Iterator[None]:
         """What is written inside computes these nodes of the block for another iteration."""
-        before = self.counters[block], self.registers, self.buffers, self._memo
+        before = self.counters[block], self.registers, self.buffers, self._memo, self.anew
         self.counters[block] = counter
         self.registers = {n: kept for n, kept in self.registers.items() if n not in nodes}
         self.buffers = {n: kept for n, kept in self.buffers.items() if n not in nodes}
-        self._memo = [{}]
+        self._memo, self.anew = [{}], frozenset(nodes)
         yield
-        self.counters[block], self.registers, self.buffers, self._memo = before
+        self.counters[block], self.registers, self.buffers, self._memo, self.anew = before
 
     def place(self, node: Node) -> Place:
         """Where the node is kept."""
         return self.places.place[node]
 
-    def extent(self, extent: int | Extent) -> Index:
+    def extent(self, extent: Number) -> Index:
         """An extent as an index."""
         if isinstance(extent, int):
             return extent
-        if extent not in self.lengths:
-            self.lengths[extent] = self.slots.extent(extent)
-        return self.lengths[extent]
+        if extent.source is None or extent in self.exact:
+            return self.slots.extent(extent)
+        return self.scalar(extent.source)
+
+    def shape(self, node: Node) -> tuple[Index, ...]:
+        """The shape of a node as indices."""
+        return tuple(map(self.extent, node.shape))
+
+    def size(self, node: Node) -> Index:
+        """The number of elements."""
+        return self.w.product(self.shape(node))
+
+    def strides(self, node: Node) -> tuple[Index, ...]:
+        """The strides of the node in row-major order."""
+        return self.w.strides(self.shape(node))
 
     def read(self, node: Node, index: Indices) -> Any:
         """One element."""
@@ -111,7 +132,7 @@ class Tensors:
             return literal(node.dtype, 0)
         if node in self.registers and not isinstance(index, Flat) and _is_known(index):
             return self.registers[node][_ravel(index, extents(node))]
-        if isinstance(node.op, Constant) and (node.size == 1 or _is_known(index)):
+        if isinstance(node.op, Constant) and (node.is_single or _is_known(index)):
             return literal(node.dtype, _element(node.op.array, index))
         key = (node, index)
         for known in self._memo:
@@ -122,9 +143,9 @@ class Tensors:
         return value
 
     def _read(self, node: Node, index: Indices) -> Any:
-        if node in self.registers and node.size == 1:
+        if node in self.registers and node.is_single:
             return self.registers[node][0]
-        if self.place(node) is Place.INLINE or (
+        if self.place(node) is Place.INLINE or node in self.anew or (
             node not in self.buffers and self.place(node) in (Place.NEST, Place.REGISTERS)
             and node not in self.registers
         ):  # fmt: skip
@@ -132,7 +153,7 @@ class Tensors:
         return self.load(self.buffer(node), index)
 
     def compute(self, node: Node, index: Indices) -> Any:
-        """One element, from those of the operands."""
+        """One element, from those of the operands; a Pick picks the iteration's own item."""
         match node.op:
             case Map(function) if node in self.chains:
                 args = [self.scalar(operand) for operand in self.chains[node]]
@@ -151,28 +172,34 @@ class Tensors:
                 return self._reshaped(node, index)
             case Item():
                 return self._item(node, index)
+            case Iota():
+                return self.w.index(index.value if isinstance(index, Flat) else index[0])
+            case Pick(axis) if not isinstance(index, Flat):
+                rest = index[axis + len(node.operands[1].shape) :]
+                at = (*index[:axis], self.counters[node.home], *rest)
+                return self.read(node.operands[0], at)
         raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
 
     def along(self, axis: Axis, index: Sequence[Index]) -> Index:
         """Where a View reads along one axis of its operand."""
-        result: Index = axis.offset
+        result = self.extent(axis.offset)
         for number, step in axis.terms:
             result = self.w.add(result, self.w.multiply(index[number], step))
         return result
 
     def _reshaped(self, node: Node, index: Indices) -> Any:
         source = node.operands[0]
-        flat = index.value if isinstance(index, Flat) else self.flat(index, extents(node))
+        flat = index.value if isinstance(index, Flat) else self.flat(index, self.shape(node))
         if self.is_flat(source):
             return self.read(source, Flat(flat))
-        return self.read(source, self.unflat(flat, extents(source)))
+        return self.read(source, self.unflat(flat, self.shape(source)))
 
     def _item(self, node: Node, index: Indices) -> Any:
         op, source = node.op, node.operands[0]
         assert isinstance(op, Item)
         at = self.item_number(node)
         if isinstance(index, Flat):
-            size = prod(extents(node))
+            size = self.size(node)
             return self.read(source, Flat(self.w.add(self.w.multiply(at, size), index.value)))
         return self.read(source, (*index[: op.axis], at, *index[op.axis :]))
 
@@ -187,14 +214,14 @@ class Tensors:
         last = self.w.builder.sub(length, llvm.Constant(I64, 1))
         return self.w.builder.sub(last, counter)
 
-    def flat(self, index: Sequence[Index], shape: Sequence[int]) -> Index:
+    def flat(self, index: Sequence[Index], shape: Sequence[Index]) -> Index:
         """The row-major position of an index."""
         result: Index = 0
-        for each, stride in zip(index, dense_strides(shape), strict=True):
+        for each, stride in zip(index, self.w.strides(shape), strict=True):
             result = self.w.add(result, self.w.multiply(each, stride))
         return result
 
-    def unflat(self, position: Index, shape: Sequence[int]) -> tuple[Index, ...]:
+    def unflat(self, position: Index, shape: Sequence[Index]) -> tuple[Index, ...]:
         """The index at a row-major position."""
         index: list[Index] = []
         for extent in shape[:0:-1]:
@@ -204,13 +231,13 @@ class Tensors:
 
     def is_flat(self, node: Node) -> bool:
         """Whether the node can be read by the row-major position."""
-        if not node.is_static:
-            return node in self.buffers and self.buffers[node].is_dense
-        if node.size == 1:
+        if node.is_single:
             return True
         if self.place(node) is Place.REGISTERS and node not in self.buffers:
             return isinstance(node.op, Constant)
         match node.op:
+            case Iota() if self.place(node) is Place.INLINE:
+                return True
             case Item(axis, _) if self.place(node) is Place.INLINE:
                 return axis == 0 and self.is_flat(node.operands[0])
             case Reshape() if self.place(node) is Place.INLINE:
@@ -219,7 +246,8 @@ class Tensors:
                 return _keeps_order(node) and self.is_flat(node.operands[0])
             case Map() if self.place(node) is Place.INLINE:
                 return all(
-                    o.size == 1 or (o.size == node.size and self.is_flat(o)) for o in node.operands
+                    o.is_single or (is_same_size(o, node) and self.is_flat(o))
+                    for o in node.operands
                 )
         return self.buffer(node).is_dense
 
@@ -273,13 +301,32 @@ class Tensors:
                 *others, own = axes
                 is_apart = all(number != last for axis in others for number, _ in axis.terms)
                 return is_apart and (last, 1) in own.terms and self.has_rows(source)
+            case Reshape():
+                return self._laid(node) is not None
         return False
+
+    def _laid(self, node: Node) -> Node | None:
+        """The node in memory whose elements, in order, are those of a Reshape; None: there is none.
+
+        Nodes between are reshapes too, or views that only add or remove axes of one.
+        """
+        while self.place(node) is Place.INLINE and node not in self.packed:
+            if not (isinstance(node.op, Reshape) or (isinstance(node.op, View) and
+                                                     _keeps_order(node))):  # fmt: skip
+                return None
+            node = node.operands[0]
+        is_kept = node not in self.packed and self.is_in_memory(node)
+        return node if is_kept and self.buffer(node).is_dense else None
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
         """Where an element of a node with rows is."""
         if node in self.packed:
             return self.address(self.packed[node], index)
         while self.place(node) is Place.INLINE:
+            laid = self._laid(node) if isinstance(node.op, Reshape) else None
+            if laid is not None:
+                position = Flat(self.flat(index, extents(node)))
+                return self.address(self.buffer(laid), position)
             match node.op:
                 case Item(axis, _):
                     index = (*index[:axis], self.item_number(node), *index[axis:])
@@ -335,6 +382,13 @@ class Tensors:
         return self.read(node, (0,) * len(node.shape))
 
 
+def is_same_size(one: Node, other: Node) -> bool:
+    """Whether both surely have as many elements."""
+    if one.is_static and other.is_static:
+        return one.size == other.size
+    return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]
+
+
 def _ravel(index: Sequence[int], shape: Sequence[int]) -> int:
     return sum(i * stride for i, stride in zip(index, dense_strides(shape), strict=True))
 
@@ -352,7 +406,7 @@ def _element(array: np.ndarray, index: Indices) -> Any:
 
 def _broadcast(operand: Node, index: Indices) -> Indices:
     if isinstance(index, Flat):
-        return (0,) * len(operand.shape) if operand.size == 1 else index
+        return (0,) * len(operand.shape) if operand.is_single else index
     if not operand.shape:
         return ()
     own = index[len(index) - len(operand.shape) :]
@@ -363,13 +417,13 @@ def _keeps_order(view: Node) -> bool:
     """Whether a view only adds or removes axes of one."""
     op, source = view.op, view.operands[0]
     assert isinstance(op, View)
-    if not source.is_static or source.size != view.size:
+    if not is_same_size(source, view):
         return False
     order: list[int] = []
-    for extent, axis in zip(extents(source), op.axes, strict=True):
+    for extent, axis in zip(source.shape, op.axes, strict=True):
         if extent == 1:
             continue
-        if axis.offset or len(axis.terms) != 1 or axis.terms[0][1] != 1:
+        if axis.offset != 0 or len(axis.terms) != 1 or axis.terms[0][1] != 1:
             return False
         order.append(axis.terms[0][0])
     return order == sorted(order)

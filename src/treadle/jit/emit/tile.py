@@ -58,6 +58,8 @@ def _window(e: Emitter, node: Node) -> tuple[int, int, int, int] | None:
 
 def _shape(e: Emitter, op: Loop) -> tuple[int, ...] | None:
     """The one shape of all states in memory."""
+    if not all(state.is_static for state in op.states):
+        return None
     shapes = {extents(state) for state in op.states if e.t.place(state) is not Place.REGISTERS}
     return shapes.pop() if len(shapes) == 1 else None
 

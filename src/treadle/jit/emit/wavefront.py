@@ -135,7 +135,7 @@ def _is_ready(e: Emitter, grid: Grid) -> bool:
               if state is not grid.row]  # fmt: skip
     if any(e.t.place(n) is not Place.REGISTERS for n in (*others, *grid.numbers)):
         return False
-    if any(n.size != 1 or n.dtype is DType.BOOL for n in grid.numbers):
+    if any(not n.is_single or n.dtype is DType.BOOL for n in grid.numbers):
         return False
     if any(_hangs(n, grid) for n in others):
         return False
@@ -156,11 +156,11 @@ def _hangs(node: Node, grid: Grid) -> bool:
 
 
 def _has_lanes(node: Node, grid: Grid) -> bool:
-    if not node.is_static or node.size != 1:
+    if not node.is_single:
         return False
     match node.op:
         case State() | Counter() | View() | Reshape():
-            return all(operand.size == 1 for operand in node.operands)
+            return all(operand.is_single for operand in node.operands)
         case Item(0, False):
             source = node.operands[0]
             is_outside = source.home.depth < grid.outer.body.depth

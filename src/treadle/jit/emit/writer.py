@@ -54,6 +54,12 @@ class Writer:
             self.builder.store(value, pointer)
         return pointer
 
+    def early(self, type_: Any, value: Any) -> Any:
+        """A variable that has its first value from the beginning of the function."""
+        pointer = self._entry_builder.alloca(type_)
+        self._entry_builder.store(value, pointer)
+        return pointer
+
     def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
         """A call of an LLVM intrinsic of one overloaded type."""
         full = f"{name}.{word(type_)}"
@@ -90,14 +96,30 @@ class Writer:
                 return other if one else 0
         return self.builder.mul(self.index(left), self.index(right), flags=("nsw",))
 
-    def split(self, value: Index, by: int) -> tuple[Index, Index]:
+    def product(self, numbers: Sequence[Index]) -> Index:
+        """The product of all."""
+        result: Index = 1
+        for number in numbers:
+            result = self.multiply(result, number)
+        return result
+
+    def strides(self, shape: Sequence[Index]) -> tuple[Index, ...]:
+        """The strides of row-major order."""
+        strides: list[Index] = []
+        size: Index = 1
+        for extent in reversed(shape):
+            strides.append(size)
+            size = self.multiply(size, extent) if len(strides) < len(shape) else size
+        return tuple(reversed(strides))
+
+    def split(self, value: Index, by: Index) -> tuple[Index, Index]:
         """Quotient and remainder of a number that is not negative."""
-        if isinstance(value, int):
+        if isinstance(value, int) and isinstance(by, int):
             return divmod(value, by)
-        if by == 1:
+        if isinstance(by, int) and by == 1:
             return value, 0
-        divisor = self.index(by)
-        return self.builder.udiv(value, divisor), self.builder.urem(value, divisor)
+        number, divisor = self.index(value), self.index(by)
+        return self.builder.udiv(number, divisor), self.builder.urem(number, divisor)
 
     @contextmanager
     def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:

@@ -3,9 +3,11 @@
 from treadle.jit.lower import (
     activation,
     contract,
+    create,
     einsum,
     elementwise,
     fill,
+    found,
     index,
     layout,
     normalize,
@@ -13,21 +15,25 @@ from treadle.jit.lower import (
     recurrent,
     reduce,
     select,
+    sequence,
     window,
 )
 from treadle.jit.lower.block import lower_block
-from treadle.jit.lower.escape import by_data, escapes
+from treadle.jit.lower.escape import LISTS, by_data, escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
+    "LISTS",
     "TABLE",
     "activation",
     "by_data",
     "contract",
+    "create",
     "einsum",
     "elementwise",
     "escapes",
     "fill",
+    "found",
     "index",
     "layout",
     "lower_block",
@@ -37,5 +43,6 @@ __all__ = [
     "recurrent",
     "reduce",
     "select",
+    "sequence",
     "window",
 ]

@@ -14,7 +14,7 @@ from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, o
 from treadle.jit.building import Building, Declined
 from treadle.jit.kernel_ir import Constant, Node
 from treadle.jit.lower.control import lower_branch, lower_loop
-from treadle.jit.lower.escape import lower_escape
+from treadle.jit.lower.escape import LISTS, lower_escape
 from treadle.jit.lower.registry import lowering
 
 Environment = dict[Value, Node | None]
@@ -98,6 +98,8 @@ def _completed(
         return attributes
     extent = data.shape[attributes.get("axis", 0)]
     if not isinstance(extent, int):
+        if len(leaf.results) == 1:
+            return {**attributes, "split": [extent]}
         raise Declined("a Split of an extent that only the run tells")
     part = -(-extent // len(leaf.results))
     sizes = [min(part, extent - part * k) for k in range(len(leaf.results))]
@@ -112,7 +114,7 @@ def is_deterministic(leaf: Leaf) -> bool:
 
 def _folded(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Node | None] | None:
     """The results as constants, where all operands are constants and it is not much."""
-    if not is_deterministic(leaf):
+    if not is_deterministic(leaf) or leaf.op in LISTS:
         return None
     arrays: list[Any] = []
     for node in operands:

@@ -3,37 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
-import numpy as np
-
+from treadle.ir import DType
 from treadle.jit.building import Building, Declined, extents_of
-from treadle.jit.kernel_ir import Axis, Contract, Node
+from treadle.jit.kernel_ir import Axis, Contract, Join, Node
 from treadle.jit.lower.registry import lowers, wide
+
+_FLOATS = (DType.FLOAT32, DType.FLOAT64)
+_LARGE = 1024
 
 
 def product(b: Building, left: Node, right: Node) -> Node:
     """np.matmul; a matrix times a column is the row times the matrix turned."""
     if not left.shape or not right.shape or left.dtype != right.dtype:
         raise Declined("a MatMul that does not fit")
-    first = b.reshape(left, (1, *extents_of(left))) if len(left.shape) == 1 else left
-    second = b.reshape(right, (*extents_of(right), 1)) if len(right.shape) == 1 else right
-    (*batch, rows, inner), (*others, same, columns) = extents_of(first), extents_of(second)
-    if inner != same:
-        raise Declined("a MatMul that does not fit")
-    try:
-        around = np.broadcast_shapes(tuple(batch), tuple(others))
-    except ValueError as error:
-        raise Declined("a MatMul that does not fit") from error
-    if inner == 1:
+    first = b.reshape(left, (1, *left.shape)) if len(left.shape) == 1 else left
+    second = b.reshape(right, (*right.shape, 1)) if len(right.shape) == 1 else right
+    (*batch, rows, inner), (*others, same, columns) = first.shape, second.shape
+    b.expect_equal(inner, same)
+    around = b.broadcast(tuple(batch), tuple(others))
+    parts = _parts(b, first, second)
+    if parts:
+        result = reduce(partial(b.map, "add"), [product(b, *pair) for pair in parts])
+    elif inner == 1:
         result = b.map("mul", first, second)
-    elif columns == 1 and rows > 1:
+    elif columns == 1 and rows != 1:
         turned = _turned(b, second), _turned(b, first)
         result = b.add(Contract(), left.dtype, (*around, columns, rows), *turned)
     else:
         result = b.add(Contract(), left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
-    return b.reshape(result, shape)
+    return b.reshape(result, tuple(shape))
+
+
+def _parts(b: Building, left: Node, right: Node) -> list[tuple[Node, Node]]:
+    """The products a large one is made of where the left operand is joined along the inner axis.
+
+    What a loop slices is then multiplied apart from what it carries.
+    """
+    is_joined = isinstance(left.op, Join) and left.op.axis == len(left.shape) - 1
+    is_outside = right.home.depth < left.home.depth and len(right.shape) == 2
+    if not is_joined or not is_outside or not (left.is_static and right.is_static):
+        return []
+    if right.size < _LARGE or left.dtype not in _FLOATS:
+        return []
+    found, first = [], 0
+    for operand in left.operands:
+        inner, columns = extents_of(operand)[-1], extents_of(right)[1]
+        axes = (Axis(first, ((0, 1),)), Axis(0, ((1, 1),)))
+        found.append((operand, b.view(right, (inner, columns), axes)))
+        first += inner
+    return found
 
 
 @lowers("MatMul", 1, 9, 13)
@@ -64,7 +86,7 @@ def gemm(b: Building, operands: Sequence[Node | None], attributes: Mapping[str, 
 
 def _turned(b: Building, x: Node) -> Node:
     """With the last two axes exchanged."""
-    *batch, rows, columns = extents_of(x)
+    *batch, rows, columns = x.shape
     last = len(batch)
     places = [*range(last), last + 1, last]
     axes = tuple(Axis(0, ((place, 1),)) for place in places)

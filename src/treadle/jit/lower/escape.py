@@ -19,11 +19,19 @@ from treadle.jit.kernel_ir import Constant, Escape, Node, Part
 
 Kind = tuple[DType, tuple[int, ...]]
 _BY_DATA = frozenset(("NonZero", "Compress", "Unique", "NonMaxSuppression", "StringSplit"))
+LISTS = frozenset(
+    (
+        "SequenceEmpty", "SequenceConstruct", "SequenceInsert", "SequenceErase", "SequenceAt",
+        "SequenceLength", "ConcatFromSequence", "SplitToSequence", "Optional",
+        "OptionalGetElement", "OptionalHasElement",
+    )
+)  # fmt: skip
+"""Operators of sequences and optionals: natively a sequence is a tensor, elsewhere a list."""
 
 
 def by_data(op: str) -> bool:
     """Whether the data of its operands tell the shape of a result."""
-    return op in _BY_DATA
+    return op in _BY_DATA or op in LISTS
 
 
 def escapes(leaf: Leaf) -> bool:

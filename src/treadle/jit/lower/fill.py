@@ -155,27 +155,6 @@ def tiled(b: Building, x: Node, repeats: Sequence[int]) -> Node:
     return b.reshape(b.view(x, pairs, axes), result)
 
 
-@lowers("ConstantOfShape", 9, 20, 21, 23, 24, 25)
-def constant_of_shape(b: Building, operands: Operands, attributes: Attributes) -> Node:
-    """A tensor full of one value, 0.0 by default."""
-    shape, value = whole_numbers(operands[0], "a shape"), attributes.get("value")
-    assert shape is not None
-    one = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(())
-    return b.expand(b.constant(one), shape)
-
-
-@lowers("Range", 11, 27)
-def range_(b: Building, operands: Operands, _: Attributes) -> Node:
-    """Numbers one step apart; the ends are known."""
-    ends = [array_of(each, "an end of a Range") for each in operands]
-    if ends[0].dtype.kind not in "iu":
-        raise Declined("a long Range of floats")
-    numbers = range(*(int(end.item()) for end in ends))
-    if len(numbers) > _MOST:
-        raise Declined("a Range of too many")
-    return b.constant(np.array(numbers, ends[0].dtype))
-
-
 @lowers("OneHot", 9, 11, 28)
 def one_hot(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The on-value at each index, the off-value elsewhere, and everywhere for one out of range."""

@@ -9,7 +9,18 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.building import Building, Declined, extents_of
-from treadle.jit.kernel_ir import Axis, Constant, Fetch, Node, Pick, Places, Put
+from treadle.jit.kernel_ir import (
+    Axis,
+    Constant,
+    Extent,
+    Fetch,
+    Node,
+    Number,
+    Pick,
+    Places,
+    Put,
+    Shape,
+)
 from treadle.jit.lower.registry import lowers
 
 Attributes = Mapping[str, Any]
@@ -32,47 +43,59 @@ def same(axis: int) -> Axis:
 def gather(b: Building, operands: Sequence[Node], attributes: Attributes) -> Node:
     """np.take(data, indices, axis)."""
     data, indices = operands
-    given = extents_of(data)
-    axis = attributes["axis"] % max(len(given), 1)
-    if not given or indices.dtype not in _WHOLE:
+    axis = attributes["axis"] % max(len(data.shape), 1)
+    if not data.shape or indices.dtype not in _WHOLE:
         raise Declined("a Gather that does not fit")
-    shape = (*given[:axis], *extents_of(indices), *given[axis + 1 :])
+    return picked(b, data, indices, axis)
+
+
+def picked(b: Building, data: Node, indices: Node, axis: int) -> Node:
+    """np.take(data, indices, axis): a view where it is one item that is known to be there."""
+    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
     if isinstance(indices.op, Constant) and indices.size == 1:
         return _at(b, data, axis, int(indices.op.array.item()), shape)
     return b.add(Pick(axis), data.dtype, shape, data, indices)
 
 
-def _at(b: Building, data: Node, axis: int, index: int, shape: Sequence[int]) -> Node:
-    given = extents_of(data)
-    if not -given[axis] <= index < given[axis]:
+def _at(b: Building, data: Node, axis: int, index: int, shape: Shape) -> Node:
+    given = data.shape[axis]
+    least = -index if index < 0 else index + 1
+    if isinstance(given, int) and given < least:
         raise Declined("a Gather out of range")
-    shift = len(shape) - len(given)
-    axes = [
-        Axis(index % given[axis]) if k == axis else Axis(0, ((k if k < axis else k + shift, 1),))
-        for k in range(len(given))
-    ]
+    if isinstance(given, Extent):
+        b.expect(b.compare("greater_equal", given, least))
+    shift = len(shape) - len(data.shape)
+    axes = [Axis(0, ((k if k < axis else k + shift, 1),)) for k in range(len(data.shape))]
+    axes[axis] = Axis(b.minus(given, -index) if index < 0 else index)
     return b.view(data, shape, axes)
 
 
-def _along(data: Node, indices: Node, axis: int) -> Places:
+def _along(b: Building, data: Node, indices: Node, axis: int) -> Places:
     """The places of GatherElements: the index along one axis, its own place along the others."""
     rank = len(data.shape)
     axis = positive(axis, rank)
-    fits = all(
-        k == axis or found <= given
-        for k, (found, given) in enumerate(zip(extents_of(indices), extents_of(data), strict=False))
-    )
-    if not rank or len(indices.shape) != rank or not fits or indices.dtype not in _WHOLE:
+    if not rank or len(indices.shape) != rank or indices.dtype not in _WHOLE:
         raise Declined("indices that do not fit")
+    for k, (found, given) in enumerate(zip(indices.shape, data.shape, strict=True)):
+        if k != axis:
+            _expect_within(b, found, given)
     return tuple(0 if k == axis else same(k) for k in range(rank))
+
+
+def _expect_within(b: Building, found: Number, given: Number) -> None:
+    if isinstance(found, int) and isinstance(given, int):
+        if found > given:
+            raise Declined("indices that do not fit")
+    elif found is not given:
+        b.expect(b.compare("less_equal", found, given))
 
 
 @lowers("GatherElements", 11, 13)
 def gather_elements(b: Building, operands: Sequence[Node], attributes: Attributes) -> Node:
     """result[i][j] = x[indices[i][j]][j] for axis 0."""
     data, indices = operands
-    places = _along(data, indices, attributes["axis"])
-    return b.add(Fetch(places), data.dtype, extents_of(indices), data, indices)
+    places = _along(b, data, indices, attributes["axis"])
+    return b.add(Fetch(places), data.dtype, indices.shape, data, indices)
 
 
 @lowers("Scatter", 9, 11)
@@ -80,9 +103,8 @@ def gather_elements(b: Building, operands: Sequence[Node], attributes: Attribute
 def scatter_elements(b: Building, operands: Sequence[Node], attributes: Attributes) -> Node:
     """X with result[indices[i][j]][j] = updates[i][j] for axis 0."""
     data, indices, updates = operands
-    places = _along(data, indices, attributes["axis"])
-    if extents_of(updates) != extents_of(indices):
-        raise Declined("updates that do not fit")
+    places = _along(b, data, indices, attributes["axis"])
+    b.expect_shape(updates.shape, indices.shape, "updates that do not fit")
     return put(b, attributes.get("reduction", "none"), places, data, updates, [indices])
 
 
@@ -93,15 +115,18 @@ def put(
     if data.dtype != updates.dtype:
         raise Declined("updates of another dtype")
     function = "" if reduction == "none" else reduction
-    return b.add(Put(function, places), data.dtype, extents_of(data), data, updates, *indices)
+    return b.add(Put(function, places), data.dtype, data.shape, data, updates, *indices)
 
 
 def _columns(b: Building, data: Node, indices: Node, batch: int) -> tuple[Places, list[Node]]:
     """The places of GatherND: what each number of an index tuple says, and the slice it names."""
-    given, (*around, count) = extents_of(data), extents_of(indices)
-    rest = len(given) - batch - count
-    if rest < 0 or indices.dtype not in _WHOLE or tuple(around[:batch]) != given[:batch]:
+    given, (*around, count) = data.shape, indices.shape
+    if not isinstance(count, int) or indices.dtype not in _WHOLE:
         raise Declined("indices that do not fit")
+    rest = len(given) - batch - count
+    if rest < 0:
+        raise Declined("indices that do not fit")
+    b.expect_shape(tuple(around[:batch]), given[:batch], "indices that do not fit")
     shape = (*around, *(1,) * rest)
     own = [same(k) for k in range(len(around))]
     columns = [b.view(indices, shape, (*own, Axis(k))) for k in range(count)]
@@ -115,8 +140,9 @@ def gather_nd(b: Building, operands: Sequence[Node], attributes: Attributes) -> 
     data, indices = operands
     batch = attributes.get("batch_dims") or 0
     places, columns = _columns(b, data, indices, batch)
-    *around, count = extents_of(indices)
-    shape = (*around, *extents_of(data)[batch + count :])
+    *around, count = indices.shape
+    assert isinstance(count, int)
+    shape = (*around, *data.shape[batch + count :])
     return b.add(Fetch(places), data.dtype, shape, data, *columns)
 
 
@@ -125,9 +151,9 @@ def scatter_nd(b: Building, operands: Sequence[Node], attributes: Attributes) ->
     """X with slices at index tuples replaced."""
     data, indices, updates = operands
     places, columns = _columns(b, data, indices, 0)
-    *around, count = extents_of(indices)
-    if extents_of(updates) != (*around, *extents_of(data)[count:]):
-        raise Declined("updates that do not fit")
+    *around, count = indices.shape
+    assert isinstance(count, int)
+    b.expect_shape(updates.shape, (*around, *data.shape[count:]), "updates that do not fit")
     return put(b, attributes.get("reduction", "none"), places, data, updates, columns)
 
 

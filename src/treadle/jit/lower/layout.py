@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from math import prod
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from treadle.jit.building import Building, Declined, array_of, extents_of
-from treadle.jit.kernel_ir import Axis, Join, Node
+from treadle.jit.building import Building, Declined, array_of
+from treadle.jit.kernel_ir import Axis, Constant, Dim, Join, Length, Node, Number, Shape, State
 from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.slicing import part, sliced
 
 Attributes = Mapping[str, Any]
 Nodes = Sequence[Any]
@@ -59,69 +58,119 @@ def constant(b: Building, _: Nodes, attributes: Attributes) -> Node:
 
 @lowers("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
 def shape(b: Building, operands: Nodes, attributes: Attributes) -> Node:
-    """The extents, which are known."""
-    extents = extents_of(operands[0])
-    part = extents[attributes.get("start") or 0 : attributes.get("end")]
-    return b.constant(np.array(part, np.int64))
+    """The extents, each a number or a scalar."""
+    part = operands[0].shape[attributes.get("start") or 0 : attributes.get("end")]
+    return listed(b, part)
+
+
+def listed(b: Building, numbers: Sequence[Number]) -> Node:
+    """The numbers as a tensor of int64."""
+    if all(isinstance(number, int) for number in numbers):
+        return b.constant(np.array(numbers, np.int64))
+    parts = [b.reshape(b.dim(number), (1,)) for number in numbers]
+    return joined(b, parts, 0)
 
 
 @lowers("Size", 1, 13, 19, 21, 23, 24, 25)
 def size(b: Building, operands: Nodes, _: Attributes) -> Node:
-    """The number of elements, which is known."""
-    return b.constant(np.array(prod(extents_of(operands[0])), np.int64))
+    """The number of elements."""
+    return b.dim(b.product(operands[0].shape))
 
 
 @lowers("Reshape", 5, *_RESHAPES)
 def reshape(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """Row-major order stays; -1 is what is left, 0 the operand's own extent."""
-    x, target = operands[0], whole_numbers(operands[1], "a shape")
-    assert target is not None
-    given = extents_of(x)
+    x, given = operands[0], operands[0].shape
+    wanted = b.elements(operands[1], "a shape")
     if not attributes.get("allowzero"):
-        target = [given[k] if extent == 0 else extent for k, extent in enumerate(target)]
+        if any(each == 0 for each in wanted[len(given) :]):
+            raise Declined("a Reshape that does not fit")
+        wanted = [0 if each == 0 else each for each in wanted]
+        target = [
+            given[k] if each == 0 else extent_of(b, each, is_positive=True)
+            for k, each in enumerate(wanted)
+        ]
+    else:
+        target = [extent_of(b, each) for each in wanted]
     if -1 in target:
-        rest = prod(extent for extent in target if extent != -1)
-        target[target.index(-1)] = prod(given) // rest if rest else 0
-    if prod(target) != prod(given):
-        raise Declined("a Reshape that does not fit")
-    return b.reshape(x, target)
+        place = target.index(-1)
+        target[place] = _rest(b, given, [each for each in target if each != -1])
+    return b.reshape(x, tuple(target))
+
+
+def extent_of(b: Building, each: int | Node, *, is_positive: bool = False) -> Number:
+    """An extent out of a list; -1 stays. One of the run where 0 has a meaning is above it."""
+    if isinstance(each, int):
+        return each
+    found = b.extent(each)
+    if is_positive and not isinstance(b.dim(found).op, Constant | Dim | Length):
+        b.expect(b.compare("greater", found, 0))
+    return found
+
+
+def _rest(b: Building, given: Shape, others: Sequence[Number]) -> Number:
+    """What is left for one extent: the product of those given over that of the others."""
+    left, right = list(given), []
+    for other in others:
+        same = next((k for k, extent in enumerate(left) if extent is other or extent == other), -1)
+        if same < 0:
+            right.append(other)
+        else:
+            del left[same]
+    total, by = b.product(left), b.product(right)
+    if isinstance(total, int) and isinstance(by, int):
+        return total // by if by else 0
+    if by == 1:
+        return total
+    quotient = b.number(b.map("div", b.dim(total), b.dim(by)))
+    b.expect_equal(b.times(quotient, by), total)
+    return quotient
 
 
 @lowers("Flatten", 1, 9, 11, *_RESHAPES[:1], *_RESHAPES[3:])
 def flatten(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """Two axes: what is before `axis`, and the rest."""
-    given, axis = extents_of(operands[0]), attributes["axis"]
+    given, axis = operands[0].shape, attributes["axis"]
     axis = axis + len(given) if axis < 0 else axis
-    return b.reshape(operands[0], (prod(given[:axis]), prod(given[axis:])))
+    return b.reshape(operands[0], (b.product(given[:axis]), b.product(given[axis:])))
 
 
 @lowers("Squeeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
 def squeeze(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """Without axes of one."""
-    given, axes = extents_of(operands[0]), _list(operands, 1, attributes, "axes")
+    given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     if axes is None:
+        if not operands[0].is_static:
+            raise Declined("a Squeeze of axes that only the run tells")
         gone = {k for k, extent in enumerate(given) if extent == 1}
     else:
         gone = {axis % len(given) if given else 0 for axis in axes}
-    if any(given[k] != 1 for k in gone):
-        raise Declined("a Squeeze of an axis that is not one")
-    return b.reshape(operands[0], [e for k, e in enumerate(given) if k not in gone])
+    return dropped(b, operands[0], gone)
+
+
+def dropped(b: Building, x: Node, gone: Collection[int]) -> Node:
+    """Without these axes, which are one long."""
+    for axis in gone:
+        b.expect_equal(x.shape[axis], 1)
+    rest = [k for k in range(len(x.shape)) if k not in gone]
+    axes = [Axis() if k in gone else Axis(0, ((rest.index(k), 1),)) for k in range(len(x.shape))]
+    return b.view(x, [x.shape[k] for k in rest], axes)
 
 
 @lowers("Unsqueeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
 def unsqueeze(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """With axes of one; they are counted in the result."""
-    given, axes = extents_of(operands[0]), _list(operands, 1, attributes, "axes")
+    given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     assert axes is not None
     rank = len(given) + len(axes)
     new, rest = {axis % rank for axis in axes}, iter(given)
-    return b.reshape(operands[0], [1 if k in new else next(rest) for k in range(rank)])
+    return b.reshape(operands[0], tuple(1 if k in new else next(rest) for k in range(rank)))
 
 
 @lowers("Transpose", 1, 13, 21, 23, 24, 25)
 def transpose(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """result.shape[k] = operand.shape[perm[k]]."""
-    given = extents_of(operands[0])
+    given = operands[0].shape
     perm = attributes.get("perm") or range(len(given))[::-1]
     where = {axis: k for k, axis in enumerate(perm)}
     axes = [Axis(0, ((where[k], 1),)) for k in range(len(given))]
@@ -131,40 +180,38 @@ def transpose(b: Building, operands: Nodes, attributes: Attributes) -> Node:
 @lowers("Expand", 8, 13)
 def expand(b: Building, operands: Nodes, _: Attributes) -> Node:
     """Broadcast to the shape, in both directions."""
-    target = whole_numbers(operands[1], "a shape")
-    assert target is not None
-    try:
-        result = np.broadcast_shapes(extents_of(operands[0]), tuple(target))
-    except ValueError as error:
-        raise Declined("an Expand that does not fit") from error
-    return b.expand(operands[0], result)
+    x = operands[0]
+    target = [extent_of(b, each) for each in b.elements(operands[1], "a shape")]
+    shift = max(len(x.shape) - len(target), 0)
+    target = [*x.shape[:shift], *target]
+    shift = len(target) - len(x.shape)
+    result = [
+        each if k < shift else _spread(b, x.shape[k - shift], each) for k, each in enumerate(target)
+    ]
+    return b.expand(x, result)
 
 
-def _part(b: Building, x: Node, axis: int, start: int, step: int, count: int) -> Node:
-    given = list(extents_of(x))
-    axes = [Axis(0, ((k, 1),)) for k in range(len(given))]
-    axes[axis], given[axis] = Axis(start, ((axis, step),)), count
-    return b.view(x, given, axes)
+def _spread(b: Building, given: Number, wanted: Number) -> Number:
+    """The extent of an Expand: one that only the run tells may be 1 where the operand's is more."""
+    if given == 1 or wanted == 1 or isinstance(wanted, int) or given is wanted:
+        return b.match(given, wanted)
+    is_one = b.compare("equal", wanted, 1)
+    b.expect(b.map("or", is_one, b.compare("equal", wanted, given)))
+    return given
 
 
 @lowers("Slice", 1, 10, 11, 13)
 def slice_(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """x[start:end:step] along each axis."""
     x: Node = operands[0]
-    names = ("starts", "ends", "axes", "steps")
-    lists = [_list(operands, k + 1, attributes, name) for k, name in enumerate(names)]
-    starts, ends, axes, steps = lists
-    assert starts is not None
-    assert ends is not None
-    rank = len(x.shape)
+    starts, ends = (
+        list(attributes[name]) if name in attributes else b.elements(operands[k], name)
+        for k, name in enumerate(("starts", "ends"), start=1)
+    )
+    axes, steps = (_list(operands, k, attributes, name) for k, name in ((3, "axes"), (4, "steps")))
     for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        axis = (axes[k] if axes else k) % max(rank, 1)
-        step = steps[k] if steps else 1
-        extent = extents_of(x)[axis]
-        low = -extent - 1 if step < 0 else -extent
-        taken = range(extent)[slice(max(start, low), max(end, low), step)]
-        first = taken[0] if taken else 0
-        x = _part(b, x, axis, first, step, len(taken))
+        axis = (axes[k] if axes else k) % max(len(x.shape), 1)
+        x = sliced(b, x, axis, start, end, steps[k] if steps else 1)
     return x
 
 
@@ -173,21 +220,39 @@ def split(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node
     """Parts along an axis: of the sizes given, or alike."""
     x = operands[0]
     axis = attributes.get("axis", 0) % max(len(x.shape), 1)
-    sizes = _list(operands, 1, attributes, "split")
-    if sizes is None:
+    if "split" in attributes:
+        sizes: list[Number] = list(attributes["split"])
+    elif len(operands) > 1 and operands[1] is not None:
+        sizes = [extent_of(b, each) for each in b.elements(operands[1], "sizes")]
+    else:
         raise Declined("a Split that does not say its sizes")
-    starts = accumulate(sizes, initial=0)
-    return [_part(b, x, axis, s, 1, n) for s, n in zip(starts, sizes, strict=False)]
+    starts: list[Number] = [0]
+    for each in sizes:
+        starts.append(b.plus(starts[-1], each))
+    b.expect_equal(starts[-1], x.shape[axis])
+    return [part(b, x, axis, s, 1, n) for s, n in zip(starts, sizes, strict=False)]
 
 
 @lowers("Concat", 4, 11, 13)
 def concat(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """One after the other along an axis."""
-    shapes = [extents_of(operand) for operand in operands]
-    axis = attributes["axis"] % max(len(shapes[0]), 1)
-    if len(operands) == 1:
-        node: Node = operands[0]
-        return node
-    result = list(shapes[0])
-    result[axis] = sum(each[axis] for each in shapes)
-    return b.add(Join(axis), operands[0].dtype, tuple(result), *operands)
+    return joined(b, operands, attributes["axis"] % max(len(operands[0].shape), 1))
+
+
+def joined(b: Building, parts: Sequence[Node], axis: int) -> Node:
+    """np.concatenate; of one part the part itself."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if any(len(each.shape) != len(first.shape) or each.dtype != first.dtype for each in parts):
+        raise Declined("a Concat that does not fit")
+    shape = list(first.shape)
+    for each in parts[1:]:
+        for k, extent in enumerate(each.shape):
+            if k == axis:
+                shape[k] = b.plus(shape[k], extent)
+            else:
+                b.expect_equal(shape[k], extent)
+                is_told = isinstance(shape[k], int) or isinstance(first.op, State)
+                shape[k] = shape[k] if is_told else extent
+    return b.add(Join(axis), first.dtype, tuple(shape), *parts)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import prod
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of
-from treadle.jit.kernel_ir import Node, Reduce
-from treadle.jit.lower.layout import whole_numbers
+from treadle.jit.building import Building, Declined
+from treadle.jit.kernel_ir import Extent, Node, Number, Reduce
+from treadle.jit.lower.layout import dropped, whole_numbers
 from treadle.jit.lower.registry import lowers, wide
 
 Attributes = Mapping[str, Any]
@@ -20,12 +19,20 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 def reduced(b: Building, function: str, x: Node, axes: Sequence[int], *, keep: bool) -> Node:
     """The reduction of a tensor over its axes."""
-    given = extents_of(x)
+    given = x.shape
     kept = [1 if k in axes else extent for k, extent in enumerate(given)]
     shape = kept if keep else [extent for k, extent in enumerate(given) if k not in axes]
-    if function in ("max", "min") and 0 in given:
-        raise Declined("the largest of nothing")
+    if function in ("max", "min"):
+        for axis in axes:
+            _expect_some(b, given[axis])
     return b.add(Reduce(function, tuple(sorted(axes))), x.dtype, tuple(shape), x)
+
+
+def _expect_some(b: Building, extent: Number) -> None:
+    if isinstance(extent, Extent):
+        b.expect(b.compare("greater", extent, 0))
+    elif extent == 0:
+        raise Declined("the largest of nothing")
 
 
 Form = Callable[[Building, Node, Sequence[int], bool], Node]
@@ -39,8 +46,8 @@ def _mean(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
     if x.dtype not in _FLOATS:
         raise Declined(f"the mean of {x.dtype}")
     total = reduced(b, "add", x, axes, keep=keep)
-    count = prod(extents_of(x)[axis] for axis in axes)
-    return b.map("div", total, b.scalar(count, x.dtype))
+    count = b.product([x.shape[axis] for axis in axes])
+    return b.map("div", total, b.cast(b.dim(count), x.dtype))
 
 
 def _absolute(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
@@ -75,7 +82,7 @@ def _log_sum_exp(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
     result = b.map("add", b.map("log", total), shift)
     if keep:
         return result
-    return b.reshape(result, [e for k, e in enumerate(extents_of(x)) if k not in axes])
+    return dropped(b, result, axes)
 
 
 def _reduction(form: Form, b: Building, operands: Sequence[Any], attributes: Attributes) -> Node:
@@ -108,7 +115,7 @@ def softmax(b: Building, operands: Sequence[Node], attributes: Attributes) -> No
     """exp(x - max(x)) over its sum."""
     x = operands[0]
     axes = [attributes["axis"] % max(len(x.shape), 1)]
-    if 0 in extents_of(x):
+    if 0 in x.shape:
         return x
     powers = b.map("exp", b.map("sub", x, reduced(b, "max", x, axes, keep=True)))
     return b.map("div", powers, reduced(b, "add", powers, axes, keep=True))
@@ -120,7 +127,7 @@ def log_softmax(b: Building, operands: Sequence[Node], attributes: Attributes) -
     """X - max(x) - log(sum(exp(x - max(x))))."""
     x = operands[0]
     axes = [attributes["axis"] % max(len(x.shape), 1)]
-    if 0 in extents_of(x):
+    if 0 in x.shape:
         return x
     shifted = b.map("sub", x, reduced(b, "max", x, axes, keep=True))
     total = reduced(b, "add", b.map("exp", shifted), axes, keep=True)

@@ -41,10 +41,10 @@ def windows(b: Building, x: Node, over: ops.Window, fill: Node) -> Node:
     lead = len(x.shape) - len(over.kernel)
     wider = padded(b, x, [(0, 0)] * lead + over.widths, "constant", fill)
     rank = len(over.kernel)
-    axes = [
-        Axis(0, ((lead + k, dilation), (lead + rank + k, stride)))
-        for k, (dilation, stride) in enumerate(zip(over.dilations, over.strides, strict=True))
-    ]
+    axes = []
+    for k, count in enumerate(over.kernel):
+        step = (lead + rank + k, over.strides[k])
+        axes.append(Axis(0, ((lead + k, over.dilations[k]), step) if count > 1 else (step,)))
     shape = (*extents_of(x)[:lead], *over.kernel, *over.shape)
     return b.view(wider, shape, (*map(same, range(lead)), *axes))
 
@@ -65,10 +65,10 @@ def correlated(b: Building, x: Node, weight: Node, attributes: Attributes) -> No
     if each * group != channels or count % group:
         raise Declined("a Conv that does not fit")
     seen = windows(b, x, over, b.scalar(0, x.dtype))
-    columns = b.reshape(seen, (batch, group, each * prod(kernel), prod(over.shape)))
-    is_plain = prod(kernel) == 1 and columns.size == x.size
+    laid = seen if seen.size == x.size else packed(b, seen)
+    columns = b.reshape(laid, (batch, group, each * prod(kernel), prod(over.shape)))
     rows = b.reshape(weight, (group, count // group, each * prod(kernel)))
-    made = product(b, rows, columns if is_plain else packed(b, columns))
+    made = product(b, rows, columns)
     return b.reshape(made, (batch, count, *over.shape))
 
 

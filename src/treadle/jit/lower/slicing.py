@@ -1,0 +1,96 @@
+"""Parts of an axis whose bounds may only be known when the kernel runs."""
+
+from __future__ import annotations
+
+from treadle.ir import DType
+from treadle.jit.building import Building, Declined
+from treadle.jit.kernel_ir import Axis, Constant, Map, Node, Number
+
+Bound = int | Node
+
+
+def part(b: Building, x: Node, axis: int, start: Number, step: int, count: Number) -> Node:
+    """Every `step`-th item along an axis, `count` of them from `start`."""
+    shape = list(x.shape)
+    axes = [Axis(0, ((k, 1),)) for k in range(len(shape))]
+    axes[axis], shape[axis] = Axis(start, ((axis, step),)), count
+    return b.view(x, shape, axes)
+
+
+def sliced(b: Building, x: Node, axis: int, start: Bound, end: Bound, step: int) -> Node:
+    """x[start:end:step] along the axis."""
+    extent = x.shape[axis]
+    if step == 0:
+        raise Declined("a Slice of step 0")
+    if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
+        low = -extent - 1 if step < 0 else -extent
+        taken = range(extent)[slice(max(start, low), max(end, low), step)]
+        return part(b, x, axis, taken[0] if taken else 0, step, len(taken))
+    width = _width(b, start, end)
+    if step == 1 and width is not None and width > 0:
+        first = b.extent(_scalar(b, start))
+        last = b.number(b.map("sub", b.dim(extent), b.dim(width)))
+        b.expect(b.compare("less_equal", first, last))
+        return part(b, x, axis, first, 1, width)
+    first, count = _bounds(b, extent, start, end, step)
+    return part(b, x, axis, first, step, count)
+
+
+def _scalar(b: Building, bound: Bound) -> Node:
+    return b.scalar(bound, DType.INT64) if isinstance(bound, int) else bound
+
+
+def _width(b: Building, start: Bound, end: Bound) -> int | None:
+    """Their difference where it is surely one number and the start only the run tells."""
+    if isinstance(start, int) or isinstance(end, int):
+        return None
+    (first, less), (second, more) = _offset(start), _offset(end)
+    return more - less if first is second else None
+
+
+def _offset(node: Node) -> tuple[Node, int]:
+    """The node as another one and a number that is added."""
+    if isinstance(node.op, Map) and node.op.function in ("add", "sub"):
+        left, right = node.operands
+        if isinstance(right.op, Constant):
+            added = int(right.op.array.item())
+            return left, added if node.op.function == "add" else -added
+        if isinstance(left.op, Constant) and node.op.function == "add":
+            return right, int(left.op.array.item())
+    return node, 0
+
+
+def _bounds(
+    b: Building, extent: Number, start: Bound, end: Bound, step: int
+) -> tuple[Number, Number]:
+    """The first item and how many there are, bounds out of range cut as numpy does."""
+    if step > 0:
+        first, last = (_clamped(b, extent, bound, 0, extent) for bound in (start, end))
+        long = b.minus(last, first) if first != 0 else last
+    else:
+        above = b.minus(extent, 1)
+        first, last = (_clamped(b, extent, bound, -1, above) for bound in (start, end))
+        long = b.minus(first, last)
+    count = b.most(long, 0) if first != 0 or step < 0 else long
+    if abs(step) > 1:
+        more = b.plus(count, abs(step) - 1)
+        count = b.number(b.map("div", b.dim(more), b.dim(abs(step))))
+    return first, count
+
+
+def _clamped(b: Building, extent: Number, bound: Bound, low: Number, high: Number) -> Number:
+    """A bound counted from the front, between low and high."""
+    if isinstance(bound, int):
+        if bound >= 2**31 - 1:
+            return high
+        if bound <= -(2**31):
+            return low
+        if bound < 0:
+            found = b.number(b.map("add", b.dim(extent), b.dim(bound)))
+            return b.most(found, low)
+        return b.least(bound, high) if bound or low else 0
+    zero = b.scalar(0, DType.INT64)
+    below = b.map("less", bound, zero, dtype=DType.BOOL)
+    moved = b.map("add", bound, b.dim(extent))
+    place = b.map("where", below, moved, bound, dtype=DType.INT64)
+    return b.least(b.most(b.number(place), low), high)

@@ -1,0 +1,105 @@
+"""Casts between all element types of native code, and arithmetic of 16-bit floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.leaves import leaf, natively
+from treadle import ops
+from treadle.ir import DType
+from treadle.jit.building import NATIVE
+
+RANDOM = np.random.default_rng(31)
+NARROW = ("float16", "bfloat16")
+COUNT = 600
+
+
+def bits(dtype: DType) -> np.ndarray:
+    """Numbers of every kind: any bits at all, and the ones near every edge."""
+    kind = dtype.numpy
+    if dtype is DType.BOOL:
+        return RANDOM.integers(0, 2, COUNT).astype(bool)
+    anything = RANDOM.integers(0, 256, COUNT * kind.itemsize).astype(np.uint8).view(kind)
+    if kind.kind in "iu":
+        near = np.array([0, 1, 2, 126, 127, 128, 255, 256, 32767, 32768, 65504, 65519, 65520, 2**24
+                         + 1, 2**31, 2**53 + 1, 2**63], np.uint64)  # fmt: skip
+        return np.concatenate([anything, near.astype(kind), (~near).astype(kind)])
+    usual = RANDOM.uniform(-300, 300, COUNT).astype(np.float64)
+    ties = np.concatenate([1 + k * 2.0**-e for e in (8, 9, 11, 12, 24, 25) for k in [np.arange(9)]])
+    sticky = np.concatenate([ties, ties * (1 + 2.0**-40), ties * (1 - 2.0**-40), ties * 2.0**-16,
+                             ties * 2.0**-25, ties * 2.0**-26])  # fmt: skip
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 65504, 65519.99, 65520, 65536, 1e39])
+    with np.errstate(all="ignore"):
+        return np.concatenate([anything, *(e.astype(kind) for e in (usual, sticky, special))])
+
+
+def defined(x: np.ndarray, target: DType) -> np.ndarray:
+    """Without what has no meaning: a float that no whole number of the target is near."""
+    if target.numpy.kind not in "iu" or x.dtype.kind in "iub":
+        return x
+    limits = np.iinfo(target.value)
+    with np.errstate(all="ignore"):
+        number = x.astype(np.float64)
+    fits = (number > float(limits.min) - 1) & (number < float(limits.max))
+    return x[np.isfinite(number) & fits]
+
+
+def same(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Bit by bit, but for what bits a NaN has."""
+    words = np.dtype(f"u{found.dtype.itemsize}")
+    with np.errstate(all="ignore"):
+        is_nan = (found != found) & (wanted != wanted)
+    return (found.view(words) == wanted.view(words)) | is_nan
+
+
+@pytest.mark.parametrize("source", sorted(NATIVE, key=str))
+def test_casts_are_those_of_numpy(source):
+    wrong = {}
+    for target in NATIVE:
+        x = defined(bits(source), target)
+        step = leaf("Cast", 13, 1, 1, to=ops.element_to_proto(target))
+        with np.errstate(all="ignore"):
+            wanted = ops.prepare(step)([x])[0]
+        (found,), is_native = natively(step, [x])
+        assert is_native
+        if not same(found, wanted).all():
+            k = np.flatnonzero(~same(found, wanted))[0]
+            wrong[target.value] = (x[k], found[k], wanted[k])
+    assert not wrong
+
+
+@pytest.mark.parametrize("word", NARROW)
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Max", "Min", "Mod"])
+def test_arithmetic_of_narrow_floats_is_rounded_once(op, word):
+    dtype = DType(word)
+    x, y = bits(dtype), bits(dtype)
+    RANDOM.shuffle(y)
+    with np.errstate(all="ignore"):
+        usual = np.isfinite(x.astype(np.float32)) & np.isfinite(y.astype(np.float32))
+        x, y = x[usual], y[usual]
+        step = leaf(op, 13, 2, 1, **({"fmod": 1} if op == "Mod" else {}))
+        wanted = ops.prepare(step)([x, y])[0]
+    (found,), is_native = natively(step, [x, y])
+    assert is_native
+    assert np.array_equal(found.astype(float), wanted.astype(float), equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [5, 40])
+@pytest.mark.parametrize("word", NARROW)
+def test_narrow_floats_in_memory_and_registers(word, size):
+    x = bits(DType(word))[:size]
+    for op, inputs, attributes in (
+        ("Transpose", [x.reshape(5, -1)], {}),
+        ("Concat", [x, x[::-1].copy()], {"axis": 0}),
+        ("Where", [np.arange(size) % 3 > 0, x, -x], {}),
+        ("Gather", [x, np.array([2, 0, -1])], {"axis": 0}),
+        ("Neg", [x], {}),
+        ("IsNaN", [x], {}),
+    ):
+        step = leaf(op, 13 if op in ("Transpose", "Concat", "Gather", "Neg") else 9, len(inputs), 1,
+                    **attributes)  # fmt: skip
+        wanted = ops.prepare(step)(inputs)[0]
+        (found,), is_native = natively(step, inputs)
+        assert is_native
+        assert same(found, wanted).all(), op

@@ -1,0 +1,254 @@
+"""Values whose extents only the run tells, in native code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.fences import fenced
+from tests.jit.native import HEAD, check, declined, outcomes
+
+RANDOM = np.random.default_rng(12)
+TRIPS = [0, 1, 2, 5, 40]
+
+
+@pytest.fixture(autouse=True)
+def fences():
+    with fenced():
+        yield
+
+
+def floats(*shape):
+    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_a_state_that_grows(axis, rows):
+    shape = [2, 3]
+    shape.insert(axis, rows)
+    one = [2, 3]
+    one.insert(axis, 1)
+    word = "float[A,B,C]"
+    text = f"""g (int64 n, {word} p, {word} q) => (float[D,E,F] a, float[N] s, float[N] t) {{
+      a, s, t = Loop (n, , p) <body = f (int64 i, bool go, {word} x)
+        => (bool on, float[D,E,F] x1, float s, float t) {{
+        on = Identity (go)
+        k = Cast <to = 1> (i)
+        new = Add (q, k)
+        x1 = Concat <axis = {axis}> (x, new)
+        s = ReduceSum <keepdims = 0> (x1)
+        t = ReduceSum <keepdims = 0> (x)
+      }}>
+    }}"""
+    check(
+        text, *({"n": np.array(trips), "p": floats(*shape), "q": floats(*one)} for trips in TRIPS)
+    )
+
+
+def test_states_that_grow_at_the_front_and_change_places():
+    text = """g (int64 n, float[A] p, float[B] q) => (float[C] a, float[D] b) {
+      a, b = Loop (n, , p, q) <body = f (int64 i, bool go, float[E] x, float[F] y)
+        => (bool on, float[G] x1, float[H] y1) {
+        on = Identity (go)
+        y1 = Concat <axis = 0> (q, x)
+        x1 = Identity (y)
+      }>
+    }"""
+    check(text, *({"n": np.array(trips), "p": floats(2), "q": floats(1)} for trips in TRIPS))
+
+
+def test_a_state_that_shrinks_and_one_that_doubles():
+    text = """g (int64 n, float[A] p) => (float[B] a, float[C] b) {
+      a, b = Loop (n, , p, p) <body = f (int64 i, bool go, float[D] x, float[E] y)
+        => (bool on, float[F] x1, float[G] y1) {
+        on = Identity (go)
+        one = Constant <value = int64[1] {1}> ()
+        far = Constant <value = int64[1] {100}> ()
+        x1 = Slice (x, one, far)
+        four = Constant <value = int64 {4}> ()
+        m = Less (i, four)
+        y1 = If (m) <then_branch = t () => (float[K] u) { u = Concat <axis = 0> (y, y) },
+                     else_branch = e () => (float[L] v) { v = Neg (y) }>
+      }>
+    }"""
+    check(text, *({"n": np.array(trips), "p": floats(7)} for trips in TRIPS))
+
+
+def test_a_list_that_is_read_back():
+    text = """g (int64 n, float[A,B] p) => (float[C,D] a, float[N,E] s, float[N] t) {
+      a, s, t = Loop (n, , p) <body = f (int64 i, bool go, float[A,B] x)
+        => (bool on, float[D,E] x1, float[B] s, float t) {
+        on = Identity (go)
+        last = Constant <value = int64 {-1}> ()
+        zero = Constant <value = int64[1] {0}> ()
+        s = Gather <axis = 0> (x, last)
+        row = Unsqueeze (s, zero)
+        half = Constant <value = float {0.5}> ()
+        less = Mul (row, half)
+        x1 = Concat <axis = 0> (x, less)
+        turned = Transpose (x1)
+        square = MatMul (turned, x1)
+        t = ReduceMax <keepdims = 0> (square)
+      }>
+    }"""
+    for columns in (3, 20):
+        check(text, *({"n": np.array(n), "p": floats(2, columns)} for n in TRIPS if n))
+
+
+def test_shapes_that_are_computed():
+    text = """g (int64 n, float[6] p) => (float[N] s, int64[N] z, float[M] r) {
+      s, z, r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 z, float r) {
+        on = Identity (go)
+        zero = Constant <value = int64[1] {0}> ()
+        two = Constant <value = int64[1] {2}> ()
+        seven = Constant <value = int64 {7}> ()
+        one = Constant <value = int64 {1}> ()
+        nothing = Constant <value = int64 {0}> ()
+        m = Mod (i, seven)
+        k = Unsqueeze (m, zero)
+        part = Slice (p, zero, k)
+        s = ReduceSum <keepdims = 0> (part)
+        shape = Concat <axis = 0> (two, k)
+        zeros = ConstantOfShape <value = float[1] {0.5}> (shape)
+        counted = Range (nothing, m, one)
+        numbers = Cast <to = 1> (counted)
+        sum = Add (zeros, numbers)
+        wide = Expand (part, shape)
+        count = Shape (wide)
+        z = ReduceProd <keepdims = 0> (count)
+        both = Concat <axis = 1> (sum, zeros)
+        flat = Constant <value = int64[1] {-1}> ()
+        line = Reshape (both, flat)
+        r = ReduceSum <keepdims = 0> (line)
+      }>
+    }"""
+    check(text, *({"n": np.array(trips), "p": floats(6)} for trips in TRIPS))
+
+
+def test_stacks_of_inner_loops():
+    text = """g (int64 n, float x0) => (float x, float[N] s) {
+      x, s = Loop (n, , x0) <body = f (int64 i, bool go, float a) => (bool on, float b, float s) {
+        on = Identity (go)
+        b, t, u = Loop (i, , a) <body = h (int64 j, bool g2, float c)
+            => (bool o2, float d, float e, float u) {
+          k = Cast <to = 1> (j)
+          d = Sub (k, c)
+          e = Mul (c, k)
+          most = Constant <value = float {5}> ()
+          o2 = Less (d, most)
+          u = Neg (e)
+        }>
+        v = Sub (t, u)
+        s = ReduceSum <keepdims = 0> (v)
+      }>
+    }"""
+    check(text, *({"n": np.array(trips), "x0": np.float32(0.25)} for trips in TRIPS))
+
+
+def test_elements_of_one_shape_that_only_the_body_knows():
+    text = """g (int64 n, int64 m, float[8] p) => (float[N,M] s) {
+      s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[M] s) {
+        on = Identity (go)
+        zero = Constant <value = int64[1] {0}> ()
+        w = Max (m, i)
+        k = Unsqueeze (w, zero)
+        part = Slice (p, zero, k)
+        s = Neg (part)
+      }>
+    }"""
+    check(text, {"n": np.array(4), "m": np.array(5), "p": floats(8)})
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    with pytest.raises(treadle.errors.RunError, match="alike"):
+        session.run(None, {"n": np.array(4), "m": np.array(1), "p": floats(8)})
+
+
+def test_sizes_beyond_all_memory_are_an_error():
+    text = """g (int64 n, int64[2] shape) => (float[A,B] s, float[N] t) {
+      zero = Constant <value = float[0,0] {}> ()
+      s, t = Loop (n, , zero) <body = f (int64 i, bool go, float[A,B] x)
+        => (bool on, float[C,D] x1, float t) {
+        on = Identity (go)
+        ones = ConstantOfShape <value = float[1] {1}> (shape)
+        x1 = Neg (ones)
+        t = ReduceSum <keepdims = 0> (x)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    feed = {"n": np.array(2)}
+    session.run(None, {**feed, "shape": np.array([3, 4])})
+    for shape in ([2**62, 4], [2**40, 2**40], [-1, 4], [2**31, 2**31]):
+        with pytest.raises(treadle.errors.RunError):
+            session.run(None, {**feed, "shape": np.array(shape)})
+
+
+def test_a_stack_without_iterations_has_the_shape_the_interpreter_says():
+    text = """g (int64 n, float[A] p) => (float[B,C] s) {
+      s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[M] s) {
+        on = Identity (go)
+        s = Concat <axis = 0> (p, p)
+      }>
+    }"""
+    for trips in (0, 1, 3):
+        feed = {"n": np.array(trips), "p": floats(2)}
+        (check if trips else declined)(text, feed)
+
+
+def test_ten_thousand_runs_hold_no_more_memory():
+    text = """g (int64 n, float[A] p) => (float[B] a) {
+      a = Loop (n, , p) <body = f (int64 i, bool go, float[A] x) => (bool on, float[B] x1) {
+        on = Identity (go)
+        x1 = Concat <axis = 0> (x, p)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    for count in range(300):
+        n = count % 7
+        (found,) = session.run(None, {"n": np.array(n), "p": floats(2)})
+        assert found.shape == (2 + 2 * n,)
+    assert len(outcomes(session)) == 1
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 9)])
+def test_what_is_found_in_data(shape):
+    axes = ",".join(map(str, shape))
+    text = f"""g (int64 n, float[{axes}] p) => (float[N] s, int64[N] c, float[N] t) {{
+      s, c, t = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 c, float t) {{
+        on = Identity (go)
+        ten = Constant <value = float {{10.0}}> ()
+        k = Cast <to = 1> (i)
+        l = Div (k, ten)
+        x = Sub (p, l)
+        r = Relu (x)
+        places = NonZero (r)
+        turned = Transpose (places)
+        found = GatherND (p, turned)
+        s = ReduceSum <keepdims = 0> (found)
+        c = ReduceSum <keepdims = 0> (places)
+        flat = Constant <value = int64[1] {{-1}}> ()
+        line = Reshape (r, flat)
+        zero = Constant <value = float {{0.0}}> ()
+        above = Greater (line, zero)
+        kept = Compress (p, above)
+        t = ReduceSum <keepdims = 0> (kept)
+      }}>
+    }}"""
+    check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 12)))
+
+
+@pytest.mark.parametrize("size", [4, 40])
+def test_a_window_of_a_state_that_moves(size):
+    text = f"""g (int64 n, float[{size}] p) => (float[{size}] a, float[N,2] s) {{
+      a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[{size}] x)
+        => (bool on, float[{size}] x1, float[2] w) {{
+        on = Identity (go)
+        zero = Constant <value = int64[1] {{0}}> ()
+        two = Constant <value = int64[1] {{2}}> ()
+        at = Unsqueeze (i, zero)
+        end = Add (at, two)
+        w = Slice (x, at, end)
+        x1 = Neg (x)
+      }}>
+    }}"""
+    check(text, *({"n": np.array(n), "p": floats(size)} for n in (1, 2, 3)))

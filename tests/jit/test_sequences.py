@@ -1,0 +1,152 @@
+"""Sequences in native code: tensors with a first axis as long as the run makes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.fences import fenced
+from tests.jit.native import HEAD, check, declined
+
+RANDOM = np.random.default_rng(13)
+
+
+@pytest.fixture(autouse=True)
+def fences():
+    with fenced():
+        yield
+
+
+def floats(*shape):
+    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+
+
+JOINS = ["axis = 0, new_axis = 1", "axis = -1, new_axis = 1", "axis = 0", "axis = -1"]
+SHAPES = [(), (3,), (2, 20)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "join"), [(s, join) for s in SHAPES for join in JOINS if s or "new" in join]
+)
+def test_a_list_built_by_a_loop(shape, join):
+    word = f"float[{','.join(map(str, shape))}]" if shape else "float"
+    text = f"""g (int64 n, {word} p) => (r, int64 c) {{
+      s = SequenceEmpty ()
+      t = Loop (n, "", s) <body = f (int64 i, bool go, seq({word}) s) => (bool on, seq({word}) t) {{
+        on = Identity (go)
+        k = Cast <to = 1> (i)
+        e = Mul (p, k)
+        t = SequenceInsert (s, e)
+      }}>
+      c = SequenceLength (t)
+      r = ConcatFromSequence <{join}> (t)
+    }}"""
+    check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 5, 40)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_elements_are_put_in_taken_out_and_read_anywhere(count):
+    text = """g (int64 n, seq(float[3]) p, int64 at) => (seq(float[3]) r, float[M,3] e, int64 k) {
+      r, e, k = Loop (n, "", p, at) <body = f (int64 i, bool go, seq(float[3]) s, int64 at)
+        => (bool on, seq(float[3]) s3, int64 at1, float[3] e) {
+        on = Identity (go)
+        e = SequenceAt (s, at)
+        twice = Add (e, e)
+        s1 = SequenceInsert (s, twice, at)
+        s2 = SequenceErase (s1)
+        one = Constant <value = int64 {1}> ()
+        s3 = SequenceInsert (s2, twice)
+        c = SequenceLength (s3)
+        next = Add (at, one)
+        at1 = Mod (next, c)
+      }>
+    }""".replace("r, e, k = Loop", "r, k, e = Loop")
+    items = [floats(3) for _ in range(count)]
+    feeds = [{"n": np.array(n), "p": items, "at": np.array(at)}
+             for n in (1, 2, 5) for at in (0, count - 1, -1)]  # fmt: skip
+    check(text, *feeds)
+
+
+def test_a_position_out_of_range_is_the_interpreters_error():
+    text = """g (int64 n, seq(float[3]) p) => (float[M,3] e) {
+      e = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[3] e) {
+        on = Identity (go)
+        e = SequenceAt (p, i)
+      }>
+    }"""
+    items = [floats(3) for _ in range(4)]
+    check(text, {"n": np.array(4), "p": items})
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    with pytest.raises(treadle.errors.RunError, match="position 4"):
+        session.run(None, {"n": np.array(5), "p": items})
+
+
+def test_lists_within_lists_of_loops_and_branches():
+    text = """g (int64 n, float[2] p) => (float[A] r) {
+      s = SequenceEmpty ()
+      t = Loop (n, "", s) <body = f (int64 i, bool go, seq(float[2]) s)
+          => (bool on, seq(float[2]) u) {
+        on = Identity (go)
+        t = Loop (i, "", s) <body = h (int64 j, bool g2, seq(float[2]) v)
+            => (bool o2, seq(float[2]) w) {
+          o2 = Identity (g2)
+          k = Cast <to = 1> (j)
+          e = Sub (p, k)
+          w = SequenceInsert (v, e)
+        }>
+        two = Constant <value = int64 {2}> ()
+        odd = Mod (i, two)
+        is_odd = Cast <to = 9> (odd)
+        u = If (is_odd) <then_branch = a () => (seq(float[2]) x) { x = SequenceInsert (t, p) },
+                         else_branch = b () => (seq(float[2]) y) { y = Identity (t) }>
+      }>
+      r = ConcatFromSequence <axis = 0> (t)
+    }"""
+    check(text, *({"n": np.array(n), "p": floats(2)} for n in (2, 3, 6)))
+
+
+def test_pieces_of_a_tensor():
+    text = """g (int64 n, float[4,3,5] p) => (float[N] r, float[N,4,5] q) {
+      r, q = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float r, float[4,5] e) {
+        on = Identity (go)
+        pieces = SplitToSequence <axis = 1, keepdims = 0> (p)
+        e = SequenceAt (pieces, i)
+        two = Constant <value = int64 {2}> ()
+        pairs = SplitToSequence <axis = 0> (p, two)
+        zero = Constant <value = int64 {0}> ()
+        last = Constant <value = int64 {-1}> ()
+        a = SequenceAt (pairs, zero)
+        b = SequenceAt (pairs, last)
+        d = Sub (a, b)
+        r = ReduceSum <keepdims = 0> (d)
+      }>
+    }"""
+    check(text, *({"n": np.array(n), "p": floats(4, 3, 5)} for n in (1, 3)))
+
+
+def test_elements_that_differ_are_left_to_another_engine():
+    text = """g (int64 n, float[2] p) => (seq(float[A]) r) {
+      s = SequenceConstruct (p)
+      r = Loop (n, "", s) <body = f (int64 i, bool go, seq(float[A]) s)
+          => (bool on, seq(float[A]) t) {
+        on = Identity (go)
+        e = Concat <axis = 0> (p, p)
+        t = SequenceInsert (s, e)
+      }>
+    }"""
+    assert "an extent of 2 where 4 is wanted" in declined(text, {"n": np.array(2), "p": floats(2)})
+
+
+def test_optionals_are_what_they_hold():
+    text = """g (int64 n, float[2] p) => (float[2] r) {
+      r = Loop (n, "", p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] y) {
+        on = Identity (go)
+        o = Optional (x)
+        has = OptionalHasElement (o)
+        y = If (has) <then_branch = a () => (float[2] u) { v = OptionalGetElement (o)
+                                                           u = Neg (v) },
+                      else_branch = b () => (float[2] w) { w = Identity (p) }>
+      }>
+    }"""
+    check(text, {"n": np.array(3), "p": floats(2)})
