@@ -54,11 +54,19 @@ def _is_odd(type_: object) -> bool:
 
 def verdict(name: str, oracle: Oracle) -> Verdict:
     """Both ways for one model."""
-    source, given, wanted = exported(name)
+    source, given, recorded = exported(name)
+    wanted = _as_declared(treadle.load(source), recorded)
     with tempfile.TemporaryDirectory() as folder:
         ours = _written(source, Path(folder) / "model.xml", given, wanted, oracle)
     (theirs,) = oracle.ask(source, [given], patience=_PATIENCE)
     return Verdict(name, ours, _difference(theirs, wanted))
+
+
+def _as_declared(model: Model, recorded: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """The recorded answers in the element types of the graph: one is of its source framework."""
+    types = {v.name: v.type for v in treadle.infer(model).main.results if v is not None}
+    dtypes = {n: t.dtype for n, t in types.items() if isinstance(t, Tensor) and t.dtype}
+    return {n: array.astype(dtypes[n].numpy) for n, array in recorded.items() if n in dtypes}
 
 
 def _written(
@@ -89,7 +97,7 @@ def _difference(answer: Answer, wanted: Mapping[str, np.ndarray]) -> str:
                 f"{name} is {found.dtype}{list(found.shape)}, not {array.dtype}{list(array.shape)}"
             )
         if not _is_near(found, array):
-            return f"{name} has other values"
+            return f"{name} has other values{_distance(found, array)}"
     return ""
 
 
@@ -97,6 +105,14 @@ def _is_near(found: np.ndarray, wanted: np.ndarray) -> bool:
     if wanted.dtype.kind != "f":
         return bool(np.array_equal(found, wanted))
     return bool(np.allclose(found, wanted, *TOLERANCE, equal_nan=True))
+
+
+def _distance(found: np.ndarray, wanted: np.ndarray) -> str:
+    if wanted.dtype.kind != "f":
+        return ""
+    off = float(np.max(np.abs(found - wanted)))
+    word = ": OpenVINO has float32 for float64" if wanted.dtype == np.float64 else ""
+    return f", off by {off:.1e} where the largest is {np.max(np.abs(wanted)):.1e}{word}"
 
 
 def _short(reason: str) -> str:
