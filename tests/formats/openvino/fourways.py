@@ -2,9 +2,10 @@
 
     python -m tests.formats.openvino.fourways --count 1000 --seed 0 [--keep FOLDER]
 
-Each is run by interp; by the default engines and without the native one; by onnxruntime, of the ONNX that
-treadle writes; by OpenVINO, of the IR itself and of the IR that treadle writes of that ONNX. Where
-OpenVINO is not installed its two ways are left out. `--keep` keeps the files of what differs.
+Each is run by interp, by the default engines, and without the native one; by onnxruntime, of the
+ONNX that treadle writes; by OpenVINO, of the IR itself and of the IR that treadle writes of that
+ONNX. Where OpenVINO is not installed its two ways are left out. `--keep` keeps the files of what
+differs.
 """
 
 from __future__ import annotations
