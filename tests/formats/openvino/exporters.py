@@ -116,21 +116,29 @@ def _distance(found: np.ndarray, wanted: np.ndarray) -> str:
 
 
 def _short(reason: str) -> str:
-    """The end of OpenVINO's long messages, where they say what is wrong."""
-    words = re.sub(r"Exception from \S+:\d+: |Check '.*?' failed at \S+: |\|", " ", reason)
-    words = re.sub(r"(/\S*)?(src|openvino)/\S+", "", words)
-    words = " ".join(words.replace("<", "(").replace(">", ")").split())
+    """What is wrong: OpenVINO's summary where it gives one, else the end of its message."""
+    words = " ".join(reason.replace("<", "(").replace(">", ")").replace("|", " ").split())
+    for pattern, said in _SUMMARIES:
+        found = re.search(pattern, words)
+        if found:
+            return f"{said} {found.group(1)}"
     return words if len(words) <= _SHOWN else f"... {words[-_SHOWN:]}"
+
+
+_SUMMARIES = (
+    (r"No conversion rule found for operations: (.*)$", "no rule for"),
+    (r"Conversion is failed for: (.*)$", "fails at"),
+)
 
 
 def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]:
     """The lines of the page."""
     ours = sum(not each.treadle for each in verdicts)
     theirs = sum(not each.openvino for each in verdicts)
-    yield f"Of {len(verdicts)} models from exporters OpenVINO {version.partition('-')[0]} loads and"
-    yield f"answers right {ours} as treadle writes them ({ours / max(len(verdicts), 1):.0%}), and"
-    yield f"{theirs} as `openvino.convert_model` reads them. {left_out} more have sequences,"
-    yield "optionals or strings, which IR has not. The others, and why:"
+    share = f"{ours / max(len(verdicts), 1):.0%}"
+    yield f"Of {len(verdicts)} models from exporters OpenVINO {version.partition('-')[0]} answers right"
+    yield f"{ours} ({share}) as treadle writes them, and {theirs} as `openvino.convert_model` reads them."
+    yield f"{left_out} more have sequences, optionals or strings, which IR has not. The others, and why:"
     yield ""
     yield "| model | as treadle writes it | by `convert_model` |"
     yield "|---|---|---|"
