@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Flat, Indices, is_same_size
+from treadle.jit.emit.place import Place, is_same_size
+from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import (
     Block,
     Loop,
