@@ -324,7 +324,7 @@ class Tensors:
         while self.place(node) is Place.INLINE:
             laid = self._laid(node) if isinstance(node.op, Reshape) else None
             if laid is not None:
-                position = Flat(self.flat(index, extents(node)))
+                position = Flat(self.flat(index, self.shape(node)))
                 return self.address(self.buffer(laid), position)
             match node.op:
                 case Item(axis, _):
