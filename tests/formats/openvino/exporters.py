@@ -138,7 +138,7 @@ def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]
     share, release = f"{ours / max(len(verdicts), 1):.0%}", version.partition("-")[0]
     yield f"Of {len(verdicts)} models from exporters OpenVINO {release} answers right"
     yield f"{ours} ({share}) as treadle writes them, and {theirs} as `openvino.convert_model` reads"
-    yield f"them. {left_out} more have sequences, optionals or strings, which IR has not. The others:"
+    yield f"them. {left_out} more have sequences, optionals or strings, which IR has not. The rest:"
     yield ""
     yield "| model | as treadle writes it | by `convert_model` |"
     yield "|---|---|---|"
