@@ -15,15 +15,23 @@ from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
-from treadle.jit.kernel_ir import Extent
+from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
-from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
+from treadle.jit.shaping import Shaping
+from treadle.jit.specialise import (
+    Known,
+    Lengths,
+    Signature,
+    signature,
+    specialise,
+    trips,
+)
 from treadle.jit.store import Store
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES = 256
-Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[Compiled, Mapping[Extent, int]] | str
 
 
@@ -45,6 +53,7 @@ class Native:
     lists: tuple[int, ...] = ()
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
+    shaping: Shaping = field(default_factory=Shaping)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
@@ -86,7 +95,9 @@ class Native:
                 raise Declined("a loop whose condition is false from the start")
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
-        shapes = tuple([(array.dtype, array.shape) for array in arrays])
+        shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
+        if self.shaping.all:
+            shapes = (*shapes, *(arrays[k].tobytes() for k in self.shaping.all))
         found = self.seen.get(shapes)
         if found is None:
             found = self._sought(arrays)
@@ -104,17 +115,28 @@ class Native:
             return str(why)
 
     def _compiled(self, arrays: Sequence[np.ndarray]) -> Compiled:
-        key = signature(arrays, self.lengths)
         with self._lock:
+            key = self.shaping.valued(signature(arrays, self.lengths), arrays)
             if key not in self.made:
-                try:
-                    self.made[key] = compile_region(self, key)
-                except Declined as why:
-                    self.made[key] = str(why)
+                key = self._make(key, arrays)
             made = self.made[key]
         if isinstance(made, str):
             raise Declined(made)
         return made
+
+    def _make(self, key: Signature, arrays: Sequence[np.ndarray]) -> Signature:
+        """Note the kernel of a signature; of the values too where its extents hang on them."""
+        try:
+            kernel = specialise(self.region, key, self.lengths, self.known)
+            if self.shaping.found(key, kernel):
+                self.seen.clear()
+                open_key, key = key, self.shaping.valued(key, arrays)
+                if key != open_key:
+                    kernel = specialise(self.region, key, self.lengths, self.known)
+            self.made[key] = compile_region(self, kernel)
+        except Declined as why:
+            self.made[key] = str(why)
+        return key
 
     def _lengths(self, arrays: Sequence[np.ndarray]) -> Mapping[Extent, int]:
         lengths: dict[Extent, int] = {}
@@ -125,10 +147,9 @@ class Native:
         return lengths
 
 
-def compile_region(native: Native, key: Signature) -> Compiled:
-    """The kernel of a region for a signature, as machine code."""
+def compile_region(native: Native, kernel: Kernel) -> Compiled:
+    """The kernel of a region as machine code."""
     region, lengths = native.region, native.lengths
-    kernel = specialise(region, key, lengths, native.known)
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")

@@ -13,13 +13,16 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
 from treadle.jit.building import Building, Declined
+from treadle.jit.faults import declining
 from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View, all_nodes
 from treadle.jit.kernel_ir import Loop as LoopNode
 from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_block
 from treadle.plan import Region
 
-Signature = tuple[tuple[DType | None, tuple[int, ...]], ...]
+Given = tuple[DType | None, tuple[int, ...]] | tuple[DType | None, tuple[int, ...], bytes]
+Signature = tuple[Given, ...]
+"""What each input is: its dtype, its shape, and its elements where a kernel is made for them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,13 +117,14 @@ def known_inputs(region: Region, model: Model) -> Known:
     return found
 
 
+@declining
 def specialise(region: Region, given: Signature, lengths: Lengths, known: Known) -> Kernel:
     """The kernel of a region for a signature; Declined where there is none."""
     b = Building.start()
     inputs: list[Node] = []
     params: list[Node] = []
     holding = conditions(region)
-    for position, (dtype, shape) in enumerate(given):
+    for position, (dtype, shape, *value) in enumerate(given):
         if dtype is None:
             raise Declined("an operand that is no tensor of the standard")
         extents = tuple(
@@ -129,7 +133,10 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
         )
         node = b.param(Input(position), dtype, extents)
         inputs.append(node)
-        if position in known:
+        if value:
+            elements = np.frombuffer(value[0], dtype.numpy)
+            params.append(b.constant(elements.reshape(shape)))
+        elif position in known:
             params.append(b.constant(known[position]))
         elif position in lengths.lists and shape[0] == 0:
             params.append(b.add(Empty(), dtype, shape))

@@ -39,7 +39,7 @@ def non_zero(b: Building, operands: Sequence[Node], _: Attributes) -> Node:
     return joined(b, [b.reshape(row, (1, *row.shape)) for row in reversed(rows)], 0)
 
 
-@lowers("Compress", 9, 11)
+@lowers("Compress", 9, 11, 28)
 def compress(b: Building, operands: Sequence[Node], attributes: Attributes) -> Node:
     """The items along an axis, or elements, for which the condition holds."""
     data, condition = operands

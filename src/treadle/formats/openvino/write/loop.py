@@ -25,7 +25,7 @@ from treadle.formats.openvino.records import BackEdge, PortEntry
 from treadle.formats.openvino.write.behind import cut, last_or_first, turned_over
 from treadle.formats.openvino.write.control import Feeding, Inside
 from treadle.formats.openvino.write.draft import Wire, copy, is_parameter
-from treadle.formats.openvino.write.liveness import kept_carried
+from treadle.formats.openvino.write.liveness import hang_on_slices, kept_carried
 from treadle.formats.openvino.write.protect import protect
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Scope, tensor_of
@@ -115,7 +115,8 @@ class _Writer:
     def _iterates(self) -> bool:
         """Whether it is a TensorIterator: slices, and nothing else, end it after some iteration.
 
-        OpenVINO takes away slices that nothing reads, and forgets how often the body runs.
+        Every result has to hang on a slice: OpenVINO takes away slices that nothing reads, and
+        forgets how often the body runs.
         """
         known, views = self.outer.writing.knowledge, self.views
         slices = bool(views.sliced) and self.loop.trip is None
@@ -125,7 +126,7 @@ class _Writer:
             and not self.outer.of_iterator
             and not self.outer.needs(views.iteration)
             and all(known.is_true(value) for value in endless)
-            and any(self.outer.needs(port.param) for port in views.sliced)
+            and hang_on_slices(self.loop, self.outer.writing.needed)
             and all(_length(port) for port in views.sliced)
         )
 
