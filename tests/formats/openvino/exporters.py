@@ -136,10 +136,9 @@ def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]
     ours = sum(not each.treadle for each in verdicts)
     theirs = sum(not each.openvino for each in verdicts)
     share, release = f"{ours / max(len(verdicts), 1):.0%}", version.partition("-")[0]
-    count = len(verdicts)
-    yield f"Of {count} models from exporters OpenVINO {release} answers right {ours} ({share})"
-    yield f"as treadle writes them, and {theirs} as `openvino.convert_model` reads them."
-    yield f"{left_out} more have sequences, optionals or strings, which IR has not. The others:"
+    yield f"Of {len(verdicts)} models from exporters OpenVINO {release} answers right"
+    yield f"{ours} ({share}) as treadle writes them, and {theirs} as `openvino.convert_model` reads"
+    yield f"them. {left_out} more have sequences, optionals or strings, which IR has not. The rest:"
     yield ""
     yield "| model | as treadle writes it | by `convert_model` |"
     yield "|---|---|---|"

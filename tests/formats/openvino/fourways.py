@@ -89,6 +89,8 @@ def _treadle(path: Path, engines: list[str] | None, feed: dict[str, np.ndarray])
 def _onnxruntime(path: Path, feeds: Feeds) -> list[Answer]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    # as it is: inlining an If whose condition is constant, 1.31 loses what its branch captures
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(path, options)
     except Exception as error:  # noqa: BLE001 - its refusal is its answer
