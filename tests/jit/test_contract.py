@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.native import WORDS, check
+from treadle.errors import RunError
 
 RANDOM = np.random.default_rng(3)
 
@@ -206,3 +207,48 @@ def test_a_turned_view_read_in_every_iteration(kept):
     }}"""
     check(text, {"n": np.array(3), "w": numbers("float32", 30, 40),
                  "x": numbers("float32", 40, 30)})  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("trips", [1, 9, 10, 11])
+def test_what_is_gathered_by_the_iteration_is_multiplied_ahead(trips, axis):
+    """The eleventh item is not there: the message is that of the iteration that wants it."""
+    shape = (10, 40) if axis == 0 else (40, 10)
+    text = f"""g (int64 n, float[{shape[0]},{shape[1]}] x, float[40,50] w, float[1,50] h)
+      => (float[1,50] y, float[N,1,50] s) {{
+      ax = Constant <value = int64[1] {{0}}> ()
+      y, s = Loop (n, , h) <body = f (int64 i, bool go, float[1,50] u)
+        => (bool on, float[1,50] v, float[1,50] o) {{
+        on = Identity (go)
+        t = Gather <axis = {axis}> (x, i)
+        r = Unsqueeze (t, ax)
+        p = MatMul (r, w)
+        q = Tanh (u)
+        v = Add (p, q)
+        o = Identity (v)
+      }}>
+    }}"""
+    feed = {"n": np.array(trips), "x": numbers("float32", *shape), "w": numbers("float32", 40, 50),
+            "h": numbers("float32", 1, 50)}  # fmt: skip
+    if trips <= 10:
+        check(text, feed)
+    else:
+        with pytest.raises(RunError, match="10"):
+            check(text, feed)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_joined_operand_is_multiplied_in_parts(rows):
+    text = f"""g (float[T,{rows},40] x, float[70,30] w, float[{rows},30] h)
+      => (float[{rows},30] y, float[T,{rows},30] s) {{
+      y, s = Scan <num_scan_inputs = 1, body = f (float[{rows},30] u, float[{rows},40] t)
+        => (float[{rows},30] v, float[{rows},30] o) {{
+        j = Concat <axis = -1> (t, u)
+        p = MatMul (j, w)
+        v = Tanh (p)
+        o = Identity (v)
+      }}> (h, x)
+    }}"""
+    feed = {"x": numbers("float32", 12, rows, 40), "h": numbers("float32", rows, 30),
+            "w": numbers("float32", 70, 30) / np.float32(16)}  # fmt: skip
+    check(text, feed)

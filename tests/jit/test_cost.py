@@ -9,17 +9,17 @@ from tests.jit.native import HEAD, outcomes
 from treadle.jit import cost
 
 ALL = ("jit", "onnxruntime", "interp")
-CONV = """g (int64 n, float[1,2,16] p, float[2,2,3] w) => (float[1,2,16] y) {
-  y = Loop (n, , p) <body = f (int64 i, bool go, float[1,2,16] x) => (bool on,
-    float[1,2,16] x1) {
+HEAVY = """g (int64 n, float[1,1,4,4] p, float[1,4,4,2] grid) => (float[1,1,4,4] y) {
+  y = Loop (n, , p) <body = f (int64 i, bool go, float[1,1,4,4] x) => (bool on,
+    float[1,1,4,4] x1) {
     on = Identity (go)
-    x1 = ConvTranspose <pads = [1, 1]> (x, w)
+    x1 = GridSample (x, grid)
   }>
 }"""
-CONV_FEED = {
+HEAVY_FEED = {
     "n": np.array(3),
-    "p": np.ones((1, 2, 16), np.float32),
-    "w": np.full((2, 2, 3), 0.1, np.float32),
+    "p": np.ones((1, 1, 4, 4), np.float32),
+    "grid": np.full((1, 4, 4, 2), 0.1, np.float32),
 }
 
 
@@ -42,12 +42,12 @@ def ran(text, feed, engines=ALL, threads=0):
 
 
 def test_what_numpy_would_compute_for_long_is_onnxruntimes():
-    session = ran(CONV, CONV_FEED)
+    session = ran(HEAVY, HEAVY_FEED)
     assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
 
 
 def test_where_nobody_else_takes_the_loop_it_is_native():
-    session = ran(CONV, CONV_FEED, ("jit", "interp"))
+    session = ran(HEAVY, HEAVY_FEED, ("jit", "interp"))
     assert not [why for why in outcomes(session) if isinstance(why, str)]
 
 
@@ -61,8 +61,8 @@ def test_large_products_are_for_whoever_has_more_threads():
 
 def test_the_reason_has_the_estimate():
     (native,) = [r.runnable for r in treadle.InferenceSession(
-        HEAD + CONV, engines=("jit", "interp")).plan.main.regions]  # fmt: skip
-    session = ran(CONV, CONV_FEED, ("jit", "interp"))
+        HEAD + HEAVY, engines=("jit", "interp")).plan.main.regions]  # fmt: skip
+    session = ran(HEAVY, HEAVY_FEED, ("jit", "interp"))
     (made,) = outcomes(session)
     why = cost.slower(native.region.steps, made.kernel, 1)
-    assert why == "an iteration would save 2 µs, and lose 200, most of them by ConvTranspose"
+    assert why == "an iteration would save 2 µs, and lose 200, most of them by GridSample"

@@ -109,5 +109,6 @@ def test_others_go_row_by_row(cell, after, grids):
 
 
 def test_short_rows_go_one_by_one(grids):
+    """As many columns as lanes are not enough: most steps would be half empty."""
     check(text("int64", 20, LEVENSHTEIN), feed("int64", 40, 20))
-    assert not grids
+    assert all(grid.width >= 2 * grid.lanes for grid in grids)

@@ -19,7 +19,7 @@ from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer, dense_strides
 from treadle.jit.emit.types import I64, in_memory
 from treadle.jit.emit.writer import Index
-from treadle.jit.kernel_ir import Block, Item, Node, Reshape, View, extents
+from treadle.jit.kernel_ir import Block, Counter, Item, Node, Pick, Reshape, View, extents
 
 _FEWEST, _MOST = 8, 64
 _ROOM = 32_768
@@ -37,11 +37,26 @@ def sliced(e: Emitter, node: Node) -> tuple[Node, ...]:
     if e.t.place(node) is not Place.BUFFER:
         return ()
     found: list[Node] = []
-    while left.home is home and isinstance(left.op, Item | View | Reshape):
+    while left.home is home and isinstance(left.op, Item | Pick | View | Reshape):
         found.append(left)
         left = left.operands[0]
-    is_item = bool(found) and isinstance(found[-1].op, Item) and left.home is not home
-    return tuple(found) if is_item else ()
+    is_item = bool(found) and _is_item(found[-1]) and left.home is not home
+    return tuple(found) if is_item and not any(map(_is_item, found[:-1])) else ()
+
+
+def _is_item(node: Node) -> bool:
+    """Whether it is an item of its operand, whose number is that of the iteration."""
+    return isinstance(node.op, Item) or counts(node)
+
+
+def counts(node: Node) -> bool:
+    """Whether it picks the item whose number is that of the iteration."""
+    if not isinstance(node.op, Pick):
+        return False
+    index = node.operands[1]
+    while isinstance(index.op, View | Reshape) and index.size == 1 and index.operands[0].size == 1:
+        index = index.operands[0]
+    return isinstance(index.op, Counter) and index.home is node.home
 
 
 def steps(node: Node) -> int:
@@ -59,7 +74,7 @@ class Ahead:
         self.rows = extents(node)[-2]
         self.counter = e.t.counters[self.home]
         item = between[-1]
-        assert isinstance(item.op, Item)
+        assert isinstance(item.op, Item | Pick)
         self.length: Any = e.w.index(e.t.extent(item.operands[0].shape[item.op.axis]))
         shape = (self.steps, *extents(node))
         pointer = e.t.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)

@@ -31,6 +31,7 @@ from treadle.jit.kernel_ir import (
     Map,
     Node,
     Number,
+    Pick,
     Reshape,
     View,
     extents,
@@ -80,6 +81,7 @@ class Tensors:
     exact: frozenset[Extent] = frozenset()
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
     packed: dict[Node, Buffer] = field(default_factory=dict)
+    anew: frozenset[Node] = frozenset()
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
     @contextmanager
@@ -92,13 +94,13 @@ class Tensors:
     @contextmanager
     def at_iteration(self, block: Block, counter: Index, nodes: Sequence[Node]) -> Iterator[None]:
         """What is written inside computes these nodes of the block for another iteration."""
-        before = self.counters[block], self.registers, self.buffers, self._memo
+        before = self.counters[block], self.registers, self.buffers, self._memo, self.anew
         self.counters[block] = counter
         self.registers = {n: kept for n, kept in self.registers.items() if n not in nodes}
         self.buffers = {n: kept for n, kept in self.buffers.items() if n not in nodes}
-        self._memo = [{}]
+        self._memo, self.anew = [{}], frozenset(nodes)
         yield
-        self.counters[block], self.registers, self.buffers, self._memo = before
+        self.counters[block], self.registers, self.buffers, self._memo, self.anew = before
 
     def place(self, node: Node) -> Place:
         """Where the node is kept."""
@@ -143,7 +145,7 @@ class Tensors:
     def _read(self, node: Node, index: Indices) -> Any:
         if node in self.registers and node.is_single:
             return self.registers[node][0]
-        if self.place(node) is Place.INLINE or (
+        if self.place(node) is Place.INLINE or node in self.anew or (
             node not in self.buffers and self.place(node) in (Place.NEST, Place.REGISTERS)
             and node not in self.registers
         ):  # fmt: skip
@@ -151,7 +153,7 @@ class Tensors:
         return self.load(self.buffer(node), index)
 
     def compute(self, node: Node, index: Indices) -> Any:
-        """One element, from those of the operands."""
+        """One element, from those of the operands; a Pick picks the iteration's own item."""
         match node.op:
             case Map(function) if node in self.chains:
                 args = [self.scalar(operand) for operand in self.chains[node]]
@@ -172,6 +174,10 @@ class Tensors:
                 return self._item(node, index)
             case Iota():
                 return self.w.index(index.value if isinstance(index, Flat) else index[0])
+            case Pick(axis) if not isinstance(index, Flat):
+                rest = index[axis + len(node.operands[1].shape) :]
+                at = (*index[:axis], self.counters[node.home], *rest)
+                return self.read(node.operands[0], at)
         raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
 
     def along(self, axis: Axis, index: Sequence[Index]) -> Index:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
-from treadle.jit.building import Building, Declined
-from treadle.jit.kernel_ir import Axis, Contract, Node
+from treadle.ir import DType
+from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.kernel_ir import Axis, Contract, Join, Node
 from treadle.jit.lower.registry import lowers, wide
+
+_FLOATS = (DType.FLOAT32, DType.FLOAT64)
+_LARGE = 1024
 
 
 def product(b: Building, left: Node, right: Node) -> Node:
@@ -19,7 +24,10 @@ def product(b: Building, left: Node, right: Node) -> Node:
     (*batch, rows, inner), (*others, same, columns) = first.shape, second.shape
     b.expect_equal(inner, same)
     around = b.broadcast(tuple(batch), tuple(others))
-    if inner == 1:
+    parts = _parts(b, first, second)
+    if parts:
+        result = reduce(partial(b.map, "add"), [product(b, *pair) for pair in parts])
+    elif inner == 1:
         result = b.map("mul", first, second)
     elif columns == 1 and rows != 1:
         turned = _turned(b, second), _turned(b, first)
@@ -28,6 +36,26 @@ def product(b: Building, left: Node, right: Node) -> Node:
         result = b.add(Contract(), left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
     return b.reshape(result, tuple(shape))
+
+
+def _parts(b: Building, left: Node, right: Node) -> list[tuple[Node, Node]]:
+    """The products a large one is made of where the left operand is joined along the inner axis.
+
+    What a loop slices is then multiplied apart from what it carries.
+    """
+    is_joined = isinstance(left.op, Join) and left.op.axis == len(left.shape) - 1
+    is_outside = right.home.depth < left.home.depth and len(right.shape) == 2
+    if not is_joined or not is_outside or not (left.is_static and right.is_static):
+        return []
+    if right.size < _LARGE or left.dtype not in _FLOATS:
+        return []
+    found, first = [], 0
+    for operand in left.operands:
+        inner, columns = extents_of(operand)[-1], extents_of(right)[1]
+        axes = (Axis(first, ((0, 1),)), Axis(0, ((1, 1),)))
+        found.append((operand, b.view(right, (inner, columns), axes)))
+        first += inner
+    return found
 
 
 @lowers("MatMul", 1, 9, 13)
