@@ -5,8 +5,8 @@ the same names. Values have one of eight kinds, written as in the text: a scalar
 a list whose length is found at run time. Whatever a loop carries is clipped, so that no engine's
 rounding, overflow or NaN makes a difference, and every loop ends.
 
-`programs(grows=True)` has more of what only the run tells: lists that loops make longer and shorter,
-sequences, parts and shapes made of whole numbers.
+`programs(grows=True)` has more of what only the run tells: lists that loops make longer and
+shorter, sequences, parts and shapes made of whole numbers.
 
 `programs(onnxruntime_is_right=True)` leaves out what onnxruntime gets wrong: an iteration number as
 a body's result, Scan results that are parameters or listed twice, If results listed twice, Scans
@@ -368,9 +368,7 @@ INPUTS = (
 
 
 @st.composite
-def programs(
-    draw: Callable, *, onnxruntime_is_right: bool = False, grows: bool = False
-) -> Program:
+def programs(draw: Callable, *, onnxruntime_is_right: bool = False, grows: bool = False) -> Program:
     """Closed programs with feeds."""
     block = Block(0, list(INPUTS))
     writer = Writer(draw, onnxruntime_is_right, grows)
