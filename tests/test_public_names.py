@@ -25,6 +25,7 @@ PUBLIC = [
     "infer",
     "load",
     "operator",
+    "optimize",
     "repair",
     "save",
 ]

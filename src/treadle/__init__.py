@@ -1,6 +1,15 @@
 """treadle runs, checks, explains and rewrites the control flow of neural-network graphs."""
 
-from treadle.api import check, get_available_providers, infer, load, operator, repair, save
+from treadle.api import (
+    check,
+    get_available_providers,
+    infer,
+    load,
+    operator,
+    optimize,
+    repair,
+    save,
+)
 from treadle.errors import Finding, TreadleError
 from treadle.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 from treadle.session import InferenceSession
@@ -24,6 +33,7 @@ __all__ = [
     "infer",
     "load",
     "operator",
+    "optimize",
     "repair",
     "save",
 ]

@@ -13,7 +13,17 @@ from treadle.ir import Model
 from treadle.passes import Mended
 from treadle.single import Operator
 
-__all__ = ["check", "get_available_providers", "infer", "load", "operator", "repair", "save"]
+__all__ = [
+    "check",
+    "get_available_providers",
+    "infer",
+    "load",
+    "operator",
+    "optimize",
+    "optimize_with_report",
+    "repair",
+    "save",
+]
 
 
 def load(source: object) -> Model:
@@ -84,6 +94,25 @@ def infer(source: object) -> Model:
     dim of None there, whatever the file declares. Raises LoadError as `load` does.
     """
     return inference.infer(source if isinstance(source, Model) else load(source))
+
+
+def optimize(source: object) -> Model:
+    """The model with less to do: it gives the same outputs, in treadle and in other runtimes.
+
+    What is computed twice, in every iteration alike, for nothing, or known before the run, is not
+    computed again; lists that only grow become stacked outputs; loops that count get a trip count.
+    Inputs, outputs and metadata keep their names. Raises LoadError as `load` does.
+    """
+    return optimize_with_report(source)[0]
+
+
+def optimize_with_report(source: object) -> tuple[Model, passes.Report]:
+    """What `optimize` gives, and what was done."""
+    model = source if isinstance(source, Model) else load(source)
+    cleaned, report = passes.clean(model)
+    if not report.done:
+        return model, report
+    return passes.repair(cleaned, passes.FOR_RUNTIMES)[0], report
 
 
 def operator(

@@ -16,7 +16,7 @@ VERBS = sorted(main.commands)
 
 
 def test_the_verbs() -> None:
-    assert VERBS == ["check", "convert", "demo", "explain", "infer", "inspect", "run"]
+    assert VERBS == ["check", "convert", "demo", "explain", "infer", "inspect", "optimize", "run"]
 
 
 def test_version(treadle: Treadle) -> None:

@@ -105,3 +105,28 @@ def test_convert_wants_to_know_where(treadle: Treadle, folder: Path) -> None:
     done = treadle("convert", folder / "newton.onnxtxt")
     assert done.code == 2
     assert "-o model.onnx" in done.err
+
+
+def test_optimize(treadle: Treadle, folder: Path) -> None:
+    target = folder / "better.onnx"
+    done = treadle("optimize", folder / "endless.onnxtxt", "-o", target)
+    assert done.code == 0
+    assert library.check(library.load(target)) is not None
+    data = treadle("optimize", folder / "newton.onnxtxt", "--json").data
+    assert data == {"output": "", "counts": {}, "done": []}
+    assert "nothing to do" in treadle("optimize", folder / "newton.onnxtxt").out
+
+
+def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
+    model = library.load(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y)\n'
+        "{ s = Shape (x) r = Reshape (x, s) y = Neg (r) }"
+    )
+    library.save(model, folder / "idle.onnxtxt")
+    done = treadle("optimize", folder / "idle.onnxtxt", "-o", folder / "better.onnxtxt")
+    assert "constants folded: 1\n  main: Shape\n" in done.out
+    assert "no-op steps dropped: 1\n  main: Reshape\n" in done.out
+    assert "Reshape" not in (folder / "better.onnxtxt").read_text(encoding="utf-8")
+    data = treadle("optimize", folder / "idle.onnxtxt", "--json").data
+    assert data["counts"]["constants folded"] == 1
+    assert data["done"][0] == {"name": "constants folded", "path": "main/shape_0", "done": "Shape"}

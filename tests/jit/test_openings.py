@@ -9,7 +9,8 @@ from tests.jit.native import HEAD, outcomes
 from tests.values import assert_same
 
 RANDOM = np.random.default_rng(14)
-ATTENDED = """g (int64 n, float[B,T,D] k, float[B,T] m, float[B,D] q0) => (float[B,D] q, float[N,B] s) {
+ATTENDED = """g (int64 n, float[B,T,D] k, float[B,T] m, float[B,D] q0)
+    => (float[B,D] q, float[N,B] s) {
   q, s = Loop (n, "", q0) <body = f (int64 i, bool go, float[B,D] q)
     => (bool on, float[B,D] q1, float[B] r) {
     on = Identity (go)
@@ -52,8 +53,8 @@ def test_a_third_length_opens_the_axis_for_all():
 
 
 def test_two_axes_that_change_are_two_extents():
-    feeds = [attended(batch, length) for batch, length in
-             [(2, 3), (3, 4), (4, 5), (5, 5), (6, 5), (5, 9), (9, 5), (2, 30), (12, 31)]]  # fmt: skip
+    shapes = [(2, 3), (3, 4), (4, 5), (5, 5), (6, 5), (5, 9), (9, 5), (2, 30), (12, 31)]
+    feeds = [attended(*shape) for shape in shapes]
     made = checked(ATTENDED, feeds)
     assert len(made) < 8
     assert not [why for why in made if isinstance(why, str)]
@@ -72,16 +73,14 @@ def test_an_extent_of_one_broadcasts_and_is_no_other():
 
 
 def test_where_open_axes_do_not_fit_all_is_closed_again():
-    text = """g (int64 n, float[A] x, int64[K] shape) => (float[P,Q] a) {
+    text = """g (int64 n, float[A] x0, int64[K] shape) => (float[P,Q] a) {
       zero = Constant <value = float[1,1] {0.0}> ()
-      a = Loop (n, "", zero) <body = f (int64 i, bool go, float[A] x) => (bool on, float[B,C] x1) {
+      a = Loop (n, "", zero) <body = f (int64 i, bool go, float[P,Q] x)
+          => (bool on, float[B,C] x1) {
         on = Identity (go)
-        y = Reshape (v, shape)
+        y = Reshape (x0, shape)
         x1 = Neg (y)
       }>
-    }""".replace("float[A] x) => (bool", "float[P,Q] x) => (bool").replace("(v,", "(x0,")
-    text = text.replace("float[A] x, int64", "float[A] x0, int64")
-    feeds = [
-        {"n": np.array(2), "x0": floats(2 * k), "shape": np.array([2, k])} for k in range(2, 9)
-    ]
-    checked(text, feeds)
+    }"""
+    shapes = [{"x0": floats(2 * k), "shape": np.array([2, k])} for k in range(2, 9)]
+    checked(text, [{"n": np.array(2), **given} for given in shapes])

@@ -11,6 +11,7 @@ from treadle.cli.demo import demo
 from treadle.cli.explain import explain
 from treadle.cli.infer import infer
 from treadle.cli.inspect import inspect
+from treadle.cli.optimize import optimize
 from treadle.cli.run import run
 
 
@@ -32,5 +33,5 @@ def main() -> None:
     """
 
 
-for verb in (demo, inspect, run, check, explain, infer, convert):
+for verb in (demo, inspect, run, check, explain, infer, optimize, convert):
     main.add_command(verb)

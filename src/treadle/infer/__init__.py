@@ -1,14 +1,18 @@
 """Types and shapes forward: every value of every body gets what is known of it."""
 
 from treadle.infer.extents import differ, drifts
+from treadle.infer.facts import Fact, array_of
 from treadle.infer.growing import Growing
 from treadle.infer.loop import declared_rank, is_scan
-from treadle.infer.model import infer, infer_with_conflicts
+from treadle.infer.model import certain_facts, infer, infer_with_conflicts
 from treadle.infer.run import Conflict
 
 __all__ = [
     "Conflict",
+    "Fact",
     "Growing",
+    "array_of",
+    "certain_facts",
     "declared_rank",
     "differ",
     "drifts",

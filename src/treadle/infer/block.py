@@ -37,7 +37,7 @@ def _at(place: Place, step: Step, position: int) -> Place:
     shown = path
     if step.info.path or place.shown != place.path:
         shown = step_path(place.shown, step, position)
-    return Place(path, shown, place.attributes, place.functions, place.repeats, place.doubtful)
+    return replace(place, path=path, shown=shown)
 
 
 def infer_step(run: Inference, step: Step, place: Place) -> list[Fact]:
@@ -60,7 +60,7 @@ def with_claim(fact: Fact, value: Value, place: Place) -> Fact:
     of the first iteration.
     """
     claim = value.declared
-    if claim is None or place.functions or _is_known(fact):
+    if claim is None or place.functions or not place.believes or _is_known(fact):
         return fact
     return replace(
         fact, type=merge_types(fact.type, without_dims(claim) if place.repeats else claim)

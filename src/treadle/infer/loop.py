@@ -91,7 +91,9 @@ def declared_rank(loop: Loop, place: int) -> int:
 
 def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
     fact = run.of(port.initial)
-    if fact.type is not None or port.param.declared is None or place.functions:
+    if fact.type is not None or port.param.declared is None:
+        return fact
+    if place.functions or not place.believes:
         return fact
     return Fact(without_shapes(port.param.declared))
 

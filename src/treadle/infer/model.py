@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from treadle.infer.block import infer_block
-from treadle.infer.facts import Fact, constant_fact, merge_types, without_shapes
+from treadle.infer.facts import Fact, constant_fact, map_shapes, merge_types, without_shapes
 from treadle.infer.functions import typed_functions
 from treadle.infer.run import Conflict, Inference, Place
-from treadle.ir import Model, Value, renew, typed
+from treadle.ir import Dim, Model, Shape, Symbol, Tensor, Value, renew, typed
 
 
 def infer(model: Model) -> Model:
@@ -29,6 +30,37 @@ def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
     infer_block(run, model.main, params, Place("main", "main"))
     main = renew(model.main, lambda value: typed(value, run.of(value).type))
     return replace(model, main=main, functions=typed_functions(run)), list(run.conflicts.values())
+
+
+def certain_facts(model: Model, *, shared: bool = False) -> Mapping[Value, Fact]:
+    """What holds of every value of main and its bodies in every run; no claim is believed.
+
+    Inputs that declare the same name for an extent may be fed different ones all the same, so here
+    each extent has a symbol of its own: axis 0 of x is `input x.0`. `shared`: those of one name are
+    equal, `input N`.
+    """
+    run = Inference(model, infer_block)
+    defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
+    params = [_fed(param, defaults.get(param), shared) for param in model.main.params]
+    infer_block(run, model.main, params, Place("main", "main", believes=False))
+    return run.facts
+
+
+def _fed(param: Value, default: Fact | None, shared: bool) -> Fact:
+    type_ = _input(param, default).type
+
+    def extent(axis: int, dim: Dim) -> Dim:
+        if isinstance(dim, int):
+            return dim
+        if not isinstance(type_, Tensor):
+            return None
+        is_named = shared and isinstance(dim, Symbol)
+        return Symbol(f"input {dim}" if is_named else f"input {param.name}.{axis}")
+
+    def extents(shape: Shape | None) -> Shape | None:
+        return None if shape is None else tuple(extent(k, dim) for k, dim in enumerate(shape))
+
+    return Fact(map_shapes(type_, extents))
 
 
 def _input(param: Value, default: Fact | None) -> Fact:

@@ -30,6 +30,7 @@ class Place:
 
     `path` goes through calls, so that no two places share one; `shown` is where the file has it.
     `repeats`: in a loop, where a declared shape may be that of the first iteration only.
+    `believes`: a declaration counts where nothing else is known.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Place:
     functions: tuple[FunctionId, ...] = ()
     repeats: bool = False
     doubtful: bool = False
+    believes: bool = True
 
     def body(self, name: str, *, repeats: bool = False, doubtful: bool = False) -> Place:
         """The place of a body of the step that is here."""

@@ -1,6 +1,6 @@
 """Repairs of models: one file each, for rules whose breach has a safe way out."""
 
 from treadle.passes.repairs.mended import Mended
-from treadle.passes.repairs.table import REPAIRED, repair
+from treadle.passes.repairs.table import FOR_RUNTIMES, REPAIRED, repair
 
-__all__ = ["REPAIRED", "Mended", "repair"]
+__all__ = ["FOR_RUNTIMES", "REPAIRED", "Mended", "repair"]

@@ -1,0 +1,10 @@
+"""Clean passes: what need not be done goes, what need not be done again moves, nothing changes.
+
+They work on the open form of a block (`opened.py`), round after round, until none of them has
+anything to do (`pipeline.py`). What they may drop and move is said in `safety.py`.
+"""
+
+from treadle.passes.clean.cleaning import Cleaned
+from treadle.passes.clean.pipeline import PASSES, Report, clean
+
+__all__ = ["PASSES", "Cleaned", "Report", "clean"]

@@ -1,0 +1,166 @@
+"""Loops whose condition only counts get a trip count instead.
+
+    next condition    always true                        none
+    carried c from 0, c + 1                               read as the iteration number
+    next condition    c + d < n, c the iteration number   trip count min(trip, max(n, d) - d + 1)
+
+The condition the loop begins with stays. Declines where the counter may wrap around, where the
+limit is no scalar, and where the opset has no Max of whole numbers for a limit that is not certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.ir import Block, DType, Leaf, Loop, Step, Value, ports, step_path, tensor
+from treadle.passes.clean.cleaning import Cleaning
+from treadle.passes.clean.loops import makers, rebuilt, source
+from treadle.passes.clean.opened import map_open, replaced
+from treadle.passes.clean.writing import Writer
+
+NAME = "loops that count"
+_LARGEST = np.iinfo(np.int64).max
+_SAFE = 2**30
+_WHOLE_MAX = 12
+_INT64 = 7
+
+
+def count_trips(block: Block, at: Cleaning) -> Block:
+    """The open block whose loops know how often they run, where that can be told."""
+    by: dict[Value, Value | None] = {}
+
+    def change(inner: Block, path: str, owner: Step | None) -> Block:
+        writer = Writer(at)
+        for position, step in enumerate(inner.steps):
+            if isinstance(step, Loop):
+                where = step_path(path, step, position)
+                step = _numbered(_unconditional(step, at), where, by, at)
+                step = _counted(step, where, writer, at)
+            writer.steps.append(step)
+        return writer.into(replace(inner, steps=tuple(writer.steps)))
+
+    return replaced(map_open(block, change), by)
+
+
+def _unconditional(loop: Loop, at: Cleaning) -> Loop:
+    view = ports(loop)
+    if not at.literals or view.next_condition is None or at.truth(view.next_condition) is not True:
+        return loop
+    return rebuilt(loop, view._replace(next_condition=None))
+
+
+def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: Cleaning) -> Loop:
+    """The loop whose counters from 0 are its iteration number."""
+    view, made = ports(loop), makers(loop.body)
+    if view.iteration is not None and at.shape(view.iteration) != ():
+        return loop
+    number = view.iteration
+    for port in view.carried:
+        is_plain = at.dtype(port.param) is DType.INT64 and at.shape(port.param) == ()
+        if not is_plain or at.whole(port.initial) != 0 or at.shape(port.initial) != ():
+            continue
+        if _step(port.next, port.param, made, at) != 1:
+            continue
+        number = number or Value("iteration", tensor("int64"))
+        by[port.param] = number
+        at.note(NAME, path, f"{port.param.name} is the iteration number")
+    return loop if number is view.iteration else rebuilt(loop, view._replace(iteration=number))
+
+
+def _step(
+    value: Value | None, counter: Value, made: Mapping[Value, Step], at: Cleaning
+) -> int | None:
+    """What is added to the counter to get the value."""
+    maker = made.get(value) if value is not None else None
+    if not isinstance(maker, Leaf) or maker.domain or maker.op != "Add":
+        return None
+    left, right = maker.operands
+    other = right if left is counter else left if right is counter else None
+    return at.whole(other) if at.shape(other) == () else None
+
+
+class _Bound(NamedTuple):
+    """A loop goes on after iteration i as long as i + ahead < limit."""
+
+    ahead: int
+    limit: Value
+
+
+def _counted(loop: Loop, path: str, writer: Writer, at: Cleaning) -> Loop:
+    bound = _bound(loop, at) if at.literals else None
+    if bound is None:
+        return loop
+    trip = _trip(loop, bound, writer, at)
+    if trip is None:
+        return loop
+    at.note(NAME, path, f"as far as {bound.limit.name}")
+    view = ports(loop)
+    return replace(rebuilt(loop, view._replace(next_condition=None)), trip=trip)
+
+
+def _bound(loop: Loop, at: Cleaning) -> _Bound | None:
+    view, made = ports(loop), makers(loop.body)
+    last = source(view.next_condition, made)
+    maker = made.get(last) if last is not None else None
+    if not isinstance(maker, Leaf) or maker.domain or view.sliced:
+        return None
+    if maker.op not in ("Less", "Greater") or not at.is_single(last, DType.BOOL):
+        return None
+    value, limit = maker.operands if maker.op == "Less" else reversed(maker.operands)
+    ahead = _ahead(loop, value, made, at)
+    inside = {*made, *loop.body.params}
+    if ahead is None or limit is None or at.shape(limit) != ():
+        return None
+    if limit in inside and at.whole(limit) is None:
+        return None
+    is_counted = at.dtype(limit) in (DType.INT64, DType.INT32)
+    return _Bound(ahead, limit) if is_counted and 0 <= ahead < _SAFE else None
+
+
+def _ahead(loop: Loop, value: Value | None, made: Mapping[Value, Step], at: Cleaning) -> int | None:
+    """How far a value is ahead of the iteration number, in every iteration."""
+    view = ports(loop)
+    if value is None or at.shape(value) != ():
+        return None
+    if value is view.iteration:
+        return 0
+    for port in view.carried:
+        start = at.whole(port.initial)
+        if value is port.param and start is not None and 0 <= start < _SAFE:
+            return start if _step(port.next, port.param, made, at) == 1 else None
+    maker = made.get(value)
+    if not isinstance(maker, Leaf) or maker.op != "Add":
+        return None
+    for counter in maker.operands:
+        added = _step(value, counter, made, at) if counter is not None else None
+        if counter is not None and added is not None and 0 <= added < _SAFE:
+            before = _ahead(loop, counter, made, at)
+            return None if before is None else before + added
+    return None
+
+
+def _trip(loop: Loop, bound: _Bound, writer: Writer, at: Cleaning) -> Value | None:
+    most = _LARGEST if loop.trip is None else at.whole(loop.trip)
+    limit = at.whole(bound.limit)
+    if most is not None and limit is not None:
+        count = min(most, max(limit - bound.ahead, 0) + 1)
+        return writer.constant(np.array(count), "trips")
+    if at.opset < _WHOLE_MAX or bound.ahead == 0 or limit is not None:
+        return None
+    if loop.trip is not None and (
+        at.shape(loop.trip) != () or at.dtype(loop.trip) is not DType.INT64
+    ):
+        return None
+    reached = bound.limit
+    if at.dtype(reached) is DType.INT32:
+        reached = writer.leaf("Cast", reached, to=_INT64)
+    count_ = writer.leaf("Max", reached, writer.constant(np.array(bound.ahead), "first"))
+    if bound.ahead > 1:
+        count_ = writer.leaf("Sub", count_, writer.constant(np.array(bound.ahead - 1), "before"))
+    if loop.trip is None or most == _LARGEST:
+        return count_
+    return writer.leaf("Min", loop.trip, count_)

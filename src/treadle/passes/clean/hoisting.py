@@ -1,0 +1,137 @@
+"""Puts in front of a loop what is the same in every iteration.
+
+    loop: z = MatMul(W, V)        z = MatMul(W, V)
+          ... z ...               loop: ... z ...
+
+A step moves if it is pure and reads nothing the body makes, and if it cannot fail or the loop is
+certain to begin an iteration. Here, and nowhere else, extents of inputs that the file calls by one
+name are taken for equal: who feeds other ones gets an error for a loop that would not have run.
+Inner loops first, so that a step may leave several at once. Declines for steps inside the branches
+of an If, which may never run, for copies, and where a loop that may not run would no longer see an
+extent that its empty stacks have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import (
+    Block,
+    Constant,
+    Dim,
+    Expression,
+    Leaf,
+    Loop,
+    Step,
+    Symbol,
+    Value,
+    block_values,
+    operator_of,
+    ports,
+    step_path,
+    with_operands,
+    with_results,
+)
+from treadle.passes.clean.cleaning import Cleaning
+from treadle.passes.clean.opened import all_steps, free_reads, map_open, replaced
+from treadle.passes.clean.safety import cannot_fail, certainly_runs, is_pure
+
+NAME = "steps moved out of loops"
+_STAY = ("Identity", "Constant")
+
+
+def hoist_invariant(block: Block, at: Cleaning) -> Block:
+    """The open block whose loops do only what differs from iteration to iteration."""
+    if not any(isinstance(step, Loop) for step in all_steps(block)):
+        return block
+    trusting = at.trusting()
+
+    def change(inner: Block, path: str, owner: Step | None) -> Block:
+        steps: list[Step] = []
+        constants = list(inner.constants)
+        for position, step in enumerate(inner.steps):
+            if not isinstance(step, Loop):
+                steps.append(step)
+                continue
+            noted = len(at.done)
+            smaller, moved, taken = _split(step, step_path(path, step, position), at, trusting)
+            if not _sees_extents(step, smaller, trusting):
+                del at.done[noted:]
+                smaller, moved, taken = step, [], []
+            steps += (*moved, smaller)
+            constants += taken
+        if len(steps) == len(inner.steps):
+            return inner
+        return replace(inner, steps=tuple(steps), constants=tuple(constants))
+
+    return map_open(block, change)
+
+
+def _split(
+    loop: Loop, path: str, at: Cleaning, trusting: Cleaning
+) -> tuple[Loop, list[Step], list[Constant]]:
+    """The loop without its invariant steps, these, and the constants they need out there."""
+    body, runs = loop.body, certainly_runs(loop, at)
+    constants = {constant.value: constant for constant in body.constants}
+    makes = {s.results[0]: s for s in body.steps if isinstance(s, Leaf) and s.op == "Constant"}
+    inside = set(block_values(body))
+    moved: list[Step] = []
+    taken: list[Constant] = []
+    copies: dict[Value, Value] = {}
+    rest: list[Step] = []
+    for position, step in enumerate(body.steps):
+        read = free_reads(step) & inside
+        held = {value for value in read if value in constants or value in makes}
+        if read - held or not _may_move(step, runs, trusting):
+            rest.append(step)
+            continue
+        for value in sorted(held - copies.keys(), key=lambda each: each.name):
+            copies[value] = replace(value)
+            if value in constants:
+                taken.append(replace(constants[value], value=copies[value], listed=False))
+            else:
+                moved.append(with_results(makes[value], copies))
+        moved.append(_reading(step, {value: copies[value] for value in held}))
+        inside -= {value for value in step.results if value is not None}
+        at.note(NAME, step_path(f"{path}.body", step, position), operator_of(step))
+    if not moved:
+        return loop, [], []
+    return replace(loop, body=replace(body, steps=tuple(rest))), moved, taken
+
+
+def _may_move(step: Step, runs: bool, at: Cleaning) -> bool:
+    if isinstance(step, Leaf) and step.op in _STAY:
+        return False
+    return is_pure(step) and (runs or cannot_fail(step, at))
+
+
+def _reading(step: Step, by: dict[Value, Value]) -> Step:
+    if not by:
+        return step
+    if isinstance(step, Leaf):
+        return with_operands(step, by)
+    (found,) = replaced(Block(steps=(step,)), by).steps
+    return found
+
+
+def _sees_extents(before: Loop, after: Loop, at: Cleaning) -> bool:
+    """Whether the loop still reads values that show the extents its stacks have without a trip."""
+    if before is after or certainly_runs(before, at):
+        return True
+    shapes = [at.shape(port.element) for port in ports(before).stacked]
+    needed = {name for shape in shapes for dim in shape or () for name in _symbols(dim)}
+    return needed & _shown(before, at) <= _shown(after, at)
+
+
+def _shown(loop: Loop, at: Cleaning) -> set[str]:
+    shapes = [at.shape(value) for value in free_reads(loop)]
+    return {dim.name for shape in shapes for dim in shape or () if isinstance(dim, Symbol)}
+
+
+def _symbols(dim: Dim) -> set[str]:
+    match dim:
+        case Symbol(name):
+            return {name}
+        case Expression(terms):
+            return {name for names, _ in terms for name in names}
+    return set()

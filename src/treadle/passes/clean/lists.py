@@ -1,0 +1,225 @@
+"""Lists that a loop builds by SequenceInsert at the end become stacked results.
+
+    loop(s from SequenceEmpty): ... SequenceInsert(s, e) -> S       loop(): ... stacked e -> T
+    ConcatFromSequence<new_axis = 1>(S)                             T, or Transpose(T)
+    ConcatFromSequence(S)                                           Reshape(T)
+    SequenceLength(S)                                               Shape(T)[0]
+    SequenceAt(S, k)                                                Gather(T, k)
+
+Joining an empty list is an error, a stack of nothing is not: where the loop is not certain to run,
+a Reshape that fails for an empty stack stands in between. Declines where the elements are not
+certain to be numbers of one shape, and where anything else reads the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.ir import (
+    Block,
+    CarriedPort,
+    Leaf,
+    Loop,
+    Stacked,
+    StackedPort,
+    Step,
+    Value,
+    bodies,
+    ports,
+    reads,
+    step_path,
+)
+from treadle.passes.clean.cleaning import Cleaning
+from treadle.passes.clean.loops import makers, rebuilt
+from treadle.passes.clean.opened import map_open
+from treadle.passes.clean.operators import NUMBERS, attribute, axis_in, operand
+from treadle.passes.clean.safety import certainly_runs, keeps_element
+from treadle.passes.clean.writing import Writer
+
+NAME = "lists that become stacked results"
+_LOOPS_CARRY_LISTS = 13
+
+
+class _List(NamedTuple):
+    """A list a loop builds: what it adds, the stack that takes its place, whether it has items."""
+
+    port: CarriedPort
+    insert: Leaf
+    element: Value
+    stack: Value
+    has_items: bool
+
+
+def stack_lists(block: Block, at: Cleaning) -> Block:
+    """The open block whose loops stack what they only append to lists."""
+
+    def change(inner: Block, path: str, owner: Step | None) -> Block:
+        for position, step in enumerate(inner.steps):
+            for found in _lists(step, at) if isinstance(step, Loop) else ():
+                if _all_fit(inner, found, at):
+                    inner = _with_stack(inner, found, at)
+                    at.note(NAME, step_path(path, step, position), found.port.param.name)
+        return inner
+
+    return map_open(block, change) if at.opset >= _LOOPS_CARRY_LISTS else block
+
+
+def _lists(loop: Loop, at: Cleaning) -> list[_List]:
+    made = makers(loop.body)
+    found = []
+    for port in ports(loop).carried:
+        insert = made.get(port.next) if port.next is not None else None
+        if not isinstance(insert, Leaf) or insert.domain or insert.op != "SequenceInsert":
+            continue
+        fact = at.facts.get(port.initial) if port.initial is not None else None
+        element = insert.operands[1]
+        if fact is None or fact.count != 0 or element is None or operand(insert, 2) is not None:
+            continue
+        once = _readers(loop.body, port.param) == 1 and _readers(loop.body, insert.results[0]) == 1
+        if insert.operands[0] is not port.param or not once:
+            continue
+        if at.dtype(element) in NUMBERS and keeps_element(
+            StackedPort(element, None, Stacked()), at
+        ):
+            stack = Value(port.result.name if port.result is not None else "stack")
+            found.append(_List(port, insert, element, stack, certainly_runs(loop, at)))
+    return found
+
+
+def _readers(block: Block, value: Value | None) -> int:
+    """How often the open block reads or gives a value, inside its bodies too."""
+    count = sum(each is value for each in block.results)
+    for step in block.steps:
+        count += sum(each is value for each in reads(step))
+        count += sum(_readers(body, value) for _, body in bodies(step))
+    return count
+
+
+def _all_fit(block: Block, found: _List, at: Cleaning) -> bool:
+    value = found.port.result
+    if value is None:
+        return True
+    return value not in block.results and all(
+        _fits(step, found, at)
+        if value in reads(step)
+        else all(_all_fit(body, found, at) for _, body in bodies(step))
+        for step in block.steps
+    )
+
+
+def _fits(step: Step, found: _List, at: Cleaning) -> bool:
+    if not isinstance(step, Leaf) or step.domain:
+        return False
+    extents, shape = at.extents(found.element), at.shape(found.element)
+    assert shape is not None, "a list of elements of one shape"
+    if step.op == "SequenceAt":
+        return at.shape(step.operands[1]) == () and step.operands[1] is not found.port.result
+    if step.op == "ConcatFromSequence" and attribute(step, "new_axis", 0):
+        return axis_in(attribute(step, "axis"), len(shape) + 1)
+    if step.op == "ConcatFromSequence":
+        fits = axis_in(attribute(step, "axis"), len(shape))
+        return fits and extents is not None and min(extents) > 0
+    return step.op == "SequenceLength"
+
+
+def _with_stack(block: Block, found: _List, at: Cleaning) -> Block:
+    """The open block whose loop stacks, and whose steps read the stack."""
+    steps = tuple(
+        _stacking(step, found) if isinstance(step, Loop) and _carries(step, found) else step
+        for step in block.steps
+    )
+    return _rewritten(replace(block, steps=steps), found, at)
+
+
+def _carries(loop: Loop, found: _List) -> bool:
+    return found.port.param in loop.body.params
+
+
+def _stacking(loop: Loop, found: _List) -> Loop:
+    view = ports(loop)
+    stack = StackedPort(found.element, found.stack, Stacked())
+    carried = tuple(port for port in view.carried if port.param is not found.port.param)
+    smaller = rebuilt(loop, view._replace(carried=carried, stacked=(*view.stacked, stack)))
+    steps = tuple(step for step in smaller.body.steps if step is not found.insert)
+    return replace(smaller, body=replace(smaller.body, steps=steps))
+
+
+def _rewritten(block: Block, found: _List, at: Cleaning) -> Block:
+    """The open block whose steps read the stack and no longer the list."""
+    if found.port.result is None:
+        return block
+
+    def change(inner: Block, path: str, owner: Step | None) -> Block:
+        writer = Writer(at)
+        for step in inner.steps:
+            if isinstance(step, Leaf) and found.port.result in step.operands:
+                _REWRITES[step.op](writer, step, found)
+            else:
+                writer.steps.append(step)
+        return writer.into(replace(inner, steps=tuple(writer.steps)))
+
+    return map_open(block, change)
+
+
+def _joined(writer: Writer, step: Leaf, found: _List) -> None:
+    shape = writer.at.shape(found.element)
+    axis = attribute(step, "axis")
+    assert shape is not None, "a list of elements of one shape"
+    assert isinstance(axis, int), "looked at by _fits"
+    is_new = bool(attribute(step, "new_axis", 0))
+    stack = found.stack if found.has_items else _not_empty(writer, found)
+    rank = len(shape)
+    axis %= rank + 1 if is_new else rank
+    order = list(range(1, rank + 1))
+    order.insert(axis, 0)
+    result = step.results[0]
+    if not is_new:
+        if order != sorted(order):
+            stack = writer.leaf("Transpose", stack, perm=order)
+        target = [-1 if k == axis else extent for k, extent in enumerate(shape)]
+        extents = writer.constant(np.array(target, np.int64), "extents")
+        writer.leaf("Reshape", stack, extents, result=result)
+    elif order != sorted(order):
+        writer.leaf("Transpose", stack, result=result, perm=order)
+    else:
+        writer.leaf("Identity", stack, result=result)
+
+
+def _not_empty(writer: Writer, found: _List) -> Value:
+    """The stack, or a failure when the model runs if it has no items.
+
+    return stack.reshape(max(stack.shape, 1))                 where no extent of an element is 0
+    return stack.reshape(stack.shape + [0][2 * (sign(stack.shape[0]) - 1)])   # index -2 fails
+    """
+    shape = writer.leaf("Shape", found.stack)
+    extents = writer.at.extents(found.element)
+    if extents is not None and 0 not in extents:
+        target = writer.leaf("Max", shape, writer.constant(np.array([1])))
+        return writer.leaf("Reshape", found.stack, target)
+    length = writer.leaf("Gather", shape, writer.constant(np.array([0])))
+    below = writer.leaf("Sub", writer.leaf("Sign", length), writer.constant(np.array([1])))
+    zero = writer.constant(np.array([0]))
+    nothing = writer.leaf("Gather", zero, writer.leaf("Add", below, below))
+    return writer.leaf("Reshape", found.stack, writer.leaf("Add", shape, nothing))
+
+
+def _length(writer: Writer, step: Leaf, found: _List) -> None:
+    shape = writer.leaf("Shape", found.stack)
+    writer.leaf("Gather", shape, writer.constant(np.array(0)), result=step.results[0])
+
+
+def _item(writer: Writer, step: Leaf, found: _List) -> None:
+    place = step.operands[1]
+    assert place is not None, "SequenceAt has a position"
+    writer.leaf("Gather", found.stack, place, result=step.results[0])
+
+
+_REWRITES: Mapping[str, Callable[[Writer, Leaf, _List], None]] = {
+    "ConcatFromSequence": _joined,
+    "SequenceLength": _length,
+    "SequenceAt": _item,
+}

@@ -1,0 +1,183 @@
+"""All clean passes to a fixpoint: the order of them, which nothing else knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from treadle.ir import (
+    Block,
+    Info,
+    Leaf,
+    Model,
+    Step,
+    Value,
+    map_bodies,
+    operator_of,
+    segment,
+    walk_block,
+)
+from treadle.passes.clean.branches import settle_branches
+from treadle.passes.clean.cleaning import Cleaned, Cleaning
+from treadle.passes.clean.constants import fold_constants
+from treadle.passes.clean.counting import count_trips
+from treadle.passes.clean.expands import drop_expansions
+from treadle.passes.clean.hoisting import hoist_invariant
+from treadle.passes.clean.inlining import inline_loops
+from treadle.passes.clean.lists import stack_lists
+from treadle.passes.clean.merging import merge_equal
+from treadle.passes.clean.names import with_own_names, with_own_step_names
+from treadle.passes.clean.noops import drop_noops
+from treadle.passes.clean.opened import closed, opened
+from treadle.passes.clean.unchanged import stop_carrying
+from treadle.passes.clean.unused import drop_unused
+from treadle.passes.inline_functions import inline_functions
+from treadle.passes.splice import place
+
+Pass = Callable[[Block, Cleaning], Block]
+
+PASSES: tuple[Pass, ...] = (
+    settle_branches,
+    inline_loops,
+    fold_constants,
+    drop_noops,
+    stop_carrying,
+    count_trips,
+    drop_expansions,
+    hoist_invariant,
+    merge_equal,
+    stack_lists,
+    drop_unused,
+)
+_MOST_ROUNDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What cleaning did, in the order it was done."""
+
+    done: tuple[Cleaned, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each pass did something."""
+        return dict(Counter(each.name for each in self.done))
+
+    def __str__(self) -> str:
+        lines = []
+        for name, times in self.counts.items():
+            lines.append(f"{name}: {times}")
+            lines += _by_place([each for each in self.done if each.name == name])
+        return "\n".join(lines)
+
+
+_SHOWN = 4
+
+
+def _by_place(done: Sequence[Cleaned]) -> list[str]:
+    places: dict[str, list[Cleaned]] = {}
+    for each in done:
+        block = each.path.rpartition("/")[0] or each.path
+        places.setdefault(block, []).append(each)
+    lines = []
+    for block, found in places.items():
+        words = Counter(each.done for each in found)
+        shown = [f"{word} {n} times" if n > 1 else word for word, n in words.most_common(_SHOWN)]
+        more = f" and {len(words) - _SHOWN} kinds more" if len(words) > _SHOWN else ""
+        lines.append(f"  {block}: {', '.join(shown)}{more}")
+    return lines
+
+
+def clean(
+    model: Model, passes: Sequence[Pass] = PASSES, *, keep_paths: bool = False
+) -> tuple[Model, Report]:
+    """The model with everything gone that need not be done, and what was done.
+
+    It gives the same outputs, fails on the same feeds, and keeps the names of inputs and outputs.
+    Functions are put in the place of their calls first, if they import the model's opsets. The
+    model itself comes back where there is nothing to do. `keep_paths`: steps say where
+    the file had them, as messages need it, not where they are now.
+    """
+    current = _inlined(model)
+    current = replace(current, main=place(current.main, "main"))
+    done: list[Cleaned] = []
+    for _ in range(_MOST_ROUNDS):
+        at = Cleaning.of(current)
+        block = opened(current.main)
+        for each in passes:
+            block = _with_outputs(block, each(block, at), at)
+        if not at.done:
+            break
+        done += at.done
+        current = replace(current, main=closed(with_own_names(block)))
+    else:
+        raise AssertionError(f"the clean passes do not come to an end: {at.done}")
+    if not done:
+        return model, Report()
+    main = _with_own_paths(current.main) if keep_paths else _unplaced(current.main)
+    main = with_own_step_names(main)
+    return replace(current, main=main), Report(tuple(done))
+
+
+def _inlined(model: Model) -> Model:
+    agree = all(
+        model.opsets.get(domain, version) == version
+        for function in model.functions.values()
+        for domain, version in function.opsets.items()
+    )
+    return inline_functions(model) if agree else model
+
+
+def _with_outputs(before: Block, after: Block, at: Cleaning) -> Block:
+    """The block whose results still have the names of the model's outputs."""
+    if after.results == before.results:
+        return after
+    steps, results = list(after.steps), list(after.results)
+    for position, (old, new) in enumerate(zip(before.results, results, strict=True)):
+        if old is None or new is None or new.name == old.name:
+            continue
+        version = at.version("Identity") or 1
+        output = Value(old.name, old.declared, doc=old.doc, metadata=old.metadata, kept=old.kept)
+        info = Info(op="Identity", version=version)
+        steps.append(Leaf("", "Identity", version, (new,), (output,), info=info))
+        results[position] = output
+    return replace(after, steps=tuple(steps), results=tuple(results))
+
+
+def _unplaced(block: Block) -> Block:
+    """The block whose steps are where they are, not where they were."""
+
+    def moved(step: Step) -> Step:
+        inner = map_bodies(step, lambda _, body: _unplaced(body))
+        return replace(inner, info=replace(inner.info, path=""))
+
+    return replace(block, steps=tuple(map(moved, block.steps)))
+
+
+def _with_own_paths(block: Block) -> Block:
+    """The block in which steps that a pass made have paths of their own too."""
+    taken = {step.info.path for step in _steps(block)}
+
+    def placed(step: Step, path: str) -> Step:
+        own = step.info.path or _free(path, taken)
+        inner = map_bodies(step, lambda name, body: inside(body, f"{own}.{name}"))
+        return replace(inner, info=replace(inner.info, path=own))
+
+    def inside(each: Block, path: str) -> Block:
+        names = (f"{path}/{segment(operator_of(s), k)}" for k, s in enumerate(each.steps))
+        return replace(each, steps=tuple(map(placed, each.steps, names)))
+
+    return inside(block, "main")
+
+
+def _steps(block: Block) -> Iterator[Step]:
+    for visit in walk_block(block):
+        yield visit.step
+
+
+def _free(path: str, taken: set[str]) -> str:
+    free = next(name for k in count() if (name := f"{path}_{k}" if k else path) not in taken)
+    taken.add(free)
+    return free
