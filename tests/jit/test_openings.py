@@ -84,3 +84,21 @@ def test_where_open_axes_do_not_fit_all_is_closed_again():
     }"""
     shapes = [{"x0": floats(2 * k), "shape": np.array([2, k])} for k in range(2, 9)]
     checked(text, [{"n": np.array(2), **given} for given in shapes])
+
+
+def test_an_axis_as_long_as_a_sequence_by_chance():
+    text = """g (int64 n, float[A] x, seq(float[2]) l) => (float[C] a, float[N,2] e) {
+      a, e = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x)
+          => (bool on, float[A] x1, float[2] e) {
+        on = Identity (go)
+        x1 = Neg (x)
+        zero = Constant <value = int64 {0}> ()
+        e = SequenceAt (l, zero)
+      }>
+    }"""
+    lengths = [(2, 2), (3, 3), (4, 4), (5, 5), (6, 2), (7, 1), (8, 3), (9, 9)]
+    made = checked(text, [
+        {"n": np.array(2), "x": floats(a), "l": [floats(2) for _ in range(b)]} for a, b in lengths
+    ])  # fmt: skip
+    assert len(made) <= 4
+    assert not [why for why in made if isinstance(why, str)]

@@ -25,11 +25,12 @@ _FAILURES = {
     2: "there is not enough memory for a value",
     3: "the trip count is over the length of what is sliced",
     _UNMATCHED: "the shapes of this run are not those the code was made for",
+    6: "a number of this run is none the code was made for",
 }
 
 
 class Unmatched(Refused):
-    """A guard of the kernel failed."""
+    """A guard failed that compares extents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from treadle.jit.kernel_ir import Extent
 from treadle.jit.specialise import Lengths
 
 Axes = tuple[int, int]
+Columns = Mapping[Axes, tuple[int, ...]]
 Seen = tuple[tuple[int, ...], ...]
 _MANY = 3
 _MOST_SEEN = 64
@@ -58,9 +59,10 @@ class Openings:
         columns = self._columns(seen, shapes)
         if not columns:
             return self.base
-        key = kind, _partition(columns)
+        own = {key: tuple(each[key[0]][key[1]] for each in seen) for key in self.base.open}
+        key = kind, _partition({**own, **columns})
         if key not in self.made:
-            self.made[key] = self._opened(columns, seen)
+            self.made[key] = self._opened(columns, own)
         return self.made[key]
 
     def _columns(self, seen: list[Seen], shapes: Seen) -> dict[Axes, tuple[int, ...]]:
@@ -73,18 +75,15 @@ class Openings:
         }
         return {key: column for key, column in found.items() if len(set(column)) >= _MANY}
 
-    def _opened(self, columns: Mapping[Axes, tuple[int, ...]], seen: list[Seen]) -> Lengths:
-        known = {
-            tuple(each[k][axis] for each in seen): extent
-            for (k, axis), extent in self.base.open.items()
-        }
+    def _opened(self, columns: Columns, own: Columns) -> Lengths:
+        known = {own[key]: extent for key, extent in self.base.open.items()}
         for (k, axis), column in columns.items():
             known.setdefault(column, Extent(f"d{k}_{axis}"))
         opened = {key: known[column] for key, column in columns.items()}
         return replace(self.base, open={**self.base.open, **opened})
 
 
-def _partition(columns: Mapping[Axes, tuple[int, ...]]) -> tuple[tuple[Axes, int], ...]:
+def _partition(columns: Columns) -> tuple[tuple[Axes, int], ...]:
     """The axes, and which of them are one extent."""
     order = list(dict.fromkeys(columns.values()))
     return tuple((key, order.index(column)) for key, column in columns.items())
