@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from treadle import checks, formats, passes
 from treadle import infer as inference
 from treadle.errors import DataError, Finding, InputError, LoadError
-from treadle.ir import Model
+from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes import Mended
 from treadle.single import Operator
 
@@ -43,14 +43,27 @@ def load(source: object) -> Model:
 
 
 def save(model: object, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
-    """Write the model, as ONNX: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
+    """Write the model: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
-    `model` is a Model, or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are
-    rewritten first. `external_data=False` brings tensors that lie in another file into this one.
-    Raises InputError where `path` cannot be written.
+    An .xml is OpenVINO IR, version 11, with a .bin of the same name beside it. `model` is a Model,
+    or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are rewritten first.
+    `external_data=False` brings tensors that lie in another file into this one. Raises InputError
+    where `path` cannot be written, Unsupported for what OpenVINO IR cannot hold, all of it at once.
     """
     loaded = model if isinstance(model, Model) else load(model)
+    if os.fspath(path).endswith(".xml"):
+        formats.write(_lowered(loaded), os.fspath(path))
+        return
     formats.write(passes.to_onnx_loops(loaded), os.fspath(path), external=external_data)
+
+
+def _lowered(model: Model) -> Model:
+    """The model in operators that OpenVINO IR has layers for, as far as it can be said in them."""
+
+    def expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
+        return formats.schema_function(step, types, model.opsets)
+
+    return passes.lower(model, expand, formats.lacks_layer)
 
 
 def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:

@@ -120,6 +120,14 @@ class Unsupported(TreadleError):
         named = f"{op}-{version}" if version is not None else op
         super().__init__(f"{where}{named}: {why}")
         self.op, self.version, self.why, self.path = op, version, why, path
+        self.findings: tuple[Finding, ...] = ()
+
+    @classmethod
+    def of(cls, op: str, why: str, findings: Sequence[Finding]) -> Unsupported:
+        """The error of several steps; `findings` list every reason."""
+        error = cls(op, None, _with_findings(why, findings))
+        error.findings = tuple(findings)
+        return error
 
 
 class InputError(TreadleError):

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from treadle import checks, formats, infer, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
 from treadle.feeds import Binding, NodeArg, node_arg
-from treadle.ir import Call, Claim, Function, Leaf, Loop, Model, Step, Type, walk
+from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
 from treadle.plan import Engine, Limits, Plan, Region, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
@@ -127,17 +127,10 @@ class InferenceSession:
                 overridden=variant.overridden,
                 omitted_condition=getattr(self._options, "omitted_condition", "stop"),
             )
-            if variant == _PLAIN and self._cleans(model):
-                model = passes.clean(model, keep_paths=True)[0]
         if model is not self._model:
             with self._stage("infer"):
                 model = infer.infer(model)
         return self._bound(model, variant)
-
-    def _cleans(self, model: Model) -> bool:
-        """Whether native code is to be made: it is worth the milliseconds that cleaning takes."""
-        native = any(engine.name == "jit" for engine in self._engines)
-        return native and any(isinstance(visit.step, Loop) for visit in walk(model))
 
     def _bound(self, model: Model, variant: Variant) -> Program:
         planned, run = self._planned(model, variant)

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import treadle
 from treadle.delegate import Onnxruntime
 from treadle.delegate.runnable import reason
+from treadle.infer import infer
 from treadle.ir import BlockBuilder, Carried, Iteration, Model, Sliced, Stacked, tensor
 from treadle.plan import Refused, RunContext, plan
 
@@ -88,20 +90,37 @@ def test_large_constants_are_handed_over_in_memory(same):
     same(region.runnable([one], RunContext())[0], weights[3:4])
 
 
-def test_a_loop_with_slices_and_a_trip_count_is_no_onnx_loop():
+def _mixed(stack: Stacked) -> Model:
+    """Running sums of the first M of x; what is stacked is a list of one."""
     body = BlockBuilder("body")
     body.param("i", tensor("int64"))
-    s, e = body.param("s", tensor("float32")), body.param("e", tensor("float32"))
+    s, e = body.param("s", tensor("float32", 1)), body.param("e", tensor("float32", 1))
     t = body.leaf("Add", 14, s, e)
     block = BlockBuilder("main")
-    trip, a = block.param("M", tensor("int64")), block.param("a", tensor("float32"))
-    x = block.param("x", tensor("float32", 3))
-    roles = (Iteration(), Carried(), Sliced())
-    results = block.loop(trip, None, body.build(None, t, t), roles, (a, x), (Stacked(),))
-    model = Model(block.build(*results), opsets={"": 17})
-    verdict = Onnxruntime().judge(model.main.steps[0], model, inside=False)
+    trip, a = block.param("M", tensor("int64")), block.param("a", tensor("float32", 1))
+    x = block.param("x", tensor("float32", 1, 3))
+    roles = (Iteration(), Carried(), Sliced(1))
+    results = block.loop(trip, None, body.build(None, t, t), roles, (a, x), (stack,))
+    return Model(block.build(*results), opsets={"": 17})
+
+
+@pytest.mark.parametrize("stack", [Stacked(), Stacked(1), Stacked(0, True), Stacked(-1, True)])
+def test_a_loop_with_slices_and_a_trip_count_is_written_as_onnx_has_it(same, stack):
+    model = _mixed(stack)
+    step = infer(model).main.steps[0]
+    assert Onnxruntime().judge(step, model, inside=False).takes
+    feed = {"M": 2, "a": np.ones(1, np.float32), "x": np.array([[1, 2, 3]], np.float32)}
+    session = treadle.InferenceSession(model)
+    assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
+    wanted = treadle.InferenceSession(model, engines=["interp"]).run(None, feed)
+    for have, want in zip(session.run(None, feed), wanted, strict=True):
+        same(have, want)
+
+
+def test_what_a_mixed_loop_stacks_along_another_axis_has_a_rank():
+    verdict = Onnxruntime().judge(_mixed(Stacked(1)).main.steps[0], _mixed(Stacked()), inside=False)
     assert not verdict.takes
-    assert "slices and a condition or a trip count" in verdict.reason
+    assert "the rank of what it stacks is not known" in verdict.reason
 
 
 def test_steps_of_one_path_become_nodes_of_two_names(same):

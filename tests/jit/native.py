@@ -10,6 +10,9 @@ import numpy as np
 
 import treadle
 from tests.values import assert_same
+from treadle.jit.call import Compiled
+from treadle.jit.code import pack, unpack
+from treadle.jit.fingerprint import fingerprint
 from treadle.jit.runnable import Native
 from treadle.plan import Refused
 
@@ -43,7 +46,18 @@ def check(text: str, *feeds: Mapping[str, np.ndarray]) -> list[object]:
     made = outcomes(session)
     assert made, session.explain()
     assert not [why for why in made if isinstance(why, str)], made
+    for each in made:
+        assert isinstance(each, Compiled)
+        assert_kept(each)
     return found
+
+
+def assert_kept(made: Compiled) -> None:
+    """The kernel has a name among those on disk, and what its slots hold can be written down."""
+    assert fingerprint(made.kernel, made.exact)
+    code, machine_code = unpack(made.kernel, pack(made.kernel, made.code, b"code"))
+    assert machine_code == b"code"
+    assert code.slots == made.code.slots
 
 
 @contextmanager

@@ -237,6 +237,27 @@ def test_what_is_found_in_data(shape):
     check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 12)))
 
 
+def test_a_stack_of_which_only_the_extents_are_asked():
+    text = """g (int64 n) => (int64 a) {
+      three = Constant <value = int64 {3}> ()
+      zero = Constant <value = int64 {0}> ()
+      one = Constant <value = int64 {1}> ()
+      a = Loop (three, "", n) <body = f (int64 i, bool go, int64 x) => (bool on, int64 x1) {
+        on = Identity (go)
+        y, rows = Loop (three, "", x) <body = f2 (int64 i2, bool go2, int64 z)
+          => (bool on2, int64 z1, int64[K] row) {
+          on2 = Identity (go2)
+          z1 = Abs (z)
+          row = Range (zero, z, one)
+        }>
+        size = Shape <start = 1> (rows)
+        width = Squeeze (size)
+        x1 = Add (i, width)
+      }>
+    }"""
+    check(text, {"n": np.array(3)})
+
+
 @pytest.mark.parametrize("size", [4, 40])
 def test_a_window_of_a_state_that_moves(size):
     text = f"""g (int64 n, float[{size}] p) => (float[{size}] a, float[N,2] s) {{

@@ -116,7 +116,7 @@ def test_max_seconds_bounds_calls():
 def test_a_result_whose_shape_the_data_tell_is_declined():
     text = """g (float[T,4] x) => (float[T,1] y) {
       y = Scan <num_scan_inputs = 1, body = b (float[4] a) => (float[1] c) {
-        c, k, m, n = Unique (a)
+        c = Unique (a)
       }> (x)
     }"""
     assert "Unique" in declined(text, {"x": np.ones((3, 4), np.float32)})

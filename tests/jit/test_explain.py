@@ -6,6 +6,9 @@ import numpy as np
 
 import treadle
 from tests.jit.native import HEAD
+from treadle.jit import Jit
+from treadle.plan import RunContext, plan
+from treadle.report import explain
 
 MODEL = """g (int64 n, float[6,7] p, float[6,7] w) => (float[6,7] y, float[N,6,7] all) {
   y, all = Loop (n, , p) <body = f (int64 i, bool go, float[6,7] x) => (bool on, float[6,7] x1,
@@ -34,7 +37,11 @@ def test_before_a_run_nothing_is_compiled():
 
 
 def test_what_was_done():
-    text = explained().explain()
+    model = treadle.infer(treadle.load(HEAD + MODEL))  # as it is: a session cleans it first
+    planned = plan(model, (Jit(),))
+    (region,) = planned.main.regions
+    region.runnable([FEED[value.name] for value in region.inputs], RunContext())
+    text = explain(planned)
     assert "for n int64[], p float32[6,7], w float32[6,7]:" in text
     assert "hoisted out of loops: exp 1" in text
     assert "fused: 4 operations on arrays in 2 loop nests" in text

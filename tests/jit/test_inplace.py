@@ -158,6 +158,27 @@ def seconds(lines: str) -> float:
     return time.perf_counter() - started
 
 
+def test_a_side_that_puts_into_one_state_and_gives_another_as_it_was():
+    text = f"""g (float[40,4] p, float[40,4] q, float[40,4] r)
+      => (float[40,4] a, float[40,4] b, float[40,4] c) {{
+      n = Constant <value = int64 {{5}}> ()
+      a, b, c = Loop (n, , p, q, r) <body = f (int64 i, bool go, float[40,4] x, float[40,4] y,
+        float[40,4] z) => (bool on, float[40,4] x1, float[40,4] y1, float[40,4] z1) {{
+        {HEADS}
+        x1, y1, z1 = If (odd) <then_branch = t () =>
+                       (float[40,4] tx, float[40,4] ty, float[40,4] tz) {{
+                         tx = ScatterND (x, jj, new)
+                         ty = ScatterND (y, jj, new)
+                         tz = Identity (y) }},
+                     else_branch = u () => (float[40,4] ux, float[40,4] uy, float[40,4] uz) {{
+                         ux = Identity (x)
+                         uy = Identity (y)
+                         uz = Identity (z) }}>
+      }}>
+    }}"""
+    check(text, {name: RANDOM.normal(size=(40, 4)).astype(np.float32) for name in "pqr"})
+
+
 def test_a_branch_costs_what_it_puts():
     assert (
         seconds(

@@ -102,7 +102,7 @@ def test_erf():
     x = np.concatenate([np.linspace(-5, 5, 20_001), [0.0, -0.0, math.inf, -math.inf, math.nan]])
     x = x.astype(np.float32)
     exact = np.array([math.erf(each) for each in x.astype(np.float64)])
-    assert_within(0.6, scanned("Erf", x), exact, lambda worst: f"erf({x[worst]!r})")
+    assert_within(2.0, scanned("Erf", x), exact, lambda worst: f"erf({x[worst]!r})")
 
 
 def test_powers():

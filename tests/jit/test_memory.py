@@ -89,10 +89,13 @@ def test_many_runs_of_changing_lengths_hold_no_more_memory():
     session = treadle.InferenceSession(HEAD + GROWING, engines=("jit", "interp"))
     for size in range(2, 40):
         session.run(None, {"n": np.array(5), "p": floats(size)})
-    before = held()
-    for count in range(2000):
-        n, size = count % 7, 2 + count % 37
-        (found,) = session.run(None, {"n": np.array(n), "p": floats(size)})
-        assert found.shape == (size * (1 + n),)
-    assert held() - before < 100_000
+    growth = []
+    for _ in range(3):  # what else this process does may hold memory once
+        before = held()
+        for count in range(1000):
+            n, size = count % 7, 2 + count % 37
+            (found,) = session.run(None, {"n": np.array(n), "p": floats(size)})
+            assert found.shape == (size * (1 + n),)
+        growth.append(held() - before)
+    assert min(growth) < 100_000, growth
     assert len(outcomes(session)) == 3

@@ -14,6 +14,7 @@ from treadle.ir import Branch, Loop, walk
 _EXAMPLE = """
 $ treadle convert model.xml -o model.onnx
 $ treadle convert model.xml -o model.onnx --external-data
+$ treadle convert model.onnx -o model.xml
 $ treadle convert model.onnx -o model.onnxtxt
 """
 
@@ -24,7 +25,7 @@ $ treadle convert model.onnx -o model.onnxtxt
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the model here: .onnx or .onnxtxt.",
+    help="Write the model here: .onnx, .onnxtxt, or .xml for OpenVINO IR.",
 )
 @click.option(
     "--external-data",
@@ -35,7 +36,7 @@ $ treadle convert model.onnx -o model.onnxtxt
 def convert(model: Path, output: Path | None, external_data: bool, as_json: bool) -> None:
     """Write the model in another format.
 
-    Reads ONNX and OpenVINO IR (.xml with its .bin), and writes ONNX.
+    Reads and writes ONNX and OpenVINO IR (.xml with its .bin).
     """
     with working(f"converting {model}", quiet=as_json):
         loaded = treadle.load(model)

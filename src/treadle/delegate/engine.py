@@ -8,6 +8,7 @@ from typing import Any
 from treadle.delegate.borders import border_refusal, crosses_as_bytes, mixture_refusal
 from treadle.delegate.carry import ByOrtValues
 from treadle.delegate.draft import Shared
+from treadle.delegate.forms import in_onnx_forms
 from treadle.delegate.judge import judged
 from treadle.delegate.options import Options
 from treadle.delegate.repair import repaired
@@ -37,7 +38,8 @@ class Onnxruntime:
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region as one session; Unsupported where onnxruntime refuses to load it."""
         _check_borders(region)
-        written, shared = repaired(region, model, stamp(region.steps, region.constants))
+        plain = in_onnx_forms(region, model)
+        written, shared = repaired(plain, model, stamp(plain.steps, plain.constants))
         session = self._session(write_model(written).SerializeToString(), shared, region)
         import onnxruntime
 

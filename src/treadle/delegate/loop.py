@@ -20,23 +20,19 @@ from __future__ import annotations
 from treadle.delegate.draft import Draft
 from treadle.ir import (
     CarriedPort,
-    Condition,
     Dim,
     DType,
     Expression,
-    Iteration,
     Loop,
     Sliced,
     SlicedPort,
-    Stacked,
     StackedPort,
     Symbol,
     Tensor,
     Value,
     ports,
 )
-
-_PLAIN_STACK = Stacked()
+from treadle.passes import is_mixed, mixed_refusal
 
 
 def is_scan(loop: Loop) -> bool:
@@ -45,7 +41,7 @@ def is_scan(loop: Loop) -> bool:
 
 
 def form_refusal(loop: Loop) -> str:
-    """Why neither ONNX's Loop nor its Scan has this form; "" where one has."""
+    """Why the loop can be given neither as ONNX's Loop nor as its Scan; "" where it can."""
     view = ports(loop)
     started = [port.initial for port in view.carried] + [port.operand for port in view.sliced]
     if any(value is None for value in started):
@@ -54,16 +50,11 @@ def form_refusal(loop: Loop) -> str:
         return "a captured value is absent"
     if not loop.results:
         return "it has no results"
-    if not is_scan(loop):
-        bent = any(stack != _PLAIN_STACK for stack in loop.stacks)
-        if bent:
-            return "onnxruntime's Loop stacks along axis 0 only"
-        return _STRINGS if any(map(_is_text, view.stacked)) else ""
-    if any((loop.trip, loop.condition, loop.body.results[0])):
-        return "onnxruntime has no loop with slices and a condition or a trip count"
-    if {Iteration, Condition} & set(map(type, loop.roles)):
-        return "onnxruntime's Scan does not count its iterations"
-    return ""
+    if is_scan(loop) and not is_mixed(loop):
+        return ""
+    if any(map(_is_text, view.stacked)):
+        return _STRINGS
+    return mixed_refusal(loop) if is_mixed(loop) else ""
 
 
 _STRINGS = "onnxruntime's Loop moves stacked strings out of the values that hold them"

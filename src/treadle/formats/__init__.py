@@ -10,9 +10,9 @@ from typing import TypeGuard
 from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
-from treadle.ir import Model
+from treadle.ir import Leaf, Model
 
-__all__ = ["locate", "onnx", "read", "schema_function", "write"]
+__all__ = ["lacks_layer", "locate", "onnx", "read", "schema_function", "write"]
 
 _XML = ("<?xml", "<net", "<!DOCTYPE")
 
@@ -44,21 +44,33 @@ def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Fi
 
 
 def write(model: Model, path: str | Path, *, external: bool = True) -> None:
-    """Write the model; the suffix says the format: .onnx or .onnxtxt.
+    """Write the model; the suffix says the format: .onnx, .onnxtxt, or .xml for OpenVINO IR.
 
     `external=False`: tensors that lie in another file are written into the model itself.
     """
     target = Path(path)
     if not _is_path(target):
         raise InputError(f"{str(target)!r} is no path that a file can have")
+    if target.suffix == ".xml":
+        from treadle.formats import openvino
+
+        openvino.write(model, target)
+        return
     if target.suffix not in (".onnx", ".onnxtxt"):
         raise Unsupported(
             f'the suffix "{target.suffix}"',
             None,
-            "models are written as .onnx or .onnxtxt",
+            "models are written as .onnx, .onnxtxt or .xml",
             str(path),
         )
     onnx.save(model if external else onnx.inline_external(model), target)
+
+
+def lacks_layer(leaf: Leaf) -> bool:
+    """Whether OpenVINO IR has no words for an operator: its definition must take its place."""
+    from treadle.formats import openvino
+
+    return openvino.lacks(leaf)
 
 
 def _is_path(path: Path) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from treadle import ops
 from treadle.errors import TreadleError
 from treadle.infer.facts import Fact, array_of, literal_fact
-from treadle.ir import Leaf, Literal
+from treadle.ir import Leaf, Literal, Tensor
 
 _MOST_ELEMENTS = 64
 _WORDS = (
@@ -25,6 +26,8 @@ def folded(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
     """The value of the leaf's only result where all operands are known and few; None otherwise."""
     if leaf.op not in _EXACT or leaf.domain != "" or expected.content is not None or leaf.blocks:
         return None
+    if not _is_small(expected):
+        return None
     arrays = [
         None if value is None else _small(fact)
         for value, fact in zip(leaf.operands, facts, strict=True)
@@ -38,10 +41,19 @@ def folded(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
         (result,) = ops.prepare(leaf)(arrays)
     except TreadleError:
         return None
-    if not isinstance(result, np.ndarray) or result.size > _MOST_ELEMENTS:
+    if not isinstance(result, np.ndarray):
         return None
     found = literal_fact(Literal.of(result))
     return found if found.type == expected.type else None
+
+
+def _is_small(expected: Fact) -> bool:
+    """Whether the result is known to have few elements: a small shape may be one of gigabytes."""
+    shape = expected.type.shape if isinstance(expected.type, Tensor) else None
+    if shape is None:
+        return False
+    known = [dim for dim in shape if isinstance(dim, int)]
+    return len(known) == len(shape) and prod(known) <= _MOST_ELEMENTS
 
 
 def _small(fact: Fact) -> np.ndarray | None:

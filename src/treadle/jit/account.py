@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from treadle.ir import Value, show_shape
@@ -29,8 +29,8 @@ def account(inputs: Sequence[Value], signature: Signature, made: Compiled | str)
 
 def _title(inputs: Sequence[Value], signature: Signature) -> str:
     shown = (
-        f"{value.name} {dtype}{_shape(shape)}"
-        for value, (dtype, shape) in zip(inputs, signature, strict=True)
+        f"{value.name} {dtype}{_shape(shape)}{' of these values' * bool(known)}"
+        for value, (dtype, shape, *known) in zip(inputs, signature, strict=True)
     )
     return ", ".join(shown) or "no inputs"
 
@@ -87,10 +87,9 @@ def _facts(data: Mapping[str, object]) -> Iterable[str]:
 
 
 def _code(made: Compiled, kind: str) -> str:
-    show: Mapping[str, Callable[[], str]] = {
-        "kernel": lambda: show_kernel(made.kernel),
-        "llvm": lambda: machine.optimised_text(
-            made.code.text or emitted(made.kernel, made.exact).text
-        ),
-    }
-    return show[kind]() if kind in show else ""
+    if kind == "kernel":
+        return show_kernel(made.kernel)
+    if kind != "llvm":
+        return ""
+    code = emitted(made.kernel, made.exact)
+    return machine.optimised_text(code.text, packs=code.packs)

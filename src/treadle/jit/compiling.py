@@ -25,7 +25,10 @@ _lock = threading.Lock()
 def compiled(
     kernel: Kernel, exact: Collection[Extent], store: Store | None
 ) -> tuple[Code, Machine]:
-    """The code of a kernel, ready to run; `exact` are the extents known before it runs."""
+    """The code of a kernel, without its text, ready to run.
+
+    `exact` are the extents known before it runs.
+    """
     started = time.perf_counter()
     key = _key(kernel, exact)
     data = None if key is None else _kept(key, store)
@@ -36,6 +39,7 @@ def compiled(
         machine_code = machine.object_code(code.text, packs=code.packs)
         if key is not None:
             _keep(store, key, kernel, code, machine_code)
+        code = replace(code, text="")
     made = machine.loaded(machine_code)
     seconds = time.perf_counter() - started
     return code, replace(made, seconds=seconds, was_kept=data is not None)

@@ -83,10 +83,10 @@ def object_code(text: str, *, packs: bool = True) -> bytes:
         return made
 
 
-def optimised_text(text: str) -> str:
+def optimised_text(text: str, *, packs: bool = True) -> str:
     """The module after LLVM's passes, as text."""
     with _lock:
-        return str(optimised(text, _target()))
+        return str(optimised(text, _target(), packs=packs))
 
 
 def loaded(data: bytes, name: str = "kernel") -> Machine:

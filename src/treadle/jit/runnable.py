@@ -15,16 +15,17 @@ from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
-from treadle.jit.kernel_ir import Extent
+from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
 from treadle.jit.openings import Openings
+from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
-Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[Compiled, Mapping[Extent, int]] | str
 
 
@@ -47,6 +48,7 @@ class Native:
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
+    shaping: Shaping = field(default_factory=Shaping)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -102,7 +104,9 @@ class Native:
                 self.seen.clear()
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
-        shapes = tuple([(array.dtype, array.shape) for array in arrays])
+        shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
+        if self.shaping.all:
+            shapes = (*shapes, *(arrays[k].tobytes() for k in self.shaping.all))
         found = self.seen.get(shapes)
         if found is None:
             found = self._sought(arrays)
@@ -123,19 +127,30 @@ class Native:
         return found
 
     def _made(self, arrays: Sequence[np.ndarray], lengths: Lengths) -> Found:
-        key = signature(arrays, lengths)
+        key = self.shaping.valued(signature(arrays, lengths), arrays)
         if key not in self.made:
             if len(self.made) >= _MOST_KERNELS:
                 return f"there are {_MOST_KERNELS} kernels of it, for other shapes"
-            try:
-                self.made[key] = compile_region(self, key, lengths)
-            except Declined as why:
-                self.made[key] = str(why)
+            key = self._make(key, arrays, lengths)
         made = self.made[key]
         try:
             return made if isinstance(made, str) else (made, _extents(arrays, lengths))
         except Declined as why:
             return str(why)
+
+    def _make(self, key: Signature, arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
+        """Note the kernel of a signature; of the values too where its extents hang on them."""
+        try:
+            kernel = specialise(self.region, key, lengths, self.known)
+            if self.shaping.found(key, kernel):
+                self.seen.clear()
+                open_key, key = key, self.shaping.valued(key, arrays)
+                if key != open_key:
+                    kernel = specialise(self.region, key, lengths, self.known)
+            self.made[key] = compile_region(self, kernel, lengths)
+        except Declined as why:
+            self.made[key] = str(why)
+        return key
 
 
 def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, int]:
@@ -147,10 +162,9 @@ def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, 
     return found
 
 
-def compile_region(native: Native, key: Signature, lengths: Lengths) -> Compiled:
-    """The kernel of a region for a signature, as machine code."""
+def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled:
+    """The kernel of a region as machine code."""
     region = native.region
-    kernel = specialise(region, key, lengths, native.known)
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")

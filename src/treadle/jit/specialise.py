@@ -19,7 +19,9 @@ from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_block
 from treadle.plan import Region
 
-Signature = tuple[tuple[DType | None, tuple[int, ...]], ...]
+Given = tuple[DType | None, tuple[int, ...]] | tuple[DType | None, tuple[int, ...], bytes]
+Signature = tuple[Given, ...]
+"""What each input is: its dtype, its shape, and its elements where a kernel is made for them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,7 +124,7 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
     inputs: list[Node] = []
     params: list[Node] = []
     holding = conditions(region)
-    for position, (dtype, shape) in enumerate(given):
+    for position, (dtype, shape, *value) in enumerate(given):
         if dtype is None:
             raise Declined("an operand that is no tensor of the standard")
         extents = tuple(
@@ -131,7 +133,10 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
         )
         node = b.param(Input(position), dtype, extents)
         inputs.append(node)
-        if position in known:
+        if value:
+            elements = np.frombuffer(value[0], dtype.numpy)
+            params.append(b.constant(elements.reshape(shape)))
+        elif position in known:
             params.append(b.constant(known[position]))
         elif position in lengths.lists and shape[0] == 0:
             params.append(b.add(Empty(), dtype, shape))

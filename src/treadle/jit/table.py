@@ -25,8 +25,9 @@ What becomes of an operator inside a loop that is compiled, by the versions of i
 * **declined**: the loop goes to another engine, for the reason given.
 
 Element types in native code: {dtypes}. float16 and bfloat16 are computed in float32 and rounded
-after every operator. Functions of a float32 are within 2 ULP, sine to powers within 0.6, over all
-their range; float64 has those of the C library where this page's engine has none of its own.
+after every operator. Functions of a float32 are within 2 ULP over all their range, trigonometric
+and hyperbolic ones and powers within 0.6; of float64, those that have no form of their own are the
+C library's.
 
 `pytest tests/jit/test_table.py --update-golden` writes this page.
 """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
-from treadle.ir import Model
+from treadle.ir import Leaf, Model
 from treadle.passes.expand_calls import Expand, expand_calls
+from treadle.passes.expand_leaves import expand_leaves
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
@@ -30,3 +31,12 @@ def prepare(
         model = ignore_omitted_condition(model)
     model = expand_scan8(model)
     return model if expand is None else expand_calls(model, expand)
+
+
+def lower(model: Model, expand: Expand, lacks: Callable[[Leaf], bool]) -> Model:
+    """The model for a format of its own operators: no calls, and no leaves it `lacks`.
+
+    The standard's definition takes their place, where there is one. Defaults of inputs stay.
+    """
+    model = expand_scan8(inline_functions(model))
+    return expand_leaves(expand_calls(model, expand), expand, lacks)

@@ -1,7 +1,7 @@
 """Brings every loop into the form of ONNX's Loop or Scan, so that it can be written as one.
 
     x sliced along `axis`           Gather(x, i, axis) in the body; -1 - i where reversed
-    no trip count, but slices       trip count = the length of what is sliced
+    no trip count, but slices       trip count = the length of the longest of them
     stacked along another `axis`    stacked along 0, transposed behind the loop
     stacked in reverse              Slice by -1 behind the loop
 
@@ -12,6 +12,7 @@ has to be transposed whose rank is not known.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from treadle.infer import infer
 from treadle.ir import (
     Block,
     BlockBuilder,
+    Branch,
     Condition,
     Invariant,
     Iteration,
@@ -39,22 +41,82 @@ from treadle.ir import (
     reads,
     walk,
 )
+from treadle.passes.own_results import own_results
 from treadle.passes.splice import splice
+from treadle.passes.tell_apart import tell_apart
 
 _PLAIN = Stacked()
 
 
 def to_onnx_loops(model: Model) -> Model:
-    """The model with loops of ONNX's forms only, and types on all values; itself if all are."""
-    loops = [visit.step for visit in walk(model) if isinstance(visit.step, Loop)]
-    if not any(_is_foreign(loop) or _is_mixed(loop) for loop in loops) and not _is_bare(model):
+    """The model with loops of ONNX's forms only, and types on all values; itself if all are.
+
+    Bodies that came from elsewhere get results and names of their own.
+    """
+    loops = _loops(model)
+    if not any(_is_foreign(loop) or is_mixed(loop) for loop in loops) and not _is_bare(model):
         return model
+    if any(_is_foreign(v.step) for v in walk(model) if isinstance(v.step, Loop | Branch)):
+        model = own_results(model)
+        written = _written(infer(model), lambda loop: is_mixed(loop) or _may_be_empty(loop))
+        return tell_apart(written)
+    return _written(infer(model), is_mixed)
+
+
+def unmix_loops(model: Model) -> Model:
+    """The model, which has types, without loops no form of ONNX has; others stay as they are."""
+    return _written(model, is_mixed) if any(map(is_mixed, _loops(model))) else model
+
+
+def is_mixed(loop: Loop) -> bool:
+    """Whether a loop is neither of ONNX's Loop nor of its Scan."""
+    bent = any(stack != _PLAIN for stack in loop.stacks)
+    if not ports(loop).sliced:
+        return bent
+    roles = set(map(type, loop.roles))
+    if any((loop.trip, loop.condition, loop.body.results[0])) or _starts_empty(loop):
+        return True
+    return bool({Iteration, Condition} & roles)
+
+
+def _starts_empty(loop: Loop) -> bool:
+    """Whether a state of a loop from elsewhere begins with an extent of 0 and does not stay so.
+
+    It holds what nothing carries on, and before an iteration nothing; a Scan's states keep their
+    shape.
+    """
+    return _is_foreign(loop) and any(
+        0 in _shape(port.initial) and _shape(port.initial) != _shape(port.next)
+        for port in ports(loop).carried
+    )
+
+
+def _shape(value: Value | None) -> tuple[object, ...]:
+    type_ = None if value is None else value.type
+    return type_.shape or () if isinstance(type_, Tensor) else ()
+
+
+def mixed_refusal(loop: Loop) -> str:
+    """Why a mixed loop cannot be brought into a form of ONNX; "" where it can."""
+    orders = [_order(port.element, port.role) for port in ports(loop).stacked]
+    return "" if None not in orders else "the rank of what it stacks is not known"
+
+
+def _loops(model: Model) -> list[Loop]:
+    return [visit.step for visit in walk(model) if isinstance(visit.step, Loop)]
+
+
+def _written(model: Model, wanted: Callable[[Loop], bool]) -> Model:
     opset = model.opsets.get("", 0)
 
     def lowered(step: Step, path: str) -> Block | None:
-        return _lowered(step, opset) if isinstance(step, Loop) else None
+        if not isinstance(step, Loop) or not wanted(step):
+            return None
+        # what is inside goes first: values that take another place have no types
+        inner = splice(step.body, lowered, f"{path}.body")
+        return _lowered(replace(step, body=inner), opset)
 
-    return infer(map_blocks(infer(model), lambda block: splice(block, lowered)))
+    return infer(map_blocks(model, lambda block: splice(block, lowered)))
 
 
 def _is_bare(model: Model) -> bool:
@@ -62,35 +124,24 @@ def _is_bare(model: Model) -> bool:
     return not model.main.claims and any(v is None or v.type is None for v in model.main.results)
 
 
-def _is_foreign(loop: Loop) -> bool:
-    return bool(loop.info.domain)
-
-
-def _is_mixed(loop: Loop) -> bool:
-    bent = any(stack != _PLAIN for stack in loop.stacks)
-    if not ports(loop).sliced:
-        return bent
-    return any(v is not None for v in (loop.trip, loop.condition, loop.body.results[0]))
+def _is_foreign(step: Loop | Branch) -> bool:
+    return bool(step.info.domain)
 
 
 def _may_be_empty(loop: Loop) -> bool:
     """Whether a loop that came from elsewhere may slice tensors without an item."""
-    return _is_foreign(loop) and not any(
-        isinstance(length, int) and length > 0
-        for length in (_length(port.operand, port.role.axis) for port in ports(loop).sliced)
-    )
+    sliced = ports(loop).sliced
+    lengths = [_length(port.operand, port.role.axis) for port in sliced]
+    has_items = any(isinstance(length, int) and length > 0 for length in lengths)
+    return bool(sliced) and _is_foreign(loop) and not has_items
 
 
 def _length(value: Value | None, axis: int) -> object:
-    type_ = None if value is None else value.type
-    shape = type_.shape if isinstance(type_, Tensor) else None
-    return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    shape = _shape(value)
+    return shape[axis] if -len(shape) <= axis < len(shape) else None
 
 
 def _lowered(loop: Loop, opset: int) -> Block | None:
-    sliced = bool(ports(loop).sliced)
-    if not _is_mixed(loop) and not (sliced and _may_be_empty(loop)):
-        return None
     orders = [_order(port.element, port.role) for port in ports(loop).stacked]
     if any(order is None for order in orders):
         return None
@@ -156,14 +207,14 @@ class _Writer:
         return results
 
     def _count(self) -> Value | None:
-        """The length of the first sliced value."""
+        """The length of what is sliced; of the longest, so that a shorter one is an error."""
         fed = [role for role in self.old.roles if not isinstance(role, Iteration | Condition)]
         pairs = zip(fed, self.given[2:], strict=True)
-        sliced = [(role, value) for role, value in pairs if isinstance(role, Sliced)]
-        if not sliced:
-            return None
-        role, value = sliced[0]
-        place = self.builder.constant(np.array(role.axis))
+        lengths = [self._length(v, role.axis) for role, v in pairs if isinstance(role, Sliced)]
+        return self.leaf("Max", *lengths) if len(lengths) > 1 else next(iter(lengths), None)
+
+    def _length(self, value: Value, axis: int) -> Value:
+        place = self.builder.constant(np.array(axis))
         return self.leaf("Gather", self.leaf("Shape", value), place)
 
     def _body(self, roles: tuple[Role, ...]) -> tuple[Block, tuple[Role, ...]]:

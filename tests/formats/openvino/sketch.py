@@ -19,8 +19,8 @@ from treadle.formats.openvino.records import (
     PortMap,
 )
 
-WORDS = {"float32": "f32", "int64": "i64", "int32": "i32", "bool": "boolean"}
-PRECISIONS = {"f32": "FP32", "i64": "I64", "i32": "I32", "boolean": "BOOL"}
+WORDS = {"float32": "f32", "int64": "i64", "int32": "i32", "uint8": "u8", "bool": "boolean"}
+PRECISIONS = {"f32": "FP32", "i64": "I64", "i32": "I32", "u8": "U8", "boolean": "BOOL"}
 
 
 class Weights:

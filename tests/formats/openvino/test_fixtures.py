@@ -30,7 +30,11 @@ def test_there_are_39_of_them() -> None:
     assert sum(bool(feeds(name)) for name in NAMES) == 36
 
 
-@pytest.mark.parametrize("engines", [["interp"], None], ids=["interp", "default"])
+@pytest.mark.parametrize(
+    "engines",
+    [["interp"], None, ["jit", "onnxruntime", "interp"]],
+    ids=["interp", "default", "all"],
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_gives_the_recorded_answers(name: str, engines: list[str] | None) -> None:
     session = treadle.InferenceSession(DATA / f"{name}.xml", engines=engines)

@@ -98,7 +98,7 @@ def test_an_element_inside_text_of_its_own_is_a_fault() -> None:
 def test_20000_layers_load_in_time(tmp_path: Path) -> None:
     count = 20_000
     layers = "".join(
-        f'<layer id="{k}" name="layer number {k} of a very long chain of layers" type="ReLU" '
+        f'<layer id="{k}" name="layer number {k} of a very long chain of layers, each of which has a name as long as exporters give" type="ReLU" '
         'version="opset1"><input><port id="0" precision="FP32"><dim>1</dim><dim>3</dim>'
         "<dim>224</dim><dim>224</dim></port></input><output><port id=\"1\" precision=\"FP32\">"
         "<dim>1</dim><dim>3</dim><dim>224</dim><dim>224</dim></port></output></layer>\n"
@@ -121,4 +121,4 @@ def test_20000_layers_load_in_time(tmp_path: Path) -> None:
     model, findings = read(path)
     assert model is not None, findings
     assert len(model.main.steps) == count - 1
-    assert time.process_time() - started < 4
+    assert time.process_time() - started < 3

@@ -1,4 +1,4 @@
-"""OpenVINO IR: an .xml of layers and a .bin of weights, to a Model."""
+"""OpenVINO IR: an .xml of layers and a .bin of weights, to and from a Model."""
 
 from __future__ import annotations
 
@@ -10,10 +10,29 @@ from treadle.formats.openvino.printing import print_net
 from treadle.formats.openvino.read import read_bytes, read_file
 from treadle.formats.openvino.records import Net
 from treadle.formats.openvino.weights import Weights
+from treadle.formats.openvino.write import lacks, write_file, write_net
 from treadle.formats.openvino.xml import parse
 from treadle.ir import Model
 
-__all__ = ["Net", "parse", "print_net", "read", "read_text"]
+__all__ = [
+    "Net",
+    "lacks",
+    "parse",
+    "print_net",
+    "read",
+    "read_text",
+    "write",
+    "write_net",
+]
+
+
+def write(model: Model, path: str | Path) -> None:
+    """Write the .xml, IR version 11, and the .bin beside it.
+
+    The model has no calls: `treadle.passes` expands them, and the leaves that `lacks` tells of.
+    Raises Unsupported with a finding for every step that IR has no form for.
+    """
+    write_file(model, Path(path))
 
 
 def read(path: str | Path) -> tuple[Model | None, list[Finding]]:

@@ -25,7 +25,7 @@ def read_block(reading: Reading, body: Body, path: str, enter: Enter) -> Content
         ordered = order(wiring)
     except Fault as fault:
         reading.report.add(fault)
-        return Content(draft, {}, {}, False)
+        return Content(draft, {}, False)
     layers = _Layers(reading, draft, path, enter)
     for layer in body.layers:
         if layer.type.lower() == "parameter":
@@ -33,7 +33,7 @@ def read_block(reading: Reading, body: Body, path: str, enter: Enter) -> Content
     for layer in ordered:
         if layer.type.lower() != "parameter":
             layers.read(layer, wiring.sources[layer.id])
-    return Content(draft, layers.results, layers.assigned, not layers.failed)
+    return Content(draft, layers.results, not layers.failed)
 
 
 class _Layers:
@@ -43,7 +43,6 @@ class _Layers:
         self.reading, self.draft, self.path, self.enter = reading, draft, path, enter
         self.values: dict[Source, Value] = {}
         self.results: dict[int, Value] = {}
-        self.assigned: dict[str, Value] = {}
         self.failed: set[int] = set()
 
     def read(self, layer: Layer, sources: tuple[Source, ...]) -> None:
@@ -116,11 +115,10 @@ class _Layers:
         return (self.draft.literal(literal, _name(layer, port)),)
 
     def read_value(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        return (state.read_value(self.draft, self.path, layer, operands),)
+        return (state.read_value(self.draft, layer, operands),)
 
     def assign(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        variable = state.assigned(self.path, layer, operands)
-        self.assigned[variable] = operands[0]
+        state.assign(self.draft, layer, operands)
         return operands[:1]
 
     def _define(self, layer: Layer, values: tuple[Value, ...], since: int) -> None:

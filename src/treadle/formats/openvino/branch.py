@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from treadle.formats.openvino.draft import Draft
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.reading import Content, ControlAtHand
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
+from treadle.formats.openvino.state import Variable, enter, settle
 from treadle.ir import Block, Branch, Value
 
 _SIDES = ("then", "else")
@@ -27,12 +28,37 @@ def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
     contents = [_side(hand, side, read_) for side in _SIDES]
     if not all(content.whole for content, _ in contents):
         return None
-    blocks = [content.draft.build(*results) for content, results in contents]
+    variables = _variables(hand, [content.draft for content, _ in contents])
+    blocks = [
+        content.draft.build(*results, *_held(content.draft, variables))
+        for content, results in contents
+    ]
     results = tuple(hand.draft.value(f"{layer.name}/result") for _ in layer.outputs)
+    kept = tuple(hand.draft.value(f"{layer.name}/variable") for _ in variables)
     condition = hand.draft.scalar(hand.feeds[layer.inputs[0].id])
     operands = tuple(hand.feeds[external] for external in read_)
-    hand.draft.steps.append(_step(hand, condition, blocks, operands, results))
+    operands += tuple(each.before for each in variables.values())
+    hand.draft.steps.append(_step(hand, condition, blocks, operands, (*results, *kept)))
+    for variable, value in zip(variables.values(), kept, strict=True):
+        variable.after = value
     return results
+
+
+def _variables(hand: ControlAtHand, sides: list[Draft]) -> dict[str, Variable]:
+    """The variables of either side, as the block around the If uses them."""
+    initial = {name: each.initial for side in sides for name, each in settle(side).items()}
+    variables = {name: enter(hand.draft, name, value) for name, value in initial.items()}
+    for side in sides:
+        for name, value in initial.items():
+            if name not in side.variables:
+                enter(side, name, value)
+            side.params.append(side.variables[name].before)
+    return variables
+
+
+def _held(side: Draft, variables: Iterable[str]) -> list[Value]:
+    """What the variables hold after a side."""
+    return [side.variables[name].after or side.variables[name].before for name in variables]
 
 
 def _step(

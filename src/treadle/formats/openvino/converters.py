@@ -81,11 +81,6 @@ def kept(frame: Frame) -> Element:
     return Element(frame.tag, frame.attributes, children, frame.text.strip(), frame.line)
 
 
-def _dim(frame: Frame) -> int:
-    text = frame.text
-    return int(text) if text.isdecimal() and len(text) < 19 else frame.number("the text", text)
-
-
 def split_names(text: str) -> tuple[str, ...]:
     r"""The names of a comma list, in which `\,` is a comma."""
     if not text:
@@ -188,7 +183,6 @@ CONVERTERS: Mapping[str, Callable[[Frame], Any]] = {
     "input": _ports,
     "output": _ports,
     "port": _port,
-    "dim": _dim,
     "port_map": _port_map,
     "then_port_map": _port_map,
     "else_port_map": _port_map,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from treadle.ir import (
     with_results,
 )
 
+if TYPE_CHECKING:
+    from treadle.formats.openvino.state import Assigned, Variable
+
 OPSET = 21
 """The ONNX opset layers become leaves of."""
 
@@ -50,6 +54,9 @@ class Draft:
         self.params: list[Value] = []
         self.defaults: dict[Value, Literal] = {}
         self.steps: list[Step] = []
+        self.variables: dict[str, Variable] = {}
+        self.read_values: dict[str, Value] = {}
+        self.assigned: dict[str, Assigned] = {}
         self.origin = Info()
         self._names: dict[str, int] = {}
         self._nodes: dict[str, int] = {}

@@ -25,6 +25,7 @@ from treadle.formats.openvino.reading import Content, ControlAtHand
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
 from treadle.formats.openvino.slices import Cut, cut_of, enter_slice, length_of, sliced
 from treadle.formats.openvino.stacks import Join, element, join_of, joined
+from treadle.formats.openvino.state import Variable, enter, settle
 from treadle.ir import (
     Block,
     Carried,
@@ -203,6 +204,8 @@ class _Reader:
         joins = [self._join(content, entry) for entry in plan.outputs if entry.axis is not None]
         places = self._places(content)
         carried = [content.results[layer] for layer in self.carried]
+        variables = self._variables(inner)
+        carried += [each.after or each.before for each in variables.values()]
         elements = [element(inner, join) for join in joins]
         results = tuple(
             draft.value(f"{self.hand.layer.name}/{what}")
@@ -211,6 +214,8 @@ class _Reader:
         body = inner.build(next_, *carried, *elements)
         stacks = tuple(Stacked(join.axis, join.reverse) for join in joins)
         self._step(trip, start, body, stacks, results)
+        for outer, value in zip(variables, results[len(self.carried) :], strict=False):
+            draft.variables[outer].after = value
         behind = iter(
             joined(draft, join, value)
             for join, value in zip(joins, results[len(carried) :], strict=True)
@@ -246,6 +251,14 @@ class _Reader:
                 places[entry.internal] = len(self.carried)
                 self._carry_along(content, entry.internal)
         return places
+
+    def _variables(self, inner: Draft) -> Mapping[str, Variable]:
+        """The variables of the body, carried; the block around uses them too."""
+        variables = settle(inner)
+        for name, variable in variables.items():
+            inner.params.append(variable.before)
+            self._add(Carried(), enter(self.hand.draft, name, variable.initial).before)
+        return variables
 
     def _carry_along(self, content: Content, layer: int) -> None:
         """A Carried that only keeps the last value; before an iteration it holds zeros."""

@@ -15,7 +15,7 @@ from treadle.formats.openvino.faults import Fault, Report
 from treadle.formats.openvino.parameters import declared_of
 from treadle.formats.openvino.reading import Content, Reading
 from treadle.formats.openvino.records import Layer, Net
-from treadle.formats.openvino.state import MAIN
+from treadle.formats.openvino.state import MAIN, SUFFIX, settle
 from treadle.formats.openvino.weights import Weights
 from treadle.formats.openvino.xml import parse
 from treadle.ir import Model, Value
@@ -67,9 +67,24 @@ def read_net(net: Net, weights: Weights, report: Report) -> Model | None:
     if not content.whole or any(found.blocks for found in report.findings):
         return None
     results = [_result(content, layer) for layer in net.body.layers if layer.id in content.results]
-    results += [_named(content.draft, value, name) for name, value in content.assigned.items()]
+    try:
+        results += _variables(content.draft)
+    except Fault as fault:
+        report.add(fault)
+        return None
     main = replace(content.draft.build(*results), name=net.name or "main")
     return Model(main, opsets={"": OPSET}, ir_version=_ONNX_IR_VERSION, producer="OpenVINO")
+
+
+def _variables(draft: Draft) -> list[Value]:
+    """The outputs of the variables; their inputs are added to the params."""
+    results = []
+    for variable in settle(draft).values():
+        draft.params.append(variable.before)
+        draft.defaults[variable.before] = variable.initial
+        if variable.after is not None:
+            results.append(_named(draft, variable.after, f"{variable.before.name}{SUFFIX}"))
+    return results
 
 
 def _check_version(net: Net) -> None:

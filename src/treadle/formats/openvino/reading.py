@@ -27,14 +27,13 @@ class Reading:
 
 @dataclass(slots=True)
 class Content:
-    """A body that has been read: the draft, and the values of its Results and Assigns by layer id.
+    """A body that has been read: the draft, and the values of its Results by layer id.
 
     `whole`: every layer could be read; else the report says what is wrong.
     """
 
     draft: Draft
     results: Mapping[int, Value]
-    assigned: Mapping[str, Value]
     whole: bool
 
 

@@ -1,10 +1,17 @@
 """ReadValue and Assign: a variable is an input `state:NAME` and an output `state:NAME:next`.
 
 The input has the variable's initial value as its default, so a first run needs no feed; a later one
-is fed what the run before gave.
+is fed what the run before gave. An initial value that has to be computed counts until the input
+`state:NAME:given`, false by default, is true.
+
+A variable of a body is carried through the loop around it, and passed through an If: both are then
+a user of the variable in the block they stand in.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,49 +20,106 @@ from treadle.formats.openvino.elements import element_type
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.records import Layer
 from treadle.formats.openvino.shapes import read_shape
-from treadle.ir import Literal, Tensor, Value
+from treadle.ir import Block, Branch, Literal, Tensor, Value
 
 MAIN = "main"
-_PREFIX = "state:"
+PREFIX = "state:"
+SUFFIX = ":next"
+_GIVEN = ":given"
 
 
-def read_value(draft: Draft, path: str, layer: Layer, operands: tuple[Value, ...]) -> Value:
-    """The input that stands for a variable."""
-    name = f"{_PREFIX}{_variable(path, layer)}"
-    known = next((p for p in draft.params if p.name == name), None)
-    if known is not None:
-        return known
-    initial = _initial(draft, layer, operands)
-    param = draft.param(name, Tensor(initial.dtype, (None,) * initial.array.ndim))
-    draft.defaults[param] = initial
-    return param
+@dataclass(slots=True)
+class Variable:
+    """A variable as one block sees it: what it holds before and after, and where it begins."""
+
+    before: Value
+    initial: Literal
+    after: Value | None = None
 
 
-def assigned(path: str, layer: Layer, operands: tuple[Value, ...]) -> str:
-    """The name of the output an Assign gives."""
+class Assigned(NamedTuple):
+    """What an Assign gives, and the line it stands in."""
+
+    value: Value
+    line: int
+
+
+def read_value(draft: Draft, layer: Layer, operands: tuple[Value, ...]) -> Value:
+    """What a variable holds."""
+    name = _name(layer)
+    if name in draft.read_values:
+        return draft.read_values[name]
+    literal = draft.literals.get(operands[0]) if operands else _said(layer)
+    if literal is not None:
+        value = enter(draft, name, literal).before
+    else:
+        value = _computed(draft, name, operands[0])
+    draft.read_values[name] = value
+    return value
+
+
+def assign(draft: Draft, layer: Layer, operands: tuple[Value, ...]) -> None:
+    """Take a value for what a variable holds from now on."""
     if len(operands) != 1:
         raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
-    return f"{_PREFIX}{_variable(path, layer)}:next"
+    draft.assigned[_name(layer)] = Assigned(operands[0], layer.line)
 
 
-def _variable(path: str, layer: Layer) -> str:
-    if path != MAIN:
-        hint = "carry it through the loop as a state instead"
-        raise Fault("CF908", "a variable inside a body is not supported", hint)
+def enter(draft: Draft, name: str, initial: Literal) -> Variable:
+    """Have a block use a variable; raises Fault where something else in it does."""
+    if name in draft.variables:
+        hint = "give each of them a variable of its own"
+        raise Fault("CF908", f"the variable {name} is used by several layers and bodies", hint)
+    rank_only = Tensor(initial.dtype, (None,) * initial.array.ndim)
+    before = draft.value(f"{PREFIX}{name}", rank_only)
+    draft.know(before, rank_only)
+    variable = draft.variables[name] = Variable(before, initial)
+    return variable
+
+
+def settle(draft: Draft) -> dict[str, Variable]:
+    """The variables of a block that was read, each with what it holds in the end."""
+    for name, (value, line) in draft.assigned.items():
+        variable = draft.variables.get(name)
+        if variable is None:
+            hint = "read it where it is assigned"
+            raise Fault("CF908", f"nothing reads the variable {name} in this body", hint, line)
+        variable.after = value
+        given = draft.variables.get(f"{name}{_GIVEN}")
+        if given is not None:
+            given.after = draft.constant(np.array(True))
+    return draft.variables
+
+
+def _name(layer: Layer) -> str:
     if "variable_id" not in layer.data:
         raise Fault("CF905", "it has no attribute variable_id")
     return layer.data["variable_id"]
 
 
-def _initial(draft: Draft, layer: Layer, operands: tuple[Value, ...]) -> Literal:
-    if operands:
-        literal = draft.literals.get(operands[0])
-        if literal is None:
-            raise Fault("CF908", "a variable whose initial value is computed is not supported")
-        return literal
+def _said(layer: Layer) -> Literal:
+    """The initial value of a variable that only its attributes describe: zeros."""
     kind = element_type(layer.data.get("variable_type", ""))
     shape = read_shape(layer.data.get("variable_shape", "..."))
     if kind is None or shape is None:
         raise Fault("CF905", "neither an input nor its attributes say where the variable begins")
     extents = [dim if isinstance(dim, int) else 0 for dim in shape]
     return Literal.of(np.zeros(extents, kind.dtype.numpy))
+
+
+def _computed(draft: Draft, name: str, start: Value) -> Value:
+    """What is given, or else the computed start."""
+    type_ = draft.type_of(start)
+    if type_.dtype is None or type_.shape is None:
+        raise Fault("CF908", "the type of the variable's initial value is not known")
+    extents = [dim if isinstance(dim, int) else 0 for dim in type_.shape]
+    before = enter(draft, name, Literal.of(np.zeros(extents, type_.dtype.numpy))).before
+    given = enter(draft, f"{name}{_GIVEN}", Literal.of(np.array(False))).before
+    sides = []
+    for side, place in (("then", 0), ("else", 1)):
+        params = tuple(Value(word) for word in ("before", "start"))
+        sides.append(Block(params, (), (), (params[place],), name=side))
+    result = draft.value(f"{name}/value", before.declared)
+    info = draft.info("If")
+    draft.steps.append(Branch(given, sides[0], sides[1], (before, start), (result,), info))
+    return result

@@ -6,7 +6,7 @@ atan     of t in [-0.42, 0.42] by its series, after (a - 1) / (a + 1) or -1 / a
 asin     atan(x / sqrt(1 - x^2));  acos  pi / 2 - asin(x)
 sinh     (e - 1 / e) / 2, e = exp(|x|), near 0 by its series;  cosh  (e + 1 / e) / 2
 asinh    log(|x| + sqrt(x^2 + 1)), and so on
-erf      near 0 by its series, else 1 - t * exp(-x^2 + p(t)), t = 2 / (2 + |x|)
+erf      below 1 by a polynomial, else 1 - t * exp(-x^2 + p(t)), t = 2 / (2 + |x|); in float32
 pow      exp(y * log |x|), with the sign of an odd whole y
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.jit.emit.math import constant, exp, log, polynomial
+from treadle.jit.emit.math import constant, exp, fma, log, polynomial
 from treadle.jit.emit.types import F32, F64
 from treadle.jit.emit.writer import Writer
 
@@ -27,9 +27,6 @@ _SMALL = 2.0**-12
 _LAST = 4.0
 _ATAN = tuple((-1.0) ** k / (2 * k + 1) for k in range(12))
 _SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(6))
-_ERF = tuple(
-    2 / math.sqrt(math.pi) * (-1.0) ** k / (math.factorial(k) * (2 * k + 1)) for k in range(10)
-)
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,28 +138,43 @@ def expm1(w: Writer, x: Any) -> Any:
     return b.select(is_near, near, b.fsub(exp(w, x), _number(1.0)))
 
 
-@wide
 def erf(w: Writer, x: Any) -> Any:
-    """The Gauss error function."""
-    b, a = w.builder, _size(w, x)
-    held = b.select(b.fcmp_ordered(">", a, _number(_LAST)), _number(_LAST), a)
-    t = b.fdiv(_number(2.0), b.fadd(held, _number(2.0)))
+    """The Gauss error function, in float32 throughout: within 2 ULP."""
+    b, a = w.builder, w.intrinsic("llvm.fabs", F32, x)
+    last = constant(F32, _LAST)
+    held = b.select(b.fcmp_ordered(">", a, last), last, a)
+    two = constant(F32, 2.0)
+    t = b.fdiv(two, b.fadd(held, two))
     power = b.fsub(polynomial(w, t, _complement()), b.fmul(held, held))
-    far = b.fsub(_number(1.0), b.fmul(t, exp(w, power)))
-    return _near_zero(w, x, a, _odd(w, x, _ERF), far, 0.5)
+    far = b.fsub(constant(F32, 1.0), b.fmul(t, exp(w, power)))
+    near = fma(w, x, polynomial(w, b.fmul(x, x), _quotient()), x)
+    far = w.intrinsic("llvm.copysign", F32, far, x)
+    return b.select(b.fcmp_ordered("<", a, constant(F32, 1.0)), near, far)
+
+
+@cache
+def _quotient() -> tuple[float, ...]:
+    """The polynomial erf(x) / x - 1 in x^2, for x up to 1."""
+    return _fitted(lambda u: math.erf(math.sqrt(u)) / math.sqrt(u) - 1, (1e-9, 1.0), 7)
 
 
 @cache
 def _complement() -> tuple[float, ...]:
-    """The polynomial log(erfc(x) / t) + x^2 in t = 2 / (2 + x), for x from 0.4 to 4.2."""
+    """The polynomial log(erfc(x) / t) + x^2 in t = 2 / (2 + x), for x from 0.9 to 4.2."""
 
-    def exact(t: np.ndarray) -> np.ndarray:
+    def exact(t: float) -> float:
         x = 2 / t - 2
-        return np.array([math.log(math.erfc(e) / p) + e * e for e, p in zip(x, t, strict=True)])
+        return math.log(math.erfc(x) / t) + x * x
 
-    ends = [2 / (2 + 4.2), 2 / (2 + 0.4)]
-    fitted = np.polynomial.Chebyshev.interpolate(exact, 12, ends)
-    return tuple(fitted.convert(kind=np.polynomial.Polynomial).coef.tolist())
+    return _fitted(exact, (2 / (2 + 4.2), 2 / (2 + 0.9)), 8)
+
+
+def _fitted(
+    exact: Callable[[float], float], ends: tuple[float, float], degree: int
+) -> tuple[float, ...]:
+    """The polynomial that is the function at Chebyshev's points between the ends."""
+    made = np.polynomial.Chebyshev.interpolate(np.vectorize(exact), degree, ends)
+    return tuple(made.convert(kind=np.polynomial.Polynomial).coef.tolist())
 
 
 @wide

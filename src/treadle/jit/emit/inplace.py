@@ -111,13 +111,14 @@ def _is_inside(node: Node, blocks: tuple[Block, ...]) -> bool:
 
 def side(e: Emitter, node: Node, block: Block, nests: Nests, numbers: dict[int, Buffer]) -> Ending:
     """The ending of one side of a branch: who reads what it takes over outside of it is over."""
-    over: set[Node] = set()
+    over: set[tuple[Node, Node]] = set()
     for part in e.t.places.readers.get(node, ()):
         if isinstance(part.op, Part) and part.op.number in numbers:
             made = _link(part)
             assert made is not None
-            readers = e.t.places.readers.get(made[1], ())
-            over |= {reader for reader in readers if not _is_inside(reader, (block,))}
+            base = made[1]
+            readers = e.t.places.readers.get(base, ())
+            over |= {(reader, base) for reader in readers if not _is_inside(reader, (block,))}
     into = nests.ending.into if numbers else {}
     return Ending(into=into, over=over | nests.ending.over)
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Flat, Indices, is_same_size
+from treadle.jit.emit.place import Place, is_same_size
+from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import (
     Block,
     Loop,
@@ -29,7 +29,7 @@ class Ending:
     """What becomes of nodes at the end of a loop's body: which state, and which stacks.
 
     `into` are the states that are only written into, by each link of that (see inplace); `over`
-    are nodes outside of the block that have read what they want.
+    are a node outside of the block and a value it has read as far as it wants.
     """
 
     loop: Node | None = None
@@ -37,7 +37,7 @@ class Ending:
     stacked: dict[Node, list[Buffer]] = field(default_factory=dict)
     kept: frozenset[Node] = frozenset()
     into: dict[Node, Node] = field(default_factory=dict)
-    over: set[Node] = field(default_factory=set)
+    over: set[tuple[Node, Node]] = field(default_factory=set)
     written: set[Node] = field(default_factory=set)
     stored: set[Node] = field(default_factory=set)
 
@@ -181,7 +181,7 @@ class Nests:
     def is_over(self, reader: Node, read: Node, nest: list[Node]) -> bool:
         """Whether the reader has read all it wants, once the nest is written."""
         place = self.e.t.place(reader)
-        if reader in self.ending.over:
+        if (reader, read) in self.ending.over:
             return True
         if reader.home is not self.block:
             reader = self._around(reader)

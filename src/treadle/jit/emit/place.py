@@ -84,7 +84,8 @@ def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_resu
     if node.is_static and node.size <= MOST_IN_REGISTERS and not _is_long(node):
         return Place.REGISTERS
     if isinstance(node.op, Item | View | Reshape | Iota):
-        return Place.BUFFER if _is_packed(node, readers) else Place.INLINE
+        is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, place)
+        return Place.BUFFER if is_kept else Place.INLINE
     if isinstance(node.op, Map):
         lone = readers[0] if len(readers) == 1 and not is_result else None
         is_fused = lone is not None and lone.home is node.home and _takes_inline(node, lone, place)
@@ -104,6 +105,13 @@ def _is_packed(node: Node, readers: list[Node]) -> bool:
     if not isinstance(node.op, View) or not _has_gaps(node):
         return False
     return any(_reads_often(reader, node) for reader in readers)
+
+
+def _is_laid_out(node: Node, readers: list[Node], place: Mapping[Node, Place]) -> bool:
+    """Whether a view is reshaped: by its own index, an element takes divisions to be found."""
+    if not isinstance(node.op, View) or not node.is_static or keeps_order(node):
+        return False
+    return any(isinstance(each.op, Reshape) and place[each] is Place.INLINE for each in readers)
 
 
 def _has_gaps(view: Node) -> bool:
@@ -150,3 +158,26 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
     return place[node] is not Place.REGISTERS or isinstance(
         node.op, Item | Pick | Fetch | Put | Reduce
     )
+
+
+def is_same_size(one: Node, other: Node) -> bool:
+    """Whether both surely have as many elements."""
+    if one.is_static and other.is_static:
+        return one.size == other.size
+    return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]
+
+
+def keeps_order(view: Node) -> bool:
+    """Whether a view only adds or removes axes of one."""
+    op, source = view.op, view.operands[0]
+    assert isinstance(op, View)
+    if not is_same_size(source, view):
+        return False
+    order: list[int] = []
+    for extent, axis in zip(source.shape, op.axes, strict=True):
+        if extent == 1:
+            continue
+        if axis.offset != 0 or len(axis.terms) != 1 or axis.terms[0][1] != 1:
+            return False
+        order.append(axis.terms[0][0])
+    return order == sorted(order)

@@ -19,18 +19,27 @@ def emit_running(e: Emitter, node: Node) -> None:
     """The sums, into registers or memory; rows before and after the axis are independent."""
     op, t = node.op, e.t
     assert isinstance(op, Running)
-    shape = extents(node)
     if t.place(node) is Place.REGISTERS:
         _unrolled(e, node, op)
         return
     buffer = e.allocate(node)
-    if node.size:
-        with e.w.nest(shape[: op.axis]) as before:
-            with e.w.nest(shape[op.axis + 1 :]) as after, t.scope():
-                t.store(buffer, (*before, 0, *after), _first(e, node, op, (*before, 0, *after)))
-            with e.w.range(shape[op.axis] - 1) as k, e.w.nest(shape[op.axis + 1 :]) as after:
-                _next(e, node, op, buffer, (before, k, after))
+    count = t.shape(node)[op.axis]
+    if not isinstance(count, int):
+        with e.w.builder.if_then(e.w.builder.icmp_signed(">", count, e.w.index(0))):
+            _walk(e, node, op, buffer)
+    elif count:
+        _walk(e, node, op, buffer)
     t.buffers[node] = buffer
+
+
+def _walk(e: Emitter, node: Node, op: Running, buffer: Buffer) -> None:
+    t, shape = e.t, e.t.shape(node)
+    with e.w.nest(shape[: op.axis]) as before:
+        with e.w.nest(shape[op.axis + 1 :]) as after, t.scope():
+            t.store(buffer, (*before, 0, *after), _first(e, node, op, (*before, 0, *after)))
+        left = e.w.add(shape[op.axis], -1)
+        with e.w.range(left) as k, e.w.nest(shape[op.axis + 1 :]) as after:
+            _next(e, node, op, buffer, (before, k, after))
 
 
 def _first(e: Emitter, node: Node, op: Running, index: Sequence[Index]) -> Any:

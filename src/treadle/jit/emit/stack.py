@@ -20,7 +20,7 @@ from treadle.jit.emit.scratch import Scratch, larger
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I64, in_memory
 from treadle.jit.emit.writer import Index
-from treadle.jit.kernel_ir import Dim, Extent, Loop, Node, Stack, is_inside
+from treadle.jit.kernel_ir import Dim, Extent, Loop, Node, Part, Stack, is_inside
 
 _FIRST_ROOM = 64
 
@@ -115,13 +115,21 @@ class Stacking:
 
 
 def stackings(e: Emitter, node: Node, op: Loop, limit: Any) -> list[Stacking]:
-    """The stacks of a loop that somebody reads."""
+    """The stacks of a loop that somebody reads, or of which an extent is asked for."""
     found = []
     for number, stack in enumerate(op.stacks, start=len(op.states)):
-        part = e.part(node, number)
+        part = e.part(node, number) or _measured(e, node, number, op, stack)
         if part is not None:
             found.append(_stacking(e, part, number, op, stack, limit))
     return found
+
+
+def _measured(e: Emitter, node: Node, number: int, op: Loop, stack: Stack) -> Node | None:
+    """The part nobody reads whose extents only the body knows."""
+    if not any(is_inside(extent, op.body) for extent in stack.element.shape):
+        return None
+    parts = e.t.places.readers.get(node, ())
+    return next((part for part in parts if part.op == Part(number)), None)
 
 
 def _stacking(e: Emitter, part: Node, number: int, op: Loop, stack: Stack, limit: Any) -> Stacking:

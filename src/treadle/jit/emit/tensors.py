@@ -16,7 +16,7 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.emit import narrow, scalars
 from treadle.jit.emit.alias import Aliases
-from treadle.jit.emit.place import Place, Places
+from treadle.jit.emit.place import Place, Places, is_same_size, keeps_order
 from treadle.jit.emit.scratch import Scratch
 from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.types import I8, I64, NARROW, in_memory, literal
@@ -243,7 +243,7 @@ class Tensors:
             case Reshape() if self.place(node) is Place.INLINE:
                 return self.is_flat(node.operands[0])
             case View() if self.place(node) is Place.INLINE:
-                return _keeps_order(node) and self.is_flat(node.operands[0])
+                return keeps_order(node) and self.is_flat(node.operands[0])
             case Map() if self.place(node) is Place.INLINE:
                 return all(
                     o.is_single or (is_same_size(o, node) and self.is_flat(o))
@@ -312,7 +312,7 @@ class Tensors:
         """
         while self.place(node) is Place.INLINE and node not in self.packed:
             if not (isinstance(node.op, Reshape) or (isinstance(node.op, View) and
-                                                     _keeps_order(node))):  # fmt: skip
+                                                     keeps_order(node))):  # fmt: skip
                 return None
             node = node.operands[0]
         is_kept = node not in self.packed and self.is_in_memory(node)
@@ -382,13 +382,6 @@ class Tensors:
         return self.read(node, (0,) * len(node.shape))
 
 
-def is_same_size(one: Node, other: Node) -> bool:
-    """Whether both surely have as many elements."""
-    if one.is_static and other.is_static:
-        return one.size == other.size
-    return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]
-
-
 def _ravel(index: Sequence[int], shape: Sequence[int]) -> int:
     return sum(i * stride for i, stride in zip(index, dense_strides(shape), strict=True))
 
@@ -411,19 +404,3 @@ def _broadcast(operand: Node, index: Indices) -> Indices:
         return ()
     own = index[len(index) - len(operand.shape) :]
     return tuple(0 if e == 1 else i for e, i in zip(operand.shape, own, strict=True))
-
-
-def _keeps_order(view: Node) -> bool:
-    """Whether a view only adds or removes axes of one."""
-    op, source = view.op, view.operands[0]
-    assert isinstance(op, View)
-    if not is_same_size(source, view):
-        return False
-    order: list[int] = []
-    for extent, axis in zip(source.shape, op.axes, strict=True):
-        if extent == 1:
-            continue
-        if axis.offset != 0 or len(axis.terms) != 1 or axis.terms[0][1] != 1:
-            return False
-        order.append(axis.terms[0][0])
-    return order == sorted(order)

@@ -7,12 +7,11 @@ are summed by the product, those that are needed later are batches of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of, packed
-from treadle.jit.kernel_ir import Axis, Contract, Node
+from treadle.jit.building import Building, Declined, packed
+from treadle.jit.kernel_ir import Axis, Contract, Node, Number
 from treadle.jit.lower.index import same
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import lowers, wide
@@ -27,7 +26,7 @@ _AROUND = "0123456789"
 def einsum(b: Building, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
     """numpy.einsum, whose notation the operator has."""
     terms, result = parsed(attributes["equation"], operands)
-    extents = _extents(terms, operands)
+    extents = _extents(b, terms, operands)
     given = [_diagonal(b, node, letters) for node, letters in zip(operands, terms, strict=True)]
     if operands[0].dtype is DType.BOOL:
         raise Declined("an Einsum of bool")
@@ -59,14 +58,11 @@ def parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Letters], Lett
     return terms, result
 
 
-def _extents(terms: Sequence[Letters], operands: Sequence[Node]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _extents(b: Building, terms: Sequence[Letters], operands: Sequence[Node]) -> dict[str, Number]:
+    found: dict[str, Number] = {}
     for letters, node in zip(terms, operands, strict=True):
-        for letter, extent in zip(letters, extents_of(node), strict=True):
-            if found.setdefault(letter, extent) == 1:
-                found[letter] = extent
-            if extent not in (1, found[letter]):
-                raise Declined("an Einsum that does not fit")
+        for letter, extent in zip(letters, node.shape, strict=True):
+            found[letter] = b.match(found.get(letter, 1), extent)
     return found
 
 
@@ -75,12 +71,12 @@ def _diagonal(b: Building, node: Node, letters: Letters) -> Term:
     own = "".join(dict.fromkeys(letters))
     if own == letters:
         return node, letters
-    given = extents_of(node)
+    given = node.shape
     axes = [same(own.index(letter)) for letter in letters]
     return b.view(node, [given[letters.index(letter)] for letter in own], axes), own
 
 
-def _stretched(b: Building, term: Term, extents: Mapping[str, int]) -> Term:
+def _stretched(b: Building, term: Term, extents: Mapping[str, Number]) -> Term:
     node, letters = term
     return b.expand(node, [extents[letter] for letter in letters]), letters
 
@@ -98,13 +94,13 @@ def _arranged(b: Building, node: Node, letters: Letters, wanted: Letters) -> Nod
     """The axes in the order wanted."""
     if set(letters) != set(wanted) or len(wanted) != len(letters):
         raise Declined("an Einsum whose result has letters of no operand")
-    given = extents_of(node)
+    given = node.shape
     axes = [Axis(0, ((wanted.index(letter), 1),)) for letter in letters]
     return b.view(node, [given[letters.index(letter)] for letter in wanted], axes)
 
 
 def _product(
-    b: Building, left: Term, right: Term, later: Letters, extents: Mapping[str, int]
+    b: Building, left: Term, right: Term, later: Letters, extents: Mapping[str, Number]
 ) -> Term:
     left, right = _summed(b, left, right[1] + later), _summed(b, right, left[1] + later)
     (first, ours), (second, theirs) = left, right
@@ -116,14 +112,15 @@ def _product(
     def shaped(node: Node, letters: Letters, *groups: Letters) -> Node:
         made = _arranged(b, node, letters, batch + "".join(groups))
         around = [extents[c] for c in batch]
-        return b.reshape(made, (*around, *(prod(extents[c] for c in group) for group in groups)))
+        return b.reshape(
+            made, (*around, *(b.product([extents[c] for c in group]) for group in groups))
+        )
 
     a = shaped(first, ours, rows, inner)
     c = packed(b, shaped(second, theirs, inner, columns))
     if not inner:
         made = b.map("mul", a, c)
     else:
-        *around, height, _ = extents_of(a)
-        made = b.add(Contract(), a.dtype, (*around, height, extents_of(c)[-1]), a, c)
+        made = b.add(Contract(), a.dtype, (*a.shape[:-1], c.shape[-1]), a, c)
     result = batch + rows + columns
     return b.reshape(made, [extents[letter] for letter in result]), result

@@ -10,9 +10,9 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building, Declined, array_of, extents_of
-from treadle.jit.kernel_ir import Axis, Join, Node
+from treadle.jit.kernel_ir import Axis, Node
 from treadle.jit.lower.index import positive, same
-from treadle.jit.lower.layout import whole_numbers
+from treadle.jit.lower.layout import joined, whole_numbers
 from treadle.jit.lower.registry import lowers
 from treadle.jit.lower.select import steps
 
@@ -21,42 +21,38 @@ Operands = Sequence[Any]
 _MOST = 2**24
 
 
-def joined(b: Building, parts: Sequence[Node], axis: int) -> Node:
+def _side_by_side(b: Building, parts: Sequence[Node], axis: int) -> Node:
     """The parts one after the other along an axis; empty ones left out."""
-    parts = [part for part in parts if extents_of(part)[axis]] or list(parts[:1])
-    if len(parts) == 1:
-        return parts[0]
-    shape = list(extents_of(parts[0]))
-    shape[axis] = sum(extents_of(part)[axis] for part in parts)
-    return b.add(Join(axis), parts[0].dtype, tuple(shape), *parts)
+    present = [part for part in parts if part.shape[axis] != 0]
+    return joined(b, present or parts[:1], axis)
 
 
 def padded(b: Building, x: Node, widths: Sequence[tuple[int, int]], mode: str, fill: Node) -> Node:
     """The tensor made larger, or smaller where a width is negative, axis by axis."""
     for axis, (before, after) in enumerate(widths):
         x = _cut(b, x, axis, before, after)
-        extent = extents_of(x)[axis]
         low, high = max(before, 0), max(after, 0)
         if mode == "constant":
-            x = joined(b, [_filled(b, x, axis, low, fill), x, _filled(b, x, axis, high, fill)],
-                       axis)  # fmt: skip
+            first, last = (_filled(b, x, axis, count, fill) for count in (low, high))
+            x = _side_by_side(b, [first, x, last], axis)
         elif low or high:
+            extent = extents_of(x)[axis]
             x = _taken(b, x, axis, [_SOURCES[mode](k, extent) for k in range(-low, extent + high)])
     return x
 
 
 def _cut(b: Building, x: Node, axis: int, before: int, after: int) -> Node:
-    given = list(extents_of(x))
-    first, last = max(-before, 0), given[axis] - max(-after, 0)
-    if (first, last) == (0, given[axis]):
+    if before >= 0 and after >= 0:
         return x
-    axes = [Axis(first, ((k, 1),)) if k == axis else same(k) for k in range(len(given))]
-    given[axis] = max(last - first, 0)
+    gone = max(-before, 0) + max(-after, 0)
+    axes = [Axis(max(-before, 0), ((k, 1),)) if k == axis else same(k) for k in range(len(x.shape))]
+    given = list(x.shape)
+    given[axis] = b.minus(b.most(given[axis], gone), gone)
     return b.view(x, given, axes)
 
 
 def _filled(b: Building, x: Node, axis: int, extent: int, fill: Node) -> Node:
-    return b.expand(fill, [extent if k == axis else e for k, e in enumerate(extents_of(x))])
+    return b.expand(fill, [extent if k == axis else e for k, e in enumerate(x.shape)])
 
 
 def _reflected(place: int, extent: int) -> int:
@@ -88,7 +84,7 @@ def _taken(b: Building, x: Node, axis: int, places: Sequence[int]) -> Node:
                 for k in range(len(given))]  # fmt: skip
         parts.append(b.view(x, given, axes))
         start = end
-    return joined(b, parts, axis)
+    return _side_by_side(b, parts, axis)
 
 
 @lowers("Pad", 11, 13, 18, 19, 21, 23, 24, 25)
@@ -146,12 +142,12 @@ def tile_1(b: Building, operands: Operands, _: Attributes) -> Node:
 
 def tiled(b: Building, x: Node, repeats: Sequence[int]) -> Node:
     """np.tile of as many repetitions as axes."""
-    given = extents_of(x)
+    given = x.shape
     if len(repeats) != len(given):
         raise Declined("a Tile that does not fit")
     pairs = [each for pair in zip(repeats, given, strict=True) for each in pair]
     axes = [same(2 * k + 1) for k in range(len(given))]
-    result = [count * extent for count, extent in zip(repeats, given, strict=True)]
+    result = [b.times(count, extent) for count, extent in zip(repeats, given, strict=True)]
     return b.reshape(b.view(x, pairs, axes), result)
 
 
@@ -160,7 +156,7 @@ def one_hot(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The on-value at each index, the off-value elsewhere, and everywhere for one out of range."""
     indices, depth, values = operands
     extent = int(array_of(depth, "the depth").item())
-    given, rank = extents_of(indices), len(indices.shape) + 1
+    given, rank = indices.shape, len(indices.shape) + 1
     axis = positive(attributes["axis"], rank)
     where = b.reshape(b.cast(indices, DType.INT64), (*given[:axis], 1, *given[axis:]))
     hot = steps(b, rank, axis, extent)
@@ -174,7 +170,7 @@ def one_hot(b: Building, operands: Operands, attributes: Attributes) -> Node:
 def triangle(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The upper or lower triangle of the last two axes, zeros elsewhere."""
     x, diagonal = (*operands, None)[:2]
-    rows, columns = extents_of(x)[-2:]
+    rows, columns = x.shape[-2:]
     first = b.scalar(0, DType.INT64) if diagonal is None else b.reshape(diagonal, ())
     apart = b.map("sub", steps(b, 2, 1, columns), steps(b, 2, 0, rows))
     comparison = "greater_equal" if attributes["upper"] else "less_equal"

@@ -26,7 +26,7 @@ def _stashed(b: Building, x: Node) -> Node:
 
 def mean_of(b: Building, n: Numbers, x: Node, axes: Sequence[int]) -> Node:
     """The mean over axes that are kept."""
-    count = prod(extents_of(x)[axis] for axis in axes)
+    count = b.cast(b.dim(b.product([x.shape[axis] for axis in axes])), x.dtype)
     return n.div(reduced(b, "add", x, axes, keep=True), count)
 
 

@@ -14,8 +14,8 @@ from treadle.jit.building import Building, extents_of, packed
 from treadle.jit.kernel_ir import Axis, Fetch, Node
 from treadle.jit.lower.activation import Numbers
 from treadle.jit.lower.contract import product
-from treadle.jit.lower.fill import joined
 from treadle.jit.lower.index import same
+from treadle.jit.lower.layout import joined
 from treadle.jit.lower.registry import lowers
 from treadle.jit.lower.repeat import Nodes, item, repeat
 from treadle.jit.lower.select import steps

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of
-from treadle.jit.kernel_ir import Axis, Fetch, Node, Running
+from treadle.jit.building import Building, Declined
+from treadle.jit.kernel_ir import Axis, Fetch, Iota, Node, Number, Running
 from treadle.jit.lower.index import positive, same
 from treadle.jit.lower.layout import whole_numbers
 from treadle.jit.lower.reduce import reduced
@@ -19,12 +19,16 @@ from treadle.jit.lower.repeat import Nodes, repeat
 
 Attributes = Mapping[str, Any]
 _MOST_COMPARED = 65_536
+_MOST_TAKEN = 1024
 
 
-def steps(b: Building, rank: int, axis: int, extent: int) -> Node:
+def steps(b: Building, rank: int, axis: int, extent: Number) -> Node:
     """The numbers 0, 1, ... along an axis."""
-    shape = [extent if k == axis else 1 for k in range(rank)]
-    return b.constant(np.arange(extent, dtype=np.int64).reshape(shape))
+    if isinstance(extent, int):
+        numbers = b.constant(np.arange(extent, dtype=np.int64))
+    else:
+        numbers = b.add(Iota(), DType.INT64, (extent,))
+    return b.reshape(numbers, [extent if k == axis else 1 for k in range(rank)])
 
 
 def ordered(b: Building, x: Node) -> Node:
@@ -42,13 +46,11 @@ def first_of(
     b: Building, keys: Node, function: str, axis: int, *, keep: bool, last: bool = False
 ) -> Node:
     """Where the extreme along the axis is: of equal ones the first, or the last."""
-    extent = extents_of(keys)[axis]
-    if not extent:
-        raise Declined("the extreme of nothing")
+    extent = keys.shape[axis]
     best = reduced(b, function, keys, [axis], keep=True)
     is_best = b.map("equal", keys, best, dtype=DType.BOOL)
     where = steps(b, len(keys.shape), axis, extent)
-    none = b.scalar(-1 if last else extent, DType.INT64)
+    none = b.dim(-1 if last else extent)
     found = b.map("where", is_best, where, none, dtype=DType.INT64)
     return reduced(b, "max" if last else "min", found, [axis], keep=keep)
 
@@ -82,13 +84,12 @@ def hardmax(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """1 at the first largest element along the axis, 0 elsewhere."""
     x = operands[0]
     axis = positive(attributes["axis"], len(x.shape))
-    if not x.shape or 0 in extents_of(x):
+    if not x.shape or 0 in x.shape:
         return x
     where = first_of(b, ordered(b, x), "max", axis, keep=True)
-    is_it = b.map("equal", steps(b, len(x.shape), axis, extents_of(x)[axis]), where,
-                  dtype=DType.BOOL)  # fmt: skip
+    is_it = b.map("equal", steps(b, len(x.shape), axis, x.shape[axis]), where, dtype=DType.BOOL)
     hot = b.map("where", is_it, b.scalar(1, x.dtype), b.scalar(0, x.dtype), dtype=x.dtype)
-    return b.expand(hot, extents_of(x))
+    return b.expand(hot, x.shape)
 
 
 @lowers("TopK", 11, 24)
@@ -117,10 +118,11 @@ def _count(operands: Nodes) -> int:
 
 def _selected(b: Building, x: Node, count: int, attributes: Attributes) -> Sequence[Node]:
     """One walk along the axis for each of the k: the best of those after the one before."""
-    given, rank = extents_of(x), len(x.shape)
+    given, rank = x.shape, len(x.shape)
     axis = positive(attributes["axis"], rank)
-    if not rank or not 0 < count <= given[axis] or count * given[axis] > _MOST_COMPARED:
+    if not rank or not 0 < count <= _MOST_TAKEN:
         raise Declined("a TopK of too many, or of none")
+    _expect_few(b, count, given[axis])
     keys = ordered(b, x)
     if attributes["largest"]:
         keys = b.map("not", keys)
@@ -135,7 +137,7 @@ def _selected(b: Building, x: Node, count: int, attributes: Attributes) -> Seque
         least = reduced(b, "min", b.map("where", found, keys, _most(b, keys), dtype=keys.dtype),
                         [axis], keep=True)  # fmt: skip
         is_it = b.map("and", found, b.map("equal", keys, least, dtype=DType.BOOL))
-        end = b.scalar(given[axis], DType.INT64)
+        end = b.dim(given[axis])
         where = b.map("where", is_it, places, end, dtype=DType.INT64)
         where = reduced(b, "min", where, [axis], keep=True)
         return (least, where), (b.reshape(where, [e for k, e in enumerate(given) if k != axis]),)
@@ -144,6 +146,16 @@ def _selected(b: Building, x: Node, count: int, attributes: Attributes) -> Seque
     index = _moved(b, order, axis)
     taken = tuple(0 if k == axis else same(k) for k in range(rank))
     return b.add(Fetch(taken), x.dtype, index.shape, x, index), index
+
+
+def _expect_few(b: Building, count: int, extent: Number) -> None:
+    """As many as are taken are there, and not so many that numpy would be faster."""
+    if isinstance(extent, int):
+        if not count <= extent <= _MOST_COMPARED // count:
+            raise Declined("a TopK of too many, or of more than there are")
+        return
+    b.expect(b.compare("greater_equal", extent, count))
+    b.expect(b.compare("less_equal", extent, _MOST_COMPARED // count))
 
 
 def _most(b: Building, keys: Node) -> Node:
@@ -160,19 +172,16 @@ def _after(b: Building, keys: Node, places: Node, key: Node, place: Node) -> Nod
 
 def _moved(b: Building, x: Node, axis: int) -> Node:
     """The first axis put at `axis`."""
-    first, *rest = extents_of(x)
+    first, *rest = x.shape
     axes = [Axis(0, ((axis, 1),)), *(same(k if k < axis else k + 1) for k in range(len(rest)))]
     return b.view(x, (*rest[:axis], first, *rest[axis:]), axes)
 
 
 def flipped(b: Building, x: Node, axis: int) -> Node:
     """The elements along an axis from the last to the first."""
-    given = extents_of(x)
-    axes = [
-        Axis(max(extent - 1, 0), ((k, -1),)) if k == axis else same(k)
-        for k, extent in enumerate(given)
-    ]
-    return b.view(x, given, axes)
+    last = b.minus(b.most(x.shape[axis], 1), 1)
+    axes = [Axis(last, ((k, -1),)) if k == axis else same(k) for k in range(len(x.shape))]
+    return b.view(x, x.shape, axes)
 
 
 def _running(function: str, b: Building, operands: Nodes, attributes: Attributes) -> Node:
@@ -183,7 +192,7 @@ def _running(function: str, b: Building, operands: Nodes, attributes: Attributes
         raise Declined(f"running sums of {x.dtype}{list(x.shape)}")
     given = flipped(b, x, axis) if attributes["reverse"] else x
     op = Running(function, axis, bool(attributes["exclusive"]))
-    made = b.add(op, x.dtype, extents_of(x), given)
+    made = b.add(op, x.dtype, x.shape, given)
     return flipped(b, made, axis) if attributes["reverse"] else made
 
 

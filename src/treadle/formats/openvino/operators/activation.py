@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer, plain
-from treadle.ir import Value
+from treadle.ir import DType, Value
 
 plain(
     {
@@ -92,15 +91,24 @@ def attention(hand: Hand) -> Made:
     swapped = [*range(rank - 2), rank - 1, rank - 2]
     scores = hand.leaf("MatMul", hand[0], hand.transpose(hand[1], swapped))
     scores = hand.leaf("Mul", scores, _scale(hand))
-    causal, mask = hand.truth("causal", False), hand.get(3)
-    if causal:
-        raise Fault("CF909", "a causal mask made by the operator is not supported")
+    mask = hand.get(3)
+    if hand.truth("causal", False):
+        # a mask that is given does not count then
+        mask, scores = None, _causal(hand, scores)
     if mask is not None and not (hand.shape(3) == () and not np.any(hand.known(3, "the mask"))):
         if not hand.is_float(3):
             away = hand.like(0, -np.inf)
             mask = hand.leaf("Where", mask, hand.like(0, 0.0), away)
         scores = hand.leaf("Add", scores, mask)
     return hand.leaf("MatMul", hand.leaf("Softmax", scores, axis=-1), hand[2])
+
+
+def _causal(hand: Hand, scores: Value) -> Value:
+    """Scores, minus infinity where the key comes after the query."""
+    shape = hand.leaf("Shape", scores, start=-2)
+    rest = hand.leaf("Trilu", hand.leaf("Expand", hand.like(0, 1.0), shape), upper=0)
+    seen = hand.cast(rest, DType.BOOL)
+    return hand.leaf("Where", seen, scores, hand.like(0, -np.inf))
 
 
 def _scale(hand: Hand) -> Value:

@@ -9,14 +9,14 @@ from treadle.ir import Value
 
 def aligned(hand: Hand) -> tuple[Value, Value]:
     """Both operands, the second one with the axes `auto_broadcast` wants."""
-    one, two = hand[0], hand[1]
     if hand.text("auto_broadcast", "numpy", "numpy", "none", "explicit", "pdpd") != "pdpd":
-        return one, two
+        return hand[0], hand[1]
     axis, wide, narrow = hand.integer("axis", -1), hand.rank(0), hand.rank(1)
     axis = wide - narrow if axis == -1 else axis
     behind = wide - axis - narrow
     if behind < 0 or axis < 0:
         raise Fault("CF909", f"{narrow} axes from {axis} on do not fit into {wide}")
-    if behind:
-        two = hand.leaf("Unsqueeze", two, hand.whole(*range(narrow, narrow + behind)))
-    return one, two
+    if not behind:
+        return hand[0], hand[1]
+    two = hand.leaf("Unsqueeze", hand[1], hand.whole(*range(narrow, narrow + behind)))
+    return hand[0], two

@@ -37,14 +37,15 @@ def range_(hand: Hand) -> Made:
 
 @layer("Eye", 9)
 def eye(hand: Hand) -> Made:
-    """Ones on a diagonal."""
-    if hand.get(3) is not None and hand.wholes(3, "the batch shape"):
-        raise Fault("CF909", "a batch of matrices is not supported")
+    """Ones on a diagonal, of as many matrices as the batch shape says."""
     extents = hand.leaf("Concat", hand.list64(0), hand.list64(1), axis=0)
     dtype = hand.element("output_type")
     zero = {"value": np.zeros(1, dtype.numpy)}
     zeros = hand.leaf("ConstantOfShape", extents, **zero)
-    return hand.leaf("EyeLike", zeros, k=hand.axis(2))
+    matrix = hand.leaf("EyeLike", zeros, k=hand.axis(2))
+    if hand.get(3) is None:
+        return matrix
+    return hand.leaf("Expand", matrix, hand.leaf("Concat", hand.list64(3), extents, axis=0))
 
 
 @layer("Broadcast", 1, 3)

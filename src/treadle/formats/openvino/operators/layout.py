@@ -1,4 +1,4 @@
-"""Shapes and arrangement: Reshape, Squeeze, Transpose, Concat, Split, Reverse, space and depth."""
+"""Shapes and arrangement: Reshape, Squeeze, Transpose, Concat, Split, Reverse."""
 
 from __future__ import annotations
 
@@ -122,22 +122,6 @@ def reverse_sequence(hand: Hand) -> Made:
 
 def _reversed(hand: Hand, value: Value, batch: int, time: int) -> Value:
     return hand.leaf("ReverseSequence", value, hand.list64(1), batch_axis=batch, time_axis=time)
-
-
-@layer("DepthToSpace", 1)
-def depth_to_space(hand: Hand) -> Made:
-    """Blocks of channels become blocks of pixels."""
-    mode = hand.text("mode", None, "blocks_first", "depth_first")
-    word = "DCR" if mode == "blocks_first" else "CRD"
-    return hand.leaf("DepthToSpace", hand[0], blocksize=hand.integer("block_size", 1), mode=word)
-
-
-@layer("SpaceToDepth", 1)
-def space_to_depth(hand: Hand) -> Made:
-    """Blocks of pixels become blocks of channels."""
-    if hand.text("mode", None, "blocks_first", "depth_first") != "blocks_first":
-        raise Fault("CF909", "mode depth_first has no ONNX form")
-    return hand.leaf("SpaceToDepth", hand[0], blocksize=hand.integer("block_size", 1))
 
 
 @layer("ShuffleChannels", 1)

@@ -66,17 +66,21 @@ def normalize_l2(hand: Hand) -> Made:
 
 @layer("LRN", 1)
 def lrn(hand: Hand) -> Made:
-    """Local response normalization over channels."""
-    if hand.wholes(1, "the axes") != [1]:
-        raise Fault("CF909", "LRN over other axes than the channels has no ONNX form")
-    return hand.leaf(
-        "LRN",
-        hand[0],
-        alpha=hand.number("alpha"),
-        beta=hand.number("beta"),
-        bias=hand.number("bias"),
-        size=hand.integer("size"),
-    )
+    """Local response normalization over channels, or over all spatial axes."""
+    size, alpha = hand.integer("size"), hand.number("alpha")
+    beta, bias = hand.number("beta"), hand.number("bias")
+    axes = sorted(axis % hand.rank(0) for axis in hand.wholes(1, "the axes"))
+    if axes == [1]:
+        return hand.leaf("LRN", hand[0], alpha=alpha, beta=beta, bias=bias, size=size)
+    if axes != list(range(2, hand.rank(0))) or size % 2 == 0:
+        raise Fault("CF909", f"LRN of size {size} over the axes {axes} has no ONNX form")
+    square = hand.leaf("Mul", hand[0], hand[0])
+    count = len(axes)
+    window = {"kernel_shape": [size] * count, "pads": [size // 2] * (2 * count)}
+    mean = hand.leaf("AveragePool", square, count_include_pad=1, **window)
+    scaled = hand.leaf("Mul", mean, hand.like(0, alpha))
+    root = hand.leaf("Pow", hand.leaf("Add", scaled, hand.like(0, bias)), hand.like(0, beta))
+    return hand.leaf("Div", hand[0], root)
 
 
 @layer("GroupNormalization", 12)

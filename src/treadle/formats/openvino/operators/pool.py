@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.select import typed
 from treadle.formats.openvino.operators.windows import windows
-from treadle.ir import Value
 
 _ROUNDING = {"floor": 0, "ceil": 1, "ceil_torch": 1}
 
@@ -18,9 +16,12 @@ def max_pool(hand: Hand) -> Made:
     given = _windows(hand, dilated=hand.version > 1)
     if hand.version < 8:
         return hand.leaf("MaxPool", hand[0], **given)
-    if hand.integer("axis", 0) != 0:
-        raise Fault("CF909", "indices from another axis than 0 have no ONNX form")
     values, places = hand.leaves("MaxPool", 2, hand[0], **given)
+    axis = hand.integer("axis", 0)
+    if axis % hand.rank(0):
+        # indices count within the axes from `axis` on, ONNX's within all of them
+        inner = hand.leaf("ReduceProd", hand.leaf("Shape", hand[0], start=axis), keepdims=1)
+        places = hand.leaf("Mod", places, inner)
     return values, typed(hand, places, "index_element_type")
 
 
@@ -36,16 +37,3 @@ def _windows(hand: Hand, *, dilated: bool) -> dict[str, object]:
     rounding = _ROUNDING[hand.text("rounding_type", "floor", *_ROUNDING)]
     shape = {"kernel_shape": hand.integers("kernel"), "ceil_mode": rounding}
     return windows(hand, dilated=dilated) | shape
-
-
-@layer("AdaptiveAvgPool", 8)
-def adaptive_avg_pool(hand: Hand) -> Made:
-    """The mean over all of each spatial axis: only to one element."""
-    return _everything(hand, "ReduceMean")
-
-
-def _everything(hand: Hand, op: str) -> Value:
-    if any(extent != 1 for extent in hand.wholes(1, "the output shape")):
-        raise Fault("CF909", "windows of different lengths have no ONNX form")
-    axes = hand.whole(*range(2, hand.rank(0)))
-    return hand.leaf(op, hand[0], axes, keepdims=1)

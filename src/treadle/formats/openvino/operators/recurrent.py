@@ -15,6 +15,8 @@ from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Function, Made, layer
 from treadle.ir import Value
 
+_FORMATS = ("fico", "icof", "ifco", "ifoc", "iofc")
+_PEEPHOLES = 6
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
 _FUNCTIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
 
@@ -33,18 +35,26 @@ _GRU = _Kind("GRU", (0, 1, 2), ("sigmoid", "tanh"), 1)
 _RNN = _Kind("RNN", (0,), ("tanh",), 1)
 
 
+def _gates(hand: Hand, kind: _Kind) -> tuple[int, ...]:
+    if kind is not _LSTM:
+        return kind.gates
+    order = hand.text("weights_format", "fico", *_FORMATS)
+    return tuple(order.index(gate) for gate in "iofc")
+
+
 def _regated(hand: Hand, position: int, kind: _Kind, axis: int) -> Value:
     """Weights or biases with their rows in ONNX's order of gates."""
-    count = len(kind.gates)
-    if list(kind.gates) == list(range(count)):
+    gates = _gates(hand, kind)
+    count = len(gates)
+    if list(gates) == list(range(count)):
         return hand[position]
     hidden = hand.integer("hidden_size")
     array = hand.array(position)
     if array is not None and array.shape[axis] == count * hidden:
         parts = np.split(array, count, axis)
-        return hand.constant(np.concatenate([parts[gate] for gate in kind.gates], axis))
+        return hand.constant(np.concatenate([parts[gate] for gate in gates], axis))
     parts_ = hand.leaves("Split", count, hand[position], axis=axis, num_outputs=count)
-    return hand.leaf("Concat", *(parts_[gate] for gate in kind.gates), axis=axis)
+    return hand.leaf("Concat", *(parts_[gate] for gate in gates), axis=axis)
 
 
 def _biases(hand: Hand, position: int, kind: _Kind, linear: bool) -> Value:
@@ -68,16 +78,17 @@ def _biases(hand: Hand, position: int, kind: _Kind, linear: bool) -> Value:
 
 
 def _flags(hand: Hand, kind: _Kind, directions: int) -> dict[str, object]:
+    # activations_alpha and activations_beta are for functions that the cells do not have
     words = [word.lower() for word in hand.words("activations", kind.activations)]
     unknown = [word for word in words if word not in _FUNCTIONS]
     if unknown:
         raise Fault("CF909", f"the activation {unknown[0][:40]} is not supported")
-    if hand.numbers("activations_alpha") or hand.numbers("activations_beta"):
-        raise Fault("CF909", "parameters of activations are not supported")
     flags: dict[str, object] = {
         "hidden_size": hand.integer("hidden_size"),
         "activations": [_FUNCTIONS[word] for word in words] * directions,
     }
+    if kind is _LSTM and hand.truth("input_forget", False):
+        flags["input_forget"] = 1
     clip = hand.number("clip", 0.0)
     if clip and np.isfinite(clip):
         flags["clip"] = clip
@@ -91,10 +102,8 @@ def _linear(hand: Hand, kind: _Kind) -> bool:
 def _cell(kind: _Kind) -> Function:
     def read(hand: Hand) -> Made:
         """One step: a sequence of length 1, its axes of time and direction added and removed."""
-        if hand.text("weights_format", "fico") != "fico" or hand.truth("input_forget", False):
-            raise Fault(
-                "CF909", "only weights in the order f i c o, without input_forget, are read"
-            )
+        if hand.get(_PEEPHOLES) is not None and hand.version == 1 and kind is _LSTM:
+            raise Fault("CF909", "peepholes are not supported")
         front, linear = hand.whole(0), _linear(hand, kind)
         at = 1 + kind.states
         weights = [_regated(hand, k, kind, 0) for k in (at, at + 1)]

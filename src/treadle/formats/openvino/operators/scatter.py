@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
+from typing import Any
+
+import numpy as np
+
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer
+from treadle.ir import Value
 
 _REDUCTIONS = {"none": None, "sum": "add", "prod": "mul", "min": "min", "max": "max"}
 
@@ -37,9 +41,40 @@ def scatter_nd_update(hand: Hand) -> Made:
 
 @layer("ScatterElementsUpdate", 3, 12)
 def scatter_elements_update(hand: Hand) -> Made:
-    """Elements by their index along an axis replaced by, or combined with, updates."""
+    """Elements by their index along an axis replaced by, or combined with, updates.
+
+    Without `use_init_val` the updates alone are combined; `mean` divides by how many there are.
+    """
     word = hand.text("reduction", "none", *_REDUCTIONS, "mean")
-    if word == "mean" or (word != "none" and not hand.truth("use_init_val", True)):
-        raise Fault("CF909", f"reduction {word} over updates alone has no ONNX form")
-    flags = {"reduction": _REDUCTIONS[word], "axis": hand.axis(3)}
-    return hand.leaf("ScatterElements", hand[0], hand[1], hand[2], **flags)
+    axis, data, places = hand.axis(3), hand[0], hand[1]
+    started = hand.truth("use_init_val", True)
+    if word != "none" and not started:
+        neutral = hand.leaf("Expand", _neutral(hand, word), hand.leaf("Shape", places))
+        data = hand.leaf("ScatterElements", data, places, neutral, axis=axis)
+    reduction = _REDUCTIONS["sum" if word == "mean" else word]
+    flags = {"reduction": reduction, "axis": axis}
+    total = hand.leaf("ScatterElements", data, places, hand[2], **flags)
+    return _divided(hand, total, axis, started) if word == "mean" else total
+
+
+def _neutral(hand: Hand, word: str) -> Value:
+    """What changes nothing when it is combined with something."""
+    if word in ("sum", "mean", "prod"):
+        return hand.like(0, float(word == "prod"))
+    dtype: np.dtype[Any] = hand.dtype(0).numpy
+    if hand.is_float(0):
+        return hand.like(0, np.inf if word == "min" else -np.inf)
+    limits = np.iinfo(dtype)
+    return hand.constant(np.array(limits.max if word == "min" else limits.min, dtype))
+
+
+def _divided(hand: Hand, total: Value, axis: int, started: bool) -> Value:
+    """The sums by how many were summed; where there was nothing, the sum is what was there."""
+    one = hand.like(0, 1.0)
+    counts = hand.leaf("Expand", one, hand.leaf("Shape", hand[0]))
+    if not started:
+        counts = hand.leaf("Sub", counts, counts)
+    ones = hand.leaf("Expand", one, hand.leaf("Shape", hand[1]))
+    flags = {"reduction": "add", "axis": axis}
+    counts = hand.leaf("ScatterElements", counts, hand[1], ones, **flags)
+    return hand.leaf("Div", total, hand.leaf("Max", counts, one))

@@ -1,4 +1,4 @@
-"""Slice and StridedSlice with its masks, and Pad."""
+"""Slice and StridedSlice with its masks."""
 
 from __future__ import annotations
 
@@ -134,14 +134,3 @@ def _widened(hand: Hand, value: Value, parts: list[_Part]) -> Value:
             axis += 1
             out += part.what == "slice"
     return hand.leaf("Unsqueeze", value, hand.whole(*places)) if places else value
-
-
-@layer("Pad", 1, 12)
-def pad(hand: Hand) -> Made:
-    """Wider on both sides of every axis; a negative number cuts off."""
-    mode = hand.text("pad_mode", None, "constant", "edge", "reflect", "symmetric")
-    if mode == "symmetric":
-        raise Fault("CF909", "pad_mode symmetric has no ONNX form")
-    pads = hand.leaf("Concat", hand.list64(1), hand.list64(2), axis=0)
-    filler = hand.get(3) if mode == "constant" else None
-    return hand.leaf("Pad", hand[0], pads, filler, mode=mode)

@@ -1,0 +1,56 @@
+"""NonMaxSuppression: boxes that overlap no better one.
+
+Versions 1, 3 and 4 give [batch, class, box] alone, and as OpenVINO's CPU plugin does only the rows
+that are chosen: their documentation fills up with rows of -1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators.registry import Made, layer
+from treadle.formats.openvino.operators.select import typed
+from treadle.ir import DType, Value
+
+_FIRST_WITH_SCORES = 5
+
+
+@layer("NonMaxSuppression", 1, 3, 4, 5, 9)
+def non_max_suppression(hand: Hand) -> Made:
+    """[batch, class, box], then [batch, class, score], and how many."""
+    if hand.get(5) is not None and np.any(hand.known(5, "soft_nms_sigma")):
+        raise Fault("CF909", "soft_nms_sigma above 0 has no ONNX form")
+    chosen = _chosen(hand)
+    scores = hand.leaf("GatherND", hand[1], chosen)
+    count = hand.leaf("Shape", chosen, start=0, end=1)
+    if hand.truth("sort_result_descending", True):
+        # of equal scores the first row stays first
+        scores, order = hand.leaves("TopK", 2, scores, count, axis=0, largest=1, sorted=1)
+        chosen = hand.leaf("Gather", chosen, order, axis=0)
+    if hand.version < _FIRST_WITH_SCORES:
+        return typed(hand, chosen, "output_type")
+    places = hand.leaf("Slice", chosen, hand.whole(0), hand.whole(2), hand.whole(1))
+    places = hand.leaf("CastLike", places, hand[1])
+    rows = hand.leaf("Concat", places, hand.leaf("Unsqueeze", scores, hand.whole(1)), axis=1)
+    return (
+        typed(hand, chosen, "output_type"),
+        rows,
+        typed(hand, count, "output_type"),
+    )
+
+
+def _chosen(hand: Hand) -> Value:
+    encoding = hand.text("box_encoding", "corner", "corner", "center")
+    bounds = [hand.list64(2) if hand.get(2) is not None else hand.whole(0)]
+    bounds += [_flat(hand, k) for k in (3, 4)]
+    center = int(encoding == "center")
+    return hand.leaf("NonMaxSuppression", hand[0], hand[1], *bounds, center_point_box=center)
+
+
+def _flat(hand: Hand, position: int) -> Value:
+    value = hand.get(position)
+    if value is None:
+        return hand.constant(np.zeros(1, np.float32))
+    return hand.leaf("Reshape", hand.cast(value, DType.FLOAT32), hand.whole(1))

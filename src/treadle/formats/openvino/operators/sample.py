@@ -1,0 +1,112 @@
+"""Values read between places, moved along axes, sorted in, or made up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.operators.registry import Made, layer
+
+_SAMPLES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
+
+
+@layer("GridSample", 9)
+def grid_sample(hand: Hand) -> Made:
+    """The image at the places of a grid, whose coordinates go from -1 to 1."""
+    return hand.leaf(
+        "GridSample",
+        hand[0],
+        hand[1],
+        mode=_SAMPLES[hand.text("mode", "bilinear", *_SAMPLES)],
+        padding_mode=hand.text("padding_mode", "zeros", "zeros", "border", "reflection"),
+        align_corners=int(hand.truth("align_corners", False)),
+    )
+
+
+@layer("ROIAlign", 3, 9)
+def roi_align(hand: Hand) -> Made:
+    """Regions of images, each pooled to one size."""
+    aligned = hand.text("aligned_mode", "asymmetric", "asymmetric", *_HALF_PIXEL)
+    if aligned == "half_pixel":
+        raise Fault("CF909", "aligned_mode half_pixel has no ONNX form")
+    if hand.text("mode", None, "avg", "max") == "max":
+        raise Fault("CF909", "mode max is of other values than in ONNX")
+    half = "half_pixel" if aligned in _HALF_PIXEL else "output_half_pixel"
+    return hand.leaf(
+        "RoiAlign",
+        hand[0],
+        hand[1],
+        hand.int64(2),
+        mode="avg",
+        output_height=hand.integer("pooled_h"),
+        output_width=hand.integer("pooled_w"),
+        sampling_ratio=hand.integer("sampling_ratio"),
+        spatial_scale=hand.number("spatial_scale"),
+        coordinate_transformation_mode=half,
+    )
+
+
+_HALF_PIXEL = ("half_pixel_for_nn", "half_pixel")
+
+
+@layer("GRN", 1)
+def grn(hand: Hand) -> Made:
+    """Is x / sqrt(sum of squares over channels + bias)."""
+    square = hand.leaf("Mul", hand[0], hand[0])
+    total = hand.leaf("ReduceSum", square, hand.whole(1), keepdims=1)
+    biased = hand.leaf("Add", total, hand.like(0, hand.number("bias")))
+    return hand.leaf("Div", hand[0], hand.leaf("Sqrt", biased))
+
+
+@layer("Roll", 7)
+def roll(hand: Hand) -> Made:
+    """Items moved along axes, those that fall off one end come in at the other."""
+    value = hand[0]
+    shifts, axes = hand.wholes(1, "the shifts"), hand.wholes(2, "the axes")
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    for shift, axis in zip(shifts, axes, strict=True):
+        length = hand.leaf("Squeeze", hand.leaf("Shape", value, **_at(axis)), hand.whole(0))
+        # an empty axis stays empty: a remainder by 0 is none
+        known = hand.leaf("Max", length, hand.constant(np.array(1)))
+        place = hand.leaf("Mod", hand.constant(np.array(-shift)), known)
+        place = hand.leaf("Unsqueeze", place, hand.whole(0))
+        along = hand.whole(axis)
+        back = hand.leaf("Slice", value, place, hand.whole(2**63 - 1), along)
+        front = hand.leaf("Slice", value, hand.whole(0), place, along)
+        value = hand.leaf("Concat", back, front, axis=axis)
+    return value
+
+
+def _at(axis: int) -> dict[str, int]:
+    return {"start": axis} if axis == -1 else {"start": axis, "end": axis + 1}
+
+
+@layer("Bucketize", 3)
+def bucketize(hand: Hand) -> Made:
+    """How many of the sorted boundaries are below each item, or not above it."""
+    right = hand.truth("with_right_bound", True)
+    wide = hand.leaf("Unsqueeze", hand[0], hand.whole(-1))
+    edges = hand.leaf("CastLike", hand[1], hand[0])
+    passed = hand.leaf("Greater" if right else "GreaterOrEqual", wide, edges)
+    dtype = hand.element("output_type", "i64")
+    flags = {"keepdims": 0, "noop_with_empty_axes": 1}
+    return hand.leaf("ReduceSum", hand.cast(passed, dtype), hand.whole(-1), **flags)
+
+
+@layer("RandomUniform", 8)
+def random_uniform(hand: Hand) -> Made:
+    """Evenly spread from `min` up to `max`; other values than OpenVINO's, of the same spread."""
+    dtype = hand.element("output_type")
+    whole = dtype.numpy.kind in "iu"
+    zero = {"value": np.zeros(1, np.float32)}
+    base = hand.leaf("ConstantOfShape", hand.list64(0), **zero)
+    seed = hand.integer("op_seed", 0) or hand.integer("global_seed", 0)
+    flags = {"seed": float(seed)} if seed else {}
+    part = hand.leaf("RandomUniformLike", base, low=0.0, high=1.0, **flags)
+    low, high = (hand.leaf("CastLike", hand.draft.scalar(hand[k]), part) for k in (1, 2))
+    width = hand.leaf("Sub", high, low)
+    moved = hand.leaf("Mul", part, width)
+    placed = hand.leaf("Add", hand.leaf("Floor", moved) if whole else moved, low)
+    return hand.cast(placed, dtype)

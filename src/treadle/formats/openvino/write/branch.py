@@ -1,0 +1,107 @@
+"""If: a Branch, each value a side reads by a port of its own; one that is decided is its block."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from treadle.formats.openvino.records import PortEntry
+from treadle.formats.openvino.write.control import Feeding, Inside
+from treadle.formats.openvino.write.refusals import Refusal
+from treadle.formats.openvino.write.scope import Missing, Scope, tensor_of
+from treadle.ir import Block, Branch, Shape, Tensor, Value, show_type
+
+_SIDES = ("then", "else")
+
+
+def write(scope: Scope, branch: Branch, path: str) -> None:
+    """Bind the results of a Branch that something needs."""
+    chosen = scope.writing.knowledge.chosen.get(branch)
+    if chosen is not None:
+        _inline(scope, branch, chosen, path)
+        return
+    places = [k for k, value in enumerate(branch.results) if scope.needs(value)]
+    feeding = Feeding([scope.condition(branch.condition)])
+    insides = _sides(scope, branch, path, places, feeding)
+    types = [_result_type(branch, place) for place in places]
+    results = [value for k in places if (value := branch.results[k]) is not None]
+    scope.draft.origin = branch.info.name or results[0].name
+    first = len(feeding.wires)
+    wires = scope.draft.layer(
+        "If-8",
+        feeding.wires,
+        types,
+        port_maps={f"{side}_port_map": insides[side].port_map(first) for side in _SIDES},
+        bodies={f"{side}_body": insides[side].scope.draft.build() for side in _SIDES},
+    )
+    for value, wire in zip(results, wires, strict=True):
+        scope.bind(value, wire)
+
+
+def _inline(scope: Scope, branch: Branch, block: Block, path: str) -> None:
+    for param, operand in zip(block.params, branch.operands, strict=True):
+        if operand is not None and operand in scope.wires:
+            scope.wires[param] = scope.wires[operand]
+    side = "then" if block is branch.then else "else"
+    scope.writing.write_steps(scope, block, f"{path}.{side}_branch")
+    for result, given in zip(branch.results, block.results, strict=True):
+        if result is not None and given is not None and scope.needs(result):
+            scope.bind(result, scope.wire(given))
+
+
+def _sides(
+    scope: Scope, branch: Branch, path: str, places: list[int], feeding: Feeding
+) -> dict[str, Inside]:
+    """Both sides; raises Missing when what is wrong in either of them was told."""
+    insides = {}
+    for side, block in zip(_SIDES, (branch.then, branch.otherwise), strict=True):
+        with suppress(Missing):
+            insides[side] = _side(scope, branch, block, f"{path}.{side}_branch", places, feeding)
+    if len(insides) < len(_SIDES):
+        raise Missing
+    return insides
+
+
+def _side(
+    scope: Scope, branch: Branch, block: Block, path: str, places: list[int], feeding: Feeding
+) -> Inside:
+    # [*operands] -> [*results that something needs]
+    inside = Inside(scope.inner(), feeding)
+    for param, operand in zip(block.params, branch.operands, strict=True):
+        if operand is not None and scope.needs(param):
+            inside.scope.wires[param] = inside.feed(scope.wire(operand), param.name, param.type)
+    scope.writing.write_steps(inside.scope, block, path)
+    for number, place in enumerate(places):
+        value = _given(block.results[place], path, place)
+        inside.scope.draft.origin = value.name
+        layer = inside.scope.draft.result(inside.scope.wire(value), value.name)
+        inside.outputs.append(PortEntry(number, layer))
+    return inside
+
+
+def _given(value: Value | None, path: str, place: int) -> Value:
+    if value is None:
+        raise Refusal(f"{path} leaves its output {place} out", "give a tensor on both sides")
+    return value
+
+
+def _result_type(branch: Branch, place: int) -> Tensor:
+    sides = [
+        tensor_of(value.name, value.type)
+        for value in (branch.then.results[place], branch.otherwise.results[place])
+        if value is not None
+    ]
+    if len({side.dtype for side in sides}) > 1:
+        raise Refusal(
+            f"output {place} is {' and '.join(map(show_type, sides))}", "cast one of them"
+        )
+    shapes = [side.shape for side in sides]
+    if len(sides) == 2 and _ranks_differ(*shapes):
+        found = " and ".join(show_type(side) for side in sides)
+        hint = "give both sides one rank: Unsqueeze, Reshape or Expand the smaller one"
+        raise Refusal(f"output {place} is {found}, OpenVINO wants one rank of both branches", hint)
+    result = branch.results[place]
+    return tensor_of(result.name, result.type) if result is not None else sides[0]
+
+
+def _ranks_differ(one: Shape | None, two: Shape | None) -> bool:
+    return one is not None and two is not None and len(one) != len(two)

@@ -1,0 +1,53 @@
+"""A control layer being put together: its inputs, and the Parameters and Results of a body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from treadle.formats.openvino.records import BackEdge, PortEntry, PortMap
+from treadle.formats.openvino.write.draft import Wire
+from treadle.formats.openvino.write.scope import Scope
+from treadle.ir import Tensor, Type
+
+
+@dataclass(slots=True)
+class Feeding:
+    """The inputs of a control layer, in order; every Parameter of a body has one of its own."""
+
+    wires: list[Wire] = field(default_factory=list)
+
+    def add(self, wire: Wire) -> int:
+        """One more input; its port."""
+        self.wires.append(wire)
+        return len(self.wires) - 1
+
+
+@dataclass(slots=True)
+class Inside:
+    """One body of a control layer, and how its Parameters and Results meet the layer's ports."""
+
+    scope: Scope
+    feeding: Feeding
+    inputs: list[PortEntry] = field(default_factory=list)
+    outputs: list[PortEntry] = field(default_factory=list)
+    back: list[BackEdge] = field(default_factory=list)
+    params: dict[int, Tensor] = field(default_factory=dict)
+    """The types of the Parameters that inputs feed, by layer."""
+
+    def feed(
+        self, outer: Wire, name: str, type_: Type | None, steps: PortEntry | None = None
+    ) -> Wire:
+        """A Parameter that an input of the layer feeds, `steps` along an axis of it."""
+        wire = self.scope.parameter(name, type_)
+        self.params[wire.layer] = wire.type
+        entry = steps or PortEntry(0, 0)
+        self.inputs.append(replace(entry, external=self.feeding.add(outer), internal=wire.layer))
+        return wire
+
+    def port_map(self, first_output: int) -> PortMap:
+        """The port map, outputs counted from a port on."""
+        outputs = tuple(
+            entry if entry.purpose else replace(entry, external=entry.external + first_output)
+            for entry in self.outputs
+        )
+        return PortMap(tuple(self.inputs), outputs)

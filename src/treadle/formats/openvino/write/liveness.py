@@ -1,0 +1,75 @@
+"""Which values the results of a program need: what nothing needs is not written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from treadle.formats.openvino.write.knowledge import Knowledge
+from treadle.ir import Block, Branch, Loop, Operands, Ports, Step, Value, ports, reads
+
+
+def needed(block: Block, knowledge: Knowledge) -> set[Value]:
+    """The values of a block and of its bodies that its results hang on, and are not constants."""
+    found = _Needed(knowledge)
+    found.block(block, block.results)
+    return found.values
+
+
+def kept_carried(views: Ports, values: set[Value]) -> list[int]:
+    """The positions of the carried values of a loop that something needs."""
+    return [
+        k for k, port in enumerate(views.carried) if port.result in values or port.param in values
+    ]
+
+
+class _Needed:
+    def __init__(self, knowledge: Knowledge) -> None:
+        self.knowledge = knowledge
+        self.values: set[Value] = set()
+
+    def add(self, values: Iterable[Value | None]) -> None:
+        literals = self.knowledge.literals
+        self.values.update(v for v in values if v is not None and v not in literals)
+
+    def block(self, block: Block, results: Operands) -> None:
+        self.add(results)
+        for step in reversed(block.steps):
+            if not self.values.isdisjoint(v for v in step.results if v is not None):
+                self.step(step)
+
+    def step(self, step: Step) -> None:
+        match step:
+            case Branch():
+                self.branch(step)
+            case Loop():
+                self.loop(step)
+            case _:
+                self.add(reads(step))
+
+    def branch(self, branch: Branch) -> None:
+        places = [k for k, value in enumerate(branch.results) if value in self.values]
+        chosen = self.knowledge.chosen.get(branch)
+        if chosen is None:
+            self.add((branch.condition,))
+        for block in (branch.then, branch.otherwise) if chosen is None else (chosen,):
+            self.block(block, tuple(block.results[k] for k in places))
+            self.params(block, branch.operands)
+
+    def params(self, block: Block, operands: Operands) -> None:
+        pairs = zip(block.params, operands, strict=True)
+        self.add(value for param, value in pairs if param in self.values)
+
+    def loop(self, loop: Loop) -> None:
+        views = ports(loop)
+        if loop in self.knowledge.idle:
+            self.add(port.initial for port in views.carried if port.result in self.values)
+            return
+        self.add((loop.trip, loop.condition))
+        kept: list[int] | None = None
+        while kept != (kept := kept_carried(views, self.values)):
+            given = [views.carried[k].next for k in kept]
+            stacked = [port.element for port in views.stacked if port.result in self.values]
+            self.block(loop.body, (views.next_condition, *given, *stacked))
+        self.add(views.carried[k].initial for k in kept)
+        self.add(port.operand for port in views.invariants if port.param in self.values)
+        self.add(port.operand for port in views.sliced)

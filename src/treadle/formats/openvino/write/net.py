@@ -1,0 +1,111 @@
+"""A model becomes a net and its constants; what has no form in IR is refused, all of it at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from treadle.errors import InputError, Unsupported
+from treadle.formats.openvino.printing import print_net
+from treadle.formats.openvino.records import Net
+from treadle.formats.openvino.write.block import write_steps
+from treadle.formats.openvino.write.draft import Draft, Wire, copy, is_parameter
+from treadle.formats.openvino.write.knowledge import learn
+from treadle.formats.openvino.write.liveness import needed
+from treadle.formats.openvino.write.pool import Pool
+from treadle.formats.openvino.write.refusals import Refusal, Refusals
+from treadle.formats.openvino.write.scope import Missing, Scope, Writing, tensor_of
+from treadle.formats.openvino.write.states import State, enter_state, leave_state, states_of
+from treadle.infer import infer
+from treadle.ir import Block, Model, Tensor, Value
+
+_VERSION = 11
+
+
+def write_file(model: Model, path: Path) -> None:
+    """Write the .xml, and the .bin beside it; both are replaced at once."""
+    net, pool = write_net(model)
+    text = print_net(net)
+    weights = path.with_suffix(".bin")
+    drafts = [each.with_name(f".{each.name}.{os.getpid()}") for each in (weights, path)]
+    try:
+        with drafts[0].open("wb") as file:
+            pool.write(file)
+        drafts[1].write_text(text, encoding="utf-8")
+        drafts[0].replace(weights)
+        drafts[1].replace(path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f'"{path}" cannot be written: {reason}') from None
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+
+
+def write_net(model: Model) -> tuple[Net, Pool]:
+    """The net of a model without calls, and its constants.
+
+    Raises Unsupported, with a finding for each step that has no form in IR.
+    """
+    typed = infer(model)
+    states = states_of(typed.main)
+    knowledge = learn(typed.main, states)
+    refusals = Refusals()
+    pool = Pool()
+    wanted = needed(typed.main, knowledge)
+    writing = Writing(pool, knowledge, wanted, refusals, write_steps)
+    scope = Scope(writing, Draft(pool))
+    scope.draft.reserved |= {value.name: value for value in typed.main.results if value}
+    _enter(scope, typed.main, states)
+    write_steps(scope, typed.main, "main")
+    _leave(scope, typed.main.results, states)
+    if refusals.findings:
+        raise Unsupported.of("OpenVINO IR", "it has no form for", refusals.findings)
+    return Net(typed.main.name or "main", _VERSION, scope.draft.build()), pool
+
+
+def _enter(scope: Scope, main: Block, states: Mapping[Value, State]) -> None:
+    defaults = {constant.value for constant in main.constants}
+    for param in main.params:
+        if param in defaults and param not in states:
+            continue
+        try:
+            if param in states:
+                wire = enter_state(scope, states[param])
+            else:
+                wire = scope.parameter(param.name, _input(param))
+        except Refusal as refusal:
+            scope.writing.refusals.add("main", f"input {param.name}", refusal)
+            continue
+        scope.bind(param, wire)
+
+
+def _input(param: Value) -> Tensor:
+    type_ = tensor_of(param.name, param.type)
+    if type_.shape is None:
+        raise Refusal("its rank is not known, and OpenVINO wants to know it", "declare its shape")
+    return type_
+
+
+def _leave(scope: Scope, results: tuple[Value | None, ...], states: Mapping[Value, State]) -> None:
+    given: set[Wire] = set()
+    assigned = {state.next: state for state in states.values()}
+    for value in results:
+        if value is None:
+            continue
+        try:
+            wire = scope.wire(value)
+        except Missing:
+            continue
+        except Refusal as refusal:
+            scope.writing.refusals.add("main", f"output {value.name}", refusal)
+            continue
+        scope.draft.origin = value.name
+        if value in assigned:
+            leave_state(scope, assigned[value], wire)
+            continue
+        if wire in given or is_parameter(scope.draft, wire):
+            (wire,) = copy(scope.draft, wire)  # else both would share names and memory
+        given.add(wire)
+        scope.draft.result(wire, value.name)

@@ -1,0 +1,19 @@
+"""Operands whose axes meet: numpy's way, and the way of opsets before 7, which name an axis."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.write.draft import Wire
+from treadle.formats.openvino.write.hand import Hand
+
+_NUMPY_SINCE = 7
+
+
+def aligned(hand: Hand) -> tuple[Wire, Wire]:
+    """The two operands so that numpy's rule lays them as the operator's version does."""
+    one, two = hand[0], hand[1]
+    axis = hand.attributes.get("axis")
+    if hand.version >= _NUMPY_SINCE or not hand.integer("broadcast") or axis is None:
+        return one, two
+    rank, width = hand.rank(0), hand.rank(1)
+    behind = rank - (axis % rank) - width
+    return one, hand.unsqueeze(two, *range(width, width + behind))

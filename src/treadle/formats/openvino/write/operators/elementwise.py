@@ -1,0 +1,263 @@
+"""Arithmetic and activations, element by element."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from treadle.formats.openvino.write.draft import Wire
+from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.operators.aligned import aligned
+from treadle.formats.openvino.write.operators.registry import Made, operator, plain, register
+from treadle.formats.openvino.write.refusals import Refusal
+from treadle.ir import DType
+
+plain(
+    {
+        "Abs": "Abs-1",
+        "Sign": "Sign-1",
+        "Neg": "Negative-1",
+        "Floor": "Floor-1",
+        "Ceil": "Ceiling-1",
+        "Sqrt": "Sqrt-1",
+        "Exp": "Exp-1",
+        "Log": "Log-1",
+        "Sin": "Sin-1",
+        "Cos": "Cos-1",
+        "Tan": "Tan-1",
+        "Asin": "Asin-1",
+        "Acos": "Acos-1",
+        "Atan": "Atan-1",
+        "Sinh": "Sinh-1",
+        "Cosh": "Cosh-1",
+        "Asinh": "Asinh-4",
+        "Acosh": "Acosh-4",
+        "Atanh": "Atanh-4",
+        "Erf": "Erf-1",
+        "Relu": "ReLU-1",
+        "Sigmoid": "Sigmoid-1",
+        "Tanh": "Tanh-1",
+        "Softplus": "SoftPlus-4",
+        "Softsign": "SoftSign-9",
+        "HardSwish": "HSwish-4",
+        "Mish": "Mish-4",
+    }
+)
+
+_SMALL = {DType.UINT8: 8, DType.INT8: 8, DType.UINT16: 16, DType.INT16: 16}
+"""Bits of the types whose sums OpenVINO saturates, where ONNX wraps them around."""
+_SIGNED = (DType.INT8, DType.INT16)
+
+
+def _wrapping(kind: str, hand: Hand, operands: tuple[Wire, ...]) -> Wire:
+    dtype = hand.dtype(0)
+    bits = _SMALL.get(dtype)
+    if bits is None:
+        return reduce(lambda one, two: hand.layer(kind, one, two), operands)
+    wide = [hand.convert(wire, DType.INT32) for wire in operands]
+    made = reduce(lambda one, two: hand.layer(kind, one, two), wide)
+    half = hand.alike(made, 1 << (bits - 1)) if dtype in _SIGNED else None
+    if half is not None:
+        made = hand.layer("Add-1", made, half)
+    made = hand.layer("FloorMod-1", made, hand.alike(made, 1 << bits))
+    if half is not None:
+        made = hand.layer("Subtract-1", made, half)
+    return hand.convert(made, dtype)
+
+
+def _arithmetic(op: str, kind: str) -> None:
+    register(op, lambda hand: _wrapping(kind, hand, aligned(hand)), layer=kind)
+
+
+for _op, _kind in (("Add", "Add-1"), ("Sub", "Subtract-1"), ("Mul", "Multiply-1")):
+    _arithmetic(_op, _kind)
+
+
+def _of_many(op: str, kind: str) -> None:
+    register(
+        op,
+        lambda hand: reduce(lambda one, two: hand.layer(kind, one, two), hand.all()),
+        layer=kind,
+    )
+
+
+for _op, _kind in (("Sum", "Add-1"), ("Max", "Maximum-1"), ("Min", "Minimum-1")):
+    _of_many(_op, _kind)
+
+
+@operator("Mean")
+def mean(hand: Hand) -> Made:
+    """The sum by the number of operands."""
+    wires = hand.all()
+    total = reduce(lambda one, two: hand.layer("Add-1", one, two), wires)
+    return hand.layer("Divide-1", total, hand.like(0, len(wires)))
+
+
+@operator("Div")
+def div(hand: Hand) -> Made:
+    """The quotient, of whole numbers towards zero."""
+    return hand.layer("Divide-1", *aligned(hand), m_pythondiv=False)
+
+
+@operator("Reciprocal")
+def reciprocal(hand: Hand) -> Made:
+    """1 / x."""
+    return hand.layer("Divide-1", hand.like(0, 1), hand[0])
+
+
+@operator("Mod")
+def mod(hand: Hand) -> Made:
+    """The remainder with the sign of the divisor, or of the dividend."""
+    return hand.layer("Mod-1" if hand.integer("fmod") else "FloorMod-1", *aligned(hand))
+
+
+@operator("Pow")
+def power(hand: Hand) -> Made:
+    """The base's type counts; whole numbers to a fraction go through it."""
+    base, exponent = aligned(hand)
+    dtype, other = hand.dtype(0), hand.dtype(1)
+    if dtype is other:
+        return hand.layer("Power-1", base, exponent)
+    if hand.is_float(0) or not hand.is_float(1):
+        return hand.layer("Power-1", base, hand.convert(exponent, dtype))
+    made = hand.layer("Power-1", hand.convert(base, other), exponent)
+    return hand.convert(made, dtype)
+
+
+@operator("Clip")
+def clip(hand: Hand) -> Made:
+    """Between two bounds, of which the upper one wins."""
+    made = hand[0]
+    for position, name, kind in ((1, "min", "Maximum-1"), (2, "max", "Minimum-1")):
+        bound = hand[position] if hand.has(position) else None
+        if bound is None and name in hand.attributes:
+            bound = hand.like(0, hand.number(name))
+        if bound is not None:
+            made = hand.layer(kind, made, bound)
+    return made
+
+
+@operator("Round")
+def round_(hand: Hand) -> Made:
+    """To the nearest whole number, a half to the even one."""
+    return hand.layer("Round-5", hand[0], mode="half_to_even")
+
+
+@operator("Identity")
+def identity(hand: Hand) -> Made:
+    """The same; nothing is dropped outside training."""
+    return hand[0]
+
+
+@operator("Dropout")
+def dropout(hand: Hand) -> Made:
+    """The same, and a mask that keeps everything: nothing is dropped outside training."""
+    if hand.has(2) and hand.known(2, "training_mode").any():
+        raise Refusal("it is in training mode", "export the model for inference")
+    if not hand.wants(1):
+        return hand[0]
+    true = hand.constant(np.array(True))
+    return hand[0], hand.layer("Broadcast-3", true, hand.shape_of(0), mode="numpy")
+
+
+@operator("Cast")
+def cast(hand: Hand) -> Made:
+    """Another element type."""
+    return _cast(hand, hand.result().dtype)
+
+
+@operator("CastLike")
+def cast_like(hand: Hand) -> Made:
+    """The element type of the second operand."""
+    return _cast(hand, hand.dtype(1))
+
+
+def _cast(hand: Hand, dtype: DType | None) -> Wire:
+    source = hand.dtype(0)
+    if dtype is None or DType.STRING in (dtype, source):
+        raise Refusal(f"it casts {source} to {dtype}: OpenVINO computes nothing on text")
+    if dtype is DType.BOOL and source is not DType.BOOL:
+        return hand.layer("NotEqual-1", hand[0], hand.like(0, 0))
+    return hand.convert(hand[0], dtype)
+
+
+@operator("Elu")
+def elu(hand: Hand) -> Made:
+    """Below zero alpha * (exp(x) - 1)."""
+    return hand.layer("Elu-1", hand[0], alpha=hand.number("alpha"))
+
+
+@operator("Selu")
+def selu(hand: Hand) -> Made:
+    """A scaled Elu."""
+    return hand.layer("Selu-1", hand[0], hand.like(0, hand.number("alpha")),
+                      hand.like(0, hand.number("gamma")))  # fmt: skip
+
+
+@operator("HardSigmoid")
+def hard_sigmoid(hand: Hand) -> Made:
+    """Alpha * x + beta, between 0 and 1."""
+    return hand.layer("HardSigmoid-1", hand[0], hand.like(0, hand.number("alpha")),
+                      hand.like(0, hand.number("beta")))  # fmt: skip
+
+
+@operator("LeakyRelu")
+def leaky_relu(hand: Hand) -> Made:
+    """Below zero alpha * x."""
+    return _leaking(hand, hand.like(0, hand.number("alpha")))
+
+
+@operator("PRelu")
+def prelu(hand: Hand) -> Made:
+    """Below zero slope * x; the slope is laid as numpy does."""
+    return _leaking(hand, hand[1])
+
+
+def _leaking(hand: Hand, slope: Wire) -> Wire:
+    zero = hand.like(0, 0)
+    below = hand.layer("Multiply-1", hand.layer("Minimum-1", hand[0], zero), slope)
+    return hand.layer("Add-1", hand.layer("Maximum-1", hand[0], zero), below)
+
+
+@operator("Gelu")
+def gelu(hand: Hand) -> Made:
+    """X * Phi(x), or its approximation by tanh."""
+    mode = "TANH" if hand.text("approximate", "none") == "tanh" else "ERF"
+    return hand.layer("Gelu-7", hand[0], approximation_mode=mode)
+
+
+@operator("Softmax", "LogSoftmax")
+def softmax(hand: Hand) -> Made:
+    """Exponentials that sum to 1; before opset 13 over all axes from one on."""
+    kind = "SoftMax-8" if hand.leaf.op == "Softmax" else "LogSoftmax-5"
+    rank = hand.rank(0)
+    axis = hand.axis(default=-1 if hand.version >= 13 else 1)
+    if hand.version >= 13 or axis == rank - 1:
+        return hand.layer(kind, hand[0], axis=axis)
+    front = hand.whole(1) if axis == 0 else None
+    if front is None:
+        parts = [hand.extent_of(0, k) for k in range(axis)]
+        front = reduce(lambda one, two: hand.layer("Multiply-1", one, two), parts)
+    flat = hand.layer("Concat-1", front, hand.whole(-1), axis=0)
+    matrix = hand.layer("Reshape-1", hand[0], flat, special_zero=False)
+    made = hand.layer(kind, matrix, axis=1)
+    return hand.layer("Reshape-1", made, hand.shape_of(0), special_zero=False)
+
+
+@operator("CumSum")
+def cum_sum(hand: Hand) -> Made:
+    """Running sums along an axis."""
+    axis = hand.array(1)
+    place = hand.reshape(hand[1], 1) if axis is None else None
+    along = hand.scalar(int(np.reshape(axis, -1)[0])) if axis is not None else place
+    assert along is not None, "one of both"
+    if place is not None:
+        along = hand.squeeze(place, 0)
+    return hand.layer(
+        "CumSum-3",
+        hand[0],
+        along,
+        exclusive=bool(hand.integer("exclusive")),
+        reverse=bool(hand.integer("reverse")),
+    )

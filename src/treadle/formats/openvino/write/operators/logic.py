@@ -1,0 +1,59 @@
+"""Comparisons, logic and bits."""
+
+from __future__ import annotations
+
+from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.operators.aligned import aligned
+from treadle.formats.openvino.write.operators.registry import Made, operator, plain, register
+from treadle.formats.openvino.write.refusals import Refusal
+
+plain(
+    {
+        "Not": "LogicalNot-1",
+        "IsNaN": "IsNaN-10",
+        "BitwiseNot": "BitwiseNot-13",
+        "BitwiseAnd": "BitwiseAnd-13",
+        "BitwiseOr": "BitwiseOr-13",
+        "BitwiseXor": "BitwiseXor-13",
+        "Where": "Select-1",
+    }
+)
+
+_BINARY = {
+    "Equal": "Equal-1",
+    "Less": "Less-1",
+    "LessOrEqual": "LessEqual-1",
+    "Greater": "Greater-1",
+    "GreaterOrEqual": "GreaterEqual-1",
+    "And": "LogicalAnd-1",
+    "Or": "LogicalOr-1",
+    "Xor": "LogicalXor-1",
+}
+
+
+def _binary(op: str, kind: str) -> None:
+    register(op, lambda hand: hand.layer(kind, *aligned(hand)), layer=kind)
+
+
+for _op, _kind in _BINARY.items():
+    _binary(_op, _kind)
+
+
+@operator("IsInf")
+def is_inf(hand: Hand) -> Made:
+    """Whether it is infinite, of the signs that are asked for."""
+    return hand.layer(
+        "IsInf-10",
+        hand[0],
+        detect_negative=bool(hand.integer("detect_negative")),
+        detect_positive=bool(hand.integer("detect_positive")),
+    )
+
+
+@operator("BitShift")
+def bit_shift(hand: Hand) -> Made:
+    """Bits moved to the left or right."""
+    if hand.dtype(0).numpy.kind == "i":
+        raise Refusal("OpenVINO shifts numbers with a sign otherwise", "cast them to unsigned ones")
+    word = "Left" if hand.text("direction") == "LEFT" else "Right"
+    return hand.layer(f"Bitwise{word}Shift-15", hand[0], hand[1])

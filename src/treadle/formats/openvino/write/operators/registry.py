@@ -1,0 +1,99 @@
+"""The table of operators: what each becomes, whatever its version.
+
+    @operator("Gather")
+    def gather(hand): ...
+
+A function gives one wire, or one for each result; `hand.version` is the version of the operator.
+Operators without a row are replaced by their definition in the standard before a model is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from treadle.formats.openvino.write.draft import Wire
+from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.refusals import Refusal
+from treadle.ir import Leaf
+
+Made = Wire | tuple[Wire, ...]
+Function = Callable[[Hand], Made]
+ML = "ai.onnx.ml"
+
+
+class Row(NamedTuple):
+    """One operator; `layer` names a plain counterpart of the same operands."""
+
+    domain: str
+    op: str
+    function: Function
+    layer: str = ""
+
+
+ROWS: dict[tuple[str, str], Row] = {}
+
+
+def register(op: str, function: Function, *, domain: str = "", layer: str = "") -> None:
+    """Enter a row; a second one for the same operator is a bug."""
+    assert (domain, op) not in ROWS, f"two rows for {op}"
+    ROWS[domain, op] = Row(domain, op, function, layer)
+
+
+def operator(*ops: str, domain: str = "") -> Callable[[Function], Function]:
+    """Enter a function for operators."""
+
+    def enter(function: Function) -> Function:
+        for op in ops:
+            register(op, function, domain=domain)
+        return function
+
+    return enter
+
+
+def plain(table: dict[str, str]) -> None:
+    """Enter operators that are one layer of the same operands: operator to layer and version."""
+    for op, kind in table.items():
+        register(op, _plain(kind), layer=kind)
+
+
+def _plain(kind: str) -> Function:
+    return lambda hand: hand.layer(kind, *hand.all())
+
+
+def lacks(leaf: Leaf) -> bool:
+    """Whether an operator has no row, so that its definition must take its place."""
+    return (leaf.domain, leaf.op) not in ROWS and _reason(leaf) is None
+
+
+_SEQUENCE = "collect what a loop appends in a stacked output (a scan output) of the loop"
+_REASONS: tuple[tuple[str, str, str], ...] = (
+    ("Sequence", "OpenVINO IR has no sequences", _SEQUENCE),
+    ("ConcatFromSequence", "OpenVINO IR has no sequences", _SEQUENCE),
+    ("SplitToSequence", "OpenVINO IR has no sequences", "use Split, or slice in the loop"),
+    ("Optional", "OpenVINO IR has no optionals", "give the model the value itself"),
+    ("Random", "OpenVINO draws other random numbers", "make them an input of the model"),
+    ("Multinomial", "OpenVINO draws other random numbers", "make them an input of the model"),
+    ("Bernoulli", "OpenVINO draws other random numbers", "make them an input of the model"),
+    ("String", "OpenVINO computes nothing on text", "do it before the model runs"),
+    ("RegexFullMatch", "OpenVINO computes nothing on text", "do it before the model runs"),
+    ("TfIdfVectorizer", "OpenVINO computes nothing on text", "do it before the model runs"),
+)
+
+
+def _reason(leaf: Leaf) -> tuple[str, str] | None:
+    """Why an operator has no form, and what would help, where that is known."""
+    told = ((why, hint) for prefix, why, hint in _REASONS if leaf.op.startswith(prefix))
+    return next(told, None)
+
+
+def row_of(leaf: Leaf) -> Row:
+    """The row of a leaf; raises Refusal where there is none."""
+    row = ROWS.get((leaf.domain, leaf.op))
+    if row is not None:
+        return row
+    reason = _reason(leaf)
+    if reason is not None:
+        raise Refusal(*reason)
+    named = f"{leaf.domain}::{leaf.op}" if leaf.domain else leaf.op
+    raise Refusal(f"there is no layer, and no definition, for {named}", "replace it by others")

@@ -1,0 +1,154 @@
+"""Resampling: Resize and Upsample in every version, GridSample, RoiAlign."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.formats.openvino.write.draft import Wire
+from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.operators.registry import Made, operator
+from treadle.formats.openvino.write.refusals import Refusal
+
+_MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}
+_COORDINATES = frozenset(
+    ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
+)
+
+
+class _Target(NamedTuple):
+    """What is asked for, along axes: sizes, or factors."""
+
+    wire: Wire
+    axes: list[int]
+    how: str
+
+
+@operator("Resize", "Upsample")
+def resize(hand: Hand) -> Made:
+    """Resampled to sizes or by factors."""
+    _check(hand)
+    target = _target(hand)
+    if not target.axes:
+        return hand[0]
+    coordinates = hand.text("coordinate_transformation_mode", "half_pixel")
+    nearest = hand.text("nearest_mode", "round_prefer_floor")
+    if hand.leaf.op == "Upsample" or hand.version < 11:
+        coordinates, nearest = "asymmetric", "floor"
+    if coordinates not in _COORDINATES:
+        raise Refusal(f"coordinate_transformation_mode {coordinates} has no form")
+    return hand.layer(
+        "Interpolate-11",
+        hand[0],
+        target.wire,
+        hand.whole(*target.axes),
+        mode=_MODES[hand.text("mode", "nearest")],
+        shape_calculation_mode=target.how,
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=nearest,
+        antialias=False,
+        pads_begin=[0] * hand.rank(0),
+        pads_end=[0] * hand.rank(0),
+        cube_coeff=hand.number("cubic_coeff_a", -0.75),
+    )
+
+
+def _is_exact(hand: Hand, axes: list[int], factors: list[float]) -> bool:
+    """Whether lengths times factors are whole, so that corners are where ONNX has them."""
+    lengths = [hand.extent(0, axis) for axis in axes]
+    return all(
+        factor.is_integer() or (length is not None and (length * factor).is_integer())
+        for length, factor in zip(lengths, factors, strict=True)
+    )
+
+
+def _check(hand: Hand) -> None:
+    if hand.integer("antialias"):
+        raise Refusal("antialias has no form: OpenVINO weighs neighbours otherwise")
+    if hand.integer("exclude_outside"):
+        raise Refusal("exclude_outside has no form")
+    if hand.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        known = hand.array(3) is not None and hand.shape(0) is not None
+        if not known or any(not isinstance(dim, int) for dim in hand.shape(0) or ()):
+            raise Refusal("its sizes follow from a shape that is not known")
+
+
+def _target(hand: Hand) -> _Target:
+    rank = hand.rank(0)
+    axes = [axis % rank for axis in hand.integers("axes") or range(rank)]
+    scales = _scales(hand)
+    if scales is None:
+        return _sizes(hand, axes)
+    corners = hand.text("coordinate_transformation_mode") == "align_corners"
+    if scales.array is None:
+        if corners:
+            raise Refusal("corners aligned by factors that are computed", "give it sizes")
+        return _Target(scales, axes, "scales")
+    factors = [float(item) for item in scales.array.reshape(-1).tolist()]
+    kept = [k for k, factor in enumerate(factors) if factor != 1]
+    chosen = np.array([factors[k] for k in kept], np.float32)
+    if corners and not _is_exact(hand, [axes[k] for k in kept], chosen.tolist()):
+        raise Refusal("corners aligned by factors that give no whole lengths", "give it sizes")
+    return _Target(hand.constant(chosen), [axes[k] for k in kept], "scales")
+
+
+def _scales(hand: Hand) -> Wire | None:
+    given = hand.attributes.get("scales")
+    if given is not None:
+        return hand.constant(np.array(given, np.float32))
+    position = 2 if hand.leaf.op == "Resize" and hand.version >= 11 else 1
+    if not hand.has(position) or hand.extent(position, 0) == 0:
+        return None
+    return hand[position]
+
+
+def _sizes(hand: Hand, axes: list[int]) -> _Target:
+    array = hand.array(3)
+    if array is None:
+        return _Target(hand[3], axes, "sizes")
+    sizes = [int(item) for item in array.reshape(-1).tolist()]
+    lengths = [hand.extent(0, axis) for axis in axes]
+    policy = hand.text("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch":
+        factors = [size / length for size, length in zip(sizes, lengths, strict=True) if length]
+        factor = min(factors) if policy == "not_larger" else max(factors)
+        sizes = [int(np.floor(factor * length + 0.5)) for length in lengths if length is not None]
+    kept = [k for k, size in enumerate(sizes) if size != lengths[k]]
+    return _Target(hand.whole(*(sizes[k] for k in kept)), [axes[k] for k in kept], "sizes")
+
+
+@operator("GridSample")
+def grid_sample(hand: Hand) -> Made:
+    """Values at places between pixels."""
+    words = {"linear": "bilinear", "cubic": "bicubic"}
+    mode = hand.text("mode", "bilinear")
+    if hand.rank(0) != 4:
+        raise Refusal("OpenVINO samples images only, of rank 4")
+    return hand.layer(
+        "GridSample-9",
+        hand[0],
+        hand[1],
+        align_corners=bool(hand.integer("align_corners")),
+        mode=words.get(mode, mode),
+        padding_mode=hand.text("padding_mode", "zeros"),
+    )
+
+
+@operator("RoiAlign")
+def roi_align(hand: Hand) -> Made:
+    """Regions of an image, pooled to one size."""
+    if hand.text("mode", "avg") != "avg":
+        raise Refusal("the largest of a region is taken otherwise by OpenVINO", "use mode avg")
+    default = "half_pixel" if hand.version >= 16 else "output_half_pixel"
+    word = hand.text("coordinate_transformation_mode", default)
+    return hand.layer(
+        "ROIAlign-9",
+        *hand.all(),
+        pooled_h=hand.integer("output_height", 1),
+        pooled_w=hand.integer("output_width", 1),
+        sampling_ratio=hand.integer("sampling_ratio"),
+        spatial_scale=hand.number("spatial_scale", 1.0),
+        mode="avg",
+        aligned_mode="half_pixel_for_nn" if word == "half_pixel" else "asymmetric",
+    )

@@ -1,0 +1,101 @@
+"""Where a block is written: its draft, and the wire of every value that is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle.formats.openvino.write.draft import Draft, Wire
+from treadle.formats.openvino.write.encoding import show_shape, word_of
+from treadle.formats.openvino.write.knowledge import Knowledge
+from treadle.formats.openvino.write.pool import Pool
+from treadle.formats.openvino.write.refusals import Refusal, Refusals
+from treadle.ir import Block, Tensor, Type, Value, show_type
+
+
+class Missing(Exception):
+    """A value was not written because what makes it was refused; that is told already."""
+
+
+@dataclass(slots=True)
+class Writing:
+    """What all bodies of one model share."""
+
+    pool: Pool
+    knowledge: Knowledge
+    needed: set[Value]
+    refusals: Refusals
+    write_steps: Callable[[Scope, Block, str], None]
+
+
+@dataclass(slots=True)
+class Scope:
+    """One body being written."""
+
+    writing: Writing
+    draft: Draft
+    wires: dict[Value, Wire] = field(default_factory=dict)
+    of_iterator: bool = False
+    """Whether it is the body of a TensorIterator, which may hold no other one."""
+
+    def inner(self, *, of_iterator: bool = False) -> Scope:
+        """The scope of a body inside."""
+        return Scope(self.writing, Draft(self.writing.pool), of_iterator=of_iterator)
+
+    def wire(self, value: Value) -> Wire:
+        """The wire of a value; a constant becomes a layer now. Raises Missing where it failed."""
+        found = self.wires.get(value)
+        if found is not None:
+            return found
+        literal = self.writing.knowledge.literals.get(value)
+        if literal is None:
+            raise Missing
+        return self.draft.constant(literal, value.name)
+
+    def needs(self, value: Value | None) -> bool:
+        """Whether something hangs on the value."""
+        return value in self.writing.needed
+
+    def bind(self, value: Value, wire: Wire) -> None:
+        """Let a value be what a layer gives."""
+        type_ = value.type if isinstance(value.type, Tensor) else Tensor()
+        self.wires[value] = self.draft.name(wire, value, type_)
+
+    def single(self, value: Value) -> Wire:
+        """A value of one element, its axes taken off where it may have more than one."""
+        wire = self.wire(value)
+        shape = wire.type.shape
+        if shape is not None and len(shape) < 2:
+            return wire
+        target = self.draft.constant(np.ones(1, np.int64))
+        data = {"special_zero": False}
+        (made,) = self.draft.layer(
+            "Reshape-1", (wire, target), (Tensor(wire.type.dtype, (1,)),), data
+        )
+        return made
+
+    def condition(self, value: Value | None) -> Wire:
+        """A condition: true where there is none."""
+        return self.draft.constant(np.array(True)) if value is None else self.single(value)
+
+    def parameter(self, name: str, type_: Type | None) -> Wire:
+        """A Parameter layer."""
+        said = tensor_of(name, type_)
+        data = {"shape": show_shape(said.shape), "element_type": word_of(said.dtype)}
+        (wire,) = self.draft.layer("Parameter-1", (), (said,), data, name=name)
+        return wire
+
+
+def tensor_of(name: str, type_: Type | None) -> Tensor:
+    """The type of a value if OpenVINO can hold it; raises Refusal otherwise."""
+    if type_ is not None and not isinstance(type_, Tensor):
+        kind = type(type_).__name__.lower()
+        hint = "append to a stacked output instead of a list" if kind == "sequence" else ""
+        raise Refusal(f"{name} is {show_type(type_)}, and OpenVINO IR holds tensors only", hint)
+    if type_ is None or type_.dtype is None:
+        raise Refusal(f"the element type of {name} is not known", "declare it")
+    if word_of(type_.dtype) is None:
+        raise Refusal(f"{name} is {type_}, and OpenVINO has no {type_.dtype}")
+    return type_

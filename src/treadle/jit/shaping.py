@@ -1,0 +1,73 @@
+"""Inputs that shapes are made of: a kernel is made for their values, as for shapes.
+
+What the program computes of shapes before a loop reaches it as small whole numbers. Known, they
+make plain extents; after some different ones they stay what the run tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle.jit.kernel_ir import Extent, Input, Kernel, Node, all_nodes
+from treadle.jit.specialise import Signature, trips
+
+_MOST_ELEMENTS = 16
+_MOST_VALUES = 2
+
+
+@dataclass(eq=False, slots=True)
+class Shaping:
+    """The shaping inputs found so far, by signature, and the values that came."""
+
+    inputs: dict[Signature, tuple[int, ...]] = field(default_factory=dict)
+    values: dict[Signature, set[Signature]] = field(default_factory=dict)
+    all: tuple[int, ...] = ()
+
+    def found(self, key: Signature, kernel: Kernel) -> bool:
+        """Note the shaping inputs of an open kernel; whether there are any."""
+        self.inputs[key] = tuple(sorted(set(_shaping(kernel))))
+        self.all = tuple(sorted({*self.all, *self.inputs[key]}))
+        return bool(self.inputs[key])
+
+    def valued(self, key: Signature, arrays: Sequence[np.ndarray]) -> Signature:
+        """The signature with the values of its shaping inputs, unless too many different came."""
+        places = self.inputs.get(key, ())
+        if not places:
+            return key
+        made = tuple(
+            (*entry[:2], arrays[k].tobytes()) if k in places else entry
+            for k, entry in enumerate(key)
+        )
+        known = self.values.setdefault(key, set())
+        if made not in known and len(known) >= _MOST_VALUES:
+            return key
+        known.add(made)
+        return made
+
+
+def _shaping(kernel: Kernel) -> Iterator[int]:
+    counts = trips(kernel)
+    extents = {e for node in all_nodes(kernel.main) for e in node.shape if isinstance(e, Extent)}
+    for extent in extents:
+        if extent.source is not None and extent not in counts:
+            yield from set(_inputs(extent.source)) - set(counts.values())
+
+
+def _inputs(source: Node) -> Iterator[int]:
+    """The small whole numbers outside all loops that a number is made of."""
+    seen, waiting = set[Node](), [source]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        waiting += node.operands
+        if isinstance(node.op, Input) and _is_small(node):
+            yield node.op.position
+
+
+def _is_small(node: Node) -> bool:
+    return node.is_static and node.dtype.numpy.kind == "i" and node.size <= _MOST_ELEMENTS

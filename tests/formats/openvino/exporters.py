@@ -1,0 +1,152 @@
+"""Which exporters' models are right in OpenVINO: as treadle writes them, as OpenVINO converts them.
+
+    python -m tests.formats.openvino.exporters [NAME ...] [--update]
+
+Asks OpenVINO about every model with recorded answers, or those named; `--update` writes the table
+into docs/openvino.md. Right is: the shapes and element types, whole numbers and truths exactly,
+floats within TOLERANCE, which allows for OpenVINO's float32 where a model has float64.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import treadle
+from tests.conformance.data import EXPORTED, exported
+from tests.formats.openvino.oracle import Answer, Oracle, why_not
+from treadle.errors import TreadleError
+from treadle.ir import DType, Model, Optional, Sequence, Tensor, block_values, bodies, walk
+
+PAGE = Path(__file__).parents[3] / "docs" / "openvino.md"
+START, END = "<!-- exporters, written by a command -->\n", "<!-- end -->\n"
+TOLERANCE = (1e-3, 1e-4)
+_PATIENCE = 60.0
+_SHOWN = 100
+
+
+class Verdict(NamedTuple):
+    """Of one model: why treadle's IR is not right, why OpenVINO's own is not; "" where it is."""
+
+    name: str
+    treadle: str
+    openvino: str
+
+
+def holds_what_openvino_has_not(model: Model) -> bool:
+    """Whether some value is a sequence, an optional or a string."""
+    blocks = [model.main, *(body for visit in walk(model) for _, body in bodies(visit.step))]
+    return any(_is_odd(value.type) for block in blocks for value in block_values(block))
+
+
+def _is_odd(type_: object) -> bool:
+    if isinstance(type_, Tensor):
+        return type_.dtype is DType.STRING
+    return isinstance(type_, Sequence | Optional)
+
+
+def verdict(name: str, oracle: Oracle) -> Verdict:
+    """Both ways for one model."""
+    source, given, wanted = exported(name)
+    with tempfile.TemporaryDirectory() as folder:
+        ours = _written(source, Path(folder) / "model.xml", given, wanted, oracle)
+    (theirs,) = oracle.ask(source, [given], patience=_PATIENCE)
+    return Verdict(name, ours, _difference(theirs, wanted))
+
+
+def _written(
+    source: Path,
+    target: Path,
+    given: Mapping[str, np.ndarray],
+    wanted: Mapping[str, np.ndarray],
+    oracle: Oracle,
+) -> str:
+    try:
+        treadle.save(treadle.load(source), target)
+    except TreadleError as error:
+        findings = getattr(error, "findings", ())
+        return f"refused: {findings[0].message if findings else error}"
+    (answer,) = oracle.ask(target, [given], patience=_PATIENCE)
+    return _difference(answer, wanted)
+
+
+def _difference(answer: Answer, wanted: Mapping[str, np.ndarray]) -> str:
+    if isinstance(answer, str):
+        return answer
+    for name, array in wanted.items():
+        found = answer.get(name)
+        if found is None:
+            return f"there is no output {name}"
+        if (found.shape, found.dtype) != (array.shape, array.dtype):
+            return (
+                f"{name} is {found.dtype}{list(found.shape)}, not {array.dtype}{list(array.shape)}"
+            )
+        if not _is_near(found, array):
+            return f"{name} has other values"
+    return ""
+
+
+def _is_near(found: np.ndarray, wanted: np.ndarray) -> bool:
+    if wanted.dtype.kind != "f":
+        return bool(np.array_equal(found, wanted))
+    return bool(np.allclose(found, wanted, *TOLERANCE, equal_nan=True))
+
+
+def _short(reason: str) -> str:
+    """The end of OpenVINO's long messages, where they say what is wrong."""
+    words = re.sub(r"Exception from \S+:\d+: |Check '.*?' failed at \S+: |\|", " ", reason)
+    words = re.sub(r"(/\S*)?(src|openvino)/\S+", "", words)
+    words = " ".join(words.replace("<", "(").replace(">", ")").split())
+    return words if len(words) <= _SHOWN else f"... {words[-_SHOWN:]}"
+
+
+def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]:
+    """The lines of the page."""
+    ours = sum(not each.treadle for each in verdicts)
+    theirs = sum(not each.openvino for each in verdicts)
+    yield f"Of {len(verdicts)} models from exporters OpenVINO {version.partition('-')[0]} loads and"
+    yield f"answers right {ours} as treadle writes them ({ours / max(len(verdicts), 1):.0%}), and"
+    yield f"{theirs} as `openvino.convert_model` reads them. {left_out} more have sequences,"
+    yield "optionals or strings, which IR has not. The others, and why:"
+    yield ""
+    yield "| model | as treadle writes it | by `convert_model` |"
+    yield "|---|---|---|"
+    for each in verdicts:
+        if each.treadle or each.openvino:
+            cells = (_short(reason) if reason else "right" for reason in each[1:])
+            yield f"| {each.name} | {' | '.join(cells)} |"
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--update", action="store_true")
+    asked = parser.parse_args()
+    if why_not():
+        print(why_not())
+        return 2
+    oracle = Oracle()
+    names = asked.names or EXPORTED
+    odd = {n for n in names if holds_what_openvino_has_not(treadle.infer(exported(n)[0]))}
+    verdicts = [verdict(name, oracle) for name in names if name not in odd]
+    lines = list(table(verdicts, len(odd), oracle.version))
+    oracle.close()
+    if asked.update:
+        page = PAGE.read_text(encoding="utf-8")
+        head, _, rest = page.partition(START)
+        tail = rest.partition(END)[2]
+        PAGE.write_text(head + START + "\n".join(["", *lines, "", END]) + tail, encoding="utf-8")
+    print(*lines, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Every operator that is written: onnx's own cases, written as IR, read back and run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.case.test_case import TestCase
+
+import treadle
+from tests.formats.openvino.written import run, text, write
+from tests.ops.node_suite import differences, given, node_cases
+from treadle import ir, ops
+from treadle.api import _lowered
+from treadle.errors import Unsupported
+from treadle.formats import openvino
+from treadle.formats.openvino.write.operators import ROWS
+
+OTHERWISE = {
+    "test_averagepool_2d_dilations": "dilations of AvgPool-16 are not read",
+    "test_averagepool_3d_dilations_small": "dilations of AvgPool-16 are not read",
+    "test_bernoulli": "random numbers",
+    "test_lppool_2d_dilations": "dilations of AvgPool-16 are not read",
+    "test_onehot_out_of_range_indices": "OneHot of IR counts from the end, and all off beyond it",
+    "test_reversesequence_bfloat16": "opset 21, which IR is read as, has it not of bfloat16",
+    "test_spacetodepth_crd_mode_example": "SpaceToDepth by depth is not read",
+}
+"""Cases that are not run, and why."""
+UNREAD = {"GridSample", "RoiAlign"}
+"""What is written and not read; OpenVINO itself is asked about it."""
+NO_CASE = {"Constant", "GlobalLpPool", "Scatter", "SequenceLength", "Upsample"}
+"""Operators onnx has no case for that can be written; they have tests of their own below."""
+CONSTANT = {"Resize"}
+"""Operators whose computed operands are written and not read."""
+_EACH = 3
+
+
+@cache
+def _by_operator() -> dict[str, list[TestCase]]:
+    found: dict[str, list[TestCase]] = {}
+    for case in node_cases():
+        nodes = case.model.graph.node
+        if len(nodes) == 1 and case.name not in OTHERWISE:
+            found.setdefault(nodes[0].op_type, []).append(case)
+    return found
+
+
+class Shown(NamedTuple):
+    """A case that can be written: its model, and what it is fed."""
+
+    case: TestCase
+    model: onnx.ModelProto
+    feeds: dict[str, Any]
+
+
+@cache
+def _writable(operator: str) -> tuple[Shown, ...]:
+    """The first cases of an operator that are not refused as they are, or with constants."""
+    chosen: list[Shown] = []
+    for case in _by_operator().get(operator, ()):
+        fed_first = (1,) if operator in CONSTANT else (99, 1, 2)
+        forms = (shown for fed in fed_first if not _is_refused((shown := _shown(case, fed)).model))
+        found = next(forms, None)
+        if found is not None:
+            chosen.append(found)
+        if len(chosen) == _EACH:
+            break
+    return tuple(chosen)
+
+
+def _shown(case: TestCase, fed: int) -> Shown:
+    """The case with inputs from a place on as constants."""
+    model = onnx.ModelProto.FromString(case.model.SerializeToString())
+    names = [value.name for value in model.graph.input]
+    values = dict(zip(names, map(given, case.data_sets[0][0]), strict=False))
+    for name in names[fed:]:
+        tensor = ops.tensor_to_proto(ir.Literal.of(values.pop(name), name))
+        model.graph.initializer.append(tensor)
+    del model.graph.input[fed:]
+    return Shown(case, model, values)
+
+
+def _is_refused(model: onnx.ModelProto) -> bool:
+    try:
+        openvino.write_net(_lowered(treadle.load(model)))
+    except Unsupported:
+        return True
+    return False
+
+
+OPERATORS = sorted({op for _, op in ROWS} - NO_CASE)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_it_means_the_same(operator: str, tmp_path: Path) -> None:
+    shown = _writable(operator)
+    assert shown, f"no case of onnx shows {operator}: write one"
+    for each in shown:
+        treadle.save(each.model, tmp_path / "model.xml")
+        if operator not in UNREAD:
+            assert _differences(each, tmp_path / "model.xml") == [], each.case.name
+
+
+def _differences(shown: Shown, path: Path) -> list[str]:
+    case = shown.case
+    session = treadle.InferenceSession(path, engines=["interp"])
+    known = {value.name for value in session.get_inputs()}
+    made = session.run(None, {name: v for name, v in shown.feeds.items() if name in known})
+    wanted: Sequence[object] = [given(value) for value in case.data_sets[0][1]]
+    kept = [k for k, value in enumerate(case.model.graph.output) if value.name]
+    rtol, atol = max(case.rtol, 1e-3), max(case.atol, 1e-5)
+    return [
+        found
+        for place, got in zip(kept, made, strict=True)
+        for found in differences(got, wanted[place], rtol, atol)
+    ]
+
+
+def test_integer_sums_wrap_as_in_onnx(tmp_path: Path) -> None:
+    body = "s = Add(a, b) d = Sub(a, b) p = Mul(a, b)"
+    for dtype, limits in ((np.uint8, (250, 10)), (np.int8, (-120, 100))):
+        word = f"{np.dtype(dtype).name}[2]"
+        model = text(f"{word} a, {word} b", f"{word} s, {word} d, {word} p", body)
+        feeds = {"a": np.array([limits[0], 3], dtype), "b": np.array([limits[1], 4], dtype)}
+        for one, two in zip(run(write(model, tmp_path), feeds), run(model, feeds), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y, mask = Dropout(x)",
+        "y = Constant <value = float[2] {1, 2}> ()",
+        "y = Constant <value_floats = [1.0, 2.0]> ()",
+        "n = Constant <value_ints = [400, 400]> () y = ConstantOfShape(n)",
+        "n = Constant <value_ints = [0]> () w = Unsqueeze(x, n) y = GlobalLpPool(w)",
+        "n = Constant <value_ints = [0]> () w = Unsqueeze(x, n) y = GlobalLpPool <p = 3> (w)",
+    ],
+)
+def test_operators_without_a_case(body: str, tmp_path: Path) -> None:
+    model = text("float[1, 2] x", "y", body)
+    feeds = {"x": np.array([[3.0, 4.0]], np.float32)}
+    np.testing.assert_allclose(run(write(model, tmp_path), feeds)[0], run(model, feeds)[0], 1e-6)
+
+
+def test_upsample_and_scatter_of_old_opsets(tmp_path: Path) -> None:
+    model = """<ir_version: 4, opset_import: ["" : 9]>
+    g (float[1, 1, 2, 2] x, int64[1, 1, 1, 2] i) => (float[1, 1, 4, 4] y, float[1, 1, 2, 2] z)
+    {
+      s = Constant <value = float[4] {1, 1, 2, 2}> ()
+      y = Upsample <mode = "nearest"> (x, s)
+      u = Constant <value = float[1, 1, 1, 2] {7, 8}> ()
+      z = Scatter <axis = 2> (x, i, u)
+    }"""
+    feeds = {
+        "x": np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2),
+        "i": np.array([1, 0]).reshape(1, 1, 1, 2),
+    }
+    for one, two in zip(run(write(model, tmp_path), feeds), run(model, feeds), strict=True):
+        np.testing.assert_array_equal(one, two)

@@ -1,0 +1,153 @@
+"""What OpenVINO IR cannot hold is refused: where, why, what would help, all of it at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import treadle
+from tests.formats.openvino.written import text
+from treadle.errors import Finding, Unsupported
+
+IF = """
+    y = If (c) <then_branch = then () => ({one} a) {{ a = Identity(x) }},
+                else_branch = other () => ({two} b) {{ {body} }}>"""
+NOT_TENSORS = text(
+    "float[2] x, int64 n",
+    "float[m, 2] y",
+    """
+    start = SequenceEmpty()
+    list = Loop <body = body (int64 i, bool go, seq(float[2]) s) => (bool go, seq(float[2]) next)
+        { next = SequenceInsert(s, x) }> (n, "", start)
+    y = ConcatFromSequence <axis = 0, new_axis = 1> (list)""",
+)
+REFUSED = {
+    "a sequence": (NOT_TENSORS, "OpenVINO IR holds tensors only", "stacked output"),
+    "an optional": (
+        text("float[2] x", "bool y", "o = Optional(x) y = OptionalHasElement(o)"),
+        "optional(float32[2])",
+        "the value itself",
+    ),
+    "text": (
+        text("string[2] x", "string[2] y", "y = StringNormalizer(x)"),
+        "OpenVINO has no string",
+        "",
+    ),
+    "text computed": (
+        text("float[2] x", "string[2] y", "y = Cast <to = 8> (x)"),
+        "computes nothing on text",
+        "",
+    ),
+    "random numbers": (
+        text("float[2] x", "float[2] y", "r = RandomUniformLike(x) y = Add(r, x)"),
+        "other random numbers",
+        "input of the model",
+    ),
+    "an operator of another domain": (
+        '<ir_version: 10, opset_import: ["" : 21, "local.lib" : 1]>\n'
+        "g (float[2] x) => (float[2] y) { z = local.lib.Solve(x) y = Neg(z) }",
+        "local.lib::Solve",
+        "",
+    ),
+    "branches of two ranks": (
+        text(
+            "bool c, float[2] x",
+            "y",
+            "n = Constant <value_ints = [0]> ()"
+            + IF.format(one="float[2]", two="float[1, 2]", body="b = Unsqueeze(x, n)"),
+        ),
+        "output 0 is float32[2] and float32[1,2]",
+        "give both sides one rank",
+    ),
+    "branches of two element types": (
+        text(
+            "bool c, float[2] x",
+            "y",
+            IF.format(one="float[2]", two="int64[2]", body="b = Cast <to = 7> (x)"),
+        ),
+        "output 0 is float32[2] and int64[2]",
+        "cast one",
+    ),
+    "a carried value of growing rank": (
+        text(
+            "int64 n, float[2] x",
+            "y",
+            "z = Constant <value_ints = [0]> () y = Loop <body = body (int64 i, bool go, s)"
+            ' => (bool go, t) { t = Unsqueeze(s, z) }> (n, "", x)',
+        ),
+        "s changes its rank from iteration to iteration",
+        "keep the rank",
+    ),
+    "an input of unknown rank": (
+        text("float x, y0", "y", "y = Add(x, y0)"),
+        "the element type of y0 is not known",
+        "declare it",
+    ),
+    "a complex number": (
+        text("complex64[2] x", "complex64[2] y", "y = Identity(x)"),
+        "OpenVINO has no complex64",
+        "",
+    ),
+    "training": (
+        text(
+            "float[1, 2] x, float[2] s",
+            "float[1, 2] y",
+            "y, m, v = BatchNormalization <training_mode = 1> (x, s, s, s, s)",
+        ),
+        "training mode",
+        "for inference",
+    ),
+    "axes that are computed": (
+        text("float[2, 1] x, int64[1] a", "y", "y = Squeeze(x, a)"),
+        "its axes are computed",
+        "make the axes a constant",
+    ),
+}
+
+
+def refusals(model: str, folder: Path) -> tuple[Finding, ...]:
+    with pytest.raises(Unsupported) as caught:
+        treadle.save(model, folder / "model.xml")
+    assert not list(folder.iterdir()), "nothing is written of what is refused"
+    return caught.value.findings
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_is_refused_with_a_reason(name: str, tmp_path: Path) -> None:
+    model, why, hint = REFUSED[name]
+    found = refusals(model, tmp_path)
+    assert {each.code for each in found} == {"OV001"}
+    assert all(each.path for each in found)
+    assert any(why in each.message and hint in each.hint for each in found), found
+
+
+def test_all_refusals_are_told_at_once(tmp_path: Path) -> None:
+    body = """
+    a = RandomUniformLike(x)
+    b = If (c) <then_branch = then () => (float[2] d)
+        { e = RandomUniformLike(x) d = Neg(e) },
+                else_branch = other () => (float[2] f) { f = Bernoulli(x) }>
+    g = Add(a, b)
+    y = RandomNormalLike(g)"""
+    found = refusals(text("bool c, float[2] x", "float[2] y", body), tmp_path)
+    assert [each.path for each in found] == [
+        "main/randomuniformlike_0",
+        "main/if_1.then_branch/randomuniformlike_0",
+        "main/if_1.else_branch/bernoulli_0",
+        "main/randomnormallike_3",
+    ]
+
+
+def test_what_nothing_needs_is_not_refused(tmp_path: Path) -> None:
+    body = "s = SequenceConstruct(x) r = RandomUniformLike(x) y = Neg(x)"
+    treadle.save(text("float[2] x", "float[2] y", body), tmp_path / "model.xml")
+    assert (tmp_path / "model.bin").exists()
+
+
+def test_a_branch_that_is_never_taken_is_not_refused(tmp_path: Path) -> None:
+    body = "c = Constant <value = bool {1}> ()" + IF.format(
+        one="float[2]", two="float[2]", body="b = RandomUniformLike(x)"
+    )
+    treadle.save(text("float[2] x", "y", body), tmp_path / "model.xml")
+    assert "RandomUniform" not in (tmp_path / "model.xml").read_text()

@@ -1,0 +1,71 @@
+"""Operators on a state that grows by a row in every iteration: extents only the run tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.native import check
+
+RANDOM = np.random.default_rng(37)
+BODIES = {
+    "LayerNormalization": "r = LayerNormalization (x1, g, g)",
+    "ArgMax": "a = ArgMax <axis = 0> (x1)\nr = Cast <to = 1> (a)",
+    "ArgMin, the last of equals": (
+        "a = ArgMin <axis = 0, select_last_index = 1, keepdims = 0> (x1)\nr = Cast <to = 1> (a)"
+    ),
+    "Hardmax": "r = Hardmax <axis = 0> (x1)",
+    "Softmax": "r = Softmax <axis = 0> (x1)",
+    "TopK": "v, i1 = TopK <axis = 0> (x1, two)\nik = Cast <to = 1> (i1)\nr = Add (v, ik)",
+    "TopK, smallest": "v, i1 = TopK <axis = 0, largest = 0> (x1, two)\nr = Identity (v)",
+    "CumSum": "r = CumSum (x1, zero)",
+    "CumSum backwards": "r = CumSum <exclusive = 1, reverse = 1> (x1, zero)",
+    "CumSum of rows": "one1 = Constant <value = int64 {1}> ()\nr = CumSum (x1, one1)",
+    "Trilu": "turned = Transpose (x1)\nm = MatMul (x1, turned)\nr = Trilu <upper = 0> (m)",
+    "OneHot": (
+        "a = ArgMax <axis = 1, keepdims = 0> (x1)\nd = Constant <value = int64 {5}> ()\n"
+        "v = Constant <value = float[2] {0.0, 1.0}> ()\nr = OneHot (a, d, v)"
+    ),
+    "Pad": "p4 = Constant <value = int64[4] {1, 0, 2, 1}> ()\nr = Pad (x1, p4)",
+    "Pad that cuts": "p4 = Constant <value = int64[4] {-1, 0, 2, 1}> ()\nr = Pad (x1, p4)",
+    "Tile": "t2 = Constant <value = int64[2] {2, 3}> ()\nr = Tile (x1, t2)",
+    "Einsum": "r = Einsum <equation = \"ij,kj->ik\"> (x1, x1)",
+    "Einsum that sums": "r = Einsum <equation = \"ij,ik->jk\"> (x1, x1)",
+    "Einsum of a row": "r = Einsum <equation = \"...j,j->...\"> (x1, g)",
+    "GatherElements": "a = ArgMax <axis = 0> (x1)\nr = GatherElements <axis = 0> (x1, a)",
+    "ScatterND": (
+        "z2 = Constant <value = int64[1,1] {-1}> ()\nrow = Constant <value = float[1,4] "
+        "{1.0, 2.0, 3.0, 4.0}> ()\nr = ScatterND (x1, z2, row)"
+    ),
+    "activations": "e = Elu (x1)\nm = Mish (e)\nr = HardSwish (m)",
+    "Clip, Where, Mod": (
+        "h = Constant <value = float {0.25}> ()\nc = Clip (x1, h)\nw = Greater (x1, h)\n"
+        "q = Where (w, c, x1)\nr = Mod <fmod = 1> (q, h)"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_operators_on_what_grows(name):
+    text = f"""g (int64 n, float[A,4] p, float[4] g) => (float[B,4] a, float[N] s, float[N] t) {{
+      a, s, t = Loop (n, , p) <body = f (int64 i, bool go, float[C,4] x)
+        => (bool on, float[D,4] x1, float s, float t) {{
+        on = Identity (go)
+        zero = Constant <value = int64 {{0}}> ()
+        two = Constant <value = int64[1] {{2}}> ()
+        k = Cast <to = 1> (i)
+        at = Add (k, g)
+        bent = Sin (at)
+        axes = Constant <value = int64[1] {{0}}> ()
+        new = Unsqueeze (bent, axes)
+        x1 = Concat <axis = 0> (x, new)
+        {BODIES[name]}
+        s = ReduceSum <keepdims = 0> (r)
+        square = Shape (r)
+        dims = Cast <to = 1> (square)
+        t = ReduceSum <keepdims = 0> (dims)
+      }}>
+    }}"""
+    p = RANDOM.uniform(-1, 1, (2, 4)).astype(np.float32)
+    g = RANDOM.uniform(-1, 1, 4).astype(np.float32)
+    check(text, *({"n": np.array(trips), "p": p, "g": g} for trips in (1, 2, 5, 30)))

@@ -1,0 +1,41 @@
+"""Shapes that come as data: kernels for the values of late, then one for all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import treadle
+from tests.jit.native import HEAD, natives
+from tests.values import assert_same
+
+TEXT = """g (int64[1] length, float[5] x, int64 n) => (float[5] y) {
+  y = Loop (n, , x) <body = f (int64 i, bool go, float[5] a) => (bool on, float[5] b) {
+    on = Identity (go)
+    s = ReduceSum <keepdims = 0> (a)
+    many = Expand (s, length)
+    little = Constant <value = float {0.001}> ()
+    parts = Mul (many, little)
+    t = ReduceSum <keepdims = 0> (parts)
+    c = Sub (a, t)
+    b = Tanh (c)
+  }>
+}"""
+
+
+def test_values_then_any():
+    session = treadle.InferenceSession(HEAD + TEXT, engines=("jit", "interp"))
+    plain = treadle.InferenceSession(HEAD + TEXT, engines=("interp",))
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    for count, length in enumerate((20, 33, 20, 47, 20, 64, 33, 0, 3), start=1):
+        feed = {"length": np.array([length]), "x": x, "n": np.array(3 + count)}
+        assert_same(session.run(None, feed), plain.run(None, feed), ["y"])
+    made = [list(native.made) for native in natives(session)]
+    assert [len(keys) for keys in made] == [3], "two lengths have their own, the others share one"
+
+
+def test_a_trip_count_is_no_shape():
+    session = treadle.InferenceSession(HEAD + TEXT, engines=("jit", "interp"))
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    for trips in range(6):
+        session.run(None, {"length": np.array([20]), "x": x, "n": np.array(trips)})
+    assert all(len(native.made) == 1 for native in natives(session))
