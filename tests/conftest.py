@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from treadle.jit.faults import FAULTS
+
 os.environ["TREADLE_CACHE_DIR"] = ""  # no test finds machine code that another run has kept
+
+FAULTS.tells_all = True  # no test takes another engine for a fault of the compiler
 
 GOLDEN = Path(__file__).parent / "golden"
 

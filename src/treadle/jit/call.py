@@ -143,7 +143,7 @@ def run(
     for number, extent in layout.extents:
         slots[number] = lengths[extent]
     if layout.workspace is not None:
-        workspace = _workspace(compiled.code.workspace)
+        workspace = _workspace(compiled.code.workspace + _ALIGNED)
         slots[layout.workspace] = -(-address(workspace) // _ALIGNED) * _ALIGNED
     if layout.poll is not None:
 
@@ -157,7 +157,7 @@ def run(
 
 def _workspace(size: int) -> np.ndarray:
     try:
-        return np.empty(size + _ALIGNED, np.uint8)
+        return np.empty(size, np.uint8)
     except (MemoryError, ValueError) as error:
         raise Declined("values that do not fit into memory") from error
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from treadle.jit import machine
 from treadle.jit.code import Code, pack, unpack
+from treadle.jit.faults import declining
 from treadle.jit.fingerprint import Unwritable, fingerprint
 from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.machine import Machine
@@ -22,6 +23,7 @@ _recent: dict[str, bytes] = {}
 _lock = threading.Lock()
 
 
+@declining
 def compiled(
     kernel: Kernel, exact: Collection[Extent], store: Store | None
 ) -> tuple[Code, Machine]:

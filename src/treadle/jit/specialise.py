@@ -13,6 +13,7 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
 from treadle.jit.building import Building, Declined
+from treadle.jit.faults import declining
 from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View, all_nodes
 from treadle.jit.kernel_ir import Loop as LoopNode
 from treadle.jit.lists import is_list
@@ -118,6 +119,7 @@ def known_inputs(region: Region, model: Model) -> Known:
     return found
 
 
+@declining
 def specialise(region: Region, given: Signature, lengths: Lengths, known: Known) -> Kernel:
     """The kernel of a region for a signature; Declined where there is none."""
     b = Building.start()

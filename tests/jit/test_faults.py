@@ -1,0 +1,50 @@
+"""What a user sees of a fault of the compiler: the answer of another engine, and why."""
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import HEAD, outcomes
+from treadle.jit import emit
+from treadle.jit.faults import FAULTS
+
+TEXT = """g (int64 n, float[2] p) => (float[2] y) {
+  y = Loop (n, , p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] x1) {
+    on = Identity (go)
+    x1 = Add (x, x)
+  }>
+}"""
+FEED = {"n": np.array(3), "p": np.ones(2, np.float32)}
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    def emit_kernel(*_):
+        raise AssertionError("no such place")
+
+    monkeypatch.setattr(emit, "emit_kernel", emit_kernel)
+
+
+def session():
+    return treadle.InferenceSession(HEAD + TEXT, engines=("jit", "interp"))
+
+
+@pytest.mark.usefixtures("broken")
+def test_another_engine_answers(monkeypatch):
+    monkeypatch.setattr(FAULTS, "tells_all", False)
+    found = session()
+    (y,) = found.run(None, FEED)
+    assert y.tolist() == [8, 8]
+    assert "a fault of the native engine itself (AssertionError: no such place)" in found.explain()
+
+
+@pytest.mark.usefixtures("broken")
+def test_tests_see_the_fault():
+    with pytest.raises(AssertionError, match="no such place"):
+        session().run(None, FEED)
+
+
+def test_without_a_fault_it_is_compiled():
+    found = session()
+    found.run(None, FEED)
+    assert not [why for why in outcomes(found) if isinstance(why, str)]
