@@ -237,6 +237,41 @@ def test_what_is_found_in_data(shape):
     check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 12)))
 
 
+def test_a_reshaped_state_that_grows_is_multiplied_with():
+    text = """g (int64 n, float[A,8,4] p, float[1,8,4] q) => (float[B,8,4] a, float[N,1,32] s) {
+      a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[C,8,4] x)
+        => (bool on, float[D,8,4] x1, float[1,32] y) {
+        on = Identity (go)
+        x1 = Concat <axis = 0> (x, q)
+        wide = Constant <value = int64[2] {-1, 32}> ()
+        rows = Reshape (x, wide)
+        one = Constant <value = int64[1] {1}> ()
+        sums = ReduceSum (rows, one)
+        left = Transpose (sums)
+        y = MatMul (left, rows)
+      }>
+    }"""
+    check(text, {"n": np.array(5), "p": floats(6, 8, 4), "q": floats(1, 8, 4)})
+
+
+def test_an_extent_that_what_it_is_joined_with_tells():
+    text = """g (int64 n, float[1,6] p, float[1,3] q) => (float[2,3] a, int64 k) {
+      zeros = Constant <value = float[2,3] {0, 0, 0, 0, 0, 0}> ()
+      a, k = Loop (n, "", zeros, n) <body = f (int64 i, bool go, float[2,3] x, int64 m)
+        => (bool on, float[2,3] x1, int64 m1) {
+        on = Identity (go)
+        m1 = Abs (m)
+        zero = Constant <value = int64[1] {0}> ()
+        one = Constant <value = int64[1] {1}> ()
+        end = Unsqueeze (m, zero)
+        part = Slice (p, zero, end, one)
+        y = Concat <axis = 0> (q, part)
+        x1 = Add (x, y)
+      }>
+    }"""
+    check(text, {"n": np.array(3), "p": floats(1, 6), "q": floats(1, 3)})
+
+
 def test_a_stack_of_which_only_the_extents_are_asked():
     text = """g (int64 n) => (int64 a) {
       three = Constant <value = int64 {3}> ()

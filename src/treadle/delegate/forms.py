@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from treadle.errors import Unsupported
 from treadle.infer import infer
 from treadle.ir import Block, Loop, Model, Value, bodies, with_operands
 from treadle.passes import is_mixed, unmix_loops
@@ -15,7 +16,10 @@ from treadle.plan import Region
 
 
 def in_onnx_forms(region: Region, model: Model) -> Region:
-    """The region over the same inputs, without mixed loops; its other values are new."""
+    """The region over the same inputs, without mixed loops; its other values are new.
+
+    Raises Unsupported where one stays: what is stacked inside it has no known rank any more.
+    """
     if not _has_mixed(region.block()):
         return region
     told = {value: Value(value.name, value.type) for value in region.inputs}
@@ -25,7 +29,10 @@ def in_onnx_forms(region: Region, model: Model) -> Region:
     given = dict(zip(main.params, region.inputs, strict=True))
     steps = tuple(with_operands(step, given) for step in main.steps)
     outputs = tuple(value for value in main.results if value is not None)
-    return replace(region, steps=steps, outputs=outputs, constants=main.constants)
+    plain = replace(region, steps=steps, outputs=outputs, constants=main.constants)
+    if _has_mixed(plain.block()):
+        raise Unsupported("Loop", None, "a loop that slices and counts stays mixed", region.path)
+    return plain
 
 
 def _has_mixed(block: Block) -> bool:

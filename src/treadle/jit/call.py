@@ -137,7 +137,7 @@ def run(
     for number, extent in layout.extents:
         slots[number] = lengths[extent]
     if layout.workspace is not None:
-        workspace = np.empty(compiled.code.workspace + _ALIGNED, np.uint8)
+        workspace = _workspace(compiled.code.workspace + _ALIGNED)
         slots[layout.workspace] = -(-address(workspace) // _ALIGNED) * _ALIGNED
     if layout.poll is not None:
 
@@ -147,6 +147,13 @@ def run(
         slots[layout.poll] = id(poll)
     _call(compiled, results, slots, path)
     return results
+
+
+def _workspace(size: int) -> np.ndarray:
+    try:
+        return np.empty(size, np.uint8)
+    except (MemoryError, ValueError) as error:
+        raise Declined("values that do not fit into memory") from error
 
 
 def _call(compiled: Compiled, results: list[Any], slots: Any, path: str) -> None:

@@ -1,4 +1,4 @@
-"""A fault of the compiler itself is not the user's: another engine runs the region, explain says why.
+"""A fault of the compiler itself: another engine runs the region, and explain says why.
 
 The border between a region and its kernel; tests set `tells_all` and see the fault as it is.
 """

@@ -54,11 +54,19 @@ def _is_odd(type_: object) -> bool:
 
 def verdict(name: str, oracle: Oracle) -> Verdict:
     """Both ways for one model."""
-    source, given, wanted = exported(name)
+    source, given, recorded = exported(name)
+    wanted = _as_declared(treadle.load(source), recorded)
     with tempfile.TemporaryDirectory() as folder:
         ours = _written(source, Path(folder) / "model.xml", given, wanted, oracle)
     (theirs,) = oracle.ask(source, [given], patience=_PATIENCE)
     return Verdict(name, ours, _difference(theirs, wanted))
+
+
+def _as_declared(model: Model, recorded: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """The recorded answers in the element types of the graph: one is of its source framework."""
+    types = {v.name: v.type for v in treadle.infer(model).main.results if v is not None}
+    dtypes = {n: t.dtype for n, t in types.items() if isinstance(t, Tensor) and t.dtype}
+    return {n: array.astype(dtypes[n].numpy) for n, array in recorded.items() if n in dtypes}
 
 
 def _written(
@@ -89,7 +97,7 @@ def _difference(answer: Answer, wanted: Mapping[str, np.ndarray]) -> str:
                 f"{name} is {found.dtype}{list(found.shape)}, not {array.dtype}{list(array.shape)}"
             )
         if not _is_near(found, array):
-            return f"{name} has other values"
+            return f"{name} has other values{_distance(found, array)}"
     return ""
 
 
@@ -99,22 +107,38 @@ def _is_near(found: np.ndarray, wanted: np.ndarray) -> bool:
     return bool(np.allclose(found, wanted, *TOLERANCE, equal_nan=True))
 
 
+def _distance(found: np.ndarray, wanted: np.ndarray) -> str:
+    if wanted.dtype.kind != "f":
+        return ""
+    off = float(np.max(np.abs(found - wanted)))
+    word = ": OpenVINO has float32 for float64" if wanted.dtype == np.float64 else ""
+    return f", off by {off:.1e} where the largest is {np.max(np.abs(wanted)):.1e}{word}"
+
+
 def _short(reason: str) -> str:
-    """The end of OpenVINO's long messages, where they say what is wrong."""
-    words = re.sub(r"Exception from \S+:\d+: |Check '.*?' failed at \S+: |\|", " ", reason)
-    words = re.sub(r"(/\S*)?(src|openvino)/\S+", "", words)
-    words = " ".join(words.replace("<", "(").replace(">", ")").split())
+    """What is wrong: OpenVINO's summary where it gives one, else the end of its message."""
+    words = " ".join(reason.replace("<", "(").replace(">", ")").replace("|", " ").split())
+    for pattern, said in _SUMMARIES:
+        found = re.search(pattern, words)
+        if found:
+            return f"{said} {found.group(1)}"
     return words if len(words) <= _SHOWN else f"... {words[-_SHOWN:]}"
+
+
+_SUMMARIES = (
+    (r"No conversion rule found for operations: (.*)$", "no rule for"),
+    (r"Conversion is failed for: (.*)$", "fails at"),
+)
 
 
 def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]:
     """The lines of the page."""
     ours = sum(not each.treadle for each in verdicts)
     theirs = sum(not each.openvino for each in verdicts)
-    yield f"Of {len(verdicts)} models from exporters OpenVINO {version.partition('-')[0]} loads and"
-    yield f"answers right {ours} as treadle writes them ({ours / max(len(verdicts), 1):.0%}), and"
-    yield f"{theirs} as `openvino.convert_model` reads them. {left_out} more have sequences,"
-    yield "optionals or strings, which IR has not. The others, and why:"
+    share, release = f"{ours / max(len(verdicts), 1):.0%}", version.partition("-")[0]
+    yield f"Of {len(verdicts)} models from exporters OpenVINO {release} answers right"
+    yield f"{ours} ({share}) as treadle writes them, and {theirs} as `openvino.convert_model` reads"
+    yield f"them. {left_out} more have sequences, optionals or strings, which IR has not. The rest:"
     yield ""
     yield "| model | as treadle writes it | by `convert_model` |"
     yield "|---|---|---|"

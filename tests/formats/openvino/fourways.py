@@ -2,9 +2,10 @@
 
     python -m tests.formats.openvino.fourways --count 1000 --seed 0 [--keep FOLDER]
 
-Each is run by interp; by the default engines and by all of them; by onnxruntime, of the ONNX that
-treadle writes; by OpenVINO, of the IR itself and of the IR that treadle writes of that ONNX. Where
-OpenVINO is not installed its two ways are left out. `--keep` keeps the files of what differs.
+Each is run by interp, by the default engines, and without the native one; by onnxruntime, of the
+ONNX that treadle writes; by OpenVINO, of the IR itself and of the IR that treadle writes of that
+ONNX. Where OpenVINO is not installed its two ways are left out. `--keep` keeps the files of what
+differs.
 """
 
 from __future__ import annotations
@@ -25,8 +26,16 @@ from tests.formats.openvino.generate import Feeds, program
 from tests.formats.openvino.oracle import Answer, Oracle, why_not
 from treadle.errors import TreadleError
 
-ENGINES = {"interp": ["interp"], "default": None, "all": ["jit", "onnxruntime", "interp"]}
+ENGINES = {"interp": ["interp"], "default": None, "delegate": ["onnxruntime", "interp"]}
 TOLERANCE = (1e-4, 1e-5)
+FAILS = (
+    "OpenVINO crashed",
+    "Check 'm_pMemDesc->isDefined()' failed",
+)
+"""How OpenVINO 2026.4.1 fails on about one of a hundred programs: loops nested three deep, mostly.
+
+Its answer is left out then; whatever else it says is a difference.
+"""
 
 
 def complaints(seed: str, folder: Path, oracle: Oracle | None) -> list[str]:
@@ -39,6 +48,8 @@ def complaints(seed: str, folder: Path, oracle: Oracle | None) -> list[str]:
         return found
     for way, given in answers.items():
         for number, (have, want) in enumerate(zip(given, wanted, strict=True)):
+            if way.startswith("OpenVINO") and _fails(have):
+                continue
             assert isinstance(want, dict), "looked at above"
             found += [f"{way}, run {number}: {each}" for each in _differences(have, want)]
     return found
@@ -78,6 +89,8 @@ def _treadle(path: Path, engines: list[str] | None, feed: dict[str, np.ndarray])
 def _onnxruntime(path: Path, feeds: Feeds) -> list[Answer]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    # as it is: inlining an If whose condition is constant, 1.31 loses what its branch captures
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(path, options)
     except Exception as error:  # noqa: BLE001 - its refusal is its answer
@@ -92,6 +105,10 @@ def _onnxruntime(path: Path, feeds: Feeds) -> list[Answer]:
         except Exception as error:  # noqa: BLE001 - its failure is its answer
             made.append(str(error))
     return made
+
+
+def _fails(answer: Answer) -> bool:
+    return isinstance(answer, str) and any(words in answer for words in FAILS)
 
 
 def _differences(have: Answer, want: dict[str, np.ndarray]) -> Iterator[str]:

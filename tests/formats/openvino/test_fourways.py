@@ -9,7 +9,7 @@ import pytest
 from tests.formats.openvino.fourways import complaints
 from tests.formats.openvino.oracle import Oracle, why_not
 
-PROGRAMS = [f"0-{number}" for number in range(24)]
+PROGRAMS = [f"0-{number}" for number in range(12)]
 
 
 @pytest.fixture(scope="module")

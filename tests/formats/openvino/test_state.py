@@ -15,7 +15,7 @@ from treadle.errors import LoadError
 from treadle.formats.openvino.records import PortEntry, PortMap
 
 ONE = [("f32", (1,))]
-ENGINES = [["interp"], None, ["jit", "onnxruntime", "interp"]]
+ENGINES = [["interp"], None, ["onnxruntime", "interp"]]
 VARIABLE = {"variable_id": "v", "variable_type": "f32", "variable_shape": "1"}
 
 
@@ -111,7 +111,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("engines", ENGINES, ids=["interp", "default", "all"])
+@pytest.mark.parametrize("engines", ENGINES, ids=["interp", "default", "onnxruntime"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_variable_keeps_its_value(name: str, engines: list[str] | None, tmp_path: Path) -> None:
     make, wanted = CASES[name]
@@ -126,7 +126,7 @@ def test_openvino_keeps_it_the_same(name: str, oracle: Oracle, tmp_path: Path) -
     assert found == pytest.approx(wanted, rel=1e-6)
 
 
-@pytest.mark.parametrize("engines", ENGINES, ids=["interp", "default", "all"])
+@pytest.mark.parametrize("engines", ENGINES, ids=["interp", "default", "onnxruntime"])
 def test_both_branches_may_use_a_variable(engines: list[str] | None, tmp_path: Path) -> None:
     turns = (True, False, True)
     feeds = [feed | {"c": np.array([c])} for feed, c in zip(FEEDS, turns, strict=True)]

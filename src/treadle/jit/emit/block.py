@@ -160,7 +160,8 @@ def _join(e: Emitter, node: Node) -> None:
 def _piece(e: Emitter, node: Node, axis: int, index: Sequence[int]) -> Any:
     at = index[axis]
     for operand in node.operands:
-        extent = extents(operand)[axis]
+        extent = operand.shape[axis]
+        assert isinstance(extent, int), "elements in registers are joined along a known axis"
         if at < extent:
             return e.t.read(operand, (*index[:axis], at, *index[axis + 1 :]))
         at -= extent

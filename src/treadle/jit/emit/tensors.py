@@ -310,12 +310,11 @@ class Tensors:
 
         Nodes between are reshapes too, or views that only add or remove axes of one.
         """
-        while self.place(node) is Place.INLINE and node not in self.packed:
-            if not (isinstance(node.op, Reshape) or (isinstance(node.op, View) and
-                                                     keeps_order(node))):  # fmt: skip
+        while self.place(node) is Place.INLINE and isinstance(node.op, Reshape | View):
+            if isinstance(node.op, View) and not keeps_order(node):
                 return None
             node = node.operands[0]
-        is_kept = node not in self.packed and self.is_in_memory(node)
+        is_kept = self.place(node) is not Place.INLINE and self.is_in_memory(node)
         return node if is_kept and self.buffer(node).is_dense else None
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
@@ -325,7 +324,7 @@ class Tensors:
         while self.place(node) is Place.INLINE:
             laid = self._laid(node) if isinstance(node.op, Reshape) else None
             if laid is not None:
-                position = Flat(self.flat(index, extents(node)))
+                position = Flat(self.flat(index, self.shape(node)))
                 return self.address(self.buffer(laid), position)
             match node.op:
                 case Item(axis, _):

@@ -13,6 +13,8 @@ from treadle.formats.openvino.write.pool import Pool
 from treadle.ir import DType, Literal, Tensor, Value
 
 Data = Mapping[str, object]
+VIEWS = frozenset(("Squeeze", "Unsqueeze", "Reshape"))
+"""Layers whose output lies where their input does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Draft:
         self.reserved: dict[str, Value] = {}
         """Names of tensors that only these values may have: the results of the model."""
         self._taken: set[str] = set()
+        self.viewed: dict[int, Wire] = {}
+        """What a view is of, by layer."""
         self._names: dict[str, int] = {}
         self._constants: dict[object, Wire] = {}
 
@@ -53,6 +57,8 @@ class Draft:
         self.edges += [
             Edge(wire.layer, wire.port, number, place) for place, wire in enumerate(inputs)
         ]
+        if type_ in VIEWS:
+            self.viewed[number] = inputs[0]
         first = len(inputs)
         outputs = tuple(_port(first + k, type_) for k, type_ in enumerate(results))
         said = {name: show(value) for name, value in (data or {}).items()}
@@ -143,7 +149,9 @@ def show(value: object) -> str:
 
 
 def is_parameter(draft: Draft, wire: Wire) -> bool:
-    """Whether a wire comes straight from a Parameter."""
+    """Whether a wire comes straight from a Parameter, or from a view of one."""
+    while draft.layers[wire.layer].type in VIEWS:
+        wire = draft.viewed[wire.layer]
     return draft.layers[wire.layer].type == "Parameter"
 
 

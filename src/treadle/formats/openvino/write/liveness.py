@@ -22,6 +22,22 @@ def kept_carried(views: Ports, values: set[Value]) -> list[int]:
     ]
 
 
+def hang_on_slices(loop: Loop, values: set[Value]) -> bool:
+    """Whether every result of a loop that something needs hangs on what the loop slices."""
+    views = ports(loop)
+    reached = {port.param for port in views.sliced}
+    before = -1
+    while before != len(reached):
+        before = len(reached)
+        for step in loop.body.steps:
+            if not reached.isdisjoint(value for value in reads(step) if value is not None):
+                reached.update(value for value in step.results if value is not None)
+        reached.update(port.param for port in views.carried if port.next in reached)
+    given = [(port.result, port.next) for port in views.carried]
+    given += [(port.result, port.element) for port in views.stacked]
+    return all(value in reached for result, value in given if result in values)
+
+
 class _Needed:
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge

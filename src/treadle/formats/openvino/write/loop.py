@@ -10,8 +10,9 @@
 A TensorIterator cannot run without an iteration, nor stand in the body of another one: a Scan whose
 length is not known, or that is such a body's, is a Loop. A loop that never runs is its initial
 values and empty stacks. Where it may run no iteration, the stacks are cut to the number of
-iterations that were counted: OpenVINO leaves rows of an earlier run in them. A trip count below 0
-means none, where OpenVINO takes it for endless.
+iterations that were counted: OpenVINO leaves rows of an earlier run in them. A carried value the
+body does not read is no Parameter: OpenVINO would take it away and forget the initial value. A trip
+count below 0 means none, where OpenVINO takes it for endless.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treadle.formats.openvino.records import BackEdge, PortEntry
+from treadle.formats.openvino.write.behind import cut, last_or_first, turned_over
 from treadle.formats.openvino.write.control import Feeding, Inside
 from treadle.formats.openvino.write.draft import Wire, copy, is_parameter
-from treadle.formats.openvino.write.liveness import kept_carried
+from treadle.formats.openvino.write.liveness import hang_on_slices, kept_carried
 from treadle.formats.openvino.write.protect import protect
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Scope, tensor_of
@@ -89,10 +91,15 @@ class _Writer:
     """The output that counts the iterations."""
     iterates: bool = False
     iteration: Wire | None = None
+    kept: list[int] = field(default_factory=list)
+    """The positions of the carried values that something needs."""
+    unread: dict[Value, Value] = field(default_factory=dict)
+    """Results of carried values that the body does not read, and their first values."""
 
     def write(self) -> None:
         """All of it."""
         iterates = self.iterates = self._iterates()
+        self.kept = kept_carried(self.views, self.outer.writing.needed)
         if not iterates:
             self.feeding.add(self._trip())
             self.feeding.add(self.outer.condition(self.loop.condition))
@@ -100,13 +107,17 @@ class _Writer:
         params = self._enter(inside)
         self.outer.writing.write_steps(inside.scope, self.loop.body, f"{self.path}.body")
         self._leave(inside, params)
-        if self._may_be_empty():
+        if self._may_be_idle():
             self._count(inside)
         protect(inside.scope.draft, inside.params)
         self._bind(self._layer(inside))
 
     def _iterates(self) -> bool:
-        """Whether it is a TensorIterator: slices, and nothing else, end it after some iteration."""
+        """Whether it is a TensorIterator: slices, and nothing else, end it after some iteration.
+
+        Every result has to hang on a slice: OpenVINO takes away slices that nothing reads, and
+        forgets how often the body runs.
+        """
         known, views = self.outer.writing.knowledge, self.views
         slices = bool(views.sliced) and self.loop.trip is None
         endless = (self.loop.condition, views.next_condition)
@@ -115,6 +126,7 @@ class _Writer:
             and not self.outer.of_iterator
             and not self.outer.needs(views.iteration)
             and all(known.is_true(value) for value in endless)
+            and hang_on_slices(self.loop, self.outer.writing.needed)
             and all(_length(port) for port in views.sliced)
         )
 
@@ -152,7 +164,7 @@ class _Writer:
     # ---- into the body
 
     def _enter(self, inside: Inside) -> dict[int, Wire]:
-        """The Parameters; those of the carried values by position."""
+        """The Parameters; those of the carried values that the body reads by position."""
         scope = inside.scope
         if scope.needs(self.views.iteration) or (self.views.sliced and not self.iterates):
             self._number(inside)
@@ -162,8 +174,10 @@ class _Writer:
                 scope.wires[port.param] = wire
         self._slices(inside)
         params = {}
-        for place in kept_carried(self.views, scope.writing.needed):
+        for place in self.kept:
             carried = self.views.carried[place]
+            if not scope.needs(carried.param):
+                continue
             assert carried.initial is not None, "a carried value has a first one"
             _check_rank(carried)
             params[place] = inside.feed(
@@ -182,6 +196,8 @@ class _Writer:
 
     def _slices(self, inside: Inside) -> None:
         for port in self.views.sliced:
+            if not self.outer.needs(port.param):
+                continue
             assert port.operand is not None, "what is sliced is given"
             type_ = tensor_of(port.param.name, port.param.type)
             axis = port.role.axis
@@ -225,12 +241,15 @@ class _Writer:
             scope.draft.origin = "condition"
             layer = scope.draft.result(scope.condition(self.views.next_condition), "")
             inside.outputs.append(PortEntry(-1, layer, "execution_condition"))
-        for place, param in params.items():
+        for place in self.kept:
             port = self.views.carried[place]
             assert port.next is not None, "a carried value has a next one"
-            wire = self._apart(scope, scope.wire(port.next), param, params)
+            wire = _copied(scope, scope.wire(port.next))
             layer = scope.draft.result(wire, port.next.name)
-            inside.back.append(BackEdge(layer, param.layer))
+            if place in params:
+                inside.back.append(BackEdge(layer, params[place].layer))
+            elif port.result is not None and port.initial is not None:
+                self.unread[port.result] = port.initial
             if port.result is not None and self.outer.needs(port.result):
                 self._output(inside, port.result, layer)
         for stack in self.views.stacked:
@@ -245,10 +264,6 @@ class _Writer:
         self.results.append(result)
         self.types.append(tensor_of(result.name, result.type))
 
-    def _apart(self, scope: Scope, wire: Wire, param: Wire, params: dict[int, Wire]) -> Wire:
-        """A copy of what is another carried value: OpenVINO loses one of two that change places."""
-        return copy(scope.draft, wire)[0] if is_parameter(scope.draft, wire) else wire
-
     def _stack(self, inside: Inside, stack: StackedPort) -> None:
         scope = inside.scope
         assert stack.element is not None, "looked at"
@@ -262,7 +277,7 @@ class _Writer:
         shape = type_.shape
         wide = None if shape is None else (*shape[:axis], 1, *shape[axis:])
         scope.draft.origin = f"{stack.element.name}/row"
-        wire = scope.wire(stack.element)
+        wire = _copied(scope, scope.wire(stack.element))
         row = _turned(scope, "Unsqueeze-1", wire, axis, Tensor(type_.dtype, wide))
         layer = scope.draft.result(row, "")
         steps = _steps(axis, reverse=stack.role.reverse and self.iterates)
@@ -270,15 +285,15 @@ class _Writer:
 
     # ---- the layer, and what is behind it
 
-    def _may_be_empty(self) -> bool:
-        """Whether it stacks something, and may run no iteration."""
+    def _may_be_idle(self) -> bool:
+        """Whether it may run no iteration, and has results that OpenVINO gets wrong then."""
         known = self.outer.writing.knowledge
         stacked = any(self.outer.needs(port.result) for port in self.views.stacked)
         counts = known.one(self.loop.trip) is not None or (
             self.loop.trip is None and all(_length(port) for port in self.views.sliced)
         )
         runs = counts and known.is_true(self.loop.condition)
-        return stacked and not self.iterates and not runs
+        return (stacked or bool(self.unread)) and not self.iterates and not runs
 
     def _count(self, inside: Inside) -> None:
         """A carried number of iterations."""
@@ -308,30 +323,17 @@ class _Writer:
 
     def _bind(self, wires: tuple[Wire, ...]) -> None:
         stacked = {port.result: port for port in self.views.stacked}
+        count = None if self.counted is None else wires[self.counted]
         for result, wire in zip(self.results, wires, strict=False):
             made, port = wire, stacked.get(result)
-            if port is not None and self.counted is not None:
-                made = self._cut(made, wires[self.counted], port)
+            if count is not None and port is not None:
+                made = cut(self.outer.draft, made, count, port)
+            if count is not None and result in self.unread:
+                first = self.outer.wire(self.unread[result])
+                made = last_or_first(self.outer, made, first, count, result.name)
             if port is not None and port.role.reverse and not self.iterates:
-                made = self._turned_over(made, port)
+                made = turned_over(self.outer.draft, made, port)
             self.outer.bind(result, made)
-
-    def _cut(self, wire: Wire, count: Wire, port: StackedPort) -> Wire:
-        """The rows that were made."""
-        zero, one = (self.outer.draft.constant(np.array([k])) for k in (0, 1))
-        return self._slice(wire, port, zero, count, one)
-
-    def _turned_over(self, wire: Wire, port: StackedPort) -> Wire:
-        """The last row first."""
-        bounds = (self.outer.draft.constant(np.array([k])) for k in (-1, -_MOST_TRIPS, -1))
-        return self._slice(wire, port, *bounds)
-
-    def _slice(self, wire: Wire, port: StackedPort, *bounds: Wire) -> Wire:
-        draft = self.outer.draft
-        rank = len(wire.type.shape or ())
-        along = draft.constant(np.array([port.role.axis % rank if rank else port.role.axis]))
-        draft.origin = f"{port.result.name if port.result else ''}/rows"
-        return draft.layer("Slice-8", (wire, *bounds, along), (wire.type,))[0]
 
 
 def _check_rank(port: CarriedPort) -> None:
@@ -356,6 +358,11 @@ def _length(port: SlicedPort) -> int | None:
 def _steps(axis: int, reverse: bool) -> PortEntry:
     start, end, stride = (-1, 0, -1) if reverse else (0, -1, 1)
     return PortEntry(0, 0, "", axis, start, end, stride, 1)
+
+
+def _copied(scope: Scope, wire: Wire) -> Wire:
+    """A copy of what is a Parameter: OpenVINO loses it where a Result gives it on."""
+    return copy(scope.draft, wire)[0] if is_parameter(scope.draft, wire) else wire
 
 
 def _turned(scope: Scope, kind: str, wire: Wire, axis: int, type_: Tensor) -> Wire:

@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from treadle.formats.openvino.records import Edge, Layer
-from treadle.formats.openvino.write.draft import Draft, Wire, copy
+from treadle.formats.openvino.write.draft import VIEWS, Draft, Wire, copy
 from treadle.ir import Tensor
 
-_VIEWS = frozenset(("Squeeze", "Unsqueeze", "Reshape"))
 _SPARING = frozenset(
     (
         "Convolution",
@@ -60,7 +59,7 @@ def protect(draft: Draft, params: Mapping[int, Tensor]) -> None:
 
 def _is_risky(layers: list[Layer], readers: Readers, edge: Edge, scalar: bool) -> bool:
     kind = layers[edge.to_layer].type
-    if kind not in _VIEWS:
+    if kind not in VIEWS:
         return scalar and kind not in _SPARING
     if edge.to_port:
         return False

@@ -1,0 +1,58 @@
+"""What stands behind a loop: stacks cut to the rows that were made, and first values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle.formats.openvino.records import PortEntry
+from treadle.formats.openvino.write.control import Feeding, Inside
+from treadle.formats.openvino.write.draft import Draft, Wire, copy
+from treadle.formats.openvino.write.scope import Scope
+from treadle.ir import DType, StackedPort, Tensor
+
+_SIDES = ("then", "else")
+_FIRST = -(2**31) + 1
+
+
+def cut(draft: Draft, wire: Wire, count: Wire, port: StackedPort) -> Wire:
+    """The rows that were made, of a stack that may hold those of an earlier run."""
+    zero, one = (draft.constant(np.array([k])) for k in (0, 1))
+    return _sliced(draft, wire, port, zero, count, one)
+
+
+def turned_over(draft: Draft, wire: Wire, port: StackedPort) -> Wire:
+    """The last row first."""
+    bounds = (draft.constant(np.array([k])) for k in (-1, _FIRST, -1))
+    return _sliced(draft, wire, port, *bounds)
+
+
+def _sliced(draft: Draft, wire: Wire, port: StackedPort, *bounds: Wire) -> Wire:
+    rank = len(wire.type.shape or ())
+    along = draft.constant(np.array([port.role.axis % rank if rank else port.role.axis]))
+    draft.origin = f"{port.result.name if port.result else ''}/rows"
+    return draft.layer("Slice-8", (wire, *bounds, along), (wire.type,))[0]
+
+
+def last_or_first(scope: Scope, last: Wire, first: Wire, count: Wire, name: str) -> Wire:
+    """The last value if there was an iteration, else the first one."""
+    draft = scope.draft
+    draft.origin = f"{name}/any"
+    data = {"auto_broadcast": "numpy"}
+    zero = draft.constant(np.zeros(1, np.int64))
+    (ran,) = draft.layer("Greater-1", (count, zero), (Tensor(DType.BOOL, (1,)),), data)
+    feeding = Feeding([ran])
+    insides = {}
+    for side, wire in zip(_SIDES, (last, first), strict=True):
+        inside = insides[side] = Inside(scope.inner(), feeding)
+        param = inside.feed(wire, side, wire.type)
+        inside.scope.draft.origin = f"{side}/copy"
+        (given,) = copy(inside.scope.draft, param)
+        inside.outputs.append(PortEntry(0, inside.scope.draft.result(given, "")))
+    draft.origin = f"{name}/last"
+    return draft.layer(
+        "If-8",
+        feeding.wires,
+        (last.type,),
+        port_maps={f"{side}_port_map": insides[side].port_map(3) for side in _SIDES},
+        bodies={f"{side}_body": insides[side].scope.draft.build() for side in _SIDES},
+    )[0]
