@@ -18,6 +18,7 @@ import openvino as ov
 from openvino import opset1
 
 from tests.formats.openvino.recorded import (
+    boxes,
     elementwise,
     forms,
     layout,
@@ -28,7 +29,7 @@ from tests.formats.openvino.recorded import (
 )
 from tests.formats.openvino.recorded.case import CASES
 
-FAMILIES = (elementwise, layout, slicing, reduce, networks, recurrent, forms)
+FAMILIES = (elementwise, layout, slicing, reduce, networks, recurrent, forms, boxes)
 
 
 def answer(

@@ -13,6 +13,7 @@ import pytest
 from onnx.backend.test.case.test_case import TestCase
 
 import treadle
+from tests.formats.openvino.oracle import Oracle
 from tests.formats.openvino.written import run, text, write
 from tests.ops.node_suite import differences, given, node_cases
 from treadle import ir, ops
@@ -163,3 +164,22 @@ def test_upsample_and_scatter_of_old_opsets(tmp_path: Path) -> None:
     }
     for one, two in zip(run(write(model, tmp_path), feeds), run(model, feeds), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+STEEP = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[5] x) => (float[5] y)
+{
+  e = Constant <value = float[1] {-100000}> ()
+  y = Pow(x, e)
+}"""
+
+
+def test_steep_powers_are_as_exact_as_flat_ones(oracle: Oracle, tmp_path: Path) -> None:
+    """OpenVINO multiplies for a constant whole exponent, 17 times here, and rounds each time."""
+    x = (1 + np.array([0, 1, 2.5, 7, np.nan]) * 1e-6).astype(np.float32)
+    wanted = (x.astype(np.float64) ** -1e5).astype(np.float32)
+    path = write(STEEP, tmp_path)
+    np.testing.assert_allclose(run(path, {"x": x})[0], wanted, 1e-6)
+    (answer,) = oracle.ask(path, [{"x": x}])
+    assert isinstance(answer, dict), answer
+    np.testing.assert_allclose(answer["y"], wanted, 1e-6)

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.select import typed
+from treadle.formats.openvino.operators.soft import Bounds, chosen_softly
 from treadle.ir import DType, Value
 
 _FIRST_WITH_SCORES = 5
+_SIGMA = 5
 
 
 @layer("NonMaxSuppression", 1, 3, 4, 5, 9)
 def non_max_suppression(hand: Hand) -> Made:
     """[batch, class, box], then [batch, class, score], and how many."""
-    if hand.get(5) is not None and np.any(hand.known(5, "soft_nms_sigma")):
-        raise Fault("CF909", "soft_nms_sigma above 0 has no ONNX form")
-    chosen = _chosen(hand)
-    scores = hand.leaf("GatherND", hand[1], chosen)
+    chosen, scores = _chosen_softly(hand) if _is_soft(hand) else _chosen(hand)
     count = hand.leaf("Shape", chosen, start=0, end=1)
     if hand.truth("sort_result_descending", True):
         # of equal scores the first row stays first
@@ -41,12 +39,25 @@ def non_max_suppression(hand: Hand) -> Made:
     )
 
 
-def _chosen(hand: Hand) -> Value:
+def _is_soft(hand: Hand) -> bool:
+    if hand.get(_SIGMA) is None:
+        return False
+    known = hand.array(_SIGMA)
+    return known is None or bool(np.any(known))
+
+
+def _chosen_softly(hand: Hand) -> tuple[Value, Value]:
+    count = hand.list64(2)
+    return chosen_softly(hand, Bounds(count, *(_flat(hand, k) for k in (3, 4, _SIGMA))))
+
+
+def _chosen(hand: Hand) -> tuple[Value, Value]:
     encoding = hand.text("box_encoding", "corner", "corner", "center")
     bounds = [hand.list64(2) if hand.get(2) is not None else hand.whole(0)]
     bounds += [_flat(hand, k) for k in (3, 4)]
     center = int(encoding == "center")
-    return hand.leaf("NonMaxSuppression", hand[0], hand[1], *bounds, center_point_box=center)
+    chosen = hand.leaf("NonMaxSuppression", hand[0], hand[1], *bounds, center_point_box=center)
+    return chosen, hand.leaf("GatherND", hand[1], chosen)
 
 
 def _flat(hand: Hand, position: int) -> Value:

@@ -117,12 +117,34 @@ def power(hand: Hand) -> Made:
     """The base's type counts; whole numbers to a fraction go through it."""
     base, exponent = aligned(hand)
     dtype, other = hand.dtype(0), hand.dtype(1)
+    if hand.is_float(0) and _is_steep(hand.array(1)):
+        exponent = _computed(hand, base, hand.convert(exponent, dtype))
+        return hand.layer("Power-1", base, exponent)
     if dtype is other:
         return hand.layer("Power-1", base, exponent)
     if hand.is_float(0) or not hand.is_float(1):
         return hand.layer("Power-1", base, hand.convert(exponent, dtype))
     made = hand.layer("Power-1", hand.convert(base, other), exponent)
     return hand.convert(made, dtype)
+
+
+_STEEP = 16
+"""Up to this exponent so many products round to less than 1e-6 of the power."""
+
+
+def _is_steep(exponent: np.ndarray | None) -> bool:
+    return exponent is not None and exponent.size == 1 and bool(np.abs(exponent) > _STEEP)
+
+
+def _computed(hand: Hand, base: Wire, exponent: Wire) -> Wire:
+    """The exponent as no constant: NaN where the base is, whose power is NaN all the same.
+
+    OpenVINO's CPU plugin multiplies for a constant whole exponent, and each of the many products
+    is rounded: of 1 + 1e-6 to the power of -100000 it misses by 4e-4.
+    """
+    return hand.layer(
+        "Select-1", hand.layer("NotEqual-1", base, base), hand.like(0, np.nan), exponent
+    )
 
 
 @operator("Clip")

@@ -1,0 +1,138 @@
+"""NonMaxSuppression that lowers scores: ONNX's has no such form, so it becomes a loop.
+
+    while some score is left and fewer than max_output_boxes_per_class boxes are chosen:
+        choose the box with the best score
+        of the others: score *= exp(-0.5 / soft_nms_sigma * iou ** 2)
+        leave out those whose score is score_threshold or less
+
+All batches and classes are chosen from at once; a score that is left out is -inf. A sigma that is
+computed may turn out 0: then nothing is lowered, and an iou above iou_threshold leaves out, which
+counts for nothing else (as the page says, and OpenVINO 2026.4.1 does).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.formats.openvino.draft import Draft
+from treadle.formats.openvino.hand import Hand
+from treadle.ir import Block, Carried, DType, Invariant, Loop, Stacked, Tensor, Value
+
+_OUT = np.array(-np.inf, np.float32)
+
+
+class Bounds(NamedTuple):
+    """What limits the choice: a list of one int64, and lists of one float32."""
+
+    count: Value
+    overlap: Value
+    score: Value
+    sigma: Value
+
+
+class _Boxes(NamedTuple):
+    """Corners [batch, box, 2] and areas [batch, 1, box]."""
+
+    low: Value
+    high: Value
+    area: Value
+
+
+def chosen_softly(hand: Hand, bounds: Bounds) -> tuple[Value, Value]:
+    """Rows of [batch, class, box], and the scores they were chosen with."""
+    draft = hand.draft
+    scores = hand.cast(hand[1], DType.FLOAT32)
+    high_enough = hand.leaf("Greater", scores, bounds.score)
+    scores = hand.leaf("Where", high_enough, scores, draft.constant(_OUT))
+    negative = hand.leaf("Div", draft.constant(np.array(-0.5, np.float32)), bounds.sigma)
+    soft = hand.leaf("Greater", bounds.sigma, hand.constant(np.array(0, np.float32)))
+    scale = hand.leaf("Where", soft, negative, hand.constant(np.array(0, np.float32)))
+    overlap = hand.leaf("Where", soft, draft.constant(-_OUT), bounds.overlap)
+    count = hand.leaf("Min", bounds.count, hand.leaf("Shape", scores, start=2, end=3))
+    given = (*_boxes(hand), overlap, bounds.score, scale)
+    body = _body(draft, tuple(map(draft.type_of, (scores, *given))))
+    results = tuple(draft.value(f"{hand.layer.name}/{what}") for what in ("left", "box", "score"))
+    roles = (Carried(), *(Invariant() for _ in given))
+    stacks = (Stacked(0), Stacked(0))
+    info = replace(draft.info("Loop"), domain="openvino")
+    trip = draft.scalar(count)
+    draft.steps.append(Loop(trip, None, roles, (scores, *given), body, stacks, results, info))
+    return _rows(hand, *results[1:])
+
+
+def _boxes(hand: Hand) -> _Boxes:
+    boxes = hand.cast(hand[0], DType.FLOAT32)
+    first, second = hand.leaves("Split", 2, boxes, axis=2, num_outputs=2)
+    if hand.text("box_encoding", "corner", "corner", "center") == "center":
+        half = hand.leaf("Mul", second, hand.constant(np.array(0.5, np.float32)))
+        low, high = hand.leaf("Sub", first, half), hand.leaf("Add", first, half)
+    else:
+        low, high = hand.leaf("Min", first, second), hand.leaf("Max", first, second)
+    area = _product(hand.draft, hand.leaf("Sub", high, low))
+    return _Boxes(low, high, hand.leaf("Unsqueeze", area, hand.whole(1)))
+
+
+def _product(draft: Draft, sides: Value) -> Value:
+    return draft.leaf("ReduceProd", sides, draft.whole(-1), keepdims=0)
+
+
+def _rows(hand: Hand, boxes: Value, scores: Value) -> tuple[Value, Value]:
+    """Those of the stacks that are a choice, ordered by batch, class and time."""
+    boxes, scores = (hand.transpose(each, [1, 2, 0]) for each in (boxes, scores))
+    places = hand.leaf("NonZero", hand.leaf("Greater", scores, hand.constant(_OUT)))
+    places = hand.transpose(places, [1, 0])
+    box = hand.leaf("Unsqueeze", hand.leaf("GatherND", boxes, places), hand.whole(1))
+    pair = hand.leaf("Slice", places, hand.whole(0), hand.whole(2), hand.whole(1))
+    rows = hand.leaf("Concat", pair, box, axis=1)
+    return rows, hand.leaf("CastLike", hand.leaf("GatherND", scores, places), hand[1])
+
+
+def _body(outer: Draft, types: tuple[Tensor, ...]) -> Block:
+    # [scores; low, high, area, iou_threshold, score_threshold, scale] -> [scores; box, score]
+    draft = Draft("choose", f"{outer.path}.body")
+    draft.origin = replace(outer.origin, name="choose")
+    names = ("scores", "low", "high", "area", "iou_threshold", "score_threshold", "scale")
+    params = [draft.param(name, type_) for name, type_ in zip(names, types, strict=True)]
+    scores, low, high, area, overlap, least, scale = params
+    last = draft.whole(-1)
+    place = draft.leaf("ArgMax", scores, axis=-1, keepdims=1)
+    best = draft.leaf("GatherElements", scores, place, axis=-1)
+    shared = _overlap(draft, _Boxes(low, high, area), place)
+    square = draft.leaf("Mul", draft.leaf("Mul", scale, shared), shared)
+    lowered = draft.leaf("Mul", scores, draft.leaf("Exp", square))
+    apart = draft.leaf("LessOrEqual", shared, overlap)
+    kept = draft.leaf("And", apart, draft.leaf("Greater", lowered, least))
+    kept = draft.leaf("And", kept, draft.leaf("Not", _is_at(draft, scores, place)))
+    left = draft.leaf("Where", kept, lowered, draft.constant(_OUT))
+    number = draft.leaf("ReduceSum", draft.leaf("Cast", kept, to=7), keepdims=0)
+    some = draft.leaf("Greater", number, draft.constant(np.array(0)))
+    stacks = (draft.leaf("Squeeze", each, last) for each in (place, best))
+    return draft.build(some, left, *stacks)
+
+
+def _is_at(draft: Draft, scores: Value, place: Value) -> Value:
+    """Whether a box is the one that was chosen, [batch, class, box]."""
+    count = draft.leaf("Squeeze", draft.leaf("Shape", scores, start=2, end=3))
+    numbers = [draft.constant(np.array(number)) for number in (0, 1)]
+    return draft.leaf("Equal", draft.leaf("Range", numbers[0], count, numbers[1]), place)
+
+
+def _overlap(draft: Draft, boxes: _Boxes, place: Value) -> Value:
+    """Intersection over union of every box and the chosen one; 0 where either has no area."""
+    both = draft.leaf("Mul", place, draft.whole(1, 1))
+    low, high = (draft.leaf("GatherElements", each, both, axis=1) for each in boxes[:2])
+    area = draft.leaf("Unsqueeze", _product(draft, draft.leaf("Sub", high, low)), draft.whole(-1))
+    ends = [draft.leaf("Unsqueeze", each, draft.whole(1)) for each in boxes[:2]]
+    chosen = [draft.leaf("Unsqueeze", each, draft.whole(2)) for each in (low, high)]
+    start, end = (
+        draft.leaf(op, one, two) for op, one, two in zip(("Max", "Min"), ends, chosen, strict=True)
+    )
+    zero = draft.constant(np.array(0, np.float32))
+    side = draft.leaf("Max", draft.leaf("Sub", end, start), zero)
+    common = _product(draft, side)
+    union = draft.leaf("Sub", draft.leaf("Add", boxes.area, area), common)
+    solid = draft.leaf("Greater", draft.leaf("Min", boxes.area, area), zero)
+    return draft.leaf("Where", solid, draft.leaf("Div", common, union), zero)
