@@ -19,7 +19,7 @@ import numpy as np
 
 from treadle.formats.openvino.draft import Draft
 from treadle.formats.openvino.hand import Hand
-from treadle.ir import Block, Carried, DType, Invariant, Loop, Stacked, Tensor, Value
+from treadle.ir import Block, Carried, DType, Invariant, Loop, Role, Stacked, Tensor, Value
 
 _OUT = np.array(-np.inf, np.float32)
 
@@ -27,7 +27,7 @@ _OUT = np.array(-np.inf, np.float32)
 class Bounds(NamedTuple):
     """What limits the choice: a list of one int64, and lists of one float32."""
 
-    count: Value
+    most: Value
     overlap: Value
     score: Value
     sigma: Value
@@ -51,11 +51,11 @@ def chosen_softly(hand: Hand, bounds: Bounds) -> tuple[Value, Value]:
     soft = hand.leaf("Greater", bounds.sigma, hand.constant(np.array(0, np.float32)))
     scale = hand.leaf("Where", soft, negative, hand.constant(np.array(0, np.float32)))
     overlap = hand.leaf("Where", soft, draft.constant(-_OUT), bounds.overlap)
-    count = hand.leaf("Min", bounds.count, hand.leaf("Shape", scores, start=2, end=3))
+    count = hand.leaf("Min", bounds.most, hand.leaf("Shape", scores, start=2, end=3))
     given = (*_boxes(hand), overlap, bounds.score, scale)
     body = _body(draft, tuple(map(draft.type_of, (scores, *given))))
     results = tuple(draft.value(f"{hand.layer.name}/{what}") for what in ("left", "box", "score"))
-    roles = (Carried(), *(Invariant() for _ in given))
+    roles: tuple[Role, ...] = (Carried(), *(Invariant() for _ in given))
     stacks = (Stacked(0), Stacked(0))
     info = replace(draft.info("Loop"), domain="openvino")
     trip = draft.scalar(count)
