@@ -1,4 +1,4 @@
-"""Boxes that are chosen while the scores of those they overlap are lowered."""
+"""Boxes that are chosen while the scores of those they overlap are lowered; regions of images."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 from openvino import opset5, opset9
 
-from tests.formats.openvino.recorded.case import RANDOM, case, const
+from tests.formats.openvino.recorded.case import RANDOM, case, const, pos
 
 
 def enter() -> None:
-    """All of them; the sizes are above 0, of others OpenVINO gives infinite scores."""
+    """All of them."""
+    _lowered()
+    _pooled()
+
+
+def _lowered() -> None:
+    """The sizes are above 0, of others OpenVINO gives infinite scores."""
     at, size = RANDOM.uniform(0, 2, (2, 9, 2)), RANDOM.uniform(0.2, 1.5, (2, 9, 2))
     boxes = {"corner": [at, at + size], "center": [at, size]}
     scores = RANDOM.uniform(0, 1, (2, 3, 9)).astype(np.float32)
@@ -43,3 +49,19 @@ def enter() -> None:
             scores,
             np.array(sigma, np.float32),
         )
+
+
+def _pooled() -> None:
+    """Of images above 0: where all samples are negative OpenVINO's largest is 0."""
+    image = pos(1, 2, 6, 8)
+    regions = np.array([[0.3, 0.2, 4.1, 3.3], [1, 0.5, 6.5, 5], [-1, -1, 2, 9]], np.float32)
+    which = np.zeros(3, np.int32)
+    for aligned in ("asymmetric", "half_pixel_for_nn", "half_pixel"):
+        for mode in ("avg", "max"):
+            case(
+                f"roi_align_9_{mode}_{aligned}",
+                lambda x, r, n, m=mode, a=aligned: opset9.roi_align(x, r, n, 2, 3, 2, 0.9, m, a),
+                image,
+                regions,
+                which,
+            )

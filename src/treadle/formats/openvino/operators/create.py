@@ -23,7 +23,8 @@ def range_(hand: Hand) -> Made:
     dtype = hand.dtype(0) if hand.version < 4 else hand.element("output_type")
     kinds = [hand.is_float(k) for k in range(3)]
     if any(kinds) and dtype.numpy.kind in "iu":
-        raise Fault("CF909", "a range of whole numbers between others is not supported")
+        raise Fault("CF909", "whole numbers between others: OpenVINO rounds constants otherwise",
+                    "compute the range in floats and convert it")  # fmt: skip
     ends = []
     for k in range(3):
         array = hand.array(k)

@@ -52,7 +52,8 @@ def interpolate(hand: Hand) -> Made:
     word = hand.text("mode", None, *_MODES)
     smooth = word.endswith("_pillow")
     if hand.truth("antialias", False) and word == "linear":
-        raise Fault("CF909", "mode linear with antialias has no ONNX form", "use bilinear_pillow")
+        raise Fault("CF909", "antialias of mode linear is something OpenVINO takes no notice of",
+                    "leave antialias out, or use bilinear_pillow")  # fmt: skip
     way = _Way(
         _MODES[word],
         hand.text("coordinate_transformation_mode", "half_pixel", *_COORDINATES),

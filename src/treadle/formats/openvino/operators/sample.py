@@ -7,6 +7,7 @@ import numpy as np
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer
+from treadle.ir import Value
 
 _SAMPLES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
 
@@ -28,20 +29,37 @@ def grid_sample(hand: Hand) -> Made:
 def roi_align(hand: Hand) -> Made:
     """Regions of images, each pooled to one size."""
     aligned = hand.text("aligned_mode", "asymmetric", "asymmetric", *_HALF_PIXEL)
+    mode = hand.text("mode", None, "avg", "max")
+    samples, sizes = hand.integer("sampling_ratio"), [hand.integer(k) for k in _POOLED]
+    if mode == "avg":
+        return _aligned(hand, aligned, sizes, samples)
+    if samples < 1:
+        raise Fault("CF909", "mode max with sampling_ratio 0 has no ONNX form",
+                    "give sampling_ratio a number above 0")  # fmt: skip
+    # ONNX's max is of weighted corners; here every sample is a region of one sample first
+    each = _aligned(hand, aligned, [size * samples for size in sizes], 1)
+    window = [samples, samples]
+    return hand.leaf("MaxPool", each, kernel_shape=window, strides=window)
+
+
+_POOLED = ("pooled_h", "pooled_w")
+
+
+def _aligned(hand: Hand, aligned: str, sizes: list[int], samples: int) -> Value:
+    """The means of samples; half_pixel moves regions before they are scaled and back behind."""
+    regions = hand[1]
     if aligned == "half_pixel":
-        raise Fault("CF909", "aligned_mode half_pixel has no ONNX form")
-    if hand.text("mode", None, "avg", "max") == "max":
-        raise Fault("CF909", "mode max is of other values than in ONNX")
+        regions = hand.leaf("Add", regions, hand.like(1, 0.5))
     half = "half_pixel" if aligned in _HALF_PIXEL else "output_half_pixel"
     return hand.leaf(
         "RoiAlign",
         hand[0],
-        hand[1],
+        regions,
         hand.int64(2),
         mode="avg",
-        output_height=hand.integer("pooled_h"),
-        output_width=hand.integer("pooled_w"),
-        sampling_ratio=hand.integer("sampling_ratio"),
+        output_height=sizes[0],
+        output_width=sizes[1],
+        sampling_ratio=samples,
         spatial_scale=hand.number("spatial_scale"),
         coordinate_transformation_mode=half,
     )
