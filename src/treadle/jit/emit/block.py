@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from treadle.jit.emit import joined
 from treadle.jit.emit.branch import Home, emit_branch
 from treadle.jit.emit.contract import emit_contract
 from treadle.jit.emit.emitter import UNFIT, UNMATCHED, Emitter
@@ -154,8 +155,8 @@ def _join(e: Emitter, node: Node) -> None:
         return
     if appended(e, node):
         return
-    buffer = e.allocate(node)
-    join_into(e, buffer, op.axis, 0, node.operands)
+    buffer = joined.whole(e, node)
+    join_into(e, buffer, op.axis, 0, node.operands, join=node)
     e.t.buffers[node] = buffer
 
 

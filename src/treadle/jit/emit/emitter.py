@@ -61,6 +61,8 @@ class Emitter:
     scratches: list[Scratch] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None
+    joined: dict[Node, Buffer] = field(default_factory=dict)
+    placed: dict[tuple[Node, Node], Buffer] = field(default_factory=dict)
 
     @contextmanager
     def positions(self, size: Index) -> Iterator[Index]:

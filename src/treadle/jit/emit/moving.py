@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.joined import is_there
 from treadle.jit.emit.scratch import Scratch, larger
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I64
@@ -148,15 +149,21 @@ def _grow(e: Emitter, made: Moving, old: Sequence[Index], rows: Any) -> None:
 
 
 def join_into(
-    e: Emitter, buffer: Buffer, axis: int, first: Index, operands: Sequence[Node]
+    e: Emitter,
+    buffer: Buffer,
+    axis: int,
+    first: Index,
+    operands: Sequence[Node],
+    join: Node | None = None,
 ) -> None:
-    """The operands one after the other along the axis, from `first` on."""
+    """The operands one after the other along the axis, from `first` on, but those there already."""
     for operand in operands:
         place = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
         start = e.t.address(buffer, place)
-        is_whole = all(extent == 1 for extent in operand.shape[:axis])
+        is_whole = buffer.is_dense and all(extent == 1 for extent in operand.shape[:axis])
         part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
-        e.copy(operand, part)
+        if join is None or not is_there(e, join, operand):
+            e.copy(operand, part)
         first = e.w.add(first, e.t.extent(operand.shape[axis]))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.joined import memory
 from treadle.jit.emit.place import Place, is_same_size
 from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import (
@@ -165,7 +166,8 @@ class Nests:
     def _memory(self, node: Node, nest: list[Node]) -> Buffer:
         state = self.ending.state_of.get(node)
         if state is None or state in self.ending.written or not self._is_last(state, nest):
-            return self.e.allocate(node)
+            part = memory(self.e, node, nest) if state is None else None
+            return part or self.e.allocate(node)
         self.ending.written.add(state)
         return self.e.t.buffers[state]
 

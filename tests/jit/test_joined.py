@@ -1,0 +1,84 @@
+"""Operands computed right where a Join has them, and those that cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.native import check
+
+RANDOM = np.random.default_rng(6)
+
+BODIES = {
+    "between borders": """
+        m = Mul (inner, half)
+        rows = Concat <axis = 0> (top, m, top)
+        s = Concat <axis = 1> (side, rows, side)""",
+    "twice in one": """
+        m = Mul (inner, half)
+        rows = Concat <axis = 0> (top, m, top)
+        part = Slice (rows, zero, one, ax1)
+        s = Concat <axis = 1> (part, rows, part)""",
+    "the same twice": """
+        m = Mul (inner, half)
+        n = Slice (m, zero, three, ax0)
+        k = Add (n, n)
+        two = Concat <axis = 0> (k, k, top, top)
+        s = Concat <axis = 1> (side, two, side)""",
+    "read elsewhere": """
+        m = Mul (inner, half)
+        big = ReduceMax <keepdims = 1> (m)
+        rows = Concat <axis = 0> (top, m, top)
+        long = Concat <axis = 1> (side, rows, side)
+        s = Sub (long, big)""",
+    "of the same nest": """
+        m = Mul (inner, half)
+        n = Exp (m)
+        o = Sub (m, n)
+        rows = Concat <axis = 0> (top, o, top)
+        s = Concat <axis = 1> (side, rows, side)""",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_operands_of_joins(name):
+    text = f"""g (int64 n, float[8,34] x, float[1,32] top, float[8,1] side) => (float[8,34] y,
+      float[N,8,34] all) {{
+      half = Constant <value = float {{0.5}}> ()
+      zero = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      three = Constant <value = int64[1] {{3}}> ()
+      ax0 = Constant <value = int64[1] {{0}}> ()
+      ax1 = Constant <value = int64[1] {{1}}> ()
+      both = Constant <value = int64[2] {{0, 1}}> ()
+      from = Constant <value = int64[2] {{1, 1}}> ()
+      to = Constant <value = int64[2] {{7, 33}}> ()
+      y, all = Loop (n, , x) <body = f (int64 i, bool go, float[8,34] a) => (bool on,
+        float[8,34] b, float[8,34] c) {{
+        on = Identity (go)
+        inner = Slice (a, from, to, both)
+        {BODIES[name]}
+        b = Add (a, s)
+        c = Identity (s)
+      }}>
+    }}"""
+    feed = {"n": np.array(4), "x": RANDOM.uniform(-1, 1, (8, 34)).astype(np.float32),
+            "top": np.ones((1, 32), np.float32), "side": np.zeros((8, 1), np.float32)}  # fmt: skip
+    check(text, feed)
+
+
+def test_the_next_value_is_a_join():
+    text = """g (int64 n, float[40] x) => (float[40] y) {
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[40] a) => (bool on, float[40] b) {
+        on = Identity (go)
+        ax = Constant <value = int64[1] {0}> ()
+        st = Constant <value = int64[1] {20}> ()
+        en = Constant <value = int64[1] {40}> ()
+        low = Slice (a, ax, st, ax)
+        high = Slice (a, st, en, ax)
+        p = Sub (low, high)
+        q = Tanh (high)
+        b = Concat <axis = 0> (q, p)
+      }>
+    }"""
+    check(text, {"n": np.array(5), "x": RANDOM.uniform(-1, 1, 40).astype(np.float32)})
