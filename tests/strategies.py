@@ -5,6 +5,9 @@ the same names. Values have one of eight kinds, written as in the text: a scalar
 a list whose length is found at run time. Whatever a loop carries is clipped, so that no engine's
 rounding, overflow or NaN makes a difference, and every loop ends.
 
+`programs(grows=True)` has more of what only the run tells: lists that loops make longer and
+shorter, sequences, parts and shapes made of whole numbers.
+
 `programs(onnxruntime_is_right=True)` leaves out what onnxruntime gets wrong: an iteration number as
 a body's result, Scan results that are parameters or listed twice, If results listed twice, Scans
 over nothing.
@@ -28,10 +31,12 @@ KINDS = {
     "L": "float[]",  # a list of at least one
     "E": "float[]",  # a list that may be empty
     "J": "int64[]",  # one of whole numbers
+    "S": "seq(float)",
 }
 BOUNDS = {"F": (-50.0, 50.0), "I": (-50, 50)}
 STACKS = {"F": "E", "I": "J"}
 DEEPEST = 3
+ZERO = "Constant <value = int64[1] {0}> ()"
 
 # operator, kinds of the operands, kind of the result
 STEPS = (
@@ -98,6 +103,12 @@ class Block:
         """The names of a kind."""
         return [n for n, k in (self.own if own else self.visible) if k == kind]
 
+    def line(self, text: str) -> str:
+        """A line with one result that nothing else reads."""
+        name = f"t{self.depth}_{next(self.number)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
     def constant(self, kind: str, value: object) -> str:
         """A scalar constant."""
         return self.step(kind, f"Constant <value = {KINDS[kind]} {{{value}}}> ()")
@@ -106,8 +117,8 @@ class Block:
 class Writer:
     """Draws a program; one instance a program."""
 
-    def __init__(self, draw: Callable, careful: bool) -> None:
-        self.draw, self.careful = draw, careful
+    def __init__(self, draw: Callable, careful: bool, grows: bool = False) -> None:
+        self.draw, self.careful, self.grows = draw, careful, grows
         self.params = 0
 
     def pick(self, options: Sequence):
@@ -119,8 +130,9 @@ class Writer:
     def fill(self, block: Block, most: int) -> None:
         """Write a few steps."""
         for _ in range(self.draw(st.integers(1, most))):
-            kinds = ["leaf", "leaf", "loop", "scan", "branch"]
-            getattr(self, self.pick(kinds if block.depth < DEEPEST else ["leaf"]))(block)
+            simple = ["leaf", "leaf", "shaped"] if self.grows else ["leaf", "leaf"]
+            kinds = [*simple, "loop", "scan", "branch"]
+            getattr(self, self.pick(kinds if block.depth < DEEPEST else simple))(block)
 
     def leaf(self, block: Block) -> str:
         """Any operator whose operands are there."""
@@ -128,6 +140,78 @@ class Writer:
         op, kinds, result = self.pick([s for s in STEPS if there.issuperset(s[1])])
         operands = ", ".join(self.pick(block.of(kind)) for kind in kinds)
         return block.step(result, f"{op} ({operands})")
+
+    def shaped(self, block: Block) -> str:
+        """A few steps whose result's shape, or way, only the run tells."""
+        forms = [self.part, self.item, self.filled, self.counted, self.longer, self.found]
+        forms += [self.sequence, self.element, self.joined]
+        return self.pick(forms)(block)
+
+    def few(self, block: Block, low: int = 0) -> str:
+        """A list of one whole number from `low` to 4."""
+        bounds = block.constant("I", low), block.constant("I", 4)
+        number = block.step("I", f"Clip ({self.pick(block.of('I'))}, {', '.join(bounds)})")
+        return block.line(f"Unsqueeze ({number}, {block.line(ZERO)})")
+
+    def any_list(self, block: Block) -> str:
+        lists = block.of("L") + block.of("E")
+        return self.pick(lists) if lists else self.pick(block.of("V"))
+
+    def part(self, block: Block) -> str:
+        """From one number to another, which may be nothing."""
+        first, last = self.few(block, -3), self.few(block, -1)
+        step = block.line(f"Constant <value = int64[1] {{{self.pick([1, 1, 2, -1])}}}> ()")
+        given = f"{self.any_list(block)}, {first}, {last}, {block.line(ZERO)}, {step}"
+        return block.step("E", f"Slice ({given})")
+
+    def item(self, block: Block) -> str:
+        """One that is there."""
+        lists = block.of("L") or block.of("V")
+        at = block.line(f"Constant <value = int64 {{{self.pick([0, -1])}}}> ()")
+        return block.step("F", f"Gather ({self.pick(lists)}, {at})")
+
+    def filled(self, block: Block) -> str:
+        """A scalar some times."""
+        return block.step("E", f"Expand ({self.pick(block.of('F'))}, {self.few(block)})")
+
+    def counted(self, block: Block) -> str:
+        """Numbers up to one."""
+        most = block.line(f"Squeeze ({self.few(block)})")
+        zero, one = block.constant("I", 0), block.constant("I", 1)
+        return block.step("J", f"Range ({zero}, {most}, {one})")
+
+    def longer(self, block: Block) -> str:
+        """A list with one more."""
+        one = block.line(f"Unsqueeze ({self.pick(block.of('F'))}, {block.line(ZERO)})")
+        parts = [self.any_list(block), one]
+        return block.step("L", f"Concat <axis = 0> ({', '.join(parts[:: self.pick([1, -1])])})")
+
+    def found(self, block: Block) -> str:
+        """The elements that are above zero."""
+        given = self.any_list(block)
+        mask = block.line(f"Greater ({given}, {block.constant('F', 0.0)})")
+        return block.step("E", f"Compress <axis = 0> ({given}, {mask})")
+
+    def sequence(self, block: Block) -> str:
+        """One, or one with an element more or less."""
+        there, new = block.of("S"), self.pick(block.of("F"))
+        if not there or self.chance():
+            return block.step("S", f"SequenceConstruct ({new}, {self.pick(block.of('F'))})")
+        at = self.pick(["", f", {block.constant('I', 0)}"])
+        return block.step("S", f"SequenceInsert ({self.pick(there)}, {new}{at})")
+
+    def element(self, block: Block) -> str:
+        """One of a sequence."""
+        there = block.of("S") or [self.sequence(block)]
+        at = block.constant("I", self.pick([0, -1]))
+        return block.step("F", f"SequenceAt ({self.pick(there)}, {at})")
+
+    def joined(self, block: Block) -> str:
+        """A sequence as a list, or how long it is."""
+        given = self.pick(block.of("S") or [self.sequence(block)])
+        if self.chance():
+            return block.step("I", f"SequenceLength ({given})")
+        return block.step("L", f"ConcatFromSequence <axis = 0, new_axis = 1> ({given})")
 
     def body(self, block: Block, params: Sequence[tuple[str, str]]) -> tuple[Block, str]:
         """A block inside, and the text of its parameters."""
@@ -182,7 +266,7 @@ class Writer:
             bounds = block.constant("I", -1), block.constant("I", 4)
             trip = block.step("I", f"Clip ({self.pick(block.of('I'))}, {', '.join(bounds)})")
         go = self.pick(["", *block.of("B")])
-        states = self.carried(block, 3, "FIBVWL")
+        states = self.carried(block, 3, "FIBVWLES" if self.grows else "FIBVWL")
         params = [("I", "int64"), ("B", "bool"), *((k, KINDS[k]) for _, k in states)]
         inner, text = self.body(block, params)
         (number, _), (condition, _), *_ = inner.own
@@ -284,10 +368,10 @@ INPUTS = (
 
 
 @st.composite
-def programs(draw: Callable, *, onnxruntime_is_right: bool = False) -> Program:
+def programs(draw: Callable, *, onnxruntime_is_right: bool = False, grows: bool = False) -> Program:
     """Closed programs with feeds."""
     block = Block(0, list(INPUTS))
-    writer = Writer(draw, onnxruntime_is_right)
+    writer = Writer(draw, onnxruntime_is_right, grows)
     writer.fill(block, 4)
     opset = draw(st.sampled_from([13, 18, 21, 24, 26]))
     types = {**KINDS, "L": "float[k]"}

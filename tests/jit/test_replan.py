@@ -30,11 +30,11 @@ def refusing(monkeypatch, is_refused=lambda region: True):
     tries: list[int] = []
     whole = runnable.compile_region
 
-    def compile_region(native, key):
+    def compile_region(native, *given):
         tries.append(len(native.region.steps))
         if is_refused(native.region):
             raise Declined("for a test")
-        return whole(native, key)
+        return whole(native, *given)
 
     monkeypatch.setattr(runnable, "compile_region", compile_region)
     return tries

@@ -13,6 +13,7 @@ from hypothesis import given
 
 import treadle
 from tests.formats.onnx.normal import normal
+from tests.jit.fences import fenced
 from tests.runners.engines import session
 from tests.strategies import programs
 from tests.values import assert_same
@@ -52,6 +53,14 @@ def test_the_default_engines_agree_with_interp(program):
 def test_native_code_agrees_with_interp(program):
     names, wanted = run(program.text, program.feeds)
     _, found = run(program.text, program.feeds, "jit")
+    assert_same(found, wanted, names)
+
+
+@given(programs(grows=True))
+def test_native_code_agrees_with_interp_on_what_only_the_run_tells(program):
+    names, wanted = run(program.text, program.feeds)
+    with fenced():
+        _, found = run(program.text, program.feeds, "jit")
     assert_same(found, wanted, names)
 
 

@@ -310,10 +310,10 @@ class Building:
 
     # guards
 
-    def expect(self, condition: Node) -> None:
+    def expect(self, condition: Node, *, is_of_shapes: bool = False) -> None:
         """The kernel is refused where the scalar is false."""
         if not isinstance(condition.op, Constant):
-            self.add(Guard(), DType.BOOL, (), condition)
+            self.add(Guard(is_of_shapes), DType.BOOL, (), condition)
         elif not condition.op.array.all():
             raise Declined("what can never hold")
 
@@ -323,7 +323,7 @@ class Building:
             if left != right:
                 raise Declined(f"an extent of {left} where {right} is wanted")
         elif left is not right:
-            self.expect(self.compare("equal", left, right))
+            self.expect(self.compare("equal", left, right), is_of_shapes=True)
 
     def expect_shape(self, found: Shape, wanted: Shape, what: str) -> None:
         """The kernel is refused where the shapes differ."""

@@ -19,12 +19,18 @@ from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
 
 _ALIGNED = 64
+_UNMATCHED = 5
 _FAILURES = {
     1: "an index is out of range",
     2: "there is not enough memory for a value",
     3: "the trip count is over the length of what is sliced",
-    5: "the shapes of this run are not those the code was made for",
+    _UNMATCHED: "the shapes of this run are not those the code was made for",
+    6: "a number of this run is none the code was made for",
 }
+
+
+class Unmatched(Refused):
+    """A guard failed that compares extents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,8 @@ def _call(compiled: Compiled, results: list[Any], slots: Any, path: str) -> None
     try:
         status = compiled.machine.call(ctypes.addressof(slots))
         if status:
-            raise Refused(RunError(_FAILURES[status], path))
+            refusal = Unmatched if status == _UNMATCHED else Refused
+            raise refusal(RunError(_FAILURES[status], path))
         if outs:
             _take_grown(compiled, results, slots)
     except KernelError as error:

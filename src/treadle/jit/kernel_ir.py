@@ -100,7 +100,12 @@ class Dim:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Where the operand is false the kernel ends, and another engine must run the region."""
+    """Where the operand is false the kernel ends, and another engine must run the region.
+
+    `is_of_shapes`: it compares extents, which the kernel would not do for a narrower signature.
+    """
+
+    is_of_shapes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,25 +12,19 @@ import numpy as np
 from treadle.errors import RunError
 from treadle.jit.account import account
 from treadle.jit.building import Declined
-from treadle.jit.call import Compiled, run
+from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
+from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
-from treadle.jit.specialise import (
-    Known,
-    Lengths,
-    Signature,
-    signature,
-    specialise,
-    trips,
-)
+from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
 from treadle.plan import Account, Refused, Region, RunContext
 
-_MOST_SHAPES = 256
+_MOST_SHAPES, _MOST_KERNELS = 256, 32
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[Compiled, Mapping[Extent, int]] | str
 
@@ -53,8 +47,13 @@ class Native:
     lists: tuple[int, ...] = ()
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
+    openings: Openings = field(init=False)
     shaping: Shaping = field(default_factory=Shaping)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """No shapes have come yet."""
+        self.openings = Openings(self.lengths)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
@@ -63,6 +62,9 @@ class Native:
             kernel, lengths = self._found(arrays)
             self._check_holding(arrays)
             results = run(kernel, arrays, lengths, context, self.region.path)
+        except Unmatched:
+            self._missed(arrays)
+            raise
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
@@ -94,6 +96,13 @@ class Native:
             if not (array.item() if array.size == 1 else array.all()):
                 raise Declined("a loop whose condition is false from the start")
 
+    def _missed(self, arrays: Sequence[np.ndarray]) -> None:
+        """A guard failed: where that happens to open kernels, the next ones are closed."""
+        with self._lock:
+            self.openings.miss(self.openings.lengths(arrays))
+            if self.openings.is_closed:
+                self.seen.clear()
+
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
         if self.shaping.all:
@@ -109,47 +118,53 @@ class Native:
         return found
 
     def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
+        with self._lock:
+            lengths = self.openings.lengths(arrays)
+            found = self._made(arrays, lengths)
+            if isinstance(found, str) and lengths is not self.lengths:
+                self.openings.close()
+                found = self._made(arrays, self.lengths)
+        return found
+
+    def _made(self, arrays: Sequence[np.ndarray], lengths: Lengths) -> Found:
+        key = self.shaping.valued(signature(arrays, lengths), arrays)
+        if key not in self.made:
+            if len(self.made) >= _MOST_KERNELS:
+                return f"there are {_MOST_KERNELS} kernels of it, for other shapes"
+            key = self._make(key, arrays, lengths)
+        made = self.made[key]
         try:
-            return self._compiled(arrays), self._lengths(arrays)
+            return made if isinstance(made, str) else (made, _extents(arrays, lengths))
         except Declined as why:
             return str(why)
 
-    def _compiled(self, arrays: Sequence[np.ndarray]) -> Compiled:
-        with self._lock:
-            key = self.shaping.valued(signature(arrays, self.lengths), arrays)
-            if key not in self.made:
-                key = self._make(key, arrays)
-            made = self.made[key]
-        if isinstance(made, str):
-            raise Declined(made)
-        return made
-
-    def _make(self, key: Signature, arrays: Sequence[np.ndarray]) -> Signature:
+    def _make(self, key: Signature, arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
         """Note the kernel of a signature; of the values too where its extents hang on them."""
         try:
-            kernel = specialise(self.region, key, self.lengths, self.known)
+            kernel = specialise(self.region, key, lengths, self.known)
             if self.shaping.found(key, kernel):
                 self.seen.clear()
                 open_key, key = key, self.shaping.valued(key, arrays)
                 if key != open_key:
-                    kernel = specialise(self.region, key, self.lengths, self.known)
-            self.made[key] = compile_region(self, kernel)
+                    kernel = specialise(self.region, key, lengths, self.known)
+            self.made[key] = compile_region(self, kernel, lengths)
         except Declined as why:
             self.made[key] = str(why)
         return key
 
-    def _lengths(self, arrays: Sequence[np.ndarray]) -> Mapping[Extent, int]:
-        lengths: dict[Extent, int] = {}
-        for (position, axis), extent in self.lengths.open.items():
-            length = arrays[position].shape[axis]
-            if lengths.setdefault(extent, length) != length:
-                raise Declined("sliced values of several lengths")
-        return lengths
+
+def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, int]:
+    found: dict[Extent, int] = {}
+    for (position, axis), extent in lengths.open.items():
+        length = arrays[position].shape[axis]
+        if found.setdefault(extent, length) != length:
+            raise Declined("sliced values of several lengths")
+    return found
 
 
-def compile_region(native: Native, kernel: Kernel) -> Compiled:
+def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled:
     """The kernel of a region as machine code."""
-    region, lengths = native.region, native.lengths
+    region = native.region
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")

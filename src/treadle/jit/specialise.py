@@ -86,12 +86,14 @@ def conditions(region: Region) -> tuple[int, ...]:
 
 
 def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
-    """What a kernel is made for."""
+    """What a kernel is made for; an open extent is a number below zero, equal ones the same."""
     found = []
+    order = list(dict.fromkeys(lengths.open.values()))
     for position, array in enumerate(arrays):
+        open_ = [lengths.open.get((position, axis)) for axis in range(array.ndim)]
         shape = tuple(
-            -1 if (position, axis) in lengths.open else extent
-            for axis, extent in enumerate(array.shape)
+            given if extent is None else -1 - order.index(extent)
+            for given, extent in zip(array.shape, open_, strict=True)
         )
         if position in lengths.lists and not len(array):
             shape = array.shape
@@ -128,7 +130,7 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
         if dtype is None:
             raise Declined("an operand that is no tensor of the standard")
         extents = tuple(
-            lengths.open[position, axis] if extent == -1 else extent
+            lengths.open[position, axis] if extent < 0 else extent
             for axis, extent in enumerate(shape)
         )
         node = b.param(Input(position), dtype, extents)

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.jit.emit import joined
 from treadle.jit.emit.branch import Home, emit_branch
 from treadle.jit.emit.contract import emit_contract
-from treadle.jit.emit.emitter import UNMATCHED, Emitter
+from treadle.jit.emit.emitter import UNFIT, UNMATCHED, Emitter
 from treadle.jit.emit.escape import emit_escape
 from treadle.jit.emit.index import emit_fetch, emit_pick, emit_positions
 from treadle.jit.emit.inplace import settle, taken
@@ -120,7 +120,10 @@ def _dim(e: Emitter, node: Node) -> None:
 
 
 def _guard(e: Emitter, node: Node) -> None:
-    e.fail_if(e.w.builder.not_(e.t.scalar(node.operands[0])), UNMATCHED)
+    op = node.op
+    assert isinstance(op, Guard)
+    status = UNMATCHED if op.is_of_shapes else UNFIT
+    e.fail_if(e.w.builder.not_(e.t.scalar(node.operands[0])), status)
     e.t.keep(node, [literal(node.dtype, True)])
 
 

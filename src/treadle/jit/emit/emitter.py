@@ -18,7 +18,7 @@ from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents
 
-OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED = 1, 2, 3, 4, 5
+OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
 """What a kernel gives where it failed; 0 is success."""
 
 

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as llvm
 
+from treadle.jit.building import Declined
 from treadle.jit.code import Slot
 from treadle.jit.emit.types import I8, I64, POINTER
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Extent, Node
 
-_ALIGNED = 64
+_ALIGNED, _MOST = 64, 2**47
 
 
 @dataclass(eq=False, slots=True)
@@ -92,6 +93,8 @@ class Slots:
 
     def workspace(self, size: int) -> Any:
         """The address of memory of the kernel's own."""
+        if size > _MOST:
+            raise Declined("a value that does not fit into memory")
         base = self._load(self._number("workspace", None, None), POINTER)
         offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
         return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)

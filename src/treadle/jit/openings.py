@@ -1,0 +1,89 @@
+"""Which axes a kernel leaves open: those whose extent keeps changing from run to run.
+
+An axis of an input with a third extent is open from then on, and axes that were always equally long
+are one extent. Extents of 0 and 1 stay in the signature: they broadcast, and little is like them.
+Where an open kernel does not fit the data that comes, all is closed again for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treadle.jit.kernel_ir import Extent
+from treadle.jit.specialise import Lengths
+
+Axes = tuple[int, int]
+Columns = Mapping[Axes, tuple[int, ...]]
+Seen = tuple[tuple[int, ...], ...]
+_MANY = 3
+_MOST_SEEN = 64
+_MOST_MISSES = 3
+
+
+@dataclass(eq=False, slots=True)
+class Openings:
+    """The shapes that came so far, by their dtypes and ranks; not for two threads at once."""
+
+    base: Lengths
+    seen: dict[object, list[Seen]] = field(default_factory=dict)
+    made: dict[object, Lengths] = field(default_factory=dict)
+    misses: int = 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether open kernels did not fit too often."""
+        return self.misses >= _MOST_MISSES
+
+    def miss(self, lengths: Lengths) -> None:
+        """A kernel with these open axes could not be had, or did not fit."""
+        if lengths is not self.base:
+            self.misses += 1
+
+    def close(self) -> None:
+        """Nothing is left open from here on but what the region itself does."""
+        self.misses = _MOST_MISSES
+
+    def lengths(self, arrays: Sequence[np.ndarray]) -> Lengths:
+        """The axes that are open for these arrays."""
+        if self.is_closed:
+            return self.base
+        kind = tuple((array.dtype, array.ndim) for array in arrays)
+        shapes = tuple(array.shape for array in arrays)
+        seen = self.seen.setdefault(kind, [])
+        if shapes not in seen:
+            seen.append(shapes)
+            del seen[:-_MOST_SEEN]
+        columns = self._columns(seen, shapes)
+        if not columns:
+            return self.base
+        own = {key: tuple(each[key[0]][key[1]] for each in seen) for key in self.base.open}
+        key = kind, _partition({**own, **columns})
+        if key not in self.made:
+            self.made[key] = self._opened(columns, own)
+        return self.made[key]
+
+    def _columns(self, seen: list[Seen], shapes: Seen) -> dict[Axes, tuple[int, ...]]:
+        """The extents that the axes to be opened had, one after the other."""
+        axes = [(k, axis) for k, shape in enumerate(shapes) for axis in range(len(shape))]
+        found = {
+            (k, axis): tuple(each[k][axis] for each in seen)
+            for k, axis in axes
+            if (k, axis) not in self.base.open and shapes[k][axis] > 1
+        }
+        return {key: column for key, column in found.items() if len(set(column)) >= _MANY}
+
+    def _opened(self, columns: Columns, own: Columns) -> Lengths:
+        known = {own[key]: extent for key, extent in self.base.open.items()}
+        for (k, axis), column in columns.items():
+            known.setdefault(column, Extent(f"d{k}_{axis}"))
+        opened = {key: known[column] for key, column in columns.items()}
+        return replace(self.base, open={**self.base.open, **opened})
+
+
+def _partition(columns: Columns) -> tuple[tuple[Axes, int], ...]:
+    """The axes, and which of them are one extent."""
+    order = list(dict.fromkeys(columns.values()))
+    return tuple((key, order.index(column)) for key, column in columns.items())

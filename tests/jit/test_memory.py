@@ -1,0 +1,101 @@
+"""Memory that kernels ask for comes back, however they end."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import HEAD, outcomes
+from treadle.errors import LimitExceeded
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mallinfo2 is the GNU library's")
+ENDLESS = """g (float[3] p) => (float[A] a, float[N,B] s) {
+  yes = Constant <value = bool {1}> ()
+  a, s = Loop (, yes, p) <body = f (int64 i, bool go, float[A] x)
+      => (bool on, float[C] x1, float[3] y) {
+    on = Identity (go)
+    most = Constant <value = int64[1] {1000}> ()
+    zero = Constant <value = int64[1] {0}> ()
+    front = Slice (x, zero, most)
+    x1 = Concat <axis = 0> (p, front)
+    y = Neg (p)
+  }>
+}"""
+GROWING = """g (int64 n, float[A] p) => (float[B] a) {
+  a = Loop (n, "", p) <body = f (int64 i, bool go, float[A] x) => (bool on, float[B] x1) {
+    on = Identity (go)
+    x1 = Concat <axis = 0> (x, p)
+  }>
+}"""
+
+
+class Information(ctypes.Structure):
+    """struct mallinfo2."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+        "fordblks", "keepcost",
+    )]  # fmt: skip
+
+
+def held() -> int:
+    """The bytes that were asked for and not given back."""
+    gc.collect()
+    asked = ctypes.CDLL(None).mallinfo2
+    asked.restype = Information
+    found = asked()
+    return int(found.uordblks + found.hblkhd)
+
+
+def floats(size):
+    return np.ones(size, np.float32)
+
+
+def interrupted(session):
+    timer = threading.Timer(0.02, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        session.run(None, {"p": floats(3)})
+    timer.join()
+
+
+def limited(session):
+    options = treadle.RunOptions()
+    options.max_seconds = 0.02
+    with pytest.raises(LimitExceeded):
+        session.run(None, {"p": floats(3)}, options)
+
+
+@pytest.mark.parametrize("stopped", [interrupted, limited])
+def test_what_is_stopped_gives_its_memory_back(stopped):
+    session = treadle.InferenceSession(HEAD + ENDLESS, engines=("jit", "interp"))
+    limited(session)
+    stopped(session)
+    assert [made for made in outcomes(session) if not isinstance(made, str)]
+    before = held()
+    for _ in range(20):
+        stopped(session)
+    assert held() - before < 1_000_000
+
+
+def test_many_runs_of_changing_lengths_hold_no_more_memory():
+    session = treadle.InferenceSession(HEAD + GROWING, engines=("jit", "interp"))
+    for size in range(2, 40):
+        session.run(None, {"n": np.array(5), "p": floats(size)})
+    growth = []
+    for _ in range(3):  # what else this process does may hold memory once
+        before = held()
+        for count in range(1000):
+            n, size = count % 7, 2 + count % 37
+            (found,) = session.run(None, {"n": np.array(n), "p": floats(size)})
+            assert found.shape == (size * (1 + n),)
+        growth.append(held() - before)
+    assert min(growth) < 100_000, growth
+    assert len(outcomes(session)) == 3
