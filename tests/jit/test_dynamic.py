@@ -7,7 +7,7 @@ import pytest
 
 import treadle
 from tests.jit.fences import fenced, given
-from tests.jit.native import HEAD, check, declined, outcomes
+from tests.jit.native import HEAD, check, declined, natives, outcomes
 
 RANDOM = np.random.default_rng(12)
 TRIPS = [0, 1, 2, 5, 40]
@@ -328,3 +328,21 @@ def test_a_window_of_a_state_that_moves(size):
       }}>
     }}"""
     check(text, *({"n": np.array(n), "p": floats(size)} for n in (1, 2, 3)))
+
+
+def test_a_kernel_made_for_values_is_found_by_them_alone():
+    text = """g (int64 n, int64[2] shape) => (float[N] t) {
+      t = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float t) {
+        on = Identity (go)
+        k = Cast <to = 1> (i)
+        ones = ConstantOfShape <value = float[1] {1}> (shape)
+        more = Mul (ones, k)
+        t = ReduceSum <keepdims = 0> (more)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    for shape in ([3, 4], [5, 6], [2, 2]):
+        (found,) = session.run(None, {"n": np.array(3), "shape": np.array(shape)})
+        assert found.tolist() == [k * shape[0] * shape[1] for k in range(3)]
+        (native,) = natives(session)
+        assert all(len(key) == 2 + len(native.shaping.all) for key in native.seen)

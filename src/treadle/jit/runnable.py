@@ -105,14 +105,16 @@ class Native:
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
-        if self.shaping.all:
-            shapes = (*shapes, *(arrays[k].tobytes() for k in self.shaping.all))
+        shaping = self.shaping.all
+        if shaping:
+            shapes = (*shapes, *(arrays[k].tobytes() for k in shaping))
         found = self.seen.get(shapes)
         if found is None:
             found = self._sought(arrays)
             if len(self.seen) >= _MOST_SHAPES:
                 self.seen.clear()
-            self.seen[shapes] = found
+            if shaping == self.shaping.all:
+                self.seen[shapes] = found
         if isinstance(found, str):
             raise Declined(found)
         return found
