@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.fences import fenced
+from tests.jit.fences import fenced, given
 from tests.jit.native import HEAD, check, declined, natives, outcomes
 
 RANDOM = np.random.default_rng(12)
@@ -45,6 +45,26 @@ def test_a_state_that_grows(axis, rows):
     check(
         text, *({"n": np.array(trips), "p": floats(*shape), "q": floats(*one)} for trips in TRIPS)
     )
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis):
+    text = f"""g (int64 n, float[A,B] p) => (float[C,D] a) {{
+      a = Loop (n, "", p) <body = f (int64 i, bool go, float[A,B] x) => (bool on, float[E,F] x1) {{
+        on = Identity (go)
+        x1 = Concat <axis = {axis}> (x, p)
+      }}>
+    }}"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    p = floats(*((1, 3) if axis == 0 else (3, 1)))
+    asked = []
+    for trips in (1000, 2000, 4000):
+        before = given[0]
+        (found,) = session.run(None, {"n": np.array(trips), "p": p})
+        assert np.array_equal(found, np.concatenate([p] * (trips + 1), axis))
+        asked.append(given[0] - before)
+    assert asked[2] - asked[1] <= 4
+    assert asked[2] < 40
 
 
 def test_states_that_grow_at_the_front_and_change_places():
