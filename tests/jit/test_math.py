@@ -128,7 +128,6 @@ def test_a_long_chain_of_functions_of_a_few_elements_stays_small():
         {lines}
       }}>
     }}"""
-    feed = {"n": np.array(3), "x": np.linspace(-1, 1, 16, dtype=np.float32)}
     found = check(text, {"n": np.array(3), "x": np.linspace(-1, 1, 16, dtype=np.float32)})
     assert found[0].shape == (16,)
     session = InferenceSession(HEAD + text, engines=("jit", "interp"))

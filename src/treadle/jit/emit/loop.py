@@ -163,6 +163,7 @@ def _moved(e: Emitter, op: Loop) -> dict[Node, Node]:
         after: state
         for state, after in zip(op.states, op.nexts, strict=True)
         if e.t.place(after) is Place.NEST
+        and e.t.place(state) is not Place.REGISTERS
         and after.home is op.body
         and op.nexts.count(after) == 1
         and state not in e.moving
