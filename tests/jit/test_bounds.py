@@ -43,7 +43,7 @@ LARGE = """g (int64 n, float x) => (float[300,300] y) {
 GRID = """g (int64 n, float x) => (int64[40] last) {
   one = Constant <value = int64 {1}> ()
   s = Range (one, n, one)
-  row0 = Constant <value_ints = [%s]> ()
+  row0 = Constant <value_ints = [NUMBERS]> ()
   zero = Constant <value = int64 {0}> ()
   last, corner = Scan <num_scan_inputs = 1, body = outer (int64[40] row, int64 k, int64 a)
     => (int64[40] next, int64 ko) {
@@ -55,7 +55,7 @@ GRID = """g (int64 n, float x) => (int64[40] last) {
       cell = Identity (lo)
     }> (ko, row)
   }> (row0, zero, s)
-}""" % ", ".join(map(str, range(40)))
+}""".replace("NUMBERS", ", ".join(map(str, range(40))))
 
 
 def outcome(text, n, most, engines):
