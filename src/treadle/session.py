@@ -19,7 +19,7 @@ from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did
 from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
-from treadle.plan import Engine, Limits, Plan, Region, RunContext, Runnable, plan
+from treadle.plan import Counting, Engine, Limits, Plan, Region, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
 
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
@@ -44,12 +44,13 @@ class ModelMetadata:
 class Variant(NamedTuple):
     """Which program a run needs.
 
-    `watched`: a listener must see every value; `bounded`: iterations are counted; `overridden`:
-    defaults that are fed.
+    `watched`: a listener must see every value; `bounded`: iterations are counted; `weighed`: so is
+    what loops hold; `overridden`: defaults that are fed.
     """
 
     watched: bool = False
     bounded: bool = False
+    weighed: bool = False
     overridden: frozenset[str] = frozenset()
 
 
@@ -142,17 +143,24 @@ class InferenceSession:
         from treadle import interp
 
         # who listens hears every value, unless an operator has no kernel but an engine's
-        for engines in ((), self._engines) if variant.watched else (self._engines,):
+        asked = self._asked(variant)
+        for engines in ((), asked) if variant.watched else (asked,):
             with self._stage("plan"):
-                inside = variant.watched or variant.bounded
+                inside = variant.watched or variant.bounded or variant.weighed
                 planned = plan(model, engines, inside=inside, declined=self._declined)
             try:
                 with self._stage("bind"):
                     return planned, interp.prepare(planned, self._expand)
             except Unsupported:
-                if engines is self._engines:
+                if engines is asked:
                     raise
         raise AssertionError("the last engines raise or return")
+
+    def _asked(self, variant: Variant) -> tuple[Engine, ...]:
+        """The engines; where only iterations are bounded, counting them if they can."""
+        if variant.watched or variant.weighed or not variant.bounded:
+            return self._engines
+        return tuple(e.counting() if isinstance(e, Counting) else e for e in self._engines)
 
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)
@@ -183,9 +191,10 @@ class InferenceSession:
         _expect_call(input_feed, run_options)
         limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
         program, variant = self._plain, _PLAIN
-        watched, bounded = listener is not None, not (limits.iterations is limits.bytes is None)
-        if watched or bounded or input_feed.keys() != program.inputs.keys():
-            variant = Variant(watched, bounded, self._overridden(input_feed))
+        watched, weighed = listener is not None, limits.bytes is not None
+        bounded = limits.iterations is not None
+        if watched or bounded or weighed or input_feed.keys() != program.inputs.keys():
+            variant = Variant(watched, bounded, weighed, self._overridden(input_feed))
             program = self._program(variant)
         context = RunContext(listener, limits, run_options)
         outputs = program.run(program.bind(input_feed), context)

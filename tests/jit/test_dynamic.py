@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.fences import fenced
-from tests.jit.native import HEAD, check, declined, outcomes
+from tests.jit.fences import fenced, given
+from tests.jit.native import HEAD, check, declined, natives, outcomes
 
 RANDOM = np.random.default_rng(12)
 TRIPS = [0, 1, 2, 5, 40]
@@ -45,6 +45,26 @@ def test_a_state_that_grows(axis, rows):
     check(
         text, *({"n": np.array(trips), "p": floats(*shape), "q": floats(*one)} for trips in TRIPS)
     )
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis):
+    text = f"""g (int64 n, float[A,B] p) => (float[C,D] a) {{
+      a = Loop (n, "", p) <body = f (int64 i, bool go, float[A,B] x) => (bool on, float[E,F] x1) {{
+        on = Identity (go)
+        x1 = Concat <axis = {axis}> (x, p)
+      }}>
+    }}"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    p = floats(*((1, 3) if axis == 0 else (3, 1)))
+    asked = []
+    for trips in (1000, 2000, 4000):
+        before = given[0]
+        (found,) = session.run(None, {"n": np.array(trips), "p": p})
+        assert np.array_equal(found, np.concatenate([p] * (trips + 1), axis))
+        asked.append(given[0] - before)
+    assert asked[2] - asked[1] <= 4
+    assert asked[2] < 40
 
 
 def test_states_that_grow_at_the_front_and_change_places():
@@ -308,3 +328,21 @@ def test_a_window_of_a_state_that_moves(size):
       }}>
     }}"""
     check(text, *({"n": np.array(n), "p": floats(size)} for n in (1, 2, 3)))
+
+
+def test_a_kernel_made_for_values_is_found_by_them_alone():
+    text = """g (int64 n, int64[2] shape) => (float[N] t) {
+      t = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float t) {
+        on = Identity (go)
+        k = Cast <to = 1> (i)
+        ones = ConstantOfShape <value = float[1] {1}> (shape)
+        more = Mul (ones, k)
+        t = ReduceSum <keepdims = 0> (more)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    for shape in ([3, 4], [5, 6], [2, 2]):
+        (found,) = session.run(None, {"n": np.array(3), "shape": np.array(shape)})
+        assert found.tolist() == [k * shape[0] * shape[1] for k in range(3)]
+        (native,) = natives(session)
+        assert all(len(key) == 2 + len(native.shaping.all) for key in native.seen)

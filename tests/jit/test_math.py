@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.jit.native import check, natives  # noqa: F401
+from tests.jit.native import HEAD, check, natives, outcomes  # noqa: F401
 from treadle import InferenceSession
 
 BOUNDS = {
@@ -116,3 +116,21 @@ def test_powers():
         exact = np.power(x.astype(np.float64), y.astype(np.float64))
     found = scanned("Pow", np.ascontiguousarray(x), np.ascontiguousarray(y))
     assert_within(0.6, found, exact, lambda worst: f"{x[worst]!r} ** {y[worst]!r}")
+
+
+def test_a_long_chain_of_functions_of_a_few_elements_stays_small():
+    names = ("Sin", "Exp", "Tanh", "Erf", "Sigmoid", "Cos")
+    lines = "\n".join(f"a{k + 1} = {names[k % 6]} (a{k})" for k in range(48))
+    text = f"""g (int64 n, float[16] x) => (float[16] y) {{
+      y = Loop (n, "", x) <body = f (int64 i, bool go, float[16] a0)
+        => (bool on, float[16] a48) {{
+        on = Identity (go)
+        {lines}
+      }}>
+    }}"""
+    found = check(text, {"n": np.array(3), "x": np.linspace(-1, 1, 16, dtype=np.float32)})
+    assert found[0].shape == (16,)
+    session = InferenceSession(HEAD + text, engines=("jit", "interp"))
+    session.run(None, {"n": np.array(3), "x": np.ones(16, np.float32)})
+    (made,) = outcomes(session)
+    assert made.machine.size < 50_000

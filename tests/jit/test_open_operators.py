@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.jit.native import check
+import treadle
+from tests.jit.native import HEAD, check
+from treadle.errors import RunError
 
 RANDOM = np.random.default_rng(37)
 BODIES = {
@@ -69,3 +71,36 @@ def test_operators_on_what_grows(name):
     p = RANDOM.uniform(-1, 1, (2, 4)).astype(np.float32)
     g = RANDOM.uniform(-1, 1, 4).astype(np.float32)
     check(text, *({"n": np.array(trips), "p": p, "g": g} for trips in (1, 2, 5, 30)))
+
+
+MOVED = """g (int64[N] widths, float[6] row0) => (float[6] last, float[N,6] rows) {
+  axis = Constant <value = int64[1] {0}> ()
+  end = Constant <value = int64[1] {6}> ()
+  last, rows = Scan <num_scan_inputs = 1, body = f (float[6] row, int64 width)
+    => (float[6] next, float[6] seen) {
+    w = Unsqueeze (width, axis)
+    keep = Sub (end, w)
+    short = Slice (row, axis, keep, axis)
+    pads = Concat <axis = 0> (w, axis)
+    next = Pad (short, pads)
+    seen = Identity (row)
+  }> (row0, widths)
+}"""
+
+
+def test_pads_that_only_the_run_tells():
+    row = np.arange(1, 7, dtype=np.float32)
+    check(MOVED, *({"widths": np.array(widths), "row0": row} for widths in ([0, 1, 2], [6], [3])))
+
+
+def test_a_pad_below_zero_is_another_engines():
+    session = treadle.InferenceSession(HEAD + MOVED, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + MOVED, engines=("interp",))
+    feed = {"widths": np.array([-2, 1]), "row0": np.arange(1, 7, dtype=np.float32)}
+    outcome = []
+    for each in (session, interp):
+        try:
+            outcome.append([value.tolist() for value in each.run(None, feed)])
+        except RunError as error:
+            outcome.append(str(error))
+    assert outcome[0] == outcome[1]

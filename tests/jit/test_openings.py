@@ -102,3 +102,26 @@ def test_an_axis_as_long_as_a_sequence_by_chance():
     ])  # fmt: skip
     assert len(made) <= 4
     assert not [why for why in made if isinstance(why, str)]
+
+
+def test_lengths_that_were_alike_part_after_another_axis_was_opened():
+    text = """g (float[A] x, float[B] y, float[C] z) => (float a, float b) {
+      zero = Constant <value = float {0}> ()
+      a = Scan <num_scan_inputs = 1, body = f (float s, float e) => (float s1) {
+        m = Mul (z, e)
+        r = ReduceSum <keepdims = 0> (m)
+        s1 = Add (s, r)
+      }> (zero, x)
+      b = Scan <num_scan_inputs = 1, body = f (float s, float e) => (float s1) {
+        m = Mul (z, e)
+        k = Add (m, a)
+        r = ReduceSum <keepdims = 0> (k)
+        s1 = Add (s, r)
+      }> (zero, y)
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    for first, second, third in ((2, 2, 3), (3, 3, 2), (4, 4, 7), (5, 5, 5), (5, 6, 7), (2, 9, 2)):
+        extents = {"x": first, "y": second, "z": third}
+        feed = {name: np.ones(extent, np.float32) for name, extent in extents.items()}
+        assert session.run(None, dict(feed)) == interp.run(None, dict(feed))

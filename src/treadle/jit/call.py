@@ -12,14 +12,14 @@ import numpy as np
 from treadle.errors import KernelError, RunError
 from treadle.jit.building import Declined
 from treadle.jit.code import Code
-from treadle.jit.kernel_ir import Extent, Kernel
+from treadle.jit.kernel_ir import Extent, Kernel, Loop
 from treadle.jit.machine import Machine
 from treadle.jit.memory import address, free, laid_out, words
 from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
 
 _ALIGNED = 64
-_UNMATCHED = 5
+_UNMATCHED, _OVER_LIMIT = 5, 7
 _FAILURES = {
     1: "an index is out of range",
     2: "there is not enough memory for a value",
@@ -58,6 +58,7 @@ class Layout:
     extents: tuple[tuple[int, Extent], ...]
     poll: int | None
     workspace: int | None
+    left: int | None
     outs: Mapping[tuple[str, Any], int]
     escapes: tuple[Callable[[int], None], ...]
     laid: tuple[np.ndarray, ...]
@@ -77,11 +78,13 @@ class Layout:
         escapes = [outside(node) for _, node in kinds.get("escape", ())]
         for (number, _), escape in zip(kinds.get("escape", ()), escapes, strict=True):
             fixed[number] = id(escape)
-        single = {kind: kinds[kind][0][0] for kind in ("poll", "workspace") if kind in kinds}
+        single = {
+            kind: kinds[kind][0][0] for kind in ("poll", "workspace", "left") if kind in kinds
+        }
         return cls(
             ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
-            single.get("workspace"),
+            single.get("workspace"), single.get("left"),
             {(k, which): n for k in ("grown", "count") for n, which in kinds.get(k, ())},
             tuple(escapes), tuple(laid),
         )  # fmt: skip
@@ -151,7 +154,11 @@ def run(
             context.poll(path)
 
         slots[layout.poll] = id(poll)
-    _call(compiled, results, slots, path)
+    if layout.left is not None:
+        left = slots[layout.left] = context.iterations_left
+    _call(compiled, results, slots, context, path)
+    if layout.left is not None:
+        context.iterations_done += left - slots[layout.left]
     return results
 
 
@@ -162,10 +169,14 @@ def _workspace(size: int) -> np.ndarray:
         raise Declined("values that do not fit into memory") from error
 
 
-def _call(compiled: Compiled, results: list[Any], slots: Any, path: str) -> None:
+def _call(
+    compiled: Compiled, results: list[Any], slots: Any, context: RunContext, path: str
+) -> None:
     outs = compiled.layout.outs
     try:
         status = compiled.machine.call(ctypes.addressof(slots))
+        if status == _OVER_LIMIT:
+            raise context.over(_loop_path(compiled.kernel) or path)
         if status:
             refusal = Unmatched if status == _UNMATCHED else Refused
             raise refusal(RunError(_FAILURES[status], path))
@@ -177,6 +188,12 @@ def _call(compiled: Compiled, results: list[Any], slots: Any, path: str) -> None
         for (kind, _), number in outs.items():
             if kind == "grown" and slots[number]:
                 free(slots[number])
+
+
+def _loop_path(kernel: Kernel) -> str:
+    """The path of the first loop of a region."""
+    loops = (node.op for node in kernel.main.nodes if isinstance(node.op, Loop))
+    return next((loop.path for loop in loops), "")
 
 
 def _results(compiled: Compiled, lengths: Mapping[Extent, int]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -40,11 +40,13 @@ _MOST_ELEMENTS = 65536
 class Jit:
     """Compiles loops to machine code; an implementation of `plan.Engine`.
 
-    `store` keeps the code for other processes; `threads` is how many another engine may use.
+    `store` keeps the code for other processes; `threads` is how many another engine may use;
+    `counts`: the code counts iterations, since a run bounds them.
     """
 
     store: Store | None = None
     threads: int = 1
+    counts: bool = False
 
     @classmethod
     def of(cls, options: object) -> Jit:
@@ -59,12 +61,16 @@ class Jit:
         """The name users give it by."""
         return "jit"
 
+    def counting(self) -> Jit:
+        """The engine for runs that bound their iterations."""
+        return replace(self, counts=True)
+
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
             return Verdict(False, why, None if inside else partial(_is_small, step))
-        if inside:
+        if inside and not self.counts:
             return Verdict(False, "every iteration must be seen, and native code shows none")
         why = _refusal(step)
         return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")
@@ -74,7 +80,9 @@ class Jit:
         known = known_inputs(region, model)
         lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
         lengths = Lengths.of(region)
-        return Native(region, lengths, conditions(region), known, self.store, self.threads, lists)
+        return Native(
+            region, lengths, conditions(region), known, self.store, self.threads, lists, self.counts
+        )
 
 
 def _is_small(step: Step) -> bool:

@@ -340,12 +340,16 @@ class Node:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """A region: its inputs in order, its block, what it gives, and what left loops for it."""
+    """A region: its inputs in order, its block, what it gives, and what left loops for it.
+
+    `counts`: the iterations of its loops are counted, and it fails where there are too many.
+    """
 
     inputs: tuple[Node, ...]
     main: Block
     results: tuple[Node, ...]
     hoisted: tuple[Node, ...] = ()
+    counts: bool = False
 
 
 def extents(node: Node) -> tuple[int, ...]:

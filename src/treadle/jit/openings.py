@@ -59,11 +59,22 @@ class Openings:
         columns = self._columns(seen, shapes)
         if not columns:
             return self.base
-        own = {key: tuple(each[key[0]][key[1]] for each in seen) for key in self.base.open}
-        key = kind, _partition({**own, **columns})
+        names = self._named(columns, seen)
+        key = kind, tuple(names.items())
         if key not in self.made:
-            self.made[key] = self._opened(columns, own)
+            self.made[key] = self._opened(names)
         return self.made[key]
+
+    def _named(self, columns: Columns, seen: list[Seen]) -> dict[Axes, Extent | Axes]:
+        """What each axis to be opened is as long as: what the region leaves open, or the first one.
+
+        The same names give the same signatures, so they must also give the same extents.
+        """
+        names: dict[tuple[int, ...], Extent | Axes] = {
+            tuple(each[k][axis] for each in seen): extent
+            for (k, axis), extent in self.base.open.items()
+        }
+        return {key: names.setdefault(column, key) for key, column in columns.items()}
 
     def _columns(self, seen: list[Seen], shapes: Seen) -> dict[Axes, tuple[int, ...]]:
         """The extents that the axes to be opened had, one after the other."""
@@ -75,15 +86,10 @@ class Openings:
         }
         return {key: column for key, column in found.items() if len(set(column)) >= _MANY}
 
-    def _opened(self, columns: Columns, own: Columns) -> Lengths:
-        known = {own[key]: extent for key, extent in self.base.open.items()}
-        for (k, axis), column in columns.items():
-            known.setdefault(column, Extent(f"d{k}_{axis}"))
-        opened = {key: known[column] for key, column in columns.items()}
+    def _opened(self, names: Mapping[Axes, Extent | Axes]) -> Lengths:
+        made = {name: Extent(f"d{name[0]}_{name[1]}") for name in names.values()
+                if not isinstance(name, Extent)}  # fmt: skip
+        opened = {
+            key: name if isinstance(name, Extent) else made[name] for key, name in names.items()
+        }
         return replace(self.base, open={**self.base.open, **opened})
-
-
-def _partition(columns: Columns) -> tuple[tuple[Axes, int], ...]:
-    """The axes, and which of them are one extent."""
-    order = list(dict.fromkeys(columns.values()))
-    return tuple((key, order.index(column)) for key, column in columns.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class Native:
     store: Store | None = None
     threads: int = 1
     lists: tuple[int, ...] = ()
+    counts: bool = False
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
@@ -105,14 +106,16 @@ class Native:
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
-        if self.shaping.all:
-            shapes = (*shapes, *(arrays[k].tobytes() for k in self.shaping.all))
+        shaping = self.shaping.all
+        if shaping:
+            shapes = (*shapes, *(arrays[k].tobytes() for k in shaping))
         found = self.seen.get(shapes)
         if found is None:
             found = self._sought(arrays)
             if len(self.seen) >= _MOST_SHAPES:
                 self.seen.clear()
-            self.seen[shapes] = found
+            if shaping == self.shaping.all:
+                self.seen[shapes] = found
         if isinstance(found, str):
             raise Declined(found)
         return found
@@ -168,6 +171,7 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
+    kernel = replace(kernel, counts=native.counts)
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)

@@ -3,6 +3,7 @@
 from treadle.plan.engines import (
     Account,
     Accountable,
+    Counting,
     Engine,
     Limits,
     Refused,
@@ -20,6 +21,7 @@ __all__ = [
     "Account",
     "Accountable",
     "BlockPlan",
+    "Counting",
     "Declined",
     "Engine",
     "Limits",

@@ -45,6 +45,9 @@ class Limits:
     bytes: int | None = None
 
 
+_UNBOUNDED = 2**62
+
+
 @dataclass(slots=True)
 class RunContext:
     """What one run carries along: who listens, what bounds it, and how to stop it.
@@ -71,14 +74,23 @@ class RunContext:
         """Count one iteration of the loop at `path`; raise LimitExceeded or Terminated."""
         self.poll(path, iterations)
         self.iterations_done += 1
+        if self.iterations_left < 0:
+            raise self.over(path, iterations)
+
+    @property
+    def iterations_left(self) -> int:
+        """How many iterations the run may still do; 2**62 for as many as it likes."""
         most = self.limits.iterations
-        if most is not None and self.iterations_done > most:
-            raise LimitExceeded(
-                f"more than max_iterations={most} iterations; raise the bound or look at the"
-                " loop's condition",
-                path,
-                iterations,
-            )
+        return _UNBOUNDED if most is None else min(most, _UNBOUNDED) - self.iterations_done
+
+    def over(self, path: str, iterations: Iterations = ()) -> LimitExceeded:
+        """The error of one iteration too many."""
+        return LimitExceeded(
+            f"more than max_iterations={self.limits.iterations} iterations; raise the bound or"
+            " look at the loop's condition",
+            path,
+            iterations,
+        )
 
     def poll(self, path: str, iterations: Iterations = ()) -> None:
         """Raise Terminated or LimitExceeded if the run must stop here."""
@@ -144,6 +156,15 @@ class Runnable(Protocol):
         A value is a numpy array, a list for a sequence, None for an absent optional. Raises
         `Refused` where the engine cannot do it on this data; the caller has interp run the steps.
         """
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An engine that can count the iterations of loops it takes whole."""
+
+    def counting(self) -> Engine:
+        """The engine for runs that bound them: loops go to it though `inside` is said."""
         ...
 
 

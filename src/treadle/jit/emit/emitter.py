@@ -19,6 +19,7 @@ from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
+OVER_LIMIT = 7
 """What a kernel gives where it failed; 0 is success."""
 
 
@@ -93,6 +94,15 @@ class Emitter:
         with self.w.rarely(condition):
             self.w.builder.store(llvm.Constant(I64, status), self.status)
             self.w.builder.branch(self.leave)
+
+    def spend(self, count: Index) -> None:
+        """Take so many iterations from those that are left to the run."""
+        if not self.kernel.counts:
+            return
+        b, place = self.w.builder, self.t.slots.left()
+        left = b.sub(b.load(place, typ=I64), self.w.index(count))
+        b.store(left, place)
+        self.fail_if(b.icmp_signed("<", left, llvm.Constant(I64, 0)), OVER_LIMIT)
 
     def allocate(self, node: Node) -> Buffer:
         """Memory for a node: of the result it is, or the kernel's own."""

@@ -40,6 +40,7 @@ _NO_LIMIT = 2**63 - 1
 def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]) -> None:
     """The loop; its parts are left in `e.parts`. States start in the memory that is `taken`."""
     pack(e, node)
+    _spend(e, node)
     with parts(e, node):
         _run(e, node, emit_block, taken)
 
@@ -67,6 +68,8 @@ def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buff
     i = b.load(counter, typ=I64)
     b.cbranch(b.icmp_signed("<", i, limit), body, after)
     b.position_at_end(body)
+    if op.path and not _is_counted(op):
+        e.spend(1)
     with e.t.scope():
         goes_on = _iteration(e, node, op, i, stacks, emit_block)
     b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
@@ -76,6 +79,19 @@ def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buff
         b.cbranch(goes_on, head, after)
     b.position_at_end(after)
     _end(e, node, op, b.load(counter, typ=I64), stacks)
+
+
+def _spend(e: Emitter, node: Node) -> None:
+    """Count the iterations of a loop beforehand where nothing but their number ends it."""
+    op, w = node.op, e.w
+    assert isinstance(op, Loop)
+    if e.kernel.counts and op.path and _is_counted(op):
+        limit = w.index(_limit(e, op, node.operands[0] if op.has_trip else None))
+        e.spend(w.intrinsic("llvm.smax", I64, limit, w.index(0)))
+
+
+def _is_counted(op: Loop) -> bool:
+    return not op.has_condition and op.next_condition is None
 
 
 def _limit(e: Emitter, op: Loop, trip: Node | None) -> Any:
@@ -163,6 +179,7 @@ def _moved(e: Emitter, op: Loop) -> dict[Node, Node]:
         after: state
         for state, after in zip(op.states, op.nexts, strict=True)
         if e.t.place(after) is Place.NEST
+        and e.t.place(state) is not Place.REGISTERS
         and after.home is op.body
         and op.nexts.count(after) == 1
         and state not in e.moving

@@ -9,7 +9,7 @@ BUFFER      in memory, whole, before anything reads it
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel_ir import (
@@ -35,6 +35,12 @@ from treadle.jit.kernel_ir import (
 
 MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512
+MOST_LONG = 96
+_LONG = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "expm1", "log",
+    "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
+))  # fmt: skip
+"""Functions whose code is long: written anew for many elements, they take seconds to compile."""
 _MANY_ROWS = 4
 _FEWEST, _MOST = 64, 1_000_000
 
@@ -65,8 +71,10 @@ def places(kernel: Kernel) -> Places:
         for operand in (*node.operands, *leaving(node)):
             readers.setdefault(operand, []).append(node)
     place: dict[Node, Place] = {}
+    crowd = _crowd(nodes)
     for node in reversed(nodes):
-        place[node] = _place(node, readers.get(node, []), place, node in kernel.results)
+        found = _place(node, readers.get(node, []), place, node in kernel.results)
+        place[node] = Place.NEST if node in crowd else found
     spilled = {
         operand
         for node in nodes
@@ -76,6 +84,17 @@ def places(kernel: Kernel) -> Places:
     return Places(
         place, {node: tuple(found) for node, found in readers.items()}, frozenset(spilled)
     )
+
+
+def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
+    """Functions of a few elements each that are too many together to be written out."""
+    found = [node for node in nodes if _is_written_out(node)]
+    return frozenset(found if sum(node.size for node in found) > MOST_LONG else ())
+
+
+def _is_written_out(node: Node) -> bool:
+    is_long = isinstance(node.op, Map) and node.op.function in _LONG
+    return is_long and node.is_static and 1 < node.size <= MOST_IN_REGISTERS
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:

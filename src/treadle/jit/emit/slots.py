@@ -99,6 +99,10 @@ class Slots:
         offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
         return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)
 
+    def left(self) -> Any:
+        """Where the slot is that says how many iterations the run has left."""
+        return self.out("left", 0)
+
     def out(self, kind: str, which: Extent | int) -> Any:
         """Where a slot is that the kernel writes."""
         number = self._number(kind, which, which)

@@ -131,7 +131,7 @@ class Tensors:
         if node.is_static and not node.size:
             return literal(node.dtype, 0)
         if node in self.registers and not isinstance(index, Flat) and _is_known(index):
-            return self.registers[node][_ravel(index, extents(node))]
+            return self.registers[node][self.flat(index, extents(node))]
         if isinstance(node.op, Constant) and (node.is_single or _is_known(index)):
             return literal(node.dtype, _element(node.op.array, index))
         key = (node, index)
@@ -381,10 +381,6 @@ class Tensors:
         return self.read(node, (0,) * len(node.shape))
 
 
-def _ravel(index: Sequence[int], shape: Sequence[int]) -> int:
-    return sum(i * stride for i, stride in zip(index, dense_strides(shape), strict=True))
-
-
 def _is_known(index: Indices) -> bool:
     each = (index.value,) if isinstance(index, Flat) else index
     return all(isinstance(one, int) for one in each)
@@ -399,7 +395,5 @@ def _element(array: np.ndarray, index: Indices) -> Any:
 def _broadcast(operand: Node, index: Indices) -> Indices:
     if isinstance(index, Flat):
         return (0,) * len(operand.shape) if operand.is_single else index
-    if not operand.shape:
-        return ()
     own = index[len(index) - len(operand.shape) :]
     return tuple(0 if e == 1 else i for e, i in zip(operand.shape, own, strict=True))

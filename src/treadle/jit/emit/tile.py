@@ -44,6 +44,8 @@ def _window(e: Emitter, node: Node) -> tuple[int, int, int, int] | None:
     shape = _shape(e, op)
     if shape is None or op.stacks or op.next_condition is not None:
         return None
+    if op.has_condition and e.kernel.counts:
+        return None
     if not all(_is_own_element(e, each, op, shape) for each in op.body.nodes):
         return None
     if not all(_is_carried(e, state, after, op) for state, after in zip(op.states, op.nexts,

@@ -196,6 +196,7 @@ def sweep(e: Emitter, grid: Grid, counter: Any, limit: Any, emit_block: EmitBloc
     behind = b.add(first, w.index(most))
     b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
     b.position_at_end(body)
+    e.spend(most * grid.width)
     tick(e, grid.outer.body, most * (grid.width * cost(grid.inner.body) // 8 + 4))
     with e.t.scope():
         s = _Sweep(e, grid)

@@ -10,14 +10,15 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building, Declined, array_of, extents_of
-from treadle.jit.kernel_ir import Axis, Node
+from treadle.jit.kernel_ir import Axis, Node, Number
 from treadle.jit.lower.index import positive, same
-from treadle.jit.lower.layout import joined, whole_numbers
+from treadle.jit.lower.layout import extent_of, joined, whole_numbers
 from treadle.jit.lower.registry import lowers
 from treadle.jit.lower.select import steps
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]
+Widths = tuple[Number, Number]
 _MOST = 2**24
 
 
@@ -27,17 +28,24 @@ def _side_by_side(b: Building, parts: Sequence[Node], axis: int) -> Node:
     return joined(b, present or parts[:1], axis)
 
 
-def padded(b: Building, x: Node, widths: Sequence[tuple[int, int]], mode: str, fill: Node) -> Node:
-    """The tensor made larger, or smaller where a width is negative, axis by axis."""
+def padded(b: Building, x: Node, widths: Sequence[Widths], mode: str, fill: Node) -> Node:
+    """The tensor made larger, or smaller where a width is negative, axis by axis.
+
+    A width that only the run tells is an extent, and none below zero.
+    """
     for axis, (before, after) in enumerate(widths):
-        x = _cut(b, x, axis, before, after)
-        low, high = max(before, 0), max(after, 0)
+        if isinstance(before, int) and isinstance(after, int):
+            x = _cut(b, x, axis, before, after)
+            before, after = max(before, 0), max(after, 0)
         if mode == "constant":
-            first, last = (_filled(b, x, axis, count, fill) for count in (low, high))
+            first, last = (_filled(b, x, axis, count, fill) for count in (before, after))
             x = _side_by_side(b, [first, x, last], axis)
-        elif low or high:
+        elif not (isinstance(before, int) and isinstance(after, int)):
+            raise Declined(f"a Pad that goes on as {mode!r} by as many as only the run tells")
+        elif before or after:
             extent = extents_of(x)[axis]
-            x = _taken(b, x, axis, [_SOURCES[mode](k, extent) for k in range(-low, extent + high)])
+            places = range(-before, extent + after)
+            x = _taken(b, x, axis, [_SOURCES[mode](place, extent) for place in places])
     return x
 
 
@@ -51,7 +59,7 @@ def _cut(b: Building, x: Node, axis: int, before: int, after: int) -> Node:
     return b.view(x, given, axes)
 
 
-def _filled(b: Building, x: Node, axis: int, extent: int, fill: Node) -> Node:
+def _filled(b: Building, x: Node, axis: int, extent: Number, fill: Node) -> Node:
     return b.expand(fill, [extent if k == axis else e for k, e in enumerate(x.shape)])
 
 
@@ -91,8 +99,8 @@ def _taken(b: Building, x: Node, axis: int, places: Sequence[int]) -> Node:
 def pad(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """`pads` are the widths before each axis, then those after each."""
     x, pads, value, axes = (*operands, None, None)[:4]
-    each, where = whole_numbers(pads, "pads"), whole_numbers(axes, "axes")
-    assert each is not None
+    each = [extent_of(b, width) for width in b.elements(pads, "pads")]
+    where = whole_numbers(axes, "axes")
     fill = b.scalar(0, x.dtype) if value is None else b.reshape(value, ())
     return padded(b, x, _widths(len(x.shape), each, where), attributes["mode"], fill)
 
@@ -114,11 +122,11 @@ def _old_pad(b: Building, x: Node, pads: Sequence[int], attributes: Attributes) 
     return padded(b, x, widths, attributes["mode"], b.scalar(attributes["value"], x.dtype))
 
 
-def _widths(rank: int, each: Sequence[int], where: Sequence[int] | None) -> list[tuple[int, int]]:
+def _widths(rank: int, each: Sequence[Number], where: Sequence[int] | None) -> list[Widths]:
     axes = list(range(rank)) if where is None else [positive(axis, rank) for axis in where]
     if len(each) != 2 * len(axes):
         raise Declined("a Pad that does not fit")
-    widths = [(0, 0)] * rank
+    widths: list[Widths] = [(0, 0)] * rank
     for k, axis in enumerate(axes):
         widths[axis] = each[k], each[k + len(axes)]
     return widths

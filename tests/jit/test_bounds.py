@@ -1,0 +1,109 @@
+"""max_iterations in native code: counted as interp counts, all loops of the run together."""
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import HEAD, natives
+from treadle.errors import LimitExceeded
+
+COUNTED = """g (int64 n, float x) => (float y) {
+  y = Loop (n, , x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
+    on = Identity (go)
+    v = Add (u, u)
+  }>
+}"""
+UNTIL = """g (int64 n, float x) => (float y) {
+  yes = Constant <value = bool {1}> ()
+  y = Loop (, yes, x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
+    one = Constant <value = int64 {1}> ()
+    k = Add (i, one)
+    on = Less (k, n)
+    v = Add (u, u)
+  }>
+}"""
+NESTED = """g (int64 n, float x) => (float y) {
+  y = Loop (n, , x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
+    on = Identity (go)
+    v = Loop (i, , u) <body = h (int64 j, bool go2, float s) => (bool on2, float t) {
+      on2 = Identity (go2)
+      t = Sin (s)
+    }>
+  }>
+}"""
+LARGE = """g (int64 n, float x) => (float[300,300] y) {
+  shape = Constant <value = int64[2] {300, 300}> ()
+  p = Expand (x, shape)
+  y = Loop (n, , p) <body = f (int64 i, bool go, float[300,300] u)
+    => (bool on, float[300,300] v) {
+    on = Identity (go)
+    v = Sin (u)
+  }>
+}"""
+GRID = """g (int64 n, float x) => (int64[40] last) {
+  one = Constant <value = int64 {1}> ()
+  s = Range (one, n, one)
+  row0 = Constant <value_ints = [NUMBERS]> ()
+  zero = Constant <value = int64 {0}> ()
+  last, corner = Scan <num_scan_inputs = 1, body = outer (int64[40] row, int64 k, int64 a)
+    => (int64[40] next, int64 ko) {
+    ko = Add (k, one)
+    le, next = Scan <num_scan_inputs = 1, body = inner (int64 left, int64 above)
+      => (int64 lo, int64 cell) {
+      least = Min (left, above)
+      lo = Add (least, a)
+      cell = Identity (lo)
+    }> (ko, row)
+  }> (row0, zero, s)
+}""".replace("NUMBERS", ", ".join(map(str, range(40))))
+
+
+def outcome(text, n, most, engines):
+    options = treadle.RunOptions(max_iterations=most)
+    session = treadle.InferenceSession(HEAD + text, engines=engines)
+    feed = {"n": np.array(n), "x": np.float32(0.5)}
+    try:
+        return session.run(None, feed, options)[0].tolist(), session
+    except LimitExceeded as error:
+        return "over" if f"max_iterations={most}" in str(error) else str(error), session
+
+
+def needed(text, n):
+    """How many iterations interp counts."""
+    low, high = 0, 1 << 14
+    while low < high:
+        middle = (low + high) // 2
+        if outcome(text, n, middle, ("interp",))[0] == "over":
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@pytest.mark.parametrize("text", [COUNTED, UNTIL, NESTED, LARGE, GRID])
+@pytest.mark.parametrize("n", [1, 5, 30])
+def test_the_bound_is_interps(text, n):
+    exact = needed(text, n)
+    for most in (exact, exact - 1):
+        if most < 0:
+            continue
+        found, session = outcome(text, n, most, ("jit", "interp"))
+        wanted, _ = outcome(text, n, most, ("interp",))
+        assert (found == "over") == (wanted == "over") == (most < exact)
+        assert natives(session)
+
+
+def test_bounded_runs_are_native():
+    session = treadle.InferenceSession(HEAD + COUNTED, engines=("jit", "interp"))
+    feed = {"n": np.array(10_000_000), "x": np.float32(0)}
+    session.run(None, feed, treadle.RunOptions(max_iterations=10_000_000))
+    with pytest.raises(LimitExceeded, match="max_iterations=9999999"):
+        session.run(None, feed, treadle.RunOptions(max_iterations=9_999_999))
+
+
+def test_runs_without_a_bound_do_not_count():
+    session = treadle.InferenceSession(HEAD + COUNTED, engines=("jit", "interp"))
+    feed = {"n": np.array(7), "x": np.float32(1)}
+    with pytest.raises(LimitExceeded):
+        session.run(None, feed, treadle.RunOptions(max_iterations=3))
+    assert session.run(None, feed)[0] == 128
