@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from treadle.delegate.borders import border_refusal, crosses_as_bytes, mixture_refusal
@@ -16,8 +18,10 @@ from treadle.delegate.runnable import Session, reason
 from treadle.delegate.stamp import stamp
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
-from treadle.ir import Model, Step, Tensor, operator_of
+from treadle.ir import Loop, Model, Step, Tensor, bodies, operator_of
 from treadle.plan import Region, Runnable, Verdict
+
+_MOST_BRIEF = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Onnxruntime:
         inputs = tuple(value.name for value in written.main.params)
         outputs = tuple(value.name for value in written.main.results if value is not None)
         run = _carrier(session, region)
-        return Session(region.path, run, onnxruntime.RunOptions, inputs, outputs)
+        is_brief = _count(region.steps) <= _MOST_BRIEF
+        return Session(region.path, run, onnxruntime.RunOptions, inputs, outputs, is_brief)
 
     def _session(self, data: bytes, shared: Shared, region: Region) -> Any:
         import onnxruntime
@@ -62,6 +67,14 @@ class Onnxruntime:
         except Exception as failure:  # the border to onnxruntime
             raise Unsupported(_name(region), None, reason(failure), region.path) from failure
         return made._sess
+
+
+def _count(steps: Sequence[Step]) -> float:
+    """How many steps there are, bodies included; endless with a loop."""
+    if any(isinstance(step, Loop) for step in steps):
+        return inf
+    inner = (block.steps for step in steps for _, block in bodies(step))
+    return len(steps) + sum(map(_count, inner))
 
 
 def _check_borders(region: Region) -> None:
