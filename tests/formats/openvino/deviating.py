@@ -150,6 +150,42 @@ def reduce_over_no_axes(folder: Path) -> Program:
     return Program(write(folder, sketch), [{"x": X}])
 
 
+def loop_of_constants(folder: Path) -> Program:
+    weights = Weights()
+    outer, inner, innermost = Sketch(weights), Sketch(weights), Sketch(weights)
+    outer.parameter("s", "f32", 1)
+    feeds = [outer.constant(np.array(-1)), outer.constant(np.array(True)), outer.constant(S)]
+    counter, state = inner.parameter("i", "i64", 1), inner.parameter("p", "f32", 1)
+    part, sum_ = innermost.parameter("x", "f32", 1), innermost.parameter("t", "f32", 1)
+    total = innermost.result(innermost.layer("Add", [part, sum_], [("f32", (1,))]))
+    slices = {
+        "in": [PortEntry(0, part, axis=0, start=0, end=-1, stride=1, part_size=1),
+               PortEntry(1, sum_)],
+        "out": [PortEntry(2, total)],
+    }  # fmt: skip
+    back = [(total, sum_)]
+    made = loop(inner, innermost, [state, state], [("f32", (1,))], slices, back, "TensorIterator")
+    after = inner.result(made)
+    go = inner.result(
+        inner.layer("Less", [counter, inner.constant(np.array([2]))], [("boolean", (1,))])
+    )
+    port_map = {
+        "in": [PortEntry(-1, counter, _COUNTS), PortEntry(2, state)],
+        "out": [
+            PortEntry(3, after, axis=0, start=0, end=-1, stride=1, part_size=1),
+            PortEntry(-1, go, "execution_condition"),
+        ],
+    }
+    outer.result(loop(outer, inner, feeds, [("f32", (-1,))], port_map, [(after, state)]), "y")
+    return Program(write(folder, outer), [{"s": S}])
+
+
+def roi_align_of_negatives(folder: Path) -> Program:
+    inputs = [-np.ones((1, 1, 4, 4), np.float32), np.array([[0, 0, 3, 3]], np.float32)]
+    data = {"pooled_h": 1, "pooled_w": 1, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "max"}
+    return single(folder, "ROIAlign", "opset3", "f32", [*inputs, np.zeros(1, np.int32)], **data)
+
+
 PROGRAMS: dict[str, Callable[[Path], Program]] = {
     make.__name__: make
     for make in (
@@ -169,5 +205,7 @@ PROGRAMS: dict[str, Callable[[Path], Program]] = {
         gather_out_of_range,
         nan_to_boolean,
         reduce_over_no_axes,
+        loop_of_constants,
+        roi_align_of_negatives,
     )
 }
