@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -29,6 +30,7 @@ _PATIENCE = 20.0
 
 def soak(chance: random.Random, times: int) -> str:
     """Runs that take seconds, each stopped within a moment of the signal."""
+    gc.collect()  # Python drops a KeyboardInterrupt that is raised in a finalizer
     session = treadle.InferenceSession(_HEAD + _TEXT, engines=("jit", "interp"))
     p = np.linspace(0, 1, 64, dtype=np.float32)
     wanted = session.run(None, {"n": np.array(3), "p": p})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -16,6 +17,8 @@ from tests.values import differences
 from treadle.errors import RunError
 
 _BATCH = 20
+_FACTOR = 20
+Arrays = list[np.ndarray]
 
 
 def soak(chance: random.Random, seconds: float) -> str:
@@ -68,7 +71,38 @@ def _compare(program: Program) -> None:
         for number, (f, w) in enumerate(zip(found, wanted, strict=True))
         for line in differences(f, w, f"output {number}")
     ]
-    assert not lines, lines
+    assert not lines or _is_no_further(program, found, wanted), lines[0][:500]
+
+
+def _is_no_further(program: Program, found: Arrays, wanted: Arrays) -> bool:
+    """Whether interp's own answer moves as far when what is fed changes in its last bit.
+
+    Iterations that stretch differences make much of the 2 ULP that a function may be off.
+    """
+    nudged = {
+        name: np.nextafter(array, np.array(np.inf, array.dtype))
+        if array.dtype.kind == "f"
+        else array
+        for name, array in program.feeds.items()
+    }
+    moved = _answer(replace(program, feeds=nudged), ("interp",), 1)
+    if isinstance(moved, str):
+        return False
+    return all(
+        _distance(f, w) <= _FACTOR * _distance(m, w)
+        for f, w, m in zip(found, wanted, moved, strict=True)
+    )
+
+
+def _distance(one: np.ndarray, other: np.ndarray) -> float:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return np.inf
+    if one.dtype.kind != "f":
+        return 0.0 if np.array_equal(one, other) else np.inf
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(one.astype(np.float64) - other)
+    apart = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0.0, apart)
+    return float(np.max(np.nan_to_num(apart, nan=np.inf), initial=0.0))
 
 
 def _answer(program: Program, engines: tuple[str, ...], times: int) -> list[np.ndarray] | str:
