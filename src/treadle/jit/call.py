@@ -60,7 +60,7 @@ class Layout:
     workspace: int | None
     left: int | None
     outs: Mapping[tuple[str, Any], int]
-    escapes: tuple[Callable[[int], None], ...]
+    escapes: tuple[Callable[[int], object], ...]
     laid: tuple[np.ndarray, ...]
 
     @classmethod
