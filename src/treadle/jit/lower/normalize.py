@@ -8,13 +8,14 @@ from math import prod
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import Node
 from treadle.jit.lower.activation import Numbers
 from treadle.jit.lower.index import positive
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import NARROW, TABLE, Lowering, lowers, wide
 from treadle.jit.lower.select import hardmax
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]
