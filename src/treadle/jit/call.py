@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from treadle import ops
 from treadle.errors import KernelError, RunError
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Loop
@@ -27,6 +29,10 @@ _FAILURES = {
     _UNMATCHED: "the shapes of this run are not those the code was made for",
     6: "a number of this run is none the code was made for",
 }
+
+
+_NOTHING = nullcontext()
+Keeper = Callable[[list[Any]], Callable[[int], object]]
 
 
 class Unmatched(Refused):
@@ -48,7 +54,7 @@ class Layout:
 
     `template` holds those that never change; `given` and `results` lead to the words of arrays,
     `outs` are written by the kernel, `escapes` and `laid`, constants laid out anew, are kept alive
-    for it.
+    for it. `keepers` are escapes with objects, made anew for what a run holds.
     """
 
     type: Any
@@ -62,6 +68,12 @@ class Layout:
     outs: Mapping[tuple[str, Any], int]
     escapes: tuple[Callable[[int], object], ...]
     laid: tuple[np.ndarray, ...]
+    keepers: tuple[tuple[int, Keeper], ...]
+
+    @property
+    def calls(self) -> bool:
+        """Whether operators are called."""
+        return bool(self.escapes or self.keepers)
 
     @classmethod
     def of(cls, code: Code) -> Layout:
@@ -75,9 +87,13 @@ class Layout:
             fixed[number] = address(array)
         for (number, _), array in zip(kinds.get("laid", ()), laid, strict=True):
             fixed[number] = address(array)
-        escapes = [outside(node) for _, node in kinds.get("escape", ())]
-        for (number, _), escape in zip(kinds.get("escape", ()), escapes, strict=True):
-            fixed[number] = id(escape)
+        escapes, keepers = [], []
+        for number, node in kinds.get("escape", ()):
+            if node.op.has_objects:
+                keepers.append((number, outside(node)))
+            else:
+                escapes.append(outside(node)([]))
+                fixed[number] = id(escapes[-1])
         single = {
             kind: kinds[kind][0][0] for kind in ("poll", "workspace", "left") if kind in kinds
         }
@@ -86,7 +102,7 @@ class Layout:
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
             single.get("workspace"), single.get("left"),
             {(k, which): n for k in ("grown", "count") for n, which in kinds.get(k, ())},
-            tuple(escapes), tuple(laid),
+            tuple(escapes), tuple(laid), tuple(keepers),
         )  # fmt: skip
 
 
@@ -127,9 +143,11 @@ def run(
     lengths: Mapping[Extent, int],
     context: RunContext,
     path: str,
+    held: list[Any] | None = None,
 ) -> list[Any]:
     """The results for these arrays, row-major ones; `lengths` are those of the axes left open.
 
+    `held` are objects by their numbers, those of inputs; results may be among them.
     Raises Refused where the kernel fails, Declined where it has no way to give these results.
     """
     if compiled.trips:
@@ -145,6 +163,8 @@ def run(
         slots[number] = word(results[which], keep)
     for number, extent in layout.extents:
         slots[number] = lengths[extent]
+    held = [] if held is None else held
+    _bind(layout, slots, keep, held)
     if layout.workspace is not None:
         workspace = _workspace(compiled.code.workspace + _ALIGNED)
         slots[layout.workspace] = -(-address(workspace) // _ALIGNED) * _ALIGNED
@@ -159,7 +179,21 @@ def run(
     _call(compiled, results, slots, context, path)
     if layout.left is not None:
         context.iterations_done += left - slots[layout.left]
+    return _with_objects(compiled, results, held)
+
+
+def _with_objects(compiled: Compiled, results: list[Any], held: list[Any]) -> list[Any]:
+    """The results, what is held outside instead of its number."""
+    for number in compiled.kernel.objects:
+        results[number] = held[int(results[number])]
     return results
+
+
+def _bind(layout: Layout, slots: Any, keep: list[Any], held: list[Any]) -> None:
+    """Fill the slots of what is called for this run alone."""
+    for number, keeper in layout.keepers:
+        keep.append(keeper(held))
+        slots[number] = id(keep[-1])
 
 
 def _workspace(size: int) -> np.ndarray:
@@ -174,7 +208,8 @@ def _call(
 ) -> None:
     outs = compiled.layout.outs
     try:
-        status = compiled.machine.call(ctypes.addressof(slots))
+        with ops.silence() if compiled.layout.calls else _NOTHING:
+            status = compiled.machine.call(ctypes.addressof(slots))
         if status == _OVER_LIMIT:
             raise context.over(_loop_path(compiled.kernel) or path)
         if status:
