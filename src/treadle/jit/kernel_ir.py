@@ -233,11 +233,15 @@ class Put:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stack:
-    """One stacked result: the element of each iteration, and where it goes."""
+    """One stacked result: the element of each iteration, and where it goes.
+
+    `is_given`: the program has a result for it, which counts among the bytes that loops hold.
+    """
 
     element: Node
     axis: int
     reverse: bool
+    is_given: bool = True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -341,7 +345,8 @@ class Node:
 class Kernel:
     """A region: its inputs in order, its block, what it gives, and what left loops for it.
 
-    `counts`: the iterations of its loops are counted, and it fails where there are too many.
+    `counts`: the iterations of its loops are counted, and it fails where there are too many;
+    `weighs`: so is what they hold, in bytes.
     """
 
     inputs: tuple[Node, ...]
@@ -349,6 +354,7 @@ class Kernel:
     results: tuple[Node, ...]
     hoisted: tuple[Node, ...] = ()
     counts: bool = False
+    weighs: bool = False
 
 
 def extents(node: Node) -> tuple[int, ...]:
