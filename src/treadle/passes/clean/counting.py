@@ -55,6 +55,8 @@ def _unconditional(loop: Loop, at: Cleaning) -> Loop:
 def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: Cleaning) -> Loop:
     """The loop whose counters from 0 are its iteration number."""
     view, made = ports(loop), makers(loop.body)
+    if view.iteration is None and view.sliced:  # no loop of ONNX has both
+        return loop
     if view.iteration is not None and at.shape(view.iteration) != ():
         return loop
     number = view.iteration

@@ -33,6 +33,7 @@ from treadle.passes.clean.names import with_own_names, with_own_step_names
 from treadle.passes.clean.noops import drop_noops
 from treadle.passes.clean.opened import closed, opened
 from treadle.passes.clean.rows import stack_rows
+from treadle.passes.clean.scans import slice_items
 from treadle.passes.clean.unchanged import stop_carrying
 from treadle.passes.clean.unused import drop_unused
 from treadle.passes.inline_functions import inline_functions
@@ -54,6 +55,7 @@ PASSES: tuple[Pass, ...] = (
     stack_appends,
     stack_rows,
     drop_unused,
+    slice_items,
 )
 _MOST_ROUNDS = 16
 
