@@ -11,7 +11,8 @@ import treadle
 from tests.jit.native import HEAD, check, declined, natives, outcomes
 from tests.values import assert_same
 from treadle.errors import LimitExceeded, RunError
-from treadle.jit.kernel_ir import Escape, all_nodes
+from treadle.jit.kernel_ir import Escape
+from treadle.jit.walk import all_nodes
 
 RANDOM = np.random.default_rng(23)
 POOLED = """g (float[T,1,4,4] x, float h) => (float[T,1,2,2] y, float last) {

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import KernelError, RunError
-from treadle.jit.building import Declined
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Loop
 from treadle.jit.machine import Machine
 from treadle.jit.memory import address, free, laid_out, words
+from treadle.jit.nodes import Declined
 from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
 

@@ -23,9 +23,9 @@ from treadle.ir import (
     operator_of,
     reads,
 )
-from treadle.jit.building import NATIVE
 from treadle.jit.lists import is_list
 from treadle.jit.lower import escapes, lowering
+from treadle.jit.nodes import NATIVE
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.jit.store import Store, default_folder

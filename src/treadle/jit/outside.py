@@ -10,8 +10,8 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.building import Declined
 from treadle.jit.kernel_ir import Escape, Node, extents
+from treadle.jit.nodes import Declined
 
 Kind = tuple[DType, tuple[int, ...]]
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from treadle.errors import RunError
 from treadle.jit.account import account
-from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
+from treadle.jit.nodes import Declined
 from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.building import NATIVE
 from treadle.jit.lower import by_data, lowering
+from treadle.jit.nodes import NATIVE
 from treadle.ops import Formal, Schema
 
 DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}

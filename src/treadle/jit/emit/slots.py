@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as llvm
 
-from treadle.jit.building import Declined
 from treadle.jit.code import Slot
 from treadle.jit.emit.types import I8, I64, POINTER
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Extent, Node
+from treadle.jit.nodes import Declined
 
 _ALIGNED, _MOST = 64, 2**47
 

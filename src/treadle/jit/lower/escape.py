@@ -14,8 +14,9 @@ import numpy as np
 from treadle import ops
 from treadle.errors import InvalidModel, KernelError, Unsupported
 from treadle.ir import DType, Leaf, Tensor, dtype_of
-from treadle.jit.building import NATIVE, Building, Declined, extents_of
+from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import Constant, Escape, Node, Part
+from treadle.jit.nodes import NATIVE, Declined
 
 Kind = tuple[DType, tuple[int, ...]]
 _BY_DATA = frozenset(("NonZero", "Compress", "Unique", "NonMaxSuppression", "StringSplit"))
