@@ -73,7 +73,7 @@ class Layout:
     workspace: int | None
     bounds: Mapping[str, int]
     outs: Mapping[tuple[str, Any], int]
-    escapes: tuple[Callable[[int], None], ...]
+    escapes: tuple[Callable[[int], object], ...]
     laid: tuple[np.ndarray, ...]
 
     @classmethod

@@ -88,7 +88,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Dim:
-    """The extent along `axis` of part `number` of the Loop or Branch that is the operand.
+    """The extent along `axis` of part `number` of the Loop, Branch or Escape that is the operand.
 
     Without an operand: of state `number` of the loop it is at home in.
     """
@@ -274,16 +274,20 @@ class Branch:
     otherwise_results: tuple[Node, ...]
 
 
+Kind = tuple[DType, tuple[Number | None, ...]]
+"""The dtype and the shape of what an Escape gives; None: an extent that the call tells."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Escape:
     """The kernel of the leaf, called with the operands that are there (`given`).
 
-    `results` are the dtype and shape of each value it gives, None for one that nobody asks for.
+    `results` are the kinds of the values it gives, None for one that nobody asks for.
     """
 
     leaf: Leaf
     given: tuple[bool, ...]
-    results: tuple[tuple[DType, tuple[int, ...]] | None, ...]
+    results: tuple[Kind | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,3 +365,8 @@ def extents(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""
     assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
     return tuple(extent for extent in node.shape if isinstance(extent, int))
+
+
+def is_known_kind(kind: Kind) -> bool:
+    """Whether every extent of what an Escape gives is known."""
+    return all(isinstance(extent, int) for extent in kind[1])
