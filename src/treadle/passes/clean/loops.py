@@ -93,15 +93,6 @@ def rebuilt(loop: Loop, view: Ports) -> Loop:
     )
 
 
-def stacking(loop: Loop, port: CarriedPort, step: Step, stack: StackedPort) -> Loop:
-    """The loop that stacks instead of carrying a value that one step, which goes, makes longer."""
-    view = ports(loop)
-    carried = tuple(each for each in view.carried if each.param is not port.param)
-    smaller = rebuilt(loop, view._replace(carried=carried, stacked=(*view.stacked, stack)))
-    steps = tuple(each for each in smaller.body.steps if each is not step)
-    return replace(smaller, body=replace(smaller.body, steps=steps))
-
-
 _LISTS = (
     "scan_input_axes",
     "scan_input_directions",
