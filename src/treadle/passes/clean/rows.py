@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.ir import Block, CarriedPort, Leaf, Loop, Stacked, StackedPort, Value, ports
+from treadle.ir import Block, CarriedPort, Leaf, Loop, Stacked, StackedPort, Value, makers, ports
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.iteration import place
-from treadle.passes.clean.loops import makers
 from treadle.passes.clean.operators import NUMBERS, attribute
 from treadle.passes.clean.safety import certainly_runs, items, keeps_element
 from treadle.passes.clean.stacks import Instead, Write, stack_instead, updates

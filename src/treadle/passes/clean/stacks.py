@@ -12,9 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.ir import Block, CarriedPort, Leaf, Loop, StackedPort, Step, Value, ports, step_path
+from treadle.ir import (
+    Block,
+    CarriedPort,
+    Leaf,
+    Loop,
+    StackedPort,
+    Step,
+    Value,
+    makers,
+    ports,
+    step_path,
+)
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.loops import count_reads, makers, rebuilt
+from treadle.passes.clean.loops import count_reads, rebuilt
 from treadle.passes.clean.opened import map_open
 from treadle.passes.clean.writing import Writer
 
