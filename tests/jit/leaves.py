@@ -11,8 +11,9 @@ from treadle import ir, ops
 from treadle.jit.building import Building
 from treadle.jit.call import Compiled, run
 from treadle.jit.compiling import compiled
-from treadle.jit.kernel_ir import Escape, Input, Kernel, all_nodes
+from treadle.jit.kernel_ir import Escape, Input, Kernel
 from treadle.jit.lower import lower_block
+from treadle.jit.walk import all_nodes
 from treadle.plan import RunContext
 
 

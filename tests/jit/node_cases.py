@@ -13,7 +13,8 @@ import treadle
 from tests.jit.native import natives, outcomes
 from tests.ops.node_suite import control_flow, differences, given, node_cases
 from treadle import ops
-from treadle.jit.kernel_ir import Escape, all_nodes
+from treadle.jit.kernel_ir import Escape
+from treadle.jit.walk import all_nodes
 
 FIXED = {"int64", "int32", "bool", "uint8"}
 

@@ -126,7 +126,7 @@ def test_what_was_declined_is_not_tried_again(monkeypatch):
     tries = []
 
     def refuse(*_):
-        from treadle.jit.building import Declined
+        from treadle.jit.nodes import Declined
 
         tries.append(1)
         raise Declined("for a test")

@@ -8,7 +8,7 @@ import pytest
 from tests.jit.leaves import leaf, natively
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.building import NATIVE
+from treadle.jit.nodes import NATIVE
 
 RANDOM = np.random.default_rng(31)
 NARROW = ("float16", "bfloat16")

@@ -10,7 +10,7 @@ import treadle
 from tests.jit.native import HEAD
 from tests.values import assert_same
 from treadle.jit import runnable
-from treadle.jit.building import Declined
+from treadle.jit.nodes import Declined
 
 MODEL = """g (int64 n, float[2,2] p) => (float[2,2] y) {
   start = MatMul (p, p)

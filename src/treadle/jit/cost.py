@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from treadle.ir import Leaf, Loop, Step, bodies
-from treadle.jit.kernel_ir import Block, Contract, Escape, Kernel, Node, View, extents, inner_blocks
+from treadle.jit.kernel_ir import Block, Contract, Escape, Kernel, Node, View, extents
+from treadle.jit.walk import inner_blocks
 from treadle.plan import is_heavy
 
 _ITERATION = 1500.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from treadle.jit.building import Declined
+from treadle.jit.nodes import Declined
 
 _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import Leaf
-from treadle.jit.kernel_ir import Block, Constant, Extent, Kernel, Node, all_nodes
+from treadle.jit.kernel_ir import Block, Constant, Extent, Kernel, Node
+from treadle.jit.walk import all_nodes
 
 
 class Unwritable(Exception):

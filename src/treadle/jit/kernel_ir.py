@@ -37,7 +37,6 @@ An Extent names the scalar that is its value: a node with one in its shape comes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
@@ -89,7 +88,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Dim:
-    """The extent along `axis` of part `number` of the Loop or Branch that is the operand.
+    """The extent along `axis` of part `number` of the Loop, Branch or Escape that is the operand.
 
     Without an operand: of state `number` of the loop it is at home in.
     """
@@ -234,11 +233,15 @@ class Put:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stack:
-    """One stacked result: the element of each iteration, and where it goes."""
+    """One stacked result: the element of each iteration, and where it goes.
+
+    `is_given`: the program has a result for it, which counts among the bytes that loops hold.
+    """
 
     element: Node
     axis: int
     reverse: bool
+    is_given: bool = True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -271,16 +274,20 @@ class Branch:
     otherwise_results: tuple[Node, ...]
 
 
+Kind = tuple[DType, tuple[Number | None, ...]]
+"""The dtype and the shape of what an Escape gives; None: an extent that the call tells."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Escape:
     """The kernel of the leaf, called with the operands that are there (`given`).
 
-    `results` are the dtype and shape of each value it gives, None for one that nobody asks for.
+    `results` are the kinds of the values it gives, None for one that nobody asks for.
     """
 
     leaf: Leaf
     given: tuple[bool, ...]
-    results: tuple[tuple[DType, tuple[int, ...]] | None, ...]
+    results: tuple[Kind | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +349,8 @@ class Node:
 class Kernel:
     """A region: its inputs in order, its block, what it gives, and what left loops for it.
 
-    `counts`: the iterations of its loops are counted, and it fails where there are too many.
+    `counts`: the iterations of its loops are counted, and it fails where there are too many;
+    `weighs`: so is what they hold, in bytes.
     """
 
     inputs: tuple[Node, ...]
@@ -350,6 +358,7 @@ class Kernel:
     results: tuple[Node, ...]
     hoisted: tuple[Node, ...] = ()
     counts: bool = False
+    weighs: bool = False
 
 
 def extents(node: Node) -> tuple[int, ...]:
@@ -358,49 +367,6 @@ def extents(node: Node) -> tuple[int, ...]:
     return tuple(extent for extent in node.shape if isinstance(extent, int))
 
 
-def anchors(node: Node) -> Iterator[Node]:
-    """The scalars that tell the extents the node has to do with."""
-    numbers: list[Number | None] = list(node.shape)
-    match node.op:
-        case View(axes=axes):
-            numbers += [axis.offset for axis in axes]
-        case Loop(length=length, extent=extent):
-            numbers += [length, extent]
-    for number in numbers:
-        if isinstance(number, Extent) and number.source is not None:
-            yield number.source
-
-
-def is_inside(number: Number, body: Block) -> bool:
-    """Whether only the body of a loop knows the number."""
-    source = number.source if isinstance(number, Extent) else None
-    return source is not None and source.home.depth >= body.depth
-
-
-def inner_blocks(node: Node) -> tuple[Block, ...]:
-    """The blocks a Loop or a Branch runs."""
-    match node.op:
-        case Loop(body=body):
-            return (body,)
-        case Branch(then=then, otherwise=otherwise):
-            return then, otherwise
-    return ()
-
-
-def leaving(node: Node) -> tuple[Node, ...]:
-    """The nodes a Loop or a Branch reads at the end of its blocks."""
-    match node.op:
-        case Loop() as loop:
-            ends = (*loop.nexts, *(stack.element for stack in loop.stacks))
-            return ends if loop.next_condition is None else (*ends, loop.next_condition)
-        case Branch() as branch:
-            return (*branch.then_results, *branch.otherwise_results)
-    return ()
-
-
-def all_nodes(block: Block) -> Iterator[Node]:
-    """Every node of the block and of those inside, in order."""
-    for node in block.nodes:
-        for inner in inner_blocks(node):
-            yield from all_nodes(inner)
-        yield node
+def is_known_kind(kind: Kind) -> bool:
+    """Whether every extent of what an Escape gives is known."""
+    return all(isinstance(extent, int) for extent in kind[1])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle import ir
-from treadle.jit.building import Declined
+from treadle.jit.nodes import Declined
 
 
 def stacked(items: Sequence[Any], type_: ir.Type | None) -> np.ndarray:

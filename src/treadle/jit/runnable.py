@@ -11,13 +11,13 @@ import numpy as np
 
 from treadle.errors import RunError
 from treadle.jit.account import account
-from treadle.jit.building import Declined
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
+from treadle.jit.nodes import Declined
 from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
@@ -46,6 +46,7 @@ class Native:
     threads: int = 1
     lists: tuple[int, ...] = ()
     counts: bool = False
+    weighs: bool = False
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
@@ -171,7 +172,7 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
-    kernel = replace(kernel, counts=native.counts)
+    kernel = replace(kernel, counts=native.counts, weighs=native.weighs)
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.jit.kernel_ir import Extent, Input, Kernel, Node, all_nodes
+from treadle.jit.kernel_ir import Extent, Input, Kernel, Node
 from treadle.jit.specialise import Signature, trips
+from treadle.jit.walk import all_nodes
 
 _MOST_ELEMENTS = 16
 _MOST_VALUES = 2

@@ -12,12 +12,14 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.faults import declining
-from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View, all_nodes
+from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View
 from treadle.jit.kernel_ir import Loop as LoopNode
 from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_block
+from treadle.jit.nodes import Declined
+from treadle.jit.walk import all_nodes
 from treadle.plan import Region
 
 Given = tuple[DType | None, tuple[int, ...]] | tuple[DType | None, tuple[int, ...], bytes]

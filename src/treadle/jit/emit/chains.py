@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from treadle.jit.emit.types import is_float
-from treadle.jit.kernel_ir import Block, Kernel, Loop, Map, Node, State, all_nodes
+from treadle.jit.kernel_ir import Block, Kernel, Loop, Map, Node, State
+from treadle.jit.walk import all_nodes
 
 _WHOLE = frozenset(("add", "mul", "and", "or", "xor", "min", "max"))
 _ANY = frozenset(("min", "max"))

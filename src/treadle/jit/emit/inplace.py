@@ -11,7 +11,8 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
-from treadle.jit.kernel_ir import Block, Branch, Loop, Node, Part, Put, inner_blocks, leaving
+from treadle.jit.kernel_ir import Block, Branch, Loop, Node, Part, Put
+from treadle.jit.walk import inner_blocks, leaving
 
 Links = tuple[tuple[Node, ...], Node]
 

@@ -36,6 +36,7 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     e = Emitter(
         kernel, w, t, _bound(kernel, t), status, function.append_basic_block("leave"),
         w.variable(I64, llvm.Constant(I64, PERIOD)), w.variable(POINTER), slots.poll(),
+        w.variable(I64, llvm.Constant(I64, 0)),
     )  # fmt: skip
     give_gil(e)
     emit_block(e, kernel.main, Ending())

@@ -14,15 +14,8 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import memory
 from treadle.jit.emit.place import Place, is_same_size
 from treadle.jit.emit.tensors import Buffer, Flat, Indices
-from treadle.jit.kernel_ir import (
-    Block,
-    Loop,
-    Map,
-    Node,
-    all_nodes,
-    inner_blocks,
-    leaving,
-)
+from treadle.jit.kernel_ir import Block, Loop, Map, Node
+from treadle.jit.walk import all_nodes, inner_blocks, leaving
 
 
 @dataclass(eq=False, slots=True)

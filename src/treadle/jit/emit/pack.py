@@ -13,7 +13,8 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import NARROW
-from treadle.jit.kernel_ir import Constant, Contract, Item, Loop, Node, View, all_nodes, extents
+from treadle.jit.kernel_ir import Constant, Contract, Item, Loop, Node, View, extents
+from treadle.jit.walk import all_nodes
 
 _LINE = 64
 _PAGE = 4096

@@ -29,9 +29,8 @@ from treadle.jit.kernel_ir import (
     Reduce,
     Reshape,
     View,
-    all_nodes,
-    leaving,
 )
+from treadle.jit.walk import all_nodes, leaving
 
 MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512

@@ -20,7 +20,8 @@ from treadle.jit.emit.scratch import Scratch, larger
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I64, in_memory
 from treadle.jit.emit.writer import Index
-from treadle.jit.kernel_ir import Dim, Extent, Loop, Node, Part, Stack, is_inside
+from treadle.jit.kernel_ir import Dim, Extent, Loop, Node, Part, Stack
+from treadle.jit.walk import is_inside
 
 _FIRST_ROOM = 64
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import Node
 from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.nodes import Declined
 
 Operands = Sequence[Node]
 Attributes = Mapping[str, Any]

@@ -11,11 +11,12 @@ from typing import Any
 from treadle import ops
 from treadle.errors import RunError, Unsupported
 from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, operator_of
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Constant, Node
 from treadle.jit.lower.control import lower_branch, lower_loop
 from treadle.jit.lower.escape import LISTS, lower_escape
 from treadle.jit.lower.registry import lowering
+from treadle.jit.nodes import Declined
 
 Environment = dict[Value, Node | None]
 _MOST_FOLDED = 4096

@@ -7,9 +7,10 @@ from functools import partial, reduce
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import Axis, Contract, Join, Node
 from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.nodes import Declined
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 _LARGE = 1024

@@ -11,7 +11,7 @@ import numpy as np
 from treadle import ir
 from treadle.infer import declared_rank, is_scan
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, Mistaken
+from treadle.jit.building import Building, Mistaken
 from treadle.jit.kernel_ir import (
     Block,
     Branch,
@@ -27,11 +27,12 @@ from treadle.jit.kernel_ir import (
     Part,
     Stack,
     State,
-    is_inside,
 )
 from treadle.jit.lower.empty import is_told, known_symbols
 from treadle.jit.lower.layout import dropped
 from treadle.jit.lower.sequence import emptied, empty
+from treadle.jit.nodes import Declined
+from treadle.jit.walk import is_inside
 
 Given = Sequence[Node | None]
 Moving = frozenset[tuple[int, int]]
@@ -145,8 +146,10 @@ def _write(
     if is_scan(step):
         _expect_steady(b, made)
     made.stacks = [
-        Stack(element, role.axis % (len(element.shape) + 1), role.reverse)
-        for element, role in zip(map(_present, results[1 + count :]), step.stacks, strict=True)
+        Stack(element, role.axis % (len(element.shape) + 1), role.reverse, result is not None)
+        for element, role, result in zip(
+            map(_present, results[1 + count :]), step.stacks, step.results[count:], strict=True
+        )
     ]
     b.block = outer
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Iota, Node, Number
 from treadle.jit.lower.layout import extent_of
 from treadle.jit.lower.registry import lowers
+from treadle.jit.nodes import Declined
 
 _WHOLE = (DType.INT16, DType.INT32, DType.INT64)
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, packed
+from treadle.jit.building import Building, packed
 from treadle.jit.kernel_ir import Axis, Contract, Node, Number
 from treadle.jit.lower.index import same
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.nodes import Declined
 
 Letters = str
 Term = tuple[Node, Letters]

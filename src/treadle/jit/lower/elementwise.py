@@ -9,9 +9,10 @@ from typing import Any
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Node
 from treadle.jit.lower.registry import NARROW, lowers, wide
+from treadle.jit.nodes import Declined
 
 Operands = Sequence[Node]
 Attributes = Mapping[str, Any]

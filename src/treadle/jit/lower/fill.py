@@ -9,12 +9,13 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, array_of, extents_of
+from treadle.jit.building import Building, array_of, extents_of
 from treadle.jit.kernel_ir import Axis, Node, Number
 from treadle.jit.lower.index import positive, same
 from treadle.jit.lower.layout import extent_of, joined, whole_numbers
 from treadle.jit.lower.registry import lowers
 from treadle.jit.lower.select import steps
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Node, Positions, Reduce
 from treadle.jit.lower.index import picked, positive
 from treadle.jit.lower.layout import joined
 from treadle.jit.lower.registry import lowers
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import (
     Axis,
     Constant,
@@ -22,6 +22,7 @@ from treadle.jit.kernel_ir import (
     Shape,
 )
 from treadle.jit.lower.registry import lowers
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 _WHOLE = (DType.INT64, DType.INT32)

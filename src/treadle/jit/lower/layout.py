@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from treadle.jit.building import Building, Declined, array_of
+from treadle.jit.building import Building, array_of
 from treadle.jit.kernel_ir import Axis, Constant, Dim, Join, Length, Node, Number, Shape, State
 from treadle.jit.lower.registry import lowers
 from treadle.jit.lower.slicing import part, sliced
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 Nodes = Sequence[Any]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from treadle.jit.building import Building, Declined, extents_of
+from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import Node
 from treadle.jit.lower.registry import TABLE, Lowering, lowers
+from treadle.jit.nodes import Declined
 
 
 def aligned(b: Building, left: Node, right: Node, axis: int | None) -> Node:

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Extent, Node, Number, Reduce
 from treadle.jit.lower.layout import dropped, whole_numbers
 from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Block, Counter, Item, Loop, Node, Part, Stack, State
+from treadle.jit.nodes import Declined
 
 Nodes = Sequence[Node]
 Body = Callable[[Node, Nodes], tuple[Nodes, Nodes]]

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Axis, Fetch, Iota, Node, Number, Running
 from treadle.jit.lower.index import positive, same
 from treadle.jit.lower.layout import whole_numbers
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import NARROW, lowers
 from treadle.jit.lower.repeat import Nodes, repeat
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 _MOST_COMPARED = 65_536

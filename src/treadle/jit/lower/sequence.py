@@ -14,12 +14,13 @@ import numpy as np
 
 from treadle import ir, ops
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, Mistaken, array_of
+from treadle.jit.building import Building, Mistaken, array_of
 from treadle.jit.kernel_ir import Axis, Constant, Empty, Node, Number, Shape, State
 from treadle.jit.lower.index import picked
 from treadle.jit.lower.layout import joined
 from treadle.jit.lower.registry import lowers
 from treadle.jit.lower.slicing import part
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]

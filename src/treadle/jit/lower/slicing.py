@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Axis, Constant, Map, Node, Number
+from treadle.jit.nodes import Declined
 
 Bound = int | Node
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.building import Building, Declined, extents_of, packed
+from treadle.jit.building import Building, extents_of, packed
 from treadle.jit.kernel_ir import Axis, Node
 from treadle.jit.lower.activation import Numbers
 from treadle.jit.lower.contract import product
@@ -19,6 +19,7 @@ from treadle.jit.lower.index import same
 from treadle.jit.lower.normalize import mean_of, per_channel
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]

@@ -34,10 +34,11 @@ from treadle.ir import (
     step_path,
 )
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.loops import makers, rebuilt
+from treadle.passes.clean.loops import count_reads, makers, stacking
 from treadle.passes.clean.opened import map_open
 from treadle.passes.clean.operators import NUMBERS, attribute, axis_in, operand
 from treadle.passes.clean.safety import certainly_runs, keeps_element
+from treadle.passes.clean.stacks import merged_rows
 from treadle.passes.clean.writing import Writer
 
 NAME = "lists that become stacked results"
@@ -79,7 +80,7 @@ def _lists(loop: Loop, at: Cleaning) -> list[_List]:
         element = insert.operands[1]
         if fact is None or fact.count != 0 or element is None or operand(insert, 2) is not None:
             continue
-        once = _readers(loop.body, port.param) == 1 and _readers(loop.body, insert.results[0]) == 1
+        once = count_reads(loop.body, port.param) == 1 and count_reads(loop.body, port.next) == 1
         if insert.operands[0] is not port.param or not once:
             continue
         if at.dtype(element) in NUMBERS and keeps_element(
@@ -88,15 +89,6 @@ def _lists(loop: Loop, at: Cleaning) -> list[_List]:
             stack = Value(port.result.name if port.result is not None else "stack")
             found.append(_List(port, insert, element, stack, certainly_runs(loop, at)))
     return found
-
-
-def _readers(block: Block, value: Value | None) -> int:
-    """How often the open block reads or gives a value, inside its bodies too."""
-    count = sum(each is value for each in block.results)
-    for step in block.steps:
-        count += sum(each is value for each in reads(step))
-        count += sum(_readers(body, value) for _, body in bodies(step))
-    return count
 
 
 def _all_fit(block: Block, found: _List, at: Cleaning) -> bool:
@@ -129,7 +121,9 @@ def _fits(step: Step, found: _List, at: Cleaning) -> bool:
 def _with_stack(block: Block, found: _List, at: Cleaning) -> Block:
     """The open block whose loop stacks, and whose steps read the stack."""
     steps = tuple(
-        _stacking(step, found) if isinstance(step, Loop) and _carries(step, found) else step
+        stacking(step, found.port, found.insert, StackedPort(found.element, found.stack, Stacked()))
+        if isinstance(step, Loop) and _carries(step, found)
+        else step
         for step in block.steps
     )
     return _rewritten(replace(block, steps=steps), found, at)
@@ -137,15 +131,6 @@ def _with_stack(block: Block, found: _List, at: Cleaning) -> Block:
 
 def _carries(loop: Loop, found: _List) -> bool:
     return found.port.param in loop.body.params
-
-
-def _stacking(loop: Loop, found: _List) -> Loop:
-    view = ports(loop)
-    stack = StackedPort(found.element, found.stack, Stacked())
-    carried = tuple(port for port in view.carried if port.param is not found.port.param)
-    smaller = rebuilt(loop, view._replace(carried=carried, stacked=(*view.stacked, stack)))
-    steps = tuple(step for step in smaller.body.steps if step is not found.insert)
-    return replace(smaller, body=replace(smaller.body, steps=steps))
 
 
 def _rewritten(block: Block, found: _List, at: Cleaning) -> Block:
@@ -167,26 +152,19 @@ def _rewritten(block: Block, found: _List, at: Cleaning) -> Block:
 
 def _joined(writer: Writer, step: Leaf, found: _List) -> None:
     shape = writer.at.shape(found.element)
-    axis = attribute(step, "axis")
+    axis, result = attribute(step, "axis"), step.results[0]
     assert shape is not None, "a list of elements of one shape"
     assert isinstance(axis, int), "looked at by _fits"
-    is_new = bool(attribute(step, "new_axis", 0))
     stack = found.stack if found.has_items else _not_empty(writer, found)
-    rank = len(shape)
-    axis %= rank + 1 if is_new else rank
-    order = list(range(1, rank + 1))
-    order.insert(axis, 0)
-    result = step.results[0]
-    if not is_new:
-        if order != sorted(order):
-            stack = writer.leaf("Transpose", stack, perm=order)
-        target = [-1 if k == axis else extent for k, extent in enumerate(shape)]
-        extents = writer.constant(np.array(target, np.int64), "extents")
-        writer.leaf("Reshape", stack, extents, result=result)
-    elif order != sorted(order):
-        writer.leaf("Transpose", stack, result=result, perm=order)
-    else:
+    if not attribute(step, "new_axis", 0):
+        merged_rows(writer, stack, found.element, axis % len(shape), result=result)
+        return
+    order = list(range(1, len(shape) + 1))
+    order.insert(axis % (len(shape) + 1), 0)
+    if order == sorted(order):
         writer.leaf("Identity", stack, result=result)
+    else:
+        writer.leaf("Transpose", stack, result=result, perm=order)
 
 
 def _not_empty(writer: Writer, found: _List) -> Value:

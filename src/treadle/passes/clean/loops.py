@@ -22,7 +22,9 @@ from treadle.ir import (
     StackedPort,
     Step,
     Value,
+    bodies,
     ports,
+    reads,
 )
 
 
@@ -91,6 +93,15 @@ def rebuilt(loop: Loop, view: Ports) -> Loop:
     )
 
 
+def stacking(loop: Loop, port: CarriedPort, step: Step, stack: StackedPort) -> Loop:
+    """The loop that stacks instead of carrying a value that one step, which goes, makes longer."""
+    view = ports(loop)
+    carried = tuple(each for each in view.carried if each.param is not port.param)
+    smaller = rebuilt(loop, view._replace(carried=carried, stacked=(*view.stacked, stack)))
+    steps = tuple(each for each in smaller.body.steps if each is not step)
+    return replace(smaller, body=replace(smaller.body, steps=steps))
+
+
 _LISTS = (
     "scan_input_axes",
     "scan_input_directions",
@@ -144,3 +155,12 @@ def source(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
 def makers(block: Block) -> dict[Value, Step]:
     """The step of the block that makes each value."""
     return {value: step for step in block.steps for value in step.results if value is not None}
+
+
+def count_reads(block: Block, value: Value | None) -> int:
+    """How often the open block reads or gives a value, inside its bodies too."""
+    count = sum(each is value for each in block.results)
+    for step in block.steps:
+        count += sum(each is value for each in reads(step))
+        count += sum(count_reads(body, value) for _, body in bodies(step))
+    return count

@@ -1,0 +1,55 @@
+"""What a node reads and what blocks it has: for whoever goes through a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.jit.kernel_ir import Block, Branch, Extent, Loop, Node, Number, View
+
+
+def anchors(node: Node) -> Iterator[Node]:
+    """The scalars that tell the extents the node has to do with."""
+    numbers: list[Number | None] = list(node.shape)
+    match node.op:
+        case View(axes=axes):
+            numbers += [axis.offset for axis in axes]
+        case Loop(length=length, extent=extent):
+            numbers += [length, extent]
+    for number in numbers:
+        if isinstance(number, Extent) and number.source is not None:
+            yield number.source
+
+
+def is_inside(number: Number, body: Block) -> bool:
+    """Whether only the body of a loop knows the number."""
+    source = number.source if isinstance(number, Extent) else None
+    return source is not None and source.home.depth >= body.depth
+
+
+def inner_blocks(node: Node) -> tuple[Block, ...]:
+    """The blocks a Loop or a Branch runs."""
+    match node.op:
+        case Loop(body=body):
+            return (body,)
+        case Branch(then=then, otherwise=otherwise):
+            return then, otherwise
+    return ()
+
+
+def leaving(node: Node) -> tuple[Node, ...]:
+    """The nodes a Loop or a Branch reads at the end of its blocks."""
+    match node.op:
+        case Loop() as loop:
+            ends = (*loop.nexts, *(stack.element for stack in loop.stacks))
+            return ends if loop.next_condition is None else (*ends, loop.next_condition)
+        case Branch() as branch:
+            return (*branch.then_results, *branch.otherwise_results)
+    return ()
+
+
+def all_nodes(block: Block) -> Iterator[Node]:
+    """Every node of the block and of those inside, in order."""
+    for node in block.nodes:
+        for inner in inner_blocks(node):
+            yield from all_nodes(inner)
+        yield node
