@@ -233,11 +233,15 @@ class Put:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stack:
-    """One stacked result: the element of each iteration, and where it goes."""
+    """One stacked result: the element of each iteration, and where it goes.
+
+    `is_given`: the program has a result for it, which counts among the bytes that loops hold.
+    """
 
     element: Node
     axis: int
     reverse: bool
+    is_given: bool = True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -358,8 +362,8 @@ class Node:
 class Kernel:
     """A region: its inputs in order, its block, what it gives, and what left loops for it.
 
-    `counts`: the iterations of its loops are counted, and it fails where there are too many.
-    `objects` are the numbers of results that are held outside.
+    `counts`: the iterations of its loops are counted, and it fails where there are too many;
+    `weighs`: so is what they hold, in bytes. `objects` are the numbers of results held outside.
     """
 
     inputs: tuple[Node, ...]
@@ -367,6 +371,7 @@ class Kernel:
     results: tuple[Node, ...]
     hoisted: tuple[Node, ...] = ()
     counts: bool = False
+    weighs: bool = False
     objects: tuple[int, ...] = ()
 
 
@@ -379,3 +384,8 @@ def extents(node: Node) -> tuple[int, ...]:
 def is_known_kind(kind: Kind) -> bool:
     """Whether every extent of what an Escape gives is known."""
     return all(isinstance(extent, int) for extent in kind[1])
+
+
+def makes_objects(node: Node) -> bool:
+    """Whether the node puts something outside, to be held."""
+    return isinstance(node.op, Escape) and any(node.op.makes)

@@ -16,7 +16,7 @@ from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.held import HANDLE, entered
-from treadle.jit.kernel_ir import Extent, Kernel
+from treadle.jit.kernel_ir import Extent, Kernel, makes_objects
 from treadle.jit.lists import is_alike, stacked, unstacked
 from treadle.jit.memory import row_major
 from treadle.jit.nodes import NATIVE, Declined
@@ -24,6 +24,7 @@ from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
+from treadle.jit.walk import all_nodes
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
@@ -48,6 +49,7 @@ class Native:
     threads: int = 1
     lists: tuple[int, ...] = ()
     counts: bool = False
+    weighs: bool = False
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
@@ -177,7 +179,9 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
-    kernel = replace(kernel, counts=native.counts)
+    if native.weighs and any(map(makes_objects, all_nodes(kernel.main))):
+        raise Declined("values held outside, whose bytes nobody counts")
+    kernel = replace(kernel, counts=native.counts, weighs=native.weighs)
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)

@@ -28,7 +28,8 @@ from treadle.ir import (
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Constant as ConstantNode
 from treadle.jit.kernel_ir import Node
-from treadle.jit.lower.control import lower_branch, lower_loop
+from treadle.jit.lower.branch import lower_branch
+from treadle.jit.lower.control import lower_loop
 from treadle.jit.lower.escape import LISTS, lower_escape
 from treadle.jit.lower.registry import lowering
 from treadle.jit.nodes import NATIVE, Declined

@@ -1,10 +1,9 @@
-"""Loop, Scan and If in the kernel IR."""
+"""Loop and Scan in the kernel IR."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from treadle.ir import DType
 from treadle.jit.building import Building, Mistaken
 from treadle.jit.kernel_ir import (
     Block,
-    Branch,
     Constant,
     Counter,
     Dim,
@@ -29,8 +27,8 @@ from treadle.jit.kernel_ir import (
     State,
 )
 from treadle.jit.lower.empty import is_told, known_symbols
-from treadle.jit.lower.held import boxed, nothing, settle, types_of, unboxed
-from treadle.jit.lower.layout import dropped
+from treadle.jit.lower.given import native, present, scalar
+from treadle.jit.lower.held import boxed, settle, types_of, unboxed
 from treadle.jit.lower.sequence import emptied, empty
 from treadle.jit.nodes import Declined
 from treadle.jit.walk import is_inside
@@ -48,9 +46,9 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     turns out to have no native form.
     """
     trip, condition, *operands = given
-    trip, condition = _native(b, trip, step.trip), _native(b, condition, step.condition)
-    trip = _scalar(b, trip, "a trip count", (DType.INT64, DType.INT32))
-    condition = _going_on(_scalar(b, condition, "a condition", (DType.BOOL,)))
+    trip, condition = native(b, trip, step.trip), native(b, condition, step.condition)
+    trip = scalar(b, trip, "a trip count", (DType.INT64, DType.INT32))
+    condition = _going_on(scalar(b, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else b.most(b.number(trip), 0)
     moving = _lost(step, operands)
@@ -155,19 +153,19 @@ def _write(
     _params(b, step, given, moving, made)
     results = lower(b, step.body, made.nodes)
     values = step.body.results
-    condition = _native(b, results[0], values[0])
-    made.condition = _going_on(_scalar(b, condition, "a condition", (DType.BOOL,)))
+    condition = native(b, results[0], values[0])
+    made.condition = _going_on(scalar(b, condition, "a condition", (DType.BOOL,)))
     count = len(made.states)
     nexts = [
-        boxed(b, node, value) if k in made.held else _present(node)
+        boxed(b, node, value) if k in made.held else present(node)
         for k, (node, value) in enumerate(zip(results[1 : 1 + count], values[1:], strict=False))
     ]
     if is_scan(step):
         _expect_steady(b, made, nexts)
     elements = [_given(b, step, results, 1 + count + k) for k in range(len(step.stacks))]
     made.stacks = [
-        Stack(element, role.axis % (len(element.shape) + 1), role.reverse)
-        for element, role in zip(elements, step.stacks, strict=True)
+        Stack(element, role.axis % (len(element.shape) + 1), role.reverse, result is not None)
+        for element, role, result in zip(elements, step.stacks, step.results[count:], strict=True)
     ]
     made.nexts = settle(b, made.block, nexts, outer)
     b.block = outer
@@ -239,14 +237,10 @@ def _foreign(b: Building, made: _Body, step: ir.Loop) -> frozenset[int]:
     return found
 
 
-def _native(b: Building, node: Node | None, value: ir.Value | None) -> Node | None:
-    return None if node is None else unboxed(b, node, types_of(value))
-
-
 def _given(b: Building, step: ir.Loop, results: Given, number: int) -> Node:
     """A result of a body as a native tensor."""
     claimed = [step.body.claims[number].type] if step.body.claims else []
-    return unboxed(b, _present(results[number]), types_of(step.body.results[number]) + claimed)
+    return unboxed(b, present(results[number]), types_of(step.body.results[number]) + claimed)
 
 
 def _expect_steady(b: Building, made: _Body, nexts: Sequence[Node]) -> None:
@@ -301,13 +295,13 @@ def _params(b: Building, step: ir.Loop, operands: Given, moving: Moving, made: _
             case ir.Invariant():
                 made.nodes.append(next(rest))
             case ir.Carried():
-                initial = _present(next(rest))
+                initial = present(next(rest))
                 state = _state(b, len(made.states), initial, moving)
                 made.initials.append(initial)
                 made.states.append(state)
                 made.nodes.append(state)
             case ir.Sliced(axis, reverse):
-                made.nodes.append(_item(b, made, _present(next(rest)), axis, reverse=reverse))
+                made.nodes.append(_item(b, made, present(next(rest)), axis, reverse=reverse))
 
 
 def _state(b: Building, number: int, initial: Node, moving: Moving) -> Node:
@@ -341,89 +335,3 @@ def _going_on(condition: Node | None) -> Node | None:
     if condition is not None and isinstance(condition.op, Constant) and condition.op.array.all():
         return None
     return condition
-
-
-def _scalar(b: Building, node: Node | None, what: str, dtypes: Sequence[DType]) -> Node | None:
-    if node is None:
-        return None
-    if node.dtype not in dtypes or (node.is_static and node.size != 1):
-        raise Declined(f"{what} that is not one element of {dtypes[0]}")
-    return dropped(b, node, range(len(node.shape)))
-
-
-def _present(node: Any) -> Node:
-    if node is None:
-        raise Declined("an absent value")
-    assert isinstance(node, Node)
-    return node
-
-
-def lower_branch(b: Building, step: ir.Branch, given: Given, lower: LowerBlock) -> Sequence[Node]:
-    """The parts of a Branch node, or the results of the block that is always taken."""
-    condition, *operands = given
-    condition = _native(b, _present(condition), step.condition)
-    condition = _scalar(b, condition, "a condition", (DType.BOOL,))
-    assert condition is not None
-    if isinstance(condition.op, Constant):
-        side = step.then if condition.op.array.all() else step.otherwise
-        return [_or_nothing(b, node) for node in lower(b, side, operands)]
-    outer = b.block
-    blocks = Block("then", outer), Block("else", outer)
-    sides = []
-    for block, body in zip(blocks, (step.then, step.otherwise), strict=True):
-        b.block = block
-        sides.append(lower(b, body, operands))
-    values = zip(step.then.results, step.otherwise.results, strict=True)
-    pairs = [
-        _alike_sides(b, blocks, nodes, each)
-        for nodes, each in zip(zip(*sides, strict=True), values, strict=True)
-    ]
-    b.block = outer
-    pairs = [(_alike(b, one, other), _alike(b, other, one)) for one, other in pairs]
-    first, second = (tuple(side) for side in zip(*pairs, strict=True)) if pairs else ((), ())
-    node = b.add(Branch(*blocks, first, second), DType.BOOL, (), condition)
-    return [_either(b, node, k, one, other) for k, (one, other) in enumerate(pairs)]
-
-
-def _or_nothing(b: Building, node: Node | None) -> Node:
-    return nothing(b) if node is None else node
-
-
-def _alike_sides(
-    b: Building, blocks: Sequence[Block], nodes: Sequence[Node | None], values: ir.Operands
-) -> tuple[Node, Node]:
-    """What both sides give, held outside where it has no native form in common."""
-    one, other = nodes
-    is_native = one is not None and other is not None and not {one, other} & b.objects
-    if is_native and one is not None and other is not None:
-        kinds = {(each.dtype, len(each.shape)) for each in (one, other)}
-        if len(kinds) == 1 or isinstance(one.op, Empty) or isinstance(other.op, Empty):
-            return one, other
-    made = []
-    for block, node, value in zip(blocks, nodes, values, strict=True):
-        b.block = block
-        made.append(boxed(b, node, value))
-    return made[0], made[1]
-
-
-def _alike(b: Building, one: Node, other: Node) -> Node:
-    """The node; an empty sequence with elements of the other's shape."""
-    if not isinstance(one.op, Empty) or isinstance(other.op, Empty):
-        return one
-    sources = [each.source for each in other.shape[1:] if isinstance(each, Extent)]
-    if any(source is not None and source.home.depth > b.block.depth for source in sources):
-        return one
-    return empty(b, other.dtype, other.shape[1:])
-
-
-def _either(b: Building, branch: Node, number: int, one: Node, other: Node) -> Node:
-    if (one.dtype, len(one.shape)) != (other.dtype, len(other.shape)):
-        raise Declined("branches that give different ranks")
-    shape = [
-        left if left == right else b.number(b.add(Dim(number, axis), DType.INT64, (), branch))
-        for axis, (left, right) in enumerate(zip(one.shape, other.shape, strict=True))
-    ]
-    made = b.add(Part(number), one.dtype, tuple(shape), branch)
-    if one in b.objects:
-        b.objects.add(made)
-    return made

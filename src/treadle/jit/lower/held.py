@@ -8,7 +8,7 @@ from treadle import ir
 from treadle.ir import DType, Tensor
 from treadle.jit.building import Building
 from treadle.jit.held import keeper
-from treadle.jit.kernel_ir import Block, Dim, Escape, Kind, Node, Part
+from treadle.jit.kernel_ir import Block, Dim, Escape, Kind, Node, Part, makes_objects
 from treadle.jit.lists import is_list
 from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.walk import all_nodes
@@ -105,4 +105,4 @@ def settle(b: Building, body: Block, nexts: Sequence[Node], outer: Block) -> lis
 
 
 def _holds(b: Building, body: Block) -> bool:
-    return any(isinstance(n.op, Escape) and any(n.op.makes) for n in all_nodes(body))
+    return any(map(makes_objects, all_nodes(body)))
