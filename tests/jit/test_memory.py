@@ -60,8 +60,8 @@ def floats(size):
 
 def interrupted(session):
     timer = threading.Timer(0.02, signal.raise_signal, (signal.SIGINT,))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         session.run(None, {"p": floats(3)})
     timer.join()
 
