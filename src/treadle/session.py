@@ -198,11 +198,13 @@ class InferenceSession:
         limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
         program, variant = self._plain, _PLAIN
         is_plain = limits.iterations is None and limits.bytes is None and listener is None
-        if not is_plain or input_feed.keys() != program.inputs.keys():
+        values = program.bind.known(input_feed) if is_plain else None
+        if values is None:
             variant = self._variant(input_feed, limits, listener)
             program = self._program(variant)
+            values = program.bind(input_feed)
         context = RunContext(listener, limits, run_options)
-        outputs = program.run(program.bind(input_feed), context)
+        outputs = program.run(values, context)
         if context.declined:
             self._replan(variant, program, context.declined)
         if output_names is None:
