@@ -75,6 +75,11 @@ class Native:
             results[number] = unstacked(results[number])
         return results
 
+    @property
+    def gives_own(self) -> bool:
+        """Whether nobody else has the memory of the results: of lists the items share theirs."""
+        return not self.lists
+
     def _array(self, number: int, value: object) -> np.ndarray:
         if isinstance(value, np.ndarray):
             return row_major(value)
