@@ -15,12 +15,12 @@ from treadle.jit import weight
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node
 from treadle.jit.machine import Machine
-from treadle.jit.memory import address, free, laid_out, words
+from treadle.jit.memory import address, adopted, free, laid_out, words
 from treadle.jit.nodes import Declined
 from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
 
-_ALIGNED = 64
+_ALIGNED, _ADOPTED = 64, 2**20
 _UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 5, 7, 8
 _FAILURES = {
     1: "an index is out of range",
@@ -259,10 +259,15 @@ def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
     for number in compiled.code.grown:
         result = compiled.results[number]
         shape = [slots[outs["count", e]] if isinstance(e, Extent) else e for e in result.shape]
+        place = slots[outs["grown", number]]
+        if prod(shape) * result.dtype.itemsize >= _ADOPTED:
+            results[number] = adopted(place, shape, result.dtype, free)
+            slots[outs["grown", number]] = 0
+            continue
         try:
             made = np.empty(shape, result.dtype)
         except (MemoryError, ValueError) as error:
             raise Declined("a result that does not fit into memory") from error
         if made.nbytes:
-            ctypes.memmove(address(made), slots[outs["grown", number]], made.nbytes)
+            ctypes.memmove(address(made), place, made.nbytes)
         results[number] = made

@@ -51,7 +51,7 @@ def programs(draw: Callable) -> tuple[str, dict[str, np.ndarray]]:
     lines.append(f"new = Unsqueeze (v2, l{along})")
     parts = ["list", "new"][:: draw(st.sampled_from([1, -1]))]
     lines.append(f"list2 = Concat <axis = {along}> ({', '.join(parts)})")
-    go = draw(st.sampled_from(["Identity (c)", "Less (i, n)", "Constant <value = bool {1}> ()"]))
+    go = draw(st.sampled_from(["Identity (c)", "Constant <value = bool {1}> ()", "Less (i, n)"]))
     lines.append(f"d = {go}")
     constants = [f"k{n} = Constant <value_int = {n}> ()" for n in range(9)]
     constants.append("k_1 = Constant <value_int = -1> ()")
@@ -60,13 +60,13 @@ def programs(draw: Callable) -> tuple[str, dict[str, np.ndarray]]:
         "ones = Constant <value_ints = [1, 1]> ()",
         "half = Constant <value_float = 0.5> ()",
     ]
-    loose = draw(st.booleans())
+    loose = draw(st.sampled_from([False, False, True]))
     text = HEAD.format(
         extents=",".join(f"x{k}" if loose else str(n) for k, n in enumerate(extents)),
         length=length, grown=",".join(map(str, grown)),
         after="o,2" if along == 0 else "2,o",
         constants=" ".join(constants),
-        trip=draw(st.sampled_from(["n", f"k{trips}"])), lines="\n        ".join(lines),
+        trip=draw(st.sampled_from(["n", *[f"k{trips}"] * 3])), lines="\n        ".join(lines),
     )  # fmt: skip
     random = np.random.default_rng(draw(st.integers(0, 9)))
     shapes = {"x": extents, "s0": [2], "t0": [length, 2], "a0": grown}

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.ir import Block, DType, Leaf, Loop, Step, Value, ports, step_path, tensor
+from treadle.ir import Block, DType, Leaf, Loop, Step, Value, makers, ports, step_path, tensor
+from treadle.ops import source
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.iteration import added, place
-from treadle.passes.clean.loops import makers, rebuilt, source
+from treadle.passes.clean.loops import rebuilt
 from treadle.passes.clean.opened import map_open, replaced
 from treadle.passes.clean.writing import Writer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from treadle.ir import (
@@ -13,14 +13,12 @@ from treadle.ir import (
     Condition,
     Info,
     Iteration,
-    Leaf,
     Loop,
     Ports,
     Role,
     Sliced,
     SlicedPort,
     StackedPort,
-    Step,
     Value,
     bodies,
     ports,
@@ -93,15 +91,6 @@ def rebuilt(loop: Loop, view: Ports) -> Loop:
     )
 
 
-def stacking(loop: Loop, port: CarriedPort, step: Step, stack: StackedPort) -> Loop:
-    """The loop that stacks instead of carrying a value that one step, which goes, makes longer."""
-    view = ports(loop)
-    carried = tuple(each for each in view.carried if each.param is not port.param)
-    smaller = rebuilt(loop, view._replace(carried=carried, stacked=(*view.stacked, stack)))
-    steps = tuple(each for each in smaller.body.steps if each is not step)
-    return replace(smaller, body=replace(smaller.body, steps=steps))
-
-
 _LISTS = (
     "scan_input_axes",
     "scan_input_directions",
@@ -140,21 +129,6 @@ def _rest(loop: Loop) -> list[tuple[Role, Value, Value | None]]:
         if not isinstance(role, Carried | Sliced):
             found.append((role, param, operand))
     return found
-
-
-def source(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
-    """What a value is a mere copy of: through any number of Identity steps."""
-    while value is not None:
-        step = made.get(value)
-        if not isinstance(step, Leaf) or step.domain or step.op != "Identity":
-            return value
-        value = step.operands[0] if step.operands else None
-    return None
-
-
-def makers(block: Block) -> dict[Value, Step]:
-    """The step of the block that makes each value."""
-    return {value: step for step in block.steps for value in step.results if value is not None}
 
 
 def count_reads(block: Block, value: Value | None) -> int:

@@ -9,29 +9,18 @@ the loop, where a row may lie outside of it or have another shape, and for rows 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from treadle.ir import (
-    Block,
-    CarriedPort,
-    Leaf,
-    Loop,
-    Stacked,
-    StackedPort,
-    Step,
-    Value,
-    ports,
-    step_path,
-)
+from treadle.ir import Block, CarriedPort, Leaf, Loop, Stacked, StackedPort, Value, makers, ports
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.iteration import place
-from treadle.passes.clean.loops import count_reads, makers, stacking
-from treadle.passes.clean.opened import map_open
 from treadle.passes.clean.operators import NUMBERS, attribute
 from treadle.passes.clean.safety import certainly_runs, items, keeps_element
+from treadle.passes.clean.stacks import Instead, Write, stack_instead, updates
 from treadle.passes.clean.writing import Writer
 
 NAME = "tables written row by row that become stacked results"
@@ -43,7 +32,6 @@ class _Table(NamedTuple):
     """A table a loop fills from its row `first` on: with so many rows, None where that may vary."""
 
     port: CarriedPort
-    scatter: Leaf
     first: int
     filled: int | None
     stack: StackedPort
@@ -51,39 +39,19 @@ class _Table(NamedTuple):
 
 def stack_rows(block: Block, at: Cleaning) -> Block:
     """The open block whose loops stack the rows of tables they only write."""
-
-    def change(inner: Block, path: str, owner: Step | None) -> Block:
-        writer = Writer(at)
-        for position, step in enumerate(inner.steps):
-            found = _tables(step, at) if isinstance(step, Loop) else []
-            for each in found:
-                assert isinstance(step, Loop), "looked at above"
-                step = stacking(step, each.port, each.scatter, each.stack)
-                at.note(NAME, step_path(path, step, position), each.port.param.name)
-            writer.steps.append(step)
-            for each in found:
-                _join(writer, each)
-        return writer.into(replace(inner, steps=tuple(writer.steps)))
-
-    return map_open(block, change) if at.opset >= _SLICE_TAKES_INPUTS else block
+    if at.opset < _SLICE_TAKES_INPUTS:
+        return block
+    return stack_instead(block, at, NAME, _tables)
 
 
-def _tables(loop: Loop, at: Cleaning) -> list[_Table]:
-    made = makers(loop.body)
-    found = []
-    for port in ports(loop).carried:
-        scatter = made.get(port.next) if port.next is not None else None
-        if not isinstance(scatter, Leaf) or scatter.domain or scatter.op != "ScatterND":
+def _tables(loop: Loop, at: Cleaning) -> Iterator[tuple[Instead, Write]]:
+    for port, scatter in updates(loop, "ScatterND"):
+        is_plain = attribute(scatter, "reduction", "none") == "none"
+        if port.result is None or not is_plain or scatter.operands[0] is not port.param:
             continue
-        if port.result is None or attribute(scatter, "reduction", "none") != "none":
-            continue
-        reads = [count_reads(loop.body, value) for value in (port.param, port.next)]
-        if scatter.operands[0] is not port.param or reads != [1, 1]:
-            continue
-        each = _table(loop, port, scatter, at)
-        if each is not None and keeps_element(each.stack, at):
-            found.append(each)
-    return found
+        table = _table(loop, port, scatter, at)
+        if table is not None and keeps_element(table.stack, at):
+            yield Instead(port, scatter, table.stack), partial(_join, table)
 
 
 def _table(loop: Loop, port: CarriedPort, scatter: Leaf, at: Cleaning) -> _Table | None:
@@ -102,7 +70,7 @@ def _table(loop: Loop, port: CarriedPort, scatter: Leaf, at: Cleaning) -> _Table
         return None
     stops_early = ports(loop).next_condition is not None or not certainly_runs(loop, at)
     stack = StackedPort(rows, Value(f"{port.param.name}_rows"), Stacked())
-    return _Table(port, scatter, where.first, None if stops_early else most, stack)
+    return _Table(port, where.first, None if stops_early else most, stack)
 
 
 def _most(loop: Loop, at: Cleaning) -> int | None:
@@ -113,7 +81,7 @@ def _most(loop: Loop, at: Cleaning) -> int | None:
     return None if trip is None else max(trip, 0)
 
 
-def _join(writer: Writer, each: _Table) -> None:
+def _join(each: _Table, writer: Writer) -> None:
     result, stack, initial = each.port.result, each.stack.result, each.port.initial
     assert stack is not None, "made by _table"
     assert initial is not None, "its extents are certain"

@@ -29,12 +29,13 @@ from treadle.ir import (
     Step,
     Value,
     block_values,
+    makers,
     ports,
     step_path,
 )
 from treadle.passes.clean.cleaning import FEW, Cleaning
 from treadle.passes.clean.iteration import Place, place
-from treadle.passes.clean.loops import count_reads, makers, rebuilt
+from treadle.passes.clean.loops import count_reads, rebuilt
 from treadle.passes.clean.opened import map_open
 from treadle.passes.clean.operators import NUMBERS, attribute, axis_in, operand
 from treadle.passes.clean.safety import keeps_element, keeps_kind
