@@ -68,8 +68,7 @@ def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]
     right, release = sum(not each.reason for each in verdicts), version.partition("-")[0]
     yield f"Of {len(verdicts)} edge cases of `If`, `Loop` and `Scan` OpenVINO {release} answers"
     yield f"{right} right as treadle writes them. {left_out} more have sequences, optionals or"
-    yield "strings, no answer to compare, or one that goes on after a condition turned false where none"
-    yield "is given. The rest:"
+    yield "strings, no answer to compare, or one that only a literal reading gives. The rest:"
     yield ""
     yield "| case | what it is | why not |"
     yield "|---|---|---|"
