@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.clean.models import cleaned, load, run, same
+from tests.passes.clean.models import cleaned, load, operators, run, same
 from treadle.errors import TreadleError
 from treadle.ir import Loop, ports, show_model, walk
 from treadle.passes.clean.appends import stack_appends
@@ -127,6 +127,7 @@ def test_a_loop_that_stops_early_has_appended_as_much():
         {"goes": "d = Identity (c) u = Size (v)"},
         {"goes": "d = Identity (c) u = Size (v2)"},
         {"row": "3", "of": "r"},
+        {"first": "2", "row": "1", "operands": "v, z"},
         {"first": "k,L", "row": "1,L"},
     ],
 )
@@ -195,6 +196,22 @@ def test_a_table_that_is_only_written_is_stacked(rows, row, index, goes):
         same(load(text), model, np.int64(0), x, np.ones(row, np.float32), np.float32(most))
 
 
+def test_a_table_that_is_written_as_a_whole_is_its_rows():
+    assert operators(cleaned(table())[0])[-2:] == ["Loop", "Reshape"]
+
+
+def test_a_scan_that_counts_writes_a_table_too():
+    text = """g (float[4,3] x, float[3,1,3] r) => (int64 k, float[4,3] y) {
+        one = Constant <value_int = 1> () ones = Constant <value_ints = [1, 1]> ()
+        k, y = Scan <num_scan_inputs = 1, body = b (int64 i, float[4,3] v, float[1,3] e)
+            => (int64 j, float[4,3] w) {
+            j = Add (i, one) at = Reshape (i, ones) w = ScatterND (v, at, e) }> (one, x, r) }"""
+    model, report = cleaned(text, stack_rows)
+    assert report.counts[WRITTEN] == 1
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    same(load(text), model, x, -x[1:].reshape(3, 1, 3))
+
+
 def test_a_table_of_a_loop_that_may_not_begin_keeps_its_rows():
     text = (
         table()
@@ -218,6 +235,7 @@ def test_a_table_of_a_loop_that_may_not_begin_keeps_its_rows():
         {"row": "1,k"},
         {"row": "1,1"},
         {"operands": "x, at, e"},
+        {"rows": "4,1", "row": "1,1", "operands": "v, at, at"},
         {"how": '<reduction = "add">'},
         {"goes": "d = Identity (c) u = Size (v)"},
         {"goes": "d = Identity (c) u = Size (v2)"},
