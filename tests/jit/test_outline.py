@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -54,7 +53,7 @@ def feed(count: int) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def emitted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Code]]:
+def emitted(monkeypatch: pytest.MonkeyPatch) -> list[Code]:
     """The kernels that are written from here on."""
     found: list[Code] = []
     write = emitting.emit_kernel
@@ -64,7 +63,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Code]]:
         return found[-1]
 
     monkeypatch.setattr("treadle.jit.emit.emit_kernel", keeping)
-    yield found
+    return found
 
 
 @pytest.mark.parametrize("rows", ["20", "T"])
@@ -100,5 +99,5 @@ def test_every_nest_that_stays_hands_on_a_value(monkeypatch: pytest.MonkeyPatch)
     x = RANDOM.uniform(-1, 1, 5).astype(np.float32)
     check(text, {"n": np.array(3), "x": x, "at": np.array([0, 4, -1, 2])})
     session = InferenceSession(HEAD + text, engines=("jit", "interp"))
-    with pytest.raises(Exception, match="iteration 0.*index"):
+    with pytest.raises(Exception, match=r"iteration 0.*index"):
         session.run(None, {"n": np.array(3), "x": x, "at": np.array([0, 4, 9, 2])})

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.jit.kernel_ir import Extent, Input, Kernel, Loop, Node
+from treadle.jit.kernel_ir import Escape, Extent, Input, Kernel, Loop, Node
 from treadle.jit.specialise import Signature, trips
 from treadle.jit.walk import all_nodes
 
@@ -68,7 +68,8 @@ def _inputs(source: Node) -> Iterator[int]:
         if node in seen or isinstance(node.op, Loop):
             continue
         seen.add(node)
-        waiting += node.operands
+        if not isinstance(node.op, Escape):
+            waiting += node.operands
         if isinstance(node.op, Input) and _is_small(node):
             yield node.op.position
 
