@@ -64,6 +64,21 @@ def test_what_one_session_made_another_finds_without_a_disk():
     assert made.machine.was_kept
 
 
+def test_the_kernels_of_late_are_found_without_a_disk(monkeypatch):
+    monkeypatch.setattr(compiling, "_MOST_RECENT", 2)
+    texts = [LOOP.replace("0.25", number) for number in ("0.25", "0.26", "0.27")]
+
+    def is_found(text):
+        session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+        session.run(None, FEED)
+        (made,) = outcomes(session)
+        return made.machine.was_kept
+
+    assert [is_found(text) for text in texts] == [False, False, False]
+    assert [is_found(text) for text in texts[1:]] == [True, True]
+    assert not is_found(texts[0]), "two are kept"
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("0.25", "0.26"), ("Cos", "Sin"), ("ReduceSum", "ReduceMax")]
 )
