@@ -73,6 +73,22 @@ def test_an_element_inference_knows_nothing_of_is_empty_by_its_rules():
         assert_same(found, wanted, ["all"])
 
 
+def test_nothing_to_slice_stacks_what_interp_stacks():
+    """The length is known when the kernel is made, the shape of an element nowhere."""
+    text = """g (float[A] x, float[B] p) => (float[N,C] all, float s) {
+      s = ReduceSum <keepdims = 0> (x)
+      all = Scan <num_scan_inputs = 1, body = f (float e) => (float[C] r) {
+        k = Concat <axis = 0> (p, p)
+        r = Add (k, e)
+      }> (x)
+    }"""
+    session = session_of(text)
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    for count in (2, 0, 3, 0):
+        feed = {"x": np.ones(count, np.float32), "p": P}
+        assert_same(session.run(None, feed), interp.run(None, feed), ["all", "s"])
+
+
 @pytest.mark.parametrize("form", ["strided", "unaligned", "read-only"])
 def test_arrays_of_any_layout_are_taken(form):
     p = P

@@ -10,7 +10,12 @@ import pytest
 from tests.jit.leaves import leaf, natively
 from tests.values import assert_same
 from treadle import ops
+from treadle.ir import Block, dtype_of
+from treadle.jit.building import Building
+from treadle.jit.kernel_ir import Escape, Input, Part
+from treadle.jit.lower import lower_block
 from treadle.jit.nodes import Declined
+from treadle.jit.walk import all_nodes
 from treadle.plan import Refused
 
 RANDOM = np.random.default_rng(41)
@@ -216,3 +221,13 @@ def test_what_does_not_fit_has_no_native_code(name):
         return
     assert not is_native
     assert_same(found, ops.prepare(step)(inputs), [name] * results)
+
+
+def test_what_was_begun_before_it_was_declined_is_gone():
+    op, version, inputs, _, _ = MISFITS["ScatterND of fewer updates"]
+    b = Building.start()
+    step = leaf(op, version, len(inputs), 1)
+    params = [b.param(Input(k), dtype_of(each.dtype), each.shape) for k, each in enumerate(inputs)]
+    lower_block(b, Block(params=step.operands, steps=(step,), results=step.results), params)
+    left = [type(node.op) for node in all_nodes(b.main) if not isinstance(node.op, Input)]
+    assert left == [Escape, Part]
