@@ -10,7 +10,7 @@ import pytest
 from tests.jit.leaves import leaf, natively
 from tests.values import assert_same
 from treadle import ops
-from treadle.ir import Block, dtype_of
+from treadle.ir import Block, DType, dtype_of
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Escape, Input, Part
 from treadle.jit.lower import lower_block
@@ -96,6 +96,11 @@ FORMS = {
         (A, widths(0, -1, 3, -1, 1, 2)),
         {"mode": "reflect", "fixed": (1,)},
     ),
+    **{
+        f"{op} of many of {kind.name}": (op, 13, (np.ones((2, 5000), kind),), {"keepdims": 0})
+        for op in ("ReduceSum", "ReduceMean", "ReduceL2")
+        for kind in (np.dtype(np.float16), DType.BFLOAT16.numpy)
+    },
     "Pow of whole numbers": ("Pow", 15, (WHOLE, ABOVE), {}),
     "Pow of bytes": ("Pow", 15, (WHOLE.astype(np.uint8), ABOVE.astype(np.uint8)), {}),
     "Pow, a whole number by a float": ("Pow", 15, (ABOVE, HALVES), {}),
