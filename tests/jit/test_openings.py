@@ -8,8 +8,11 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, natives, outcomes
 from tests.values import assert_same
+from treadle.errors import RunError
+from treadle.jit import runnable
 from treadle.jit.call import Compiled
 from treadle.jit.kernel_ir import Extent
+from treadle.jit.nodes import Declined
 from treadle.jit.openings import Openings
 from treadle.jit.specialise import Lengths
 
@@ -91,24 +94,59 @@ def test_a_shape_that_comes_as_data_beside_an_open_axis():
     checked(text, [{"n": np.array(2), **given} for given in shapes])
 
 
-def test_where_open_axes_do_not_fit_all_is_closed_again():
-    """A convolution wants to know how long the axis is."""
-    text = """g (int64 n, float[1,1,A] x, float[1,1,3] w) => (float[1,1,A] a) {
-      a = Loop (n, "", x) <body = f (int64 i, bool go, float[1,1,A] x)
-          => (bool on, float[1,1,A] x1) {
+def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
+    text = """g (int64 n, float[A] x) => (float[A] a) {
+      a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
         on = Identity (go)
-        x1 = Conv <pads = [1, 1]> (x, w)
+        x1 = Neg (x)
+      }>
+    }"""
+    whole, tries = runnable.compile_region, []
+
+    def compile_region(native, kernel, lengths):
+        if lengths is not native.lengths:
+            tries.append(lengths)
+            raise Declined("for a test")
+        return whole(native, kernel, lengths)
+
+    monkeypatch.setattr(runnable, "compile_region", compile_region)
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    for length in (4, 5, 6, 7, 6, 4, 8):
+        x = floats(length)
+        assert_same(session.run(None, {"n": np.array(3), "x": x}), [-x], ["a"])
+    (native,) = natives(session)
+    assert native.openings.is_closed
+    assert len(tries) == 1
+    made = [each for each in native.made.values() if isinstance(each, Compiled)]
+    assert len(made) == 5, "a kernel for every length"
+
+
+def test_kernels_that_failed_to_fit_are_forgotten():
+    text = """g (int64 n, float[A] x, float[B] y) => (float[A] a) {
+      a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
+        on = Identity (go)
+        x1 = Add (x, y)
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
-    for length in (4, 5, 6, 7, 6, 4):
-        feed = {"n": np.array(2), "x": floats(1, 1, length), "w": floats(1, 1, 3)}
-        assert_same(session.run(None, feed), interp.run(None, feed), ["a"])
+    for a, b in ((2, 2), (3, 3), (4, 4), (4, 3), (9, 9)):
+        feed = {"n": np.array(2), "x": floats(a), "y": floats(b)}
+        if a == b:
+            session.run(None, feed)
+        else:
+            with pytest.raises(RunError):
+                session.run(None, feed)
     (native,) = natives(session)
+    assert not native.openings.is_closed
+    assert native.seen
+    for a, b in ((5, 4), (6, 4), (7, 4)):
+        with pytest.raises(RunError):
+            session.run(None, {"n": np.array(2), "x": floats(a), "y": floats(b)})
     assert native.openings.is_closed
-    made = [each for each in native.made.values() if isinstance(each, Compiled)]
-    assert len(made) == 4, "a kernel for every length"
+    x = floats(9)
+    (found,) = session.run(None, {"n": np.array(2), "x": x, "y": x})
+    assert np.allclose(found, 3 * x)
+    assert all(extent > 0 for _, shape in list(native.made)[-1] for extent in shape)
 
 
 def test_an_axis_as_long_as_a_sequence_by_chance():
