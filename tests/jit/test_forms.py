@@ -101,6 +101,21 @@ FORMS = {
         for op in ("ReduceSum", "ReduceMean", "ReduceL2")
         for kind in (np.dtype(np.float16), DType.BFLOAT16.numpy)
     },
+    **{
+        f"Einsum {equation}": ("Einsum", 12, operands, {"equation": equation})
+        for equation, operands in (
+            ("ii->i", (X[:3, 0],)),
+            ("iij->ji", (A[:, :2],)),
+            ("ii", (X[:3, 0],)),
+            ("ij, jk", (A[0], A[0].T)),
+            ("ji", (A[0],)),
+            ("...ij,...jk->...ik", (A, A[0].T)),
+            ("b...,b...->...", (A, A)),
+            ("i,j->ji", (ROW, ROW)),
+            ("ij,ij->", (A[0], A[0])),
+            ("ijk,kl,jl->il", (A, A[0, :, :].T, A[0, :, :3])),
+        )
+    },
     "Pow of whole numbers": ("Pow", 15, (WHOLE, ABOVE), {}),
     "Pow of bytes": ("Pow", 15, (WHOLE.astype(np.uint8), ABOVE.astype(np.uint8)), {}),
     "Pow, a whole number by a float": ("Pow", 15, (ABOVE, HALVES), {}),

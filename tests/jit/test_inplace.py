@@ -62,6 +62,12 @@ BODIES = {
         x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) { a = ScatterND (x, jj, new) },
                        else_branch = u () => (float[SIZE,4] b) { b = Identity (x) }>
         w = Gather (x, j)""",
+    "a later branch reads the old value": """
+        early = If (odd) <then_branch = t () => (float[1,4] a) { a = Sin (row) },
+                          else_branch = u () => (float[1,4] b) { b = Cos (row) }>
+        x1 = ScatterND (x, jj, early)
+        w = If (odd) <then_branch = t () => (float[1,4] a) { a = ReduceMax (x, zero) },
+                      else_branch = u () => (float[1,4] b) { b = ReduceMin (x, zero) }>""",
     "a view of the old value leaves the branch": """
         x1, turned = If (odd) <then_branch = t () => (float[SIZE,4] a, float[4,SIZE] c) {
                               a = ScatterND (x, jj, new)
