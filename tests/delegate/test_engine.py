@@ -160,7 +160,7 @@ def test_only_what_ends_soon_by_itself_is_brief(whole, count, is_brief):
     assert run.region.runnable.is_brief is is_brief
 
 
-@pytest.mark.parametrize(("count", "is_brief"), [(53, True), (54, False)])
+@pytest.mark.parametrize(("count", "is_brief"), [(52, True), (53, False)])
 def test_steps_of_branches_count(whole, count, is_brief):
     run = whole(f"""g (float a0, bool c) => (float a200, float y) {{
         {negated(200, "a")}

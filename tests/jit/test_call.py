@@ -193,3 +193,14 @@ def test_a_step_others_read_as_well_stays_where_it_is():
     engines = {step.op: r.engine for r in session.plan.main.regions for step in r.steps
                if hasattr(step, "op")}  # fmt: skip
     assert engines == {"Tanh": "interp", "MatMul": "interp"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_matrix_laid_out_anew_begins_at_a_line_of_the_cache(dtype):
+    for columns in (3, 16, 70):
+        matrix = np.arange(5 * columns, dtype=dtype).reshape(5, columns)
+        laid = memory.laid_out(matrix, 80)
+        assert memory.address(laid) % 64 == 0
+        assert laid.strides == (80 * laid.itemsize, laid.itemsize)
+        assert np.array_equal(laid[:, :columns], matrix)
+        assert not laid[:, columns:].any()
