@@ -131,6 +131,13 @@ def test_trip_and_condition_of_one_element(whole, same):
     same(run(np.array([3]), np.array([False]), scalar(1))[0], np.float32(1))
 
 
+def test_a_condition_that_the_body_declares_with_an_axis(whole, same):
+    run = whole("""g (int64 M) => (bool[n, 1] y) {
+        y = Loop <body = b (int64 i, bool[1] c) => (bool[1] c, bool[1] e) { e = Not(c) }>
+            (M, "") }""")
+    same(run(scalar(2, np.int64))[0], np.array([[False], [False]]))
+
+
 def test_trips_of_several_elements_are_refused(whole):
     run = whole("""g (int64[n] M, float a) => (float s) {
         s = Loop <body = b (int64 i, bool c, float v) => (bool c, float w) { w = Add(v, v) }>

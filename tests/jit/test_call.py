@@ -56,6 +56,7 @@ def test_a_while_loop_without_an_iteration_stacks_nothing():
     for go in (True, False, True):
         _, stacked = session.run(None, {**feed, "go0": np.array(go)})
         assert stacked.tolist() == [1, 2, 4, 8] * go
+    check(text, {**feed, "go0": np.array(True)})
 
 
 def test_an_element_inference_knows_nothing_of_is_empty_by_its_rules():
