@@ -79,8 +79,10 @@ def test_nothing_to_slice_stacks_what_interp_stacks():
     text = """g (float[A] x, float[B] p) => (float[N,C] all, float s) {
       s = ReduceSum <keepdims = 0> (x)
       all = Scan <num_scan_inputs = 1, body = f (float e) => (float[C] r) {
-        k = Concat <axis = 0> (p, p)
-        r = Add (k, e)
+        zero = Constant <value = float {0.0}> ()
+        k = Greater (p, zero)
+        c = Compress <axis = 0> (p, k)
+        r = Add (c, e)
       }> (x)
     }"""
     session = session_of(text)

@@ -95,7 +95,7 @@ def test_polls_hold_nothing(monkeypatch):
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    feed = {"n": np.array(100_000), "x": np.float32(1)}
+    feed = {"n": np.array(2_000_000), "x": np.float32(1)}
     session.run(None, feed)
     before = sys.getrefcount(None)
     session.run(None, feed)  # asks thousands of times, and is answered None
