@@ -56,12 +56,45 @@ def test_a_kernel_is_made_once(tmp_path):
     assert all(map(np.array_equal, found, wanted))
 
 
+def test_a_table_of_constants_is_found_again(tmp_path):
+    numbers = ", ".join(f"{k}.5" for k in range(40))
+    text = LOOP.replace("float[3] {0.5, 0.25, 0.125}", f"float[40,1] {{{numbers}}}")
+    text = text.replace("x1 = Mul", "m = Mul").replace(
+        "s = Red", "x1 = ReduceMax (m, ax)\n s = Red"
+    )
+    text = text.replace("on = Id", "ax = Constant <value = int64[1] {0}> ()\n on = Id")
+    text = text.replace("x1 = ReduceMax", "x2 = ReduceMax").replace(
+        "s = Red", "x1 = Reshape (x2, th)\n s = Red"
+    )
+    text = text.replace("on = Id", "th = Constant <value = int64[1] {3}> ()\n on = Id")
+    first, wanted = ran(tmp_path, text)
+    second, found = ran(tmp_path, text)
+    assert "array" in {slot.kind for slot in first.code.slots}
+    assert (first.machine.was_kept, second.machine.was_kept) == (False, True)
+    assert all(map(np.array_equal, found, wanted))
+
+
 def test_what_one_session_made_another_finds_without_a_disk():
     ran("")
     session = treadle.InferenceSession(HEAD + LOOP, engines=("jit", "interp"))
     session.run(None, FEED)
     (made,) = outcomes(session)
     assert made.machine.was_kept
+
+
+def test_the_kernels_of_late_are_found_without_a_disk(monkeypatch):
+    monkeypatch.setattr(compiling, "_MOST_RECENT", 2)
+    texts = [LOOP.replace("0.25", number) for number in ("0.25", "0.26", "0.27")]
+
+    def is_found(text):
+        session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+        session.run(None, FEED)
+        (made,) = outcomes(session)
+        return made.machine.was_kept
+
+    assert [is_found(text) for text in texts] == [False, False, False]
+    assert [is_found(text) for text in texts[1:]] == [True, True]
+    assert not is_found(texts[0]), "two are kept"
 
 
 @pytest.mark.parametrize(
@@ -124,12 +157,17 @@ def test_what_was_not_used_for_longest_goes(tmp_path):
     assert sum(file.stat().st_size for file in files(tmp_path)) <= 4000
 
 
-def test_what_a_killed_writer_left_goes(tmp_path):
-    (tmp_path / "part-old").write_bytes(b"half")
-    os.utime(tmp_path / "part-old", (1, 1))
-    (tmp_path / "part-new").write_bytes(b"half")
+def test_what_a_killed_writer_left_goes_and_nothing_else(tmp_path):
+    for name in ("old.kernel-part", "new.kernel-part", "another's"):
+        (tmp_path / name).write_bytes(b"half")
+    for name in ("old.kernel-part", "another's"):
+        os.utime(tmp_path / name, (1, 1))
     Store(tmp_path).write("k", b"whole")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["k.kernel", "part-new"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "another's",
+        "k.kernel",
+        "new.kernel-part",
+    ]
 
 
 def test_the_folder_is_the_platforms_or_the_variables(monkeypatch, tmp_path):
@@ -189,7 +227,7 @@ def test_processes_that_write_at_once(tmp_path):
     breaker.join()
     assert all(process.returncode == 0 for process in running)
     assert len({line for lines in printed for line in lines if line}) == 1
-    assert not list(tmp_path.glob("part-*"))
+    assert not list(tmp_path.glob("*.kernel-part"))
 
 
 def _break(folder: Path, stop: threading.Event) -> None:

@@ -17,7 +17,7 @@ from treadle.jit import weight
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node
 from treadle.jit.machine import Machine
-from treadle.jit.memory import address, adopted, free, laid_out, words
+from treadle.jit.memory import Lent, address, free, laid_out, words
 from treadle.jit.nodes import Declined
 from treadle.jit.outside import outside
 from treadle.plan import Refused, RunContext
@@ -233,6 +233,7 @@ def _call(
     compiled: Compiled, results: list[Any], slots: Any, context: RunContext, path: str
 ) -> None:
     outs = compiled.layout.outs
+    grown = [Lent(slots, outs["grown", k], free) for k in compiled.code.grown]
     try:
         with ops.silence() if compiled.layout.calls else _NOTHING:
             status = compiled.machine.call(ctypes.addressof(slots))
@@ -243,14 +244,10 @@ def _call(
         if status:
             refusal = Unmatched if status == _UNMATCHED else Refused
             raise refusal(RunError(_FAILURES[status], path))
-        if outs:
-            _take_grown(compiled, results, slots)
+        if grown:
+            _take_grown(compiled, results, slots, grown)
     except KernelError as error:
         raise Refused(RunError(str(error), path)) from error
-    finally:
-        for (kind, _), number in outs.items():
-            if kind == "grown" and slots[number]:
-                free(slots[number])
 
 
 def _tell_weight(compiled: Compiled, slots: Any, context: RunContext) -> None:
@@ -290,20 +287,19 @@ def _open(result: Result, lengths: Mapping[Extent, int], room: int) -> np.ndarra
     return np.empty(shape, result.dtype)
 
 
-def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
+def _take_grown(compiled: Compiled, results: list[Any], slots: Any, grown: Sequence[Lent]) -> None:
+    """Results of sizes nobody knew: large ones where the kernel made them, of small ones a copy."""
     outs = compiled.layout.outs
-    for number in compiled.code.grown:
+    for number, lent in zip(compiled.code.grown, grown, strict=True):
         result = compiled.results[number]
         shape = [slots[outs["count", e]] if isinstance(e, Extent) else e for e in result.shape]
-        place = slots[outs["grown", number]]
         if prod(shape) * result.dtype.itemsize >= _ADOPTED:
-            results[number] = adopted(place, shape, result.dtype, free)
-            slots[outs["grown", number]] = 0
+            results[number] = lent.array(shape, result.dtype)
             continue
         try:
             made = np.empty(shape, result.dtype)
         except (MemoryError, ValueError) as error:
             raise Declined("a result that does not fit into memory") from error
         if made.nbytes:
-            ctypes.memmove(address(made), place, made.nbytes)
+            ctypes.memmove(address(made), lent.place, made.nbytes)
         results[number] = made

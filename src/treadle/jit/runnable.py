@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
-from treadle.ir import dtype_of
+from treadle.ir import Tensor, Value, dtype_of
 from treadle.jit.account import account
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
@@ -79,6 +79,11 @@ class Native:
             if number not in kernel.kernel.objects:
                 results[number] = unstacked(results[number])
         return results
+
+    @property
+    def gives_own(self) -> bool:
+        """Whether nobody else has the memory of the results, as may be of what is held outside."""
+        return all(map(_has_native_form, self.region.outputs))
 
     def _array(self, number: int, value: object, held: list[object]) -> np.ndarray:
         """The input as an array: what has no native form is held, and known by its number."""
@@ -161,6 +166,11 @@ class Native:
         except Declined as why:
             self.made[key] = str(why)
         return key
+
+
+def _has_native_form(value: Value) -> bool:
+    type_ = value.type
+    return isinstance(type_, Tensor) and type_.dtype in NATIVE and type_.shape is not None
 
 
 def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, int]:
