@@ -83,3 +83,18 @@ def test_declines_are_told():
     assert isinstance(account, Account)
     assert account.facts == ("declined: for a test",)
     assert account.code("kernel") == ""
+
+
+def test_what_is_held_outside_is_told():
+    text = """g (int64 n, optional(float[2]) o) => (int64[T] h) {
+      h = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {
+        on = Identity (go)
+        has = OptionalHasElement (o)
+        c = Cast <to = 7> (has)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    session.run(None, {"n": np.array(2), "o": None})
+    shown = str(session.explain())
+    assert "o held outside" in shown
+    assert "called outside: OptionalHasElement" in shown

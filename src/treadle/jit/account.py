@@ -10,7 +10,16 @@ from treadle.ir import Value, show_shape
 from treadle.jit import machine
 from treadle.jit.call import Compiled
 from treadle.jit.compiling import emitted
-from treadle.jit.kernel_ir import Constant, Escape, Input, Map, Node, Reduce
+from treadle.jit.kernel_ir import (
+    HOLDER,
+    Constant,
+    Escape,
+    Input,
+    Map,
+    Node,
+    Reduce,
+    makes_objects,
+)
 from treadle.jit.printer import show_kernel
 from treadle.jit.specialise import Signature
 from treadle.jit.walk import all_nodes
@@ -30,7 +39,9 @@ def account(inputs: Sequence[Value], signature: Signature, made: Compiled | str)
 
 def _title(inputs: Sequence[Value], signature: Signature) -> str:
     shown = (
-        f"{value.name} {dtype}{_shape(shape)}{' of these values' * bool(known)}"
+        f"{value.name} held outside"
+        if dtype is None
+        else f"{value.name} {dtype}{_shape(shape)}{' of these values' * bool(known)}"
         for value, (dtype, shape, *known) in zip(inputs, signature, strict=True)
     )
     return ", ".join(shown) or "no inputs"
@@ -55,8 +66,11 @@ def _data(made: Compiled) -> dict[str, object]:
         "in_place": counts.get("in place", 0),
         "copied": counts.get("copied", 0),
         "escapes": dict(Counter(
-            f"{n.op.leaf.op}-{n.op.leaf.version}" for n in nodes if isinstance(n.op, Escape)
+            f"{n.op.leaf.op}-{n.op.leaf.version}"
+            for n in nodes
+            if isinstance(n.op, Escape) and n.op.leaf.domain != HOLDER
         )),
+        "held": sum(map(makes_objects, nodes)),
     }  # fmt: skip
 
 
@@ -81,6 +95,8 @@ def _facts(data: Mapping[str, object]) -> Iterable[str]:
         if found:
             shown = (f"{what} {count}" for what, count in found.items())
             yield f"{word}: {', '.join(shown)}"
+    if data["held"]:
+        yield f"held outside, since they have no native form: the results of {data['held']} calls"
     if data["nests"]:
         yield f"fused: {data['fused']} operations on arrays in {data['nests']} loop nests"
     if data["in_place"] or data["copied"]:
