@@ -142,3 +142,13 @@ def test_outcomes_of_a_call_are_kernels(feed):
     session = treadle.InferenceSession(HEAD + POOLED, engines=("jit", "interp"))
     session.run(None, feed)
     assert not [made for made in outcomes(session) if isinstance(made, str)]
+
+
+def test_a_result_that_has_no_native_code_is_called_for():
+    text = """g (int64 n, float[3] x) => (float[T,3] y, bool[T,3] m) {
+      y, m = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[3] d, bool[3] k) {
+        on = Identity (go)
+        d, k = Dropout (x)
+      }>
+    }"""
+    check(text, {"n": np.array(3), "x": np.ones(3, np.float32)})

@@ -92,11 +92,18 @@ def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Seq
     try:
         given = _completed(leaf, operands, attributes_of(leaf))
         made = lower(b, operands, given)
+        return _wanted(leaf, (made,) if isinstance(made, Node) else tuple(made))
     except Declined as why:
         b.back(mark)
         return _called(b, leaf, operands, why)
-    results = (made,) if isinstance(made, Node) else tuple(made)
-    return (*results, *(None,) * len(leaf.results))[: len(leaf.results)]
+
+
+def _wanted(leaf: Leaf, made: Sequence[Node | None]) -> Sequence[Node | None]:
+    """A node for each result; Declined where the lowering has none for one that is asked for."""
+    results = (*made, *(None,) * len(leaf.results))[: len(leaf.results)]
+    if any(n is None and v is not None for n, v in zip(results, leaf.results, strict=True)):
+        raise Declined(f"no native code for a result of {leaf.op}-{leaf.version}")
+    return results
 
 
 def _called(
