@@ -16,6 +16,7 @@ from treadle.jit.machine import Machine
 from treadle.jit.memory import address, free, laid_out, words
 from treadle.jit.nodes import Declined
 from treadle.jit.outside import outside
+from treadle.jit.team import taken
 from treadle.plan import Refused, RunContext
 
 _ALIGNED = 64
@@ -59,6 +60,7 @@ class Layout:
     poll: int | None
     workspace: int | None
     left: int | None
+    team: int | None
     outs: Mapping[tuple[str, Any], int]
     escapes: tuple[Callable[[int], None], ...]
     laid: tuple[np.ndarray, ...]
@@ -79,12 +81,14 @@ class Layout:
         for (number, _), escape in zip(kinds.get("escape", ()), escapes, strict=True):
             fixed[number] = id(escape)
         single = {
-            kind: kinds[kind][0][0] for kind in ("poll", "workspace", "left") if kind in kinds
+            kind: kinds[kind][0][0]
+            for kind in ("poll", "workspace", "left", "team")
+            if kind in kinds
         }
         return cls(
             ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
-            single.get("workspace"), single.get("left"),
+            single.get("workspace"), single.get("left"), single.get("team"),
             {(k, which): n for k in ("grown", "count") for n, which in kinds.get(k, ())},
             tuple(escapes), tuple(laid),
         )  # fmt: skip
@@ -94,7 +98,8 @@ class Layout:
 class Compiled:
     """A kernel as machine code.
 
-    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs.
+    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs,
+    `threads` how many may share its work.
     """
 
     kernel: Kernel
@@ -104,6 +109,7 @@ class Compiled:
     exact: frozenset[Extent]
     layout: Layout
     results: tuple[Result, ...]
+    threads: int = 1
 
     @classmethod
     def of(
@@ -113,12 +119,14 @@ class Compiled:
         machine: Machine,
         trips: Mapping[Extent, int],
         exact: Collection[Extent] = (),
+        threads: int = 1,
     ) -> Compiled:
         """With its slots sorted."""
         results = tuple(
             Result(node.shape, node.dtype.numpy, not node.is_static) for node in kernel.results
         )
-        return cls(kernel, code, machine, trips, frozenset(exact), Layout.of(code), results)
+        layout = Layout.of(code)
+        return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads)
 
 
 def run(
@@ -174,7 +182,7 @@ def _call(
 ) -> None:
     outs = compiled.layout.outs
     try:
-        status = compiled.machine.call(ctypes.addressof(slots))
+        status = _status(compiled, slots)
         if status == _OVER_LIMIT:
             raise context.over(_loop_path(compiled.kernel) or path)
         if status:
@@ -188,6 +196,15 @@ def _call(
         for (kind, _), number in outs.items():
             if kind == "grown" and slots[number]:
                 free(slots[number])
+
+
+def _status(compiled: Compiled, slots: Any) -> int:
+    """Run it, with the team if its work may be shared."""
+    team, place = compiled.layout.team, ctypes.addressof(slots)
+    if team is None:
+        return compiled.machine.call(place)
+    with taken(compiled.threads) as slots[team]:
+        return compiled.machine.call(place)
 
 
 def _loop_path(kernel: Kernel) -> str:

@@ -342,6 +342,7 @@ class Kernel:
     """A region: its inputs in order, its block, what it gives, and what left loops for it.
 
     `counts`: the iterations of its loops are counted, and it fails where there are too many.
+    `shares`: several threads write a nest of loops that takes so many nanoseconds; 0: none.
     """
 
     inputs: tuple[Node, ...]
@@ -349,6 +350,7 @@ class Kernel:
     results: tuple[Node, ...]
     hoisted: tuple[Node, ...] = ()
     counts: bool = False
+    shares: int = 0
 
 
 def extents(node: Node) -> tuple[int, ...]:

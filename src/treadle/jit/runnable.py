@@ -22,6 +22,7 @@ from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
+from treadle.jit.team import least
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
@@ -171,8 +172,8 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
-    kernel = replace(kernel, counts=native.counts)
+    kernel = replace(kernel, counts=native.counts, shares=least(native.threads))
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)
-    return Compiled.of(kernel, code, machine, found, exact)
+    return Compiled.of(kernel, code, machine, found, exact, native.threads)

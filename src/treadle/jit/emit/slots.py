@@ -10,6 +10,7 @@ Workspace               the address of the kernel's own memory
 Count(extent)           out: an extent nobody knew
 Grown(number)           out: the address of a result of a size nobody knew
 Poll                    a Python object the kernel calls now and then
+Team                    the address of threads that help, or 0
 """
 
 from __future__ import annotations
@@ -98,6 +99,10 @@ class Slots:
         base = self._load(self._number("workspace", None, None), POINTER)
         offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
         return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)
+
+    def team(self) -> Any:
+        """The address of the threads that help; null for none."""
+        return self._load(self._number("team", None, None), POINTER)
 
     def left(self) -> Any:
         """Where the slot is that says how many iterations the run has left."""

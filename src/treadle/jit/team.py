@@ -1,0 +1,154 @@
+"""Threads that help a kernel: made when first wanted, one team a process, asleep between runs.
+
+    with taken(threads) as team:        its address, for one run at a time; 0: it is another's
+        share(team, f, data, cost)      f(data, part, parts) of all parts, which a kernel calls
+
+The caller does the first part, helper t part t, and the caller what no helper has begun by then.
+So nobody waits for a helper that sleeps or that the system has put aside; it costs only its help.
+A run wakes those that sleep when it has done `patience` nanoseconds of their work itself, and all
+of them sleep when it has ended.
+
+    word of a helper    OFFERED, TAKEN by it, DONE by either, REST: it is to sleep
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from treadle.jit import helping, machine
+
+SERVE, SHARE = "treadle_serve", "treadle_share"
+_LINE = 16
+_MOST = 63
+_WORD, _READ, _WRITE, _NUMBER, _SPENT = 0, 4, 5, 6, 7
+_REST = 4
+
+
+@dataclass(slots=True)
+class Sharing:
+    """When work is shared; tests change it.
+
+    `least` is how many nanoseconds a nest of loops must be expected to take, `patience` how many
+    of theirs a run does before it wakes helpers; `waits`: for them to begin, however long.
+    """
+
+    least: int = 2000
+    patience: int = 50_000
+    waits: bool = False
+
+
+SHARING = Sharing()
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def least(threads: int) -> int:
+    """How many nanoseconds a nest takes that is shared by so many threads; 0: none is."""
+    return SHARING.least if threads > 1 and is_possible() else 0
+
+
+@cache
+def is_possible() -> bool:
+    """Whether the functions that teams need are there."""
+    library = ctypes.CDLL(None) if os.name == "posix" else None
+    return all(hasattr(library, name) for name in ("read", "write", "sched_yield"))
+
+
+@cache
+def ready() -> Any:
+    """Kernels may call `share` from here on; the function of a helper."""
+    places = machine.library(helping.text(machine.processor()), (SERVE, SHARE))
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(places[SERVE])
+
+
+@dataclass(eq=False, slots=True)
+class Team:
+    """The helpers, and what is said to them: a line of words for each, behind one for all."""
+
+    memory: Any = field(default_factory=lambda: (ctypes.c_int64 * (_LINE * (_MOST + 2)))())
+    pipes: list[tuple[int, int]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def place(self) -> int:
+        """The address of the first line."""
+        size = 8 * _LINE
+        return -(-ctypes.addressof(self.memory) // size) * size
+
+    def line(self, number: int) -> Any:
+        """The words of a line."""
+        return (ctypes.c_int64 * _LINE).from_address(self.place + 8 * _LINE * number)
+
+    def gather(self, threads: int) -> None:
+        """Have helpers for so many threads."""
+        wanted = min(threads - 1, _MOST)
+        while len(self.pipes) < wanted:
+            self._add()
+        head = self.line(0)
+        head[0], head[1], head[2] = wanted, SHARING.patience, SHARING.waits
+
+    def rest(self) -> None:
+        """Let all sleep."""
+        for number in range(1, self.line(0)[0] + 1):
+            line = self.line(number)
+            line[_SPENT] = 0
+            line[_WORD] = _REST
+
+    def _add(self) -> None:
+        number, serve = len(self.pipes) + 1, ready()
+        line, pipe = self.line(number), os.pipe()
+        line[_READ], line[_WRITE] = pipe
+        line[_NUMBER], line[_WORD] = number, _REST
+        threading.Thread(
+            target=serve, args=(ctypes.addressof(line),), name=f"treadle-{number}", daemon=True
+        ).start()
+        self.pipes.append(pipe)
+
+
+_teams = [Team()]
+
+
+@contextmanager
+def taken(threads: int) -> Iterator[int]:
+    """The team for a run; 0 where another run has it, or there can be none."""
+    team = _teams[-1]
+    if threads < 2 or not team.lock.acquire(blocking=False):
+        yield 0
+        return
+    try:
+        yield team.place if _is_gathered(team, threads) else 0
+    finally:
+        team.rest()
+        team.lock.release()
+
+
+def _is_gathered(team: Team, threads: int) -> bool:
+    try:
+        team.gather(threads)
+    except (RuntimeError, OSError):
+        return False
+    return True
+
+
+def _begin_anew() -> None:
+    """In a process that was forked there are no helpers; their pipes are not its own."""
+    for pipe in _teams.pop().pipes:
+        for end in pipe:
+            os.close(end)
+    _teams.append(Team())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
