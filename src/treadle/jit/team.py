@@ -5,8 +5,8 @@
 
 The caller does the first part, helper t part t, and the caller what no helper has begun by then.
 So nobody waits for a helper that sleeps or that the system has put aside; it costs only its help.
-A run wakes those that sleep when it has done `patience` nanoseconds of their work itself, and all
-of them sleep when it has ended.
+A run wakes them when it has done `patience` nanoseconds of their work itself, keeps them for as
+long as that pays (see helping), and all of them sleep when it has ended.
 
     word of a helper    OFFERED, TAKEN by it, DONE by either, REST: it is to sleep
 """
@@ -27,8 +27,8 @@ from treadle.jit import helping, machine
 SERVE, SHARE = "treadle_serve", "treadle_share"
 _LINE = 16
 _MOST = 63
-_WORD, _READ, _WRITE, _NUMBER, _SPENT = 0, 4, 5, 6, 7
-_REST = 4
+_WORD, _READ, _WRITE, _NUMBER = 0, 4, 5, 6
+_REST, _PENALTY = 4, 32
 
 
 @dataclass(slots=True)
@@ -36,10 +36,10 @@ class Sharing:
     """When work is shared; tests change it.
 
     `least` is how many nanoseconds a nest of loops must be expected to take, `patience` how many
-    of theirs a run does before it wakes helpers; `waits`: for them to begin, however long.
+    of theirs a run does before it wakes helpers; `waits`: it shares always, and waits for them.
     """
 
-    least: int = 2000
+    least: int = 1500
     patience: int = 50_000
     waits: bool = False
 
@@ -96,15 +96,14 @@ class Team:
         wanted = min(threads - 1, _MOST)
         while len(self.pipes) < wanted:
             self._add()
-        head = self.line(0)
-        head[0], head[1], head[2] = wanted, SHARING.patience, SHARING.waits
+        patience = SHARING.patience
+        head = (wanted, patience, SHARING.waits, 0, 0, 0, 0, 0, patience, 0, _PENALTY)
+        self.line(0)[: len(head)] = head
 
     def rest(self) -> None:
         """Let all sleep."""
         for number in range(1, self.line(0)[0] + 1):
-            line = self.line(number)
-            line[_SPENT] = 0
-            line[_WORD] = _REST
+            self.line(number)[_WORD] = _REST
 
     def _add(self) -> None:
         number, serve = len(self.pipes) + 1, ready()

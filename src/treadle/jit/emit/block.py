@@ -138,7 +138,7 @@ def _state(e: Emitter, node: Node) -> None:
 def _computed(e: Emitter, node: Node) -> None:
     if e.t.place(node) is Place.BUFFER:
         buffer = e.allocate(node)
-        with spread(e, e.t.shape(node), per_element((node,), e.t.places)) as index, e.t.scope():
+        with spread(e, e.t.shape(node), per_element(e.t, (node,))) as index, e.t.scope():
             e.t.store(buffer, index, e.t.compute(node, index))
         e.t.buffers[node] = buffer
         return

@@ -14,7 +14,7 @@ from treadle.ir import DType
 from treadle.jit.emit import ahead
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.matrix import MOST_ROWS, Product, multiply
-from treadle.jit.emit.pace import product_cost
+from treadle.jit.emit.pace import per_product
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.shared import spread
 from treadle.jit.emit.tensors import Buffer
@@ -23,7 +23,7 @@ from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, extents
 
 _NEAR = 24_576
-_SLOWER, _GUESS = 10, 16
+_SLOWER, _GUESS = 2, 16
 _APART = (DType.BOOL, *NARROW)
 """Dtypes that are something else in memory than in a register."""
 
@@ -44,7 +44,7 @@ def emit_contract(e: Emitter, node: Node) -> None:
         _emit_ahead(e, node, between)
         return
     buffer = e.allocate(node)
-    cost = product_cost(node.dtype) * _known(inner)
+    cost = per_product(node.dtype, shape[-2]) * _known(inner)
     if has_rows:
         each = cost * _known(shape[-2]) * _known(shape[-1])
         with spread(e, shape[:-2], each) as batch:

@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit.pace import per_element
+from treadle.jit.emit.pace import COPIED, per_read
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch, byte_size
 from treadle.jit.emit.shared import is_inside, items, spread
@@ -160,7 +160,7 @@ class Emitter:
 
     def copy(self, source: Node, target: Buffer) -> None:
         """Every element of a node into memory."""
-        t, cost = self.t, per_element((source,), self.t.places)
+        t, cost = self.t, per_read(self.t, source) + COPIED
         if t.place(source) is Place.REGISTERS:
             for position, value in enumerate(t.registers[source]):
                 t.store(target, t.unflat(position, extents(source)), value)

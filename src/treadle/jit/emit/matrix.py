@@ -15,7 +15,7 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.pace import product_cost
+from treadle.jit.emit.pace import per_product
 from treadle.jit.emit.shared import items
 from treadle.jit.emit.types import I1, I32, VOID, in_register, is_float
 from treadle.jit.emit.writer import Index, word
@@ -90,7 +90,7 @@ def _rows(e: Emitter, p: Product, most: int, vectors: int) -> Iterator[tuple[Ind
     full, rest = e.w.split(p.rows, most)
     if full != 0:
         size = e.w.product((full, most * vectors * _lanes(p), p.inner))
-        with items(e, full, product_cost(p.dtype), size=size) as number:
+        with items(e, full, per_product(p.dtype, p.rows), size=size) as number:
             yield e.w.multiply(number, most), most
     done = e.w.multiply(full, most)
     if not isinstance(rest, int):
@@ -107,7 +107,7 @@ def _panels(e: Emitter, p: Product, most: int) -> Iterator[tuple[Index, int, int
     tail = p.columns - (vectors - 1) * lanes
     if alike:
         size = e.w.product((p.rows, p.inner, alike * wide * lanes))
-        with items(e, alike, product_cost(p.dtype), size=size, turned=p.turned) as panel:
+        with items(e, alike, per_product(p.dtype, p.rows), size=size, turned=p.turned) as panel:
             yield e.w.multiply(panel, wide * lanes), wide, lanes
     first = alike * wide
     while first < vectors:

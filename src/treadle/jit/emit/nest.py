@@ -93,7 +93,7 @@ class Nests:
         targets = self._targets(nest)
         t, e = self.e.t, self.e
         e.counts.update({"nests": 1, "fused": len(nest)})
-        shape, cost = t.shape(nest[0]), per_element(nest, t.places)
+        shape, cost = t.shape(nest[0]), per_element(t, nest)
         if self._is_flat(nest, targets):
             with e.positions(t.size(nest[0]), cost) as position:
                 self._element(nest, targets, Flat(position))

@@ -1,11 +1,12 @@
 """About how long an element takes where loops are made vectors: nanoseconds, of one thread.
 
-    a product           0.01 in a product of matrices
-    a function          0.03, one with a series 0.4, eight times that in float64
-    an array            0.05 for each element read or written
+    a function              0.006; 0.12 where it is a series; 1 where that is summed in float64
+    an array                0.012 for an element read, 0.02 for one written
+    a product of matrices   0.018 for each product, 0.03 for a number of the right one, which four
+                            rows share
 
-of four bytes; of eight twice as much. Measured on Zen 5 with 512 bits; others are slower, not
-faster.
+of four bytes; of eight twice as much, and a series of float64 eight times. Measured on 2 cores of
+Zen 5; a tenth of it more or less changes little, ten times as much would.
 """
 
 from __future__ import annotations
@@ -13,53 +14,62 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from treadle.ir import DType
-from treadle.jit.emit.place import LONG, Place, Places
-from treadle.jit.kernel_ir import Constant, Map, Node
+from treadle.jit.emit.place import LONG, Place
+from treadle.jit.emit.tensors import Tensors
+from treadle.jit.emit.writer import Index
+from treadle.jit.kernel_ir import Map, Node
 
-_PRODUCT = 0.01
-_PLAIN, _SERIES, _WIDE, _ARRAY = 0.03, 0.4, 8.0, 0.05
-COPIED = 2 * _ARRAY
-"""Of copying an element."""
-
-
-def product_cost(dtype: DType) -> float:
-    """Of one product in a matrix product, and of adding it."""
-    return _PRODUCT * dtype.numpy.itemsize / 4
-
-
-def per_element(nodes: Iterable[Node], places: Places) -> float:
-    """Of computing one element of all these nodes and writing it."""
-    seen: set[Node] = set()
-    return sum(_found(node, places, seen) + _array(node) for node in nodes)
+_PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
+_QUICK = frozenset(("exp", "log", "sigmoid", "tanh", "softplus", "erf"))
+_READ, _WRITTEN = 0.012, 0.02
+_PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
+COPIED, ADDED = _READ + _WRITTEN, _PLAIN
+"""Of copying an element, and of adding one."""
 
 
-def _found(node: Node, places: Places, seen: set[Node]) -> float:
-    """Of an element of the node and what it is computed of, but for what was seen."""
-    if node in seen or node.is_single:
-        return 0.0
-    seen.add(node)
-    if not _is_computed(node, places):
-        return _array(node)
-    own = _function(node) if isinstance(node.op, Map) else 0.0
-    return own + sum(_found(operand, places, seen) for operand in node.operands)
+def per_product(dtype: DType, rows: Index) -> float:
+    """Of one product in a product of matrices with so many rows, and of adding it."""
+    together = min(max(rows, 1), _ROWS) if isinstance(rows, int) else _ROWS
+    return (_PRODUCT + _FACTOR / together) * _words(dtype)
 
 
-def _is_computed(node: Node, places: Places) -> bool:
-    place = places.place[node]
-    return not isinstance(node.op, Constant) and place in (Place.NEST, Place.INLINE)
+def per_element(t: Tensors, nodes: Iterable[Node]) -> float:
+    """Of computing one element of each node and writing it."""
+    own = list(nodes)
+    return _read(t, own, set(own)) + sum(_WRITTEN * _words(node.dtype) for node in own)
+
+
+def per_read(t: Tensors, node: Node) -> float:
+    """Of reading one element, or computing it."""
+    return _read(t, [node], set())
+
+
+def _read(t: Tensors, nodes: list[Node], computed: set[Node]) -> float:
+    total, seen, waiting = 0.0, set[Node](), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node in seen or node.is_single:
+            continue
+        seen.add(node)
+        is_inline = t.place(node) is Place.INLINE and node not in t.buffers
+        if not (is_inline or node in computed):
+            total += _READ * _words(node.dtype)
+            continue
+        total += _function(node)
+        waiting += node.operands
+    return total
 
 
 def _function(node: Node) -> float:
-    assert isinstance(node.op, Map)
-    cost = _SERIES if node.op.function in LONG else _PLAIN
-    if node.op.function in LONG and node.dtype is DType.FLOAT64:
-        cost *= _WIDE
-    return cost * _words(node)
+    if not isinstance(node.op, Map):
+        return 0.0
+    function = node.op.function
+    if function not in LONG:
+        return _PLAIN * _words(node.dtype)
+    if node.dtype is DType.FLOAT64:
+        return _SERIES * 16
+    return _SERIES if function in _QUICK else _WIDE_SERIES
 
 
-def _array(node: Node) -> float:
-    return _ARRAY * _words(node)
-
-
-def _words(node: Node) -> float:
-    return max(node.dtype.numpy.itemsize, 4) / 4
+def _words(dtype: DType) -> float:
+    return max(dtype.numpy.itemsize, 4) / 4

@@ -14,7 +14,7 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.pace import per_element
+from treadle.jit.emit.pace import ADDED, per_read
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.shared import shared, spread
 from treadle.jit.emit.types import in_register, is_float, literal
@@ -71,7 +71,7 @@ def _cost(e: Emitter, node: Node, op: Reduce) -> float:
     operand = node.operands[0]
     over = [operand.shape[axis] for axis in op.axes]
     count = prod(extent if isinstance(extent, int) else _GUESS for extent in over)
-    return count * per_element((operand,), e.t.places)
+    return count * (per_read(e.t, operand) + ADDED)
 
 
 def _source_index(
