@@ -84,6 +84,19 @@ def test_any_number_of_threads_gives_the_same_bits(name):
         assert shared(together), together.explain()
 
 
+@pytest.mark.parametrize("name", ["heat", "lstm_64_b16", "cache", "invariant"])
+@pytest.mark.parametrize("patience", [0, 1000])
+def test_so_does_a_run_that_finds_out_whether_help_pays(monkeypatch, name, patience):
+    monkeypatch.setattr(team.SHARING, "waits", False)
+    monkeypatch.setattr(team.SHARING, "patience", patience)
+    instance = REGISTERED[name].make(10 * REGISTERED[name].small)
+    wanted = session(instance.model, 1).run(None, instance.feed)
+    for threads in (2, 3):
+        together = session(instance.model, threads)
+        for _ in range(10):
+            assert same_bits(together.run(None, instance.feed), wanted), threads
+
+
 def test_one_thread_has_no_helpers(monkeypatch):
     fresh = team.Team()
     monkeypatch.setattr(team, "_teams", [fresh])

@@ -1,13 +1,16 @@
 """What helpers and the run they help do, in LLVM: `treadle_serve` and `treadle_share` of jit/team.
 
     line     word, function, data, asleep, end of its pipe to read, to write, number, -, parts
-    team     helpers, patience, waits, mode, start, cost, pace, begun, length, stolen, penalty, age;
-             then the lines, 128 bytes each
+    team     helpers, patience, waits, is shared, judge, cost without it; then the lines, 128 bytes
+             each
+    nest     -, time, cost, calls, spent, length, alone, shared, was helped, penalty, age
 
-A run tries whether help pays. It shares nothing for as long as `patience` says, and takes its pace:
-time for each nanosecond of the costs that it could have shared. Then it shares. Where that is not
-faster, by the same measure, it lets the helpers sleep for a while, a longer one each time; where
-it is, it goes on, and takes its own pace again now and then.
+A run finds out whether help pays. It shares nothing for as long as `patience` says, then all, and
+takes the least time from one call of a nest to the next, for each nanosecond of its cost, of calls
+that were alone and of calls that helpers had their part of. The first nest that is called often
+enough judges for all. Where sharing is not faster, nothing is shared for a while, a longer one each
+time; where it is, a run takes its own pace again now and then. A nest that takes eight times the
+patience is shared at once.
 """
 
 from __future__ import annotations
@@ -73,7 +76,7 @@ look:
 idle:
   call void @wait(i64 %turns)
   %more = add i64 %turns, 1
-  %is_tired = icmp ugt i64 %more, 12000
+  %is_tired = icmp ugt i64 %more, 6000
   br i1 %is_tired, label %sleep, label %look
 offered:
   %pair = cmpxchg ptr %line, i64 1, i64 2 acq_rel monotonic
@@ -90,20 +93,19 @@ out:
   ret i64 0
 }
 
-define internal void @settle(ptr %team, i64 %word, i1 %wakes) noinline {
+define internal void @rouse(ptr %team) noinline {
 entry:
   %helpers = load i64, ptr %team
   br label %next
 next:
   %k = phi i64 [1, %entry], [%following, %done]
   %line = getelementptr [16 x i64], ptr %team, i64 %k
-  store atomic i64 %word, ptr %line release, align 8
+  store atomic i64 3, ptr %line release, align 8
   %asleep_at = getelementptr i64, ptr %line, i64 3
   %asleep = load atomic i64, ptr %asleep_at seq_cst, align 8
   %is_asleep = icmp ne i64 %asleep, 0
-  %is_wanted = and i1 %is_asleep, %wakes
-  br i1 %is_wanted, label %rouse, label %done
-rouse:
+  br i1 %is_asleep, label %call, label %done
+call:
   call void @wake(ptr %line)
   br label %done
 done:
@@ -114,111 +116,183 @@ out:
   ret void
 }
 
-define internal void @turn(ptr %team, i64 %now) noinline {
+define internal void @note(ptr %team, ptr %nest, i64 %now) noinline {
 entry:
-  %patience_at = getelementptr i64, ptr %team, i64 1
+  %time_at = getelementptr i64, ptr %nest, i64 1
+  %cost_at = getelementptr i64, ptr %nest, i64 2
+  %helped_at = getelementptr i64, ptr %nest, i64 8
   %mode_at = getelementptr i64, ptr %team, i64 3
-  %start_at = getelementptr i64, ptr %team, i64 4
-  %cost_at = getelementptr i64, ptr %team, i64 5
-  %pace_at = getelementptr i64, ptr %team, i64 6
-  %begun_at = getelementptr i64, ptr %team, i64 7
-  %length_at = getelementptr i64, ptr %team, i64 8
-  %stolen_at = getelementptr i64, ptr %team, i64 9
-  %penalty_at = getelementptr i64, ptr %team, i64 10
-  %age_at = getelementptr i64, ptr %team, i64 11
-  %patience = load i64, ptr %patience_at
   %mode = load i64, ptr %mode_at
-  %start = load i64, ptr %start_at
+  %time = load i64, ptr %time_at
   %cost = load i64, ptr %cost_at
-  %pace = load i64, ptr %pace_at
-  %begun = load i64, ptr %begun_at
-  %stolen = load i64, ptr %stolen_at
-  %penalty = load i64, ptr %penalty_at
-  %age = load i64, ptr %age_at
-  %elapsed = sub i64 %now, %start
+  %helped = load i64, ptr %helped_at
+  %is_same = icmp eq i64 %mode, %helped
+  br i1 %is_same, label %take, label %out
+take:
+  %best_number = add i64 %mode, 6
+  %best_at = getelementptr i64, ptr %nest, i64 %best_number
+  %best = load i64, ptr %best_at
+  %elapsed = sub i64 %now, %time
   %fine = mul i64 %elapsed, 1024
-  %found = udiv i64 %fine, %cost
-  store i64 %now, ptr %start_at
-  store i64 0, ptr %cost_at
-  store i64 0, ptr %begun_at
-  store i64 0, ptr %stolen_at
-  %is_alone = icmp eq i64 %mode, 0
-  br i1 %is_alone, label %begin, label %judge
-begin:
-  store i64 %found, ptr %pace_at
-  store i64 1, ptr %mode_at
-  store i64 0, ptr %age_at
-  %long = mul i64 %patience, 2
-  store i64 %long, ptr %length_at
-  call void @settle(ptr %team, i64 3, i1 true)
-  ret void
-judge:
-  %stolen_much = mul i64 %stolen, 4
-  %is_helped = icmp ult i64 %stolen_much, %begun
-  %mine = mul i64 %found, 16
-  %theirs = mul i64 %pace, 15
-  %is_slow = icmp ugt i64 %mine, %theirs
-  %is_settled = icmp ne i64 %age, 0
-  %is_told = and i1 %is_helped, %is_settled
-  %is_bad = and i1 %is_told, %is_slow
-  br i1 %is_bad, label %part, label %stay
-part:
-  store i64 0, ptr %mode_at
-  %pause = mul i64 %patience, %penalty
-  store i64 %pause, ptr %length_at
-  %longer = mul i64 %penalty, 4
-  %is_most = icmp ugt i64 %longer, 1024
-  %more = select i1 %is_most, i64 1024, i64 %longer
-  store i64 %more, ptr %penalty_at
-  call void @settle(ptr %team, i64 4, i1 false)
-  ret void
-stay:
-  %older = add i64 %age, 1
-  store i64 %older, ptr %age_at
-  call void @settle(ptr %team, i64 3, i1 true)
-  %is_old = icmp ugt i64 %older, 256
-  br i1 %is_old, label %anew, label %out
-anew:
-  store i64 0, ptr %mode_at
-  store i64 %patience, ptr %length_at
+  %some = or i64 %cost, 1
+  %pace = udiv i64 %fine, %some
+  %is_better = icmp ult i64 %pace, %best
+  %least = select i1 %is_better, i64 %pace, i64 %best
+  store i64 %least, ptr %best_at
   br label %out
 out:
   ret void
 }
 
-define void @treadle_share(ptr %team, ptr %function, ptr %data, i64 %cost) {
+define internal void @turn(ptr %team, ptr %nest) noinline {
+entry:
+  %patience_at = getelementptr i64, ptr %team, i64 1
+  %calls_at = getelementptr i64, ptr %nest, i64 3
+  %spent_at = getelementptr i64, ptr %nest, i64 4
+  %length_at = getelementptr i64, ptr %nest, i64 5
+  %alone_at = getelementptr i64, ptr %nest, i64 6
+  %shared_at = getelementptr i64, ptr %nest, i64 7
+  %penalty_at = getelementptr i64, ptr %nest, i64 9
+  %age_at = getelementptr i64, ptr %nest, i64 10
+  %mode_at = getelementptr i64, ptr %team, i64 3
+  %mode = load i64, ptr %mode_at
+  %patience = load i64, ptr %patience_at
+  %alone = load i64, ptr %alone_at
+  %shared = load i64, ptr %shared_at
+  store i64 0, ptr %calls_at
+  store i64 0, ptr %spent_at
+  store i64 -1, ptr %shared_at
+  %is_alone = icmp eq i64 %mode, 0
+  br i1 %is_alone, label %begin, label %judge
+begin:
+  store i64 1, ptr %mode_at
+  %long = mul i64 %patience, 4
+  store i64 %long, ptr %length_at
+  call void @rouse(ptr %team)
+  ret void
+judge:
+  %is_told = icmp ne i64 %shared, -1
+  %mine = mul i64 %shared, 16
+  %theirs = mul i64 %alone, 15
+  %is_slow = icmp ugt i64 %mine, %theirs
+  %is_bad = and i1 %is_told, %is_slow
+  br i1 %is_bad, label %part, label %stay
+part:
+  %penalty = load i64, ptr %penalty_at
+  %least = or i64 %penalty, 32
+  %pause = mul i64 %patience, %least
+  %longer = mul i64 %least, 4
+  %is_most = icmp ugt i64 %longer, 4096
+  %more = select i1 %is_most, i64 4096, i64 %longer
+  store i64 %more, ptr %penalty_at
+  store i64 %pause, ptr %length_at
+  br label %anew
+stay:
+  %age = load i64, ptr %age_at
+  %older = add i64 %age, 1
+  store i64 %older, ptr %age_at
+  call void @rouse(ptr %team)
+  %is_old = icmp ugt i64 %older, 100
+  br i1 %is_old, label %again, label %out
+again:
+  store i64 %patience, ptr %length_at
+  br label %anew
+anew:
+  store i64 0, ptr %mode_at
+  store i64 -1, ptr %alone_at
+  store i64 0, ptr %age_at
+  br label %out
+out:
+  ret void
+}
+
+define void @treadle_share(ptr %team, ptr %function, ptr %data, i64 %cost, ptr %nest) {
 entry:
   %helpers = load i64, ptr %team
   %parts = add i64 %helpers, 1
   %waits_at = getelementptr i64, ptr %team, i64 2
+  %time_at = getelementptr i64, ptr %nest, i64 1
+  %cost_at = getelementptr i64, ptr %nest, i64 2
+  %calls_at = getelementptr i64, ptr %nest, i64 3
+  %spent_at = getelementptr i64, ptr %nest, i64 4
+  %length_at = getelementptr i64, ptr %nest, i64 5
+  %helped_at = getelementptr i64, ptr %nest, i64 8
+  %patience_at = getelementptr i64, ptr %team, i64 1
   %mode_at = getelementptr i64, ptr %team, i64 3
-  %start_at = getelementptr i64, ptr %team, i64 4
-  %cost_at = getelementptr i64, ptr %team, i64 5
-  %begun_at = getelementptr i64, ptr %team, i64 7
-  %length_at = getelementptr i64, ptr %team, i64 8
-  %stolen_at = getelementptr i64, ptr %team, i64 9
+  %judge_at = getelementptr i64, ptr %team, i64 4
+  %others_at = getelementptr i64, ptr %team, i64 5
   %waits_word = load i64, ptr %waits_at
   %waits = icmp ne i64 %waits_word, 0
-  br i1 %waits, label %together, label %time
+  br i1 %waits, label %together, label %weigh
+weigh:
+  %patience = load i64, ptr %patience_at
+  %much = mul i64 %patience, 8
+  %is_much = icmp ugt i64 %cost, %much
+  br i1 %is_much, label %large, label %find
+large:
+  %mode_now = load i64, ptr %mode_at
+  %is_awake = icmp ne i64 %mode_now, 0
+  br i1 %is_awake, label %together, label %gather
+gather:
+  call void @rouse(ptr %team)
+  br label %together
+find:
+  %judge = load ptr, ptr %judge_at
+  %is_judge = icmp eq ptr %judge, %nest
+  %is_open = icmp eq ptr %judge, null
+  %is_mine = or i1 %is_judge, %is_open
+  br i1 %is_mine, label %time, label %other
+other:
+  %others = load i64, ptr %others_at
+  %others_now = add i64 %others, %cost
+  store i64 %others_now, ptr %others_at
+  %very_much = mul i64 %patience, 1000
+  %is_left = icmp ugt i64 %others_now, %very_much
+  br i1 %is_left, label %left, label %follow
+left:
+  store ptr null, ptr %judge_at
+  store i64 0, ptr %mode_at
+  store i64 0, ptr %time_at
+  store i64 0, ptr %calls_at
+  store i64 0, ptr %spent_at
+  br label %follow
 time:
+  store i64 0, ptr %others_at
   %now = CLOCK
-  %before = load i64, ptr %cost_at
+  %before = load i64, ptr %time_at
   %is_first = icmp eq i64 %before, 0
-  br i1 %is_first, label %begin, label %check
-begin:
-  store i64 %now, ptr %start_at
+  br i1 %is_first, label %first, label %later
+first:
+  %alone_at = getelementptr i64, ptr %nest, i64 6
+  store i64 -1, ptr %alone_at
+  store i64 %patience, ptr %length_at
   br label %count
-check:
+later:
+  call void @note(ptr %team, ptr %nest, i64 %now)
+  %spent = load i64, ptr %spent_at
   %length = load i64, ptr %length_at
-  %is_over = icmp ugt i64 %before, %length
+  %calls = load i64, ptr %calls_at
+  %is_long = icmp ugt i64 %spent, %length
+  %is_often = icmp ugt i64 %calls, 2
+  %is_over = and i1 %is_long, %is_often
   br i1 %is_over, label %over, label %count
 over:
-  call void @turn(ptr %team, i64 %now)
+  store ptr %nest, ptr %judge_at
+  call void @turn(ptr %team, ptr %nest)
   br label %count
 count:
-  %so_far = load i64, ptr %cost_at
-  %after = add i64 %so_far, %cost
-  store i64 %after, ptr %cost_at
+  %calls_before = load i64, ptr %calls_at
+  %calls_now = add i64 %calls_before, 1
+  store i64 %calls_now, ptr %calls_at
+  %spent_before = load i64, ptr %spent_at
+  %spent_now = add i64 %spent_before, %cost
+  store i64 %spent_now, ptr %spent_at
+  store i64 %now, ptr %time_at
+  store i64 %cost, ptr %cost_at
+  %mode_here = load i64, ptr %mode_at
+  store i64 %mode_here, ptr %helped_at
+  br label %follow
+follow:
   %mode = load i64, ptr %mode_at
   %is_alone = icmp eq i64 %mode, 0
   br i1 %is_alone, label %alone, label %together
@@ -226,9 +300,6 @@ alone:
   call void %function(ptr %data, i64 0, i64 1)
   ret void
 together:
-  %begun = load i64, ptr %begun_at
-  %begun_now = add i64 %begun, %helpers
-  store i64 %begun_now, ptr %begun_at
   br label %offer
 offer:
   %k = phi i64 [1, %together], [%k_next, %offer]
@@ -271,13 +342,11 @@ again:
   br label %look
 steal:
   %pair = cmpxchg ptr %mate, i64 1, i64 3 acq_rel monotonic
-  %is_mine = extractvalue {i64, i1} %pair, 1
-  br i1 %is_mine, label %stolen, label %look
+  %is_stolen = extractvalue {i64, i1} %pair, 1
+  br i1 %is_stolen, label %stolen, label %look
 stolen:
   call void %function(ptr %data, i64 %t, i64 %parts)
-  %stolen_before = load i64, ptr %stolen_at
-  %stolen_now = add i64 %stolen_before, 1
-  store i64 %stolen_now, ptr %stolen_at
+  store i64 2, ptr %helped_at
   br label %collected
 collected:
   %t_next = add i64 %t, 1

@@ -1,7 +1,7 @@
 """Threads that help a kernel: made when first wanted, one team a process, asleep between runs.
 
     with taken(threads) as team:        its address, for one run at a time; 0: it is another's
-        share(team, f, data, cost)      f(data, part, parts) of all parts, which a kernel calls
+        share(team, f, d, cost, nest)   f(d, part, parts) of all parts, which a kernel calls
 
 The caller does the first part, helper t part t, and the caller what no helper has begun by then.
 So nobody waits for a helper that sleeps or that the system has put aside; it costs only its help.
@@ -28,7 +28,7 @@ SERVE, SHARE = "treadle_serve", "treadle_share"
 _LINE = 16
 _MOST = 63
 _WORD, _READ, _WRITE, _NUMBER = 0, 4, 5, 6
-_REST, _PENALTY = 4, 32
+_REST = 4
 
 
 @dataclass(slots=True)
@@ -96,9 +96,7 @@ class Team:
         wanted = min(threads - 1, _MOST)
         while len(self.pipes) < wanted:
             self._add()
-        patience = SHARING.patience
-        head = (wanted, patience, SHARING.waits, 0, 0, 0, 0, 0, patience, 0, _PENALTY)
-        self.line(0)[: len(head)] = head
+        self.line(0)[:6] = wanted, SHARING.patience, SHARING.waits, 0, 0, 0
 
     def rest(self) -> None:
         """Let all sleep."""

@@ -5,7 +5,7 @@
         the nest, for items t * each ... min(count, (t + 1) * each)
 
     data = what the nest reads of the kernel's values
-    share(team, part, data, cost)           without a team: part(data, 0, 1)
+    share(team, part, data, cost, nest)     without a team: part(data, 0, 1)
 
 Only what cannot fail, asks for no memory and computes each item alone is written so; it is the same
 code for any number of threads, so its numbers are the same.
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from treadle.jit.emit.emitter import Emitter
 
 _WIDE = 8
+_NEST = llvm.ArrayType(I64, 16)
 _FINE = 1024
 """Costs are counted in so many parts of a nanosecond."""
 
@@ -159,9 +160,10 @@ def _call(e: Emitter, function: Any, data: Any, cost: Index) -> None:
     team, null = e.t.slots.team(), llvm.Constant(POINTER, None)
     is_long = b.icmp_unsigned(">=", nanoseconds, w.index(e.kernel.shares))
     is_shared = b.and_(b.icmp_unsigned("!=", team, null), is_long)
-    share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64)
+    share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)
+    nest = w.early(_NEST, llvm.Constant(_NEST, None))
     with b.if_else(is_shared) as (together, alone):
         with together:
-            b.call(share, [team, function, data, nanoseconds])
+            b.call(share, [team, function, data, nanoseconds, nest])
         with alone:
             b.call(function, [data, w.index(0), w.index(1)])
