@@ -1,9 +1,9 @@
 """python -m benchmarks: loops of many kinds on treadle, onnxruntime, C and JAX.
 
 Answers are checked against numpy, calls of all columns interleaved in one process, and medians
-printed: microseconds an iteration, and how many times as long as treadle the others take.
-onnxruntime is the better of one thread and all. C needs gcc, JAX its package. Exit status 1: an
-answer is wrong, or with --targets one is missed.
+printed: microseconds an iteration, how many times as long as treadle the others take, how long
+treadle compiled and how large its code is. onnxruntime is the better of one thread and all. C needs
+gcc, JAX its package. Exit status 1: an answer is wrong, or with --targets one is missed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import show
+from benchmarks import chart, native, show
+from benchmarks.columns import treadle_call
 from benchmarks.models import BENCHMARKS
+from benchmarks.models.scalar import xorshift
 from benchmarks.registry import Benchmark
 from benchmarks.targets import targets
 from benchmarks.timing import CLOCKS, Row, measure
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         about = {**show.machine(), "times": f"of the {options.clock}"}
         rows = _measured(options)
+    if options.svg:
+        options.svg.write_text(chart.svg(rows), encoding="utf-8")
     if options.markdown:
         sys.stdout.write(show.markdown(rows, about))
         return 0
@@ -56,12 +60,19 @@ def chosen(words: Sequence[str]) -> list[Benchmark]:
 
 
 def _measured(options: argparse.Namespace) -> list[Row]:
+    native.keep_memory()
+    _import_compiler()
     _write([show.HEADER])
     rows = []
     for benchmark in chosen(options.names):
         rows.append(measure(benchmark, options.seconds, CLOCKS[options.clock]))
         _write([show.line(rows[-1])])
     return rows
+
+
+def _import_compiler() -> None:
+    """What the first compilation of a process imports is no part of a model's compile time."""
+    treadle_call(xorshift(1))()
 
 
 def read(path: Path) -> tuple[dict[str, str], list[Row]]:
@@ -91,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         "--read", type=Path, help="show the figures of such a file, measure nothing"
     )
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
+    parser.add_argument("--svg", type=Path, help="draw the ratios as a picture into this file")
     parser.add_argument("--targets", action="store_true", help="say which aims are reached")
     return parser
 

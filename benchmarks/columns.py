@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx.parser
@@ -13,6 +14,7 @@ import onnxruntime
 import treadle
 from benchmarks import native
 from benchmarks.registry import Arrays, Benchmark, Instance
+from treadle import report
 
 ENGINES = ("jit", "onnxruntime", "interp")
 """What treadle runs the suite on."""
@@ -36,9 +38,22 @@ def treadle_session(instance: Instance) -> treadle.InferenceSession:
     return treadle.InferenceSession(instance.model, engines=ENGINES)
 
 
-def treadle_call(instance: Instance) -> Call:
-    """A call of such a session."""
-    return functools.partial(treadle_session(instance).run, None, instance.feed)
+def treadle_call(instance: Instance, session: treadle.InferenceSession | None = None) -> Call:
+    """A call of such a session, a new one unless one is given."""
+    return functools.partial((session or treadle_session(instance)).run, None, instance.feed)
+
+
+def code_size(session: treadle.InferenceSession) -> int:
+    """The bytes of machine code made for the data that came, as `explain` tells them."""
+    return _code_size(report.plan_data(session.plan)["regions"])
+
+
+def _code_size(regions: Any) -> int:
+    return sum(
+        sum(made.get("bytes", 0) for made in region["made"])
+        + sum(_code_size(body["regions"]) for body in region["bodies"].values())
+        for region in regions
+    )
 
 
 def c_call(benchmark: Benchmark, instance: Instance, wanted: Arrays) -> Call | None:

@@ -54,10 +54,11 @@ def microseconds(row: Row, column: str) -> str:
     seconds = row.onnxruntime if column == "onnxruntime" else row.seconds.get(column)
     if seconds is None:
         return "wrong" if any(name.startswith(column) for name in row.wrong) else ""
-    return _rounded(seconds / row.iterations * 1e6)
+    return rounded(seconds / row.iterations * 1e6)
 
 
-def _rounded(number: float | None) -> str:
+def rounded(number: float | None) -> str:
+    """Three digits, or all before the point; "" where there is no number."""
     if number is None:
         return ""
     digits = max(0, 2 - math.floor(math.log10(number))) if number > 0 else 0
@@ -66,17 +67,18 @@ def _rounded(number: float | None) -> str:
 
 HEADER = (
     f"{'microseconds an iteration':38} {'onnxruntime':>11} {'treadle':>9} {'C':>9} {'JAX':>9}"
-    f" | {'/onnxrt':>8} {'/C':>6} {'/JAX':>8} {'compile':>8}"
+    f" | {'/onnxrt':>8} {'/C':>6} {'/JAX':>8} {'compile':>8} {'code':>8}"
 )
 
 
 def line(row: Row) -> str:
     """A row of the table: times, then how many times as long as treadle the others take."""
     times = [microseconds(row, column) for column in COLUMNS]
-    ratios = [_rounded(row.ratio(column)) for column in ("onnxruntime", "C", "JAX")]
+    ratios = [rounded(row.ratio(column)) for column in ("onnxruntime", "C", "JAX")]
     return (
         f"{row.title:38} {times[0]:>11} {times[1]:>9} {times[2]:>9} {times[3]:>9}"
         f" | {ratios[0]:>8} {ratios[1]:>6} {ratios[2]:>8} {row.compiling * 1e3:5.0f} ms"
+        f" {row.code / 1024:5.1f} KB"
     )
 
 
@@ -102,7 +104,7 @@ def bars(rows: Sequence[Row]) -> list[str]:
         return []
     most = max(10.0, *ratios.values())
     return [
-        f"{title:38} {_bar(math.log(max(ratio, 1.0)) / math.log(most))} {ratio:.3g}"
+        f"{title:38} {_bar(math.log(max(ratio, 1.0)) / math.log(most))} {rounded(ratio)}"
         for title, ratio in sorted(ratios.items(), key=lambda item: -item[1])
     ]
 
@@ -116,12 +118,14 @@ def _bar(share: float) -> str:
 def markdown(rows: Sequence[Row], about: dict[str, str]) -> str:
     """The table for a page."""
     lines = [
-        "| model | onnxruntime, µs | treadle, µs | C, µs | JAX, µs | onnxruntime / treadle |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| model | onnxruntime, µs | treadle, µs | C, µs | JAX, µs | onnxruntime / treadle"
+        " | compiled in, ms | code, KB |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
         times = " | ".join(microseconds(row, column) for column in COLUMNS)
-        lines.append(f"| {row.title} | {times} | {_rounded(row.ratio('onnxruntime'))} |")
+        made = f"{row.compiling * 1e3:.0f} | {row.code / 1024:.1f}"
+        lines.append(f"| {row.title} | {times} | {rounded(row.ratio('onnxruntime'))} | {made} |")
     where = ", ".join(f"{key} {value}" for key, value in about.items() if key != "processor")
     means = [f"{text}." for text in summary(rows)]
     return "\n".join([*lines, "", f"{about['processor']}; {where}.", *means]) + "\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.columns import Call, fault, other_calls, treadle_call
+from benchmarks.columns import Call, code_size, fault, other_calls, treadle_call, treadle_session
 from benchmarks.registry import Benchmark
 
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
@@ -24,7 +24,8 @@ THEIRS = ("onnxruntime, 1 thread", "onnxruntime, all threads")
 class Row:
     """Medians in seconds of one call by column, and what was wrong in columns left out.
 
-    `compiling` is how much longer treadle's session and first call took than a later call.
+    `compiling` is how much longer treadle's session and first call took than a later call, `code`
+    the bytes of machine code it made.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Row:
     seconds: Mapping[str, float]
     wrong: Mapping[str, str]
     compiling: float
+    code: int = 0
 
     @property
     def onnxruntime(self) -> float | None:
@@ -52,17 +54,18 @@ def measure(benchmark: Benchmark, seconds: float, clock: Clock = time.perf_count
     """The row of a model, calls interleaved for so many seconds, each timed by the clock."""
     instance = benchmark.make(benchmark.n)
     wanted = instance.reference(**instance.feed)
-    started = time.perf_counter()
-    ours = treadle_call(instance)
+    started = clock()
+    session = treadle_session(instance)
+    ours = treadle_call(instance, session)
     ours()
-    first = time.perf_counter() - started
+    first = clock() - started
     made = {**other_calls(benchmark, instance, wanted), "treadle": ours}
     wrong = {name: fault(benchmark, call(), wanted) for name, call in made.items()}
     times = interleave({n: call for n, call in made.items() if not wrong[n]}, seconds, clock)
     return Row(
         benchmark.name, benchmark.title, benchmark.kind, instance.iterations, times,
         {name: why for name, why in wrong.items() if why},
-        max(0.0, first - times.get("treadle", 0.0)),
+        max(0.0, first - times.get("treadle", 0.0)), code_size(session),
     )  # fmt: skip
 
 

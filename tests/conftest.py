@@ -15,6 +15,7 @@ os.environ["TREADLE_CACHE_DIR"] = ""  # no test finds machine code that another 
 FAULTS.tells_all = True  # no test takes another engine for a fault of the compiler
 
 GOLDEN = Path(__file__).parent / "golden"
+DOCS = Path(__file__).parents[1] / "docs"
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("search", deadline=None, max_examples=1000)
@@ -23,27 +24,40 @@ settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write tests/golden anew from what is printed"
+        "--update-golden",
+        action="store_true",
+        help="write tests/golden and the pages of docs that are made anew",
     )
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compares text with `tests/golden/NAME`; `--update-golden` writes the file instead."""
-    update: bool = request.config.getoption("--update-golden")
 
     def compare(name: str, text: str) -> None:
-        file = GOLDEN / name
-        text = text.rstrip() + "\n"
-        if update:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-            return
-        assert file.exists(), f"no {file}: run pytest --update-golden and look at what it writes"
-        wanted = file.read_text(encoding="utf-8")
-        difference = difflib.unified_diff(
-            wanted.splitlines(), text.splitlines(), f"golden/{name}", "now", lineterm=""
-        )
-        assert text == wanted, "\n".join(["", *difference])
+        _compare(GOLDEN / name, text.rstrip() + "\n", request)
 
     return compare
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares text with `docs/NAME`; `--update-golden` writes the page anew."""
+
+    def compare(name: str, text: str) -> None:
+        _compare(DOCS / name, text, request)
+
+    return compare
+
+
+def _compare(file: Path, text: str, request: pytest.FixtureRequest) -> None:
+    command = f"pytest {request.node.nodeid.split('::')[0]} --update-golden"
+    if request.config.getoption("--update-golden"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert file.exists(), f"no {file}: run {command} and look at what it writes"
+    wanted = file.read_text(encoding="utf-8")
+    difference = difflib.unified_diff(
+        wanted.splitlines(), text.splitlines(), file.name, "now", lineterm=""
+    )
+    assert text == wanted, "\n".join([command, *difference])

@@ -13,6 +13,7 @@ import treadle
 SOURCE = Path(treadle.__file__).parent
 
 LINES = """
+__main__
 cli backend
 api
 single

@@ -99,6 +99,14 @@ for _size, _batch, _n in (
     )(_make)  # fmt: skip
 
 
+def _feed_of_two(n: int, size: int, seed: int) -> dict[str, Array]:
+    """What two LSTMs that begin with zeros are fed."""
+    return {
+        "x": uniform(random(seed), n, 1, size), **_lstm_weights(seed + 1, "0", size),
+        **_lstm_weights(seed + 2, "1", size), "zero": np.zeros((1, size), np.float32),
+    }  # fmt: skip
+
+
 @benchmark("two LSTMs of 64, stacked", kind="recurrent", n=1024, small=4)
 def lstm_stack(n: int) -> Instance:
     """The second scan reads what the first has stacked."""
@@ -108,10 +116,7 @@ def lstm_stack(n: int) -> Instance:
       h0, c0, middle = Scan <num_scan_inputs = 1, {_cell("0", 1, size)}> (zero, zero, x)
       h1, c1, ys = Scan <num_scan_inputs = 1, {_cell("1", 1, size)}> (zero, zero, middle)
     }}"""
-    feed = {
-        "x": uniform(random(4), n, 1, size), **_lstm_weights(5, "0", size),
-        **_lstm_weights(6, "1", size), "zero": np.zeros((1, size), np.float32),
-    }  # fmt: skip
+    feed = _feed_of_two(n, size, seed=4)
     return Instance(HEAD + text, feed, 2 * n, _lstm_stack, (n, 1, size))
 
 
@@ -133,10 +138,7 @@ def lstm_both(n: int) -> Instance:
       h1, c1, back = Scan <num_scan_inputs = 1, {backward}, {_cell("1", 1, size)}> (zero, zero, x)
       ys = Concat <axis = 2> (ahead, back)
     }}"""
-    feed = {
-        "x": uniform(random(7), n, 1, size), **_lstm_weights(8, "0", size),
-        **_lstm_weights(9, "1", size), "zero": np.zeros((1, size), np.float32),
-    }  # fmt: skip
+    feed = _feed_of_two(n, size, seed=7)
     return Instance(HEAD + text, feed, 2 * n, _lstm_both, (n, 1, size))
 
 

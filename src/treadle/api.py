@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle import checks, formats, passes
 from treadle import infer as inference
-from treadle.errors import DataError, Finding, InputError, LoadError
+from treadle.errors import DataError, Finding, InputError, LoadError, Unsupported
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes import Mended
 from treadle.single import Operator
@@ -46,15 +46,27 @@ def save(model: object, path: str | os.PathLike[str], *, external_data: bool = T
     """Write the model: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
     An .xml is OpenVINO IR, version 11, with a .bin of the same name beside it. `model` is a Model,
-    or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are rewritten first.
+    or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are rewritten first, and
+    what OpenVINO IR cannot hold is optimised away where that can be: a list that a loop only
+    appends to becomes a stacked output.
     `external_data=False` brings tensors that lie in another file into this one. Raises InputError
     where `path` cannot be written, Unsupported for what OpenVINO IR cannot hold, all of it at once.
     """
     loaded = model if isinstance(model, Model) else load(model)
     if os.fspath(path).endswith(".xml"):
-        formats.write(_lowered(loaded), os.fspath(path))
+        _write_layers(loaded, os.fspath(path))
         return
     formats.write(passes.to_onnx_loops(loaded), os.fspath(path), external=external_data)
+
+
+def _write_layers(model: Model, path: str) -> None:
+    try:
+        formats.write(_lowered(model), path)
+    except Unsupported as refusal:
+        try:
+            formats.write(_lowered(optimize(model)), path)
+        except Unsupported:
+            raise refusal from None
 
 
 def _lowered(model: Model) -> Model:

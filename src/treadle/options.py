@@ -77,7 +77,8 @@ class RunOptions:
 
     `terminate`: set it, from any thread, and the run raises Terminated. `max_iterations` counts the
     iterations of all loops together, `max_seconds` is the time since the run began, `max_bytes`
-    what loops hold for carried and stacked values; going over one raises LimitExceeded.
+    what the loops that run at one time hold for carried and stacked values: as the program has
+    them, whatever an engine keeps. Going over one raises LimitExceeded.
     """
 
     terminate: bool = False

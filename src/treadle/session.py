@@ -19,7 +19,7 @@ from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did
 from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
-from treadle.plan import Counting, Engine, Limits, Plan, Region, RunContext, Runnable, plan
+from treadle.plan import Bounding, Engine, Limits, Plan, Region, RunContext, Runnable, plan
 from treadle.tracing import Listener, StageDone
 
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
@@ -157,10 +157,15 @@ class InferenceSession:
         raise AssertionError("the last engines raise or return")
 
     def _asked(self, variant: Variant) -> tuple[Engine, ...]:
-        """The engines; where only iterations are bounded, counting them if they can."""
-        if variant.watched or variant.weighed or not variant.bounded:
+        """The engines; where a run is bounded, they keep the bounds if they can."""
+        if variant.watched or not (variant.bounded or variant.weighed):
             return self._engines
-        return tuple(e.counting() if isinstance(e, Counting) else e for e in self._engines)
+        return tuple(
+            e.bounded(counts=variant.bounded, weighs=variant.weighed)
+            if isinstance(e, Bounding)
+            else e
+            for e in self._engines
+        )
 
     def _expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, self._model.opsets)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from benchmarks import show
+from benchmarks import chart, columns, show
 from benchmarks.__main__ import chosen, main, read
 from benchmarks.columns import fault
 from benchmarks.models import BENCHMARKS
 from benchmarks.targets import targets
 from benchmarks.timing import Row, interleave
 
+SVG = "{http://www.w3.org/2000/svg}"
 ROW = Row(
     "lstm_64_b1",
     "LSTM 64, batch 1",
@@ -23,6 +27,7 @@ ROW = Row(
     {"onnxruntime, 1 thread": 7.0, "onnxruntime, all threads": 6.0, "treadle": 1.0, "C": 0.5},
     {},
     0.2,
+    3072,
 )
 
 
@@ -76,13 +81,38 @@ def test_calls_are_interleaved():
 
 def test_the_page_shows_the_table():
     page = show.markdown([ROW], {"processor": "some", "cores": "2"})
-    assert "| LSTM 64, batch 1 | 6.00 | 1.00 | 0.500 |  | 6.00 |" in page
+    assert "| LSTM 64, batch 1 | 6.00 | 1.00 | 0.500 |  | 6.00 | 200 | 3.0 |" in page
 
 
 def test_the_readme_shows_the_figures_that_were_saved():
     root = Path(__file__).parents[2]
     about, rows = read(root / "benchmarks" / "figures.json")
-    assert show.markdown(rows, about) in (root / "README.md").read_text(encoding="utf-8")
+    page = (root / "README.md").read_text(encoding="utf-8")
+    assert show.markdown(rows, about) in page
+    assert "(docs/benchmarks.svg)" in page
+    assert (root / "docs" / "benchmarks.svg").read_text(encoding="utf-8") == chart.svg(rows)
+
+
+def test_the_chart_has_a_bar_and_marks_where_the_ratios_are():
+    slow = replace(ROW, title="a < b", seconds={**ROW.seconds, "C": 60.0, "treadle": 0.06})
+    root = ElementTree.fromstring(chart.svg([ROW, slow]))
+    titles = [text.text for text in root.iter(f"{SVG}text")]
+    assert titles.index("a < b") < titles.index("LSTM 64, batch 1")
+    bars = [float(r.get("width")) for r in root.iter(f"{SVG}rect") if r.get("rx")]
+    # two decades: 100 times is the whole scale; 6 times is its logarithm's share
+    assert bars == pytest.approx([chart.SCALE, chart.SCALE * math.log10(6) / 2], abs=0.1)
+    marks = [rect for rect in root.iter(f"{SVG}rect") if len(rect)]
+    assert [float(mark.get("x")) for mark in marks] == pytest.approx(
+        [chart.LEFT - 2, chart.LEFT + chart.SCALE * math.log10(12) / 2 - 2], abs=0.1
+    )
+
+
+def test_code_is_weighed_as_explain_says_it():
+    session = columns.treadle_session(BENCHMARKS["logistic"].make(20))
+    assert columns.code_size(session) == 0
+    session.run(None, BENCHMARKS["logistic"].make(20).feed)
+    assert columns.code_size(session) > 0
+    assert f" {columns.code_size(session)} bytes" in session.explain()
 
 
 def test_a_model_is_measured_saved_and_read_again(tmp_path, capsys, monkeypatch):

@@ -84,3 +84,9 @@ def test_a_folder_that_cannot_be_written_to(treadle: Treadle, folder: Path) -> N
     )
     assert done.code == 2
     assert "No such file or directory" in done.err
+
+
+def test_without_a_script() -> None:
+    command = [sys.executable, "-m", "treadle", "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown == f"treadle, version {__version__}\n"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Treadle
+from treadle.cli.archive import read_archive, write_archive
 
 
 def test_outputs_in_words(treadle: Treadle, folder: Path) -> None:
@@ -70,6 +71,15 @@ def test_what_is_written_can_be_read_and_compared(
     done = treadle("run", model, *given, "--assert-output", out)
     assert done.code == 0
     assert "the outputs are those of" in done.out
+
+
+@pytest.mark.parametrize("name", ["file", "allow_pickle", "a/b"])
+def test_a_value_may_have_any_name(name: str, tmp_path: Path) -> None:
+    values = {name: np.float32([1, 2]), "rows": [np.int64(3)], "none": None}
+    write_archive(tmp_path / "out.npz", values)
+    found = read_archive(tmp_path / "out.npz", "")
+    assert found.keys() == values.keys()
+    assert found[name].tolist() == [1, 2]
 
 
 def test_an_archive_with_inputs_and_outputs(treadle: Treadle, folder: Path) -> None:

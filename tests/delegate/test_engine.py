@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import treadle
 from treadle.delegate import Onnxruntime
-from treadle.delegate.runnable import reason
+from treadle.delegate.foreign import asked, reason
+from treadle.errors import Unsupported
 from treadle.infer import infer
 from treadle.ir import BlockBuilder, Carried, Iteration, Model, Sliced, Stacked, tensor
 from treadle.plan import Refused, RunContext, plan
@@ -75,6 +77,15 @@ def test_a_failing_run_is_refused_with_clean_words(whole, capfd):
 def test_reason_drops_file_and_line():
     noisy = "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : /src/core/x/y.cc:44 why it failed\n"
     assert reason(RuntimeError(noisy)) == "onnxruntime: why it failed"
+
+
+def test_what_onnxruntime_raises_is_refused_and_a_fault_of_ours_is_not():
+    import onnxruntime
+
+    with pytest.raises(Unsupported, match="the model: onnxruntime: Failed to load"):
+        asked(lambda: onnxruntime.InferenceSession(b"?"), partial(Unsupported, "the model", None))
+    with pytest.raises(KeyError):
+        asked(lambda: {}["absent"], partial(Unsupported, "the model", None))
 
 
 def test_large_constants_are_handed_over_in_memory(same):

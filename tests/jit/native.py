@@ -34,10 +34,10 @@ def outcomes(session: treadle.InferenceSession) -> list[object]:
     return [made for native in natives(session) for made in native.made.values()]
 
 
-def check(text: str, *feeds: Mapping[str, np.ndarray]) -> list[object]:
+def check(text: str, *feeds: Mapping[str, np.ndarray], head: str = HEAD) -> list[object]:
     """Run it natively and by interp: the same answers, and native code it was; gives the last."""
-    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    session = treadle.InferenceSession(head + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(head + text, engines=("interp",))
     names = [output.name for output in session.get_outputs()]
     for feed in feeds:
         with refused_nothing():

@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.fences import fenced, given
+from tests.jit.fences import given
 from tests.jit.native import HEAD, check, declined, natives, outcomes
 
+pytestmark = pytest.mark.usefixtures("fences")
 RANDOM = np.random.default_rng(12)
 TRIPS = [0, 1, 2, 5, 40]
-
-
-@pytest.fixture(autouse=True)
-def fences():
-    with fenced():
-        yield
 
 
 def floats(*shape):

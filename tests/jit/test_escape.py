@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import HEAD, check, declined, natives, outcomes
+from tests.jit.native import HEAD, check, natives, outcomes
 from tests.values import assert_same
 from treadle.errors import LimitExceeded, RunError
 from treadle.jit.kernel_ir import Escape
@@ -114,13 +114,28 @@ def test_max_seconds_bounds_calls():
     assert escapes(session) == ["LRN"]
 
 
-def test_a_result_whose_shape_the_data_tell_is_declined():
-    text = """g (float[T,4] x) => (float[T,1] y) {
-      y = Scan <num_scan_inputs = 1, body = b (float[4] a) => (float[1] c) {
-        c = Unique (a)
-      }> (x)
+def test_a_call_that_fails_on_shapes_of_the_run_says_where():
+    text = """g (int64 n, float[4,3,3] x) => (float[T] s) {
+      s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s) {
+        on = Identity (go)
+        one = Constant <value = int64 {1}> ()
+        five = Constant <value = int64 {5}> ()
+        zero = Constant <value = int64[1] {0}> ()
+        count = Add (i, one)
+        ends = Unsqueeze (count, zero)
+        part = Slice (x, zero, ends, zero)
+        flat = Flatten (part)
+        label = Mul (i, five)
+        labels = Expand (label, ends)
+        s = NegativeLogLikelihoodLoss (flat, labels)
+      }>
     }"""
-    assert "Unique" in declined(text, {"x": np.ones((3, 4), np.float32)})
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    feed = {"x": RANDOM.uniform(-1, 1, (4, 3, 3)).astype(np.float32)}
+    session.run(None, {**feed, "n": np.array(2)})
+    assert escapes(session) == ["NegativeLogLikelihoodLoss"]
+    with pytest.raises(RunError, match=r"main/loop_0\.body.*iteration 2"):
+        session.run(None, {**feed, "n": np.array(3)})
 
 
 def test_outcomes_of_a_call_are_kernels(feed):

@@ -73,6 +73,27 @@ def test_operators_on_what_grows(name):
     check(text, *({"n": np.array(trips), "p": p, "g": g} for trips in (1, 2, 5, 30)))
 
 
+OLD_HEAD = '<ir_version: 6, opset_import: ["" : 11]>\n'
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_rows_of_everything_from_an_axis_on(operator, axis):
+    text = f"""g (int64 n, float[1,A,2] p) => (float[1,B,2] a, float[N] s) {{
+      a, s = Loop (n, , p) <body = f (int64 i, bool go, float[1,C,2] x)
+        => (bool on, float[1,D,2] x1, float s) {{
+        on = Identity (go)
+        new = Sin (p)
+        x1 = Concat <axis = 1> (x, new)
+        r = {operator} <axis = {axis}> (x1)
+        most = Mul (r, x1)
+        s = ReduceSum <keepdims = 0> (most)
+      }}>
+    }}"""
+    p = RANDOM.uniform(-1, 1, (1, 3, 2)).astype(np.float32)
+    check(text, *({"n": np.array(trips), "p": p} for trips in (1, 4)), head=OLD_HEAD)
+
+
 MOVED = """g (int64[N] widths, float[6] row0) => (float[6] last, float[N,6] rows) {
   axis = Constant <value = int64[1] {0}> ()
   end = Constant <value = int64[1] {6}> ()

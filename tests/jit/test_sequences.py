@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.fences import fenced
 from tests.jit.native import HEAD, check, declined
 
+pytestmark = pytest.mark.usefixtures("fences")
 RANDOM = np.random.default_rng(13)
-
-
-@pytest.fixture(autouse=True)
-def fences():
-    with fenced():
-        yield
 
 
 def floats(*shape):

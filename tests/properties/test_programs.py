@@ -83,6 +83,14 @@ def test_a_cleaned_program_is_the_same_and_stays_so(program):
     assert str(clean(better)[1]) == ""
 
 
+@given(programs(grows=True))
+def test_a_cleaned_program_of_lists_is_the_same_and_stays_so(program):
+    names, wanted = run(program.text, program.feeds)
+    better, _ = clean(treadle.load(program.text))
+    assert_same(run(better, program.feeds)[1], wanted, names)
+    assert str(clean(better)[1]) == ""
+
+
 @given(programs(onnxruntime_is_right=True))
 def test_onnxruntime_gives_the_same_for_a_cleaned_program(program):
     names, wanted = run(program.text, program.feeds)

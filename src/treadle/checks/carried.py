@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.ir import CarriedPort, Leaf, Loop, Ports, Step, Value, ports, reads
+from treadle.ir import CarriedPort, Leaf, Loop, Ports, Step, Value, makers, ports, reads
+from treadle.ops import source
 
 _APPEND = 2
 _SHOWN = 6
@@ -16,7 +17,7 @@ _PILES = {"Concat": "copies all of it", "SequenceInsert": "makes a new sequence 
 def findings(loop: Loop, path: str, used: Collection[Value]) -> Iterator[Finding]:
     """What a loop carries or stacks to no end; `used` are the values its block reads."""
     view = ports(loop)
-    made = makers(loop)
+    made = makers(loop.body)
     live = _live(loop, view, made, used)
     where = f"{path}.body"
     dead = [p for p in view.carried if p.param not in live and p.next not in live]
@@ -36,21 +37,6 @@ def findings(loop: Loop, path: str, used: Collection[Value]) -> Iterator[Finding
             message = f"{stack.element.name} is stacked into {stack.result.name}, nothing reads it"
             hint = "remove the output of the loop and of its body"
             yield finding("CF415", where, message, hint)
-
-
-def makers(loop: Loop) -> dict[Value, Step]:
-    """The step of the body that makes each value."""
-    return {value: step for step in loop.body.steps for value in step.results if value is not None}
-
-
-def source(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
-    """What a value is a mere copy of."""
-    while value is not None:
-        step = made.get(value)
-        if not isinstance(step, Leaf) or step.domain or step.op != "Identity":
-            return value
-        value = step.operands[0] if step.operands else None
-    return None
 
 
 def _live(

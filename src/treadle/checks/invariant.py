@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle.checks.carried import makers, source
 from treadle.checks.known import Known
 from treadle.checks.rules import finding
 from treadle.errors import Finding
@@ -15,11 +14,13 @@ from treadle.ir import (
     Step,
     Tensor,
     Value,
+    makers,
     operator_of,
     ports,
     reads,
     step_path,
 )
+from treadle.ops import RANDOM, source
 
 _FREE = frozenset(
     {
@@ -29,12 +30,6 @@ _FREE = frozenset(
 )  # fmt: skip
 """What costs next to nothing, or what a runtime does without copying."""
 
-_RANDOM = frozenset(
-    {
-        "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike",
-        "RandomUniform", "RandomUniformLike",
-    }
-)  # fmt: skip
 _WORTH_WORDS = 64
 _SHOWN = 4
 
@@ -59,7 +54,7 @@ def findings(loop: Loop, path: str, known: Known) -> Iterator[Finding]:
 
 
 def _still(loop: Loop, known: Known) -> set[Step]:
-    view, made = ports(loop), makers(loop)
+    view, made = ports(loop), makers(loop.body)
     fixed = {port.param for port in view.invariants}
     fixed |= {constant.value for constant in loop.body.constants}
     fixed |= {port.param for port in view.carried if source(port.next, made) is port.param}
@@ -74,7 +69,7 @@ def _still(loop: Loop, known: Known) -> set[Step]:
 
 def _is_pure(step: Step) -> bool:
     # what a body of its own or a function does inside is not looked at
-    return isinstance(step, Leaf) and not step.blocks and operator_of(step) not in _RANDOM
+    return isinstance(step, Leaf) and not step.blocks and operator_of(step) not in RANDOM
 
 
 def _is_work(step: Step, known: Known) -> bool:

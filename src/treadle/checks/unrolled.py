@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.checks.carried import closure, makers
+from treadle.checks.carried import closure
 from treadle.checks.known import Known
 from treadle.infer import infer
 from treadle.ir import (
@@ -33,6 +33,7 @@ from treadle.ir import (
     Tensor,
     Type,
     Value,
+    makers,
     ports,
     renew,
     substitute,
@@ -70,7 +71,7 @@ def first_two(
         return None
     outer = _Outer(known)
     view = ports(loop)
-    needed = closure(view, makers(loop), wanted)
+    needed = closure(view, makers(loop.body), wanted)
     kept = [step for step in loop.body.steps if needed & set(step.results)]
     body = replace(
         loop.body,

@@ -51,8 +51,11 @@ def write_archive(path: Path, values: Mapping[str, object]) -> None:
     arrays: dict[str, np.ndarray] = {}
     for name, value in values.items():
         arrays |= _keys(name, value)
-    with path.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+    # not np.savez, whose arguments have names that values may have too
+    with zipfile.ZipFile(path, "w") as archive:
+        for key, array in arrays.items():
+            with archive.open(f"{key}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def as_type(value: object, type_: Type | None) -> object:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from treadle.delegate.foreign import asked
 from treadle.delegate.options import Options
-from treadle.delegate.runnable import reason
 from treadle.errors import Unsupported
 from treadle.formats.onnx import to_bytes
 from treadle.ir import Model
@@ -21,10 +22,8 @@ def alone(model: Model, options: Options | None = None) -> Alone:
     import onnxruntime
 
     made = (options or Options()).session_options()
-    try:
-        session = onnxruntime.InferenceSession(to_bytes(model), made, ["CPUExecutionProvider"])
-    except Exception as failure:  # the border to onnxruntime
-        raise Unsupported("the model", None, reason(failure)) from failure
+    start = partial(onnxruntime.InferenceSession, to_bytes(model), made, ["CPUExecutionProvider"])
+    session = asked(start, partial(Unsupported, "the model", None))
 
     def run(feeds: Mapping[str, object]) -> list[object]:
         return list(session.run(None, dict(feeds)))

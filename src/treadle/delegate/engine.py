@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any
 
 from treadle.delegate.borders import border_refusal, crosses_as_bytes, mixture_refusal
 from treadle.delegate.carry import ByOrtValues
 from treadle.delegate.draft import Shared
+from treadle.delegate.foreign import asked
 from treadle.delegate.forms import in_onnx_forms
 from treadle.delegate.judge import judged
 from treadle.delegate.options import Options
 from treadle.delegate.repair import repaired
-from treadle.delegate.runnable import Session, reason
+from treadle.delegate.runnable import Session
 from treadle.delegate.stamp import stamp
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
@@ -62,11 +64,9 @@ class Onnxruntime:
             options.add_external_initializers(list(shared.large), list(values))
         providers = [name for name, _ in self.options.providers]
         settings = [dict(setting) for _, setting in self.options.providers]
-        try:
-            made = onnxruntime.InferenceSession(data, options, providers, settings)
-        except Exception as failure:  # the border to onnxruntime
-            raise Unsupported(_name(region), None, reason(failure), region.path) from failure
-        return made._sess
+        start = partial(onnxruntime.InferenceSession, data, options, providers, settings)
+        refused = partial(Unsupported, _name(region), None, path=region.path)
+        return asked(start, refused)._sess
 
 
 def _count(steps: Sequence[Step]) -> float:

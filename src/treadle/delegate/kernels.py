@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from treadle.ir import DType, Leaf, Optional, Tensor, Type, Value
 from treadle.ir import Sequence as SequenceType
@@ -92,8 +93,8 @@ def registry() -> Registry:
     return Registry(f"onnxruntime {onnxruntime.__version__}", schemas, kernels)
 
 
-def _formals(formals: Sequence[object]) -> tuple[tuple[str, str], ...]:
-    return tuple((formal.typeStr, formal.name) for formal in formals)  # type: ignore[attr-defined]
+def _formals(formals: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((formal.typeStr, formal.name) for formal in formals)
 
 
 def type_word(type_: Type | None) -> str | None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from treadle.delegate.foreign import asked
 from treadle.delegate.watch import Watch, watched
 from treadle.errors import RunError
 from treadle.plan import Refused, RunContext
-
-_NOISE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/?\S*\.(?:cc|h):\d+ ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +35,16 @@ class Session:
         """
         feed = dict(zip(self.inputs, inputs, strict=True))
         if self.is_brief and context.options is None and context.limits.seconds is None:
-            return self._unwatched(feed)
+            return asked(partial(self.run, self.outputs, feed, None), self._refused)
         while True:
             watch = Watch(self.options(), context)
+            run = partial(self.run, self.outputs, feed, watch.options)
             try:
-                return watched(partial(self.run, self.outputs, feed, watch.options), watch)
-            except Exception as failure:  # the border to onnxruntime
+                return asked(partial(watched, run, watch), self._refused)
+            except Refused:
                 context.poll(self.path)
                 if not watch.stopped_by_signal:
-                    raise Refused(RunError(reason(failure), self.path)) from failure
+                    raise
 
-    def _unwatched(self, feed: dict[str, object]) -> Sequence[object]:
-        try:
-            return self.run(self.outputs, feed, None)
-        except Exception as failure:  # the border to onnxruntime
-            raise Refused(RunError(reason(failure), self.path)) from failure
-
-
-def reason(failure: Exception) -> str:
-    """What onnxruntime says, without its file names, line numbers and codes."""
-    text = " ".join(_NOISE.sub("", str(failure)).split())
-    return f"onnxruntime: {text}"
+    def _refused(self, why: str) -> Refused:
+        return Refused(RunError(why, self.path))

@@ -54,7 +54,7 @@ def write(model: Model, path: str | Path, *, external: bool = True) -> None:
     if target.suffix == ".xml":
         from treadle.formats import openvino
 
-        openvino.write(model, target)
+        openvino.save(model, target)
         return
     if target.suffix not in (".onnx", ".onnxtxt"):
         raise Unsupported(

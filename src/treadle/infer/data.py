@@ -197,8 +197,9 @@ def _divided(left: Dim, right: Dim) -> Dim:
 
 
 def _mod(left: Dim, right: Dim) -> Dim:
-    known = isinstance(left, int) and isinstance(right, int) and left >= 0 and right > 0
-    return left % right if known else None  # type: ignore[operator]
+    if isinstance(left, int) and isinstance(right, int) and left >= 0 and right > 0:
+        return left % right
+    return None
 
 
 def _larger(*dims: Dim) -> Dim:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.infer.block import infer_block, infer_step
-from treadle.infer.facts import Fact, constant_fact
+from treadle.infer.facts import Fact, literal_fact
 from treadle.infer.run import Inference, Place
-from treadle.ir import Block, Constant, Literal, Model, Step, Type, Value
+from treadle.ir import Block, Literal, Model, Step, Type, Value
 
 
 class Growing:
@@ -22,6 +22,7 @@ class Growing:
     def __init__(self) -> None:
         self._run = Inference(Model(Block()), infer_block)
         self._followed = 0
+        self._contents: dict[Literal, Fact] = {}
 
     def know(self, value: Value, type_: Type | None) -> None:
         """Take a param's type for true."""
@@ -29,7 +30,9 @@ class Growing:
 
     def constant(self, value: Value, data: Literal) -> None:
         """Take a constant's content for true."""
-        self._run.facts[value] = constant_fact(Constant(value, data))
+        if data not in self._contents:
+            self._contents[data] = literal_fact(data)
+        self._run.facts[value] = self._contents[data]
 
     def same(self, new: Value, old: Value) -> None:
         """Let a value stand for another one."""

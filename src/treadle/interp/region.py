@@ -42,6 +42,7 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
                 context.decline(region, refusal.error.reason)
             return instead(refusal, operands, context, iterations)
         except RunError as error:
-            raise at(error, path, iterations) from error.__cause__
+            inner = type(error)(error.reason, error.path, (*iterations, *error.iterations))
+            raise at(inner, path, iterations) from error.__cause__
 
     return act

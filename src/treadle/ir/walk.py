@@ -115,3 +115,8 @@ def block_values(block: Block) -> Iterator[Value]:
     yield from (c.value for c in block.constants if c.value not in params)
     for step in block.steps:
         yield from (value for value in step.results if value is not None)
+
+
+def makers(block: Block) -> dict[Value, Step]:
+    """The step of the block that makes each value."""
+    return {value: step for step in block.steps for value in step.results if value is not None}

@@ -5,22 +5,24 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from treadle.errors import KernelError, RunError
+from treadle.jit import weight
 from treadle.jit.code import Code
-from treadle.jit.kernel_ir import Extent, Kernel, Loop
+from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node
 from treadle.jit.machine import Machine
-from treadle.jit.memory import address, free, laid_out, words
+from treadle.jit.memory import address, adopted, free, laid_out, words
 from treadle.jit.nodes import Declined
 from treadle.jit.outside import outside
 from treadle.jit.team import taken
 from treadle.plan import Refused, RunContext
 
-_ALIGNED = 64
-_UNMATCHED, _OVER_LIMIT = 5, 7
+_ALIGNED, _ADOPTED = 64, 2**20
+_UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 5, 7, 8
 _FAILURES = {
     1: "an index is out of range",
     2: "there is not enough memory for a value",
@@ -28,6 +30,7 @@ _FAILURES = {
     _UNMATCHED: "the shapes of this run are not those the code was made for",
     6: "a number of this run is none the code was made for",
 }
+_BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
 
 
 class Unmatched(Refused):
@@ -36,11 +39,21 @@ class Unmatched(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a result is made from: its shape and dtype, `is_open` with extents of the run."""
+    """What a result is made from: its shape and dtype, `is_open` with extents of the run.
+
+    `is_weighed`: the kernel fails before it writes a byte of it where the run allows fewer bytes.
+    """
 
     shape: tuple[int | Extent, ...]
     dtype: np.dtype[Any]
     is_open: bool
+    is_weighed: bool
+
+    @classmethod
+    def of(cls, node: Node, *, weighs: bool) -> Result:
+        """What this node of a kernel is made from."""
+        is_weighed = weighs and weight.is_weighed_before(node)
+        return cls(node.shape, node.dtype.numpy, not node.is_static, is_weighed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +61,8 @@ class Layout:
     """The slots of a kernel by kind, each with its number.
 
     `template` holds those that never change; `given` and `results` lead to the words of arrays,
-    `outs` are written by the kernel, `escapes` and `laid`, constants laid out anew, are kept alive
-    for it.
+    `outs` are written by the kernel, `bounds` say how far it may go; `escapes` and `laid` are
+    kept alive for it, the latter constants laid out anew.
     """
 
     type: Any
@@ -59,10 +72,10 @@ class Layout:
     extents: tuple[tuple[int, Extent], ...]
     poll: int | None
     workspace: int | None
-    left: int | None
+    bounds: Mapping[str, int]
     team: int | None
     outs: Mapping[tuple[str, Any], int]
-    escapes: tuple[Callable[[int], None], ...]
+    escapes: tuple[Callable[[int], object], ...]
     laid: tuple[np.ndarray, ...]
 
     @classmethod
@@ -82,14 +95,15 @@ class Layout:
             fixed[number] = id(escape)
         single = {
             kind: kinds[kind][0][0]
-            for kind in ("poll", "workspace", "left", "team")
+            for kind in ("poll", "workspace", "team", *_BOUNDS)
             if kind in kinds
         }
         return cls(
             ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
-            single.get("workspace"), single.get("left"), single.get("team"),
-            {(k, which): n for k in ("grown", "count") for n, which in kinds.get(k, ())},
+            single.get("workspace"), {kind: single[kind] for kind in _BOUNDS if kind in single},
+            single.get("team"),
+            {(k, which): n for k in _OUTS for n, which in kinds.get(k, ())},
             tuple(escapes), tuple(laid),
         )  # fmt: skip
 
@@ -122,9 +136,7 @@ class Compiled:
         threads: int = 1,
     ) -> Compiled:
         """With its slots sorted."""
-        results = tuple(
-            Result(node.shape, node.dtype.numpy, not node.is_static) for node in kernel.results
-        )
+        results = tuple(Result.of(node, weighs=kernel.weighs) for node in kernel.results)
         layout = Layout.of(code)
         return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads)
 
@@ -144,7 +156,7 @@ def run(
         counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
         lengths = {**lengths, **counts}
     layout, word = compiled.layout, words()
-    results = _results(compiled, lengths)
+    results = _results(compiled, lengths, context.bytes_left)
     keep: list[Any] = []
     slots = layout.type.from_buffer_copy(layout.template)
     for number, which in layout.given:
@@ -162,11 +174,10 @@ def run(
             context.poll(path)
 
         slots[layout.poll] = id(poll)
-    if layout.left is not None:
-        left = slots[layout.left] = context.iterations_left
-    _call(compiled, results, slots, context, path)
-    if layout.left is not None:
-        context.iterations_done += left - slots[layout.left]
+    if layout.bounds:
+        _call_bounded(compiled, results, slots, context, path)
+    else:
+        _call(compiled, results, slots, context, path)
     return results
 
 
@@ -177,6 +188,21 @@ def _workspace(size: int) -> np.ndarray:
         raise Declined("values that do not fit into memory") from error
 
 
+def _call_bounded(
+    compiled: Compiled, results: list[Any], slots: Any, context: RunContext, path: str
+) -> None:
+    """The call of a kernel that counts iterations, or weighs what loops hold."""
+    left, room = (compiled.layout.bounds.get(kind) for kind in _BOUNDS)
+    if room is not None:
+        slots[room] = context.bytes_left
+    if left is None:
+        _call(compiled, results, slots, context, path)
+        return
+    before = slots[left] = context.iterations_left
+    _call(compiled, results, slots, context, path)
+    context.iterations_done += before - slots[left]
+
+
 def _call(
     compiled: Compiled, results: list[Any], slots: Any, context: RunContext, path: str
 ) -> None:
@@ -185,6 +211,8 @@ def _call(
         status = _status(compiled, slots)
         if status == _OVER_LIMIT:
             raise context.over(_loop_path(compiled.kernel) or path)
+        if status == _OVER_BYTES:
+            _tell_weight(compiled, slots, context)
         if status:
             refusal = Unmatched if status == _UNMATCHED else Refused
             raise refusal(RunError(_FAILURES[status], path))
@@ -207,26 +235,41 @@ def _status(compiled: Compiled, slots: Any) -> int:
         return compiled.machine.call(place)
 
 
+def _tell_weight(compiled: Compiled, slots: Any, context: RunContext) -> None:
+    """Raise what the kernel says of the loop that would hold too much."""
+    outs = compiled.layout.outs
+    told = {which: slots[number] for (kind, which), number in outs.items() if kind == "over"}
+    loop = weight.loops(compiled.kernel.main)[told[weight.LOOP]]
+    iterations = tuple(told[weight.FIRST + k] for k in range(told[weight.DEPTH]))
+    context.hold(context.held + told[weight.SIZE], loop.path, iterations)
+
+
 def _loop_path(kernel: Kernel) -> str:
     """The path of the first loop of a region."""
     loops = (node.op for node in kernel.main.nodes if isinstance(node.op, Loop))
     return next((loop.path for loop in loops), "")
 
 
-def _results(compiled: Compiled, lengths: Mapping[Extent, int]) -> list[Any]:
+def _results(compiled: Compiled, lengths: Mapping[Extent, int], room: int) -> list[Any]:
     """The arrays results are written into; None for one whose length nobody knows."""
     try:
         return [
-            _open(result, lengths) if result.is_open else np.empty(result.shape, result.dtype)
+            _open(result, lengths, room)
+            if result.is_open or result.is_weighed
+            else np.empty(result.shape, result.dtype)
             for result in compiled.results
         ]
     except (MemoryError, ValueError) as error:
         raise Declined("a result that does not fit into memory") from error
 
 
-def _open(result: Result, lengths: Mapping[Extent, int]) -> np.ndarray | None:
+def _open(result: Result, lengths: Mapping[Extent, int], room: int) -> np.ndarray | None:
     shape = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in result.shape]
-    return None if -1 in shape else np.empty(shape, result.dtype)
+    if -1 in shape:
+        return None
+    if result.is_weighed and prod(shape) * result.dtype.itemsize > room:
+        return np.empty(0, result.dtype)
+    return np.empty(shape, result.dtype)
 
 
 def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
@@ -234,10 +277,15 @@ def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
     for number in compiled.code.grown:
         result = compiled.results[number]
         shape = [slots[outs["count", e]] if isinstance(e, Extent) else e for e in result.shape]
+        place = slots[outs["grown", number]]
+        if prod(shape) * result.dtype.itemsize >= _ADOPTED:
+            results[number] = adopted(place, shape, result.dtype, free)
+            slots[outs["grown", number]] = 0
+            continue
         try:
             made = np.empty(shape, result.dtype)
         except (MemoryError, ValueError) as error:
             raise Declined("a result that does not fit into memory") from error
         if made.nbytes:
-            ctypes.memmove(address(made), slots[outs["grown", number]], made.nbytes)
+            ctypes.memmove(address(made), place, made.nbytes)
         results[number] = made

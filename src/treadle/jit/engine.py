@@ -41,12 +41,14 @@ class Jit:
     """Compiles loops to machine code; an implementation of `plan.Engine`.
 
     `store` keeps the code for other processes; `threads` is how many a run may use;
-    `counts`: the code counts iterations, since a run bounds them.
+    `counts`: the code counts iterations, since a run bounds them; `weighs`: so it does what loops
+    hold.
     """
 
     store: Store | None = None
     threads: int = 1
     counts: bool = False
+    weighs: bool = False
 
     @classmethod
     def of(cls, options: object) -> Jit:
@@ -61,16 +63,16 @@ class Jit:
         """The name users give it by."""
         return "jit"
 
-    def counting(self) -> Jit:
-        """The engine for runs that bound their iterations."""
-        return replace(self, counts=True)
+    def bounded(self, *, counts: bool, weighs: bool) -> Jit:
+        """The engine for runs that bound their iterations, or what loops hold."""
+        return replace(self, counts=counts, weighs=weighs)
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
             return Verdict(False, why, None if inside else partial(_is_small, step))
-        if inside and not self.counts:
+        if inside and not (self.counts or self.weighs):
             return Verdict(False, "every iteration must be seen, and native code shows none")
         why = _refusal(step)
         return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")
@@ -81,8 +83,9 @@ class Jit:
         lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
         lengths = Lengths.of(region)
         return Native(
-            region, lengths, conditions(region), known, self.store, self.threads, lists, self.counts
-        )
+            region, lengths, conditions(region), known, self.store, self.threads, lists,
+            self.counts, self.weighs,
+        )  # fmt: skip
 
 
 def _is_small(step: Step) -> bool:

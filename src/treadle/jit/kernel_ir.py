@@ -88,7 +88,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Dim:
-    """The extent along `axis` of part `number` of the Loop or Branch that is the operand.
+    """The extent along `axis` of part `number` of the Loop, Branch or Escape that is the operand.
 
     Without an operand: of state `number` of the loop it is at home in.
     """
@@ -233,11 +233,15 @@ class Put:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stack:
-    """One stacked result: the element of each iteration, and where it goes."""
+    """One stacked result: the element of each iteration, and where it goes.
+
+    `is_given`: the program has a result for it, which counts among the bytes that loops hold.
+    """
 
     element: Node
     axis: int
     reverse: bool
+    is_given: bool = True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -270,16 +274,20 @@ class Branch:
     otherwise_results: tuple[Node, ...]
 
 
+Kind = tuple[DType, tuple[Number | None, ...]]
+"""The dtype and the shape of what an Escape gives; None: an extent that the call tells."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Escape:
     """The kernel of the leaf, called with the operands that are there (`given`).
 
-    `results` are the dtype and shape of each value it gives, None for one that nobody asks for.
+    `results` are the kinds of the values it gives, None for one that nobody asks for.
     """
 
     leaf: Leaf
     given: tuple[bool, ...]
-    results: tuple[tuple[DType, tuple[int, ...]] | None, ...]
+    results: tuple[Kind | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +349,8 @@ class Node:
 class Kernel:
     """A region: its inputs in order, its block, what it gives, and what left loops for it.
 
-    `counts`: the iterations of its loops are counted, and it fails where there are too many.
+    `counts`: the iterations of its loops are counted, and it fails where there are too many;
+    `weighs`: so is what they hold, in bytes.
     `shares`: several threads write a nest of loops that takes so many nanoseconds; 0: none.
     """
 
@@ -350,6 +359,7 @@ class Kernel:
     results: tuple[Node, ...]
     hoisted: tuple[Node, ...] = ()
     counts: bool = False
+    weighs: bool = False
     shares: int = 0
 
 
@@ -357,3 +367,8 @@ def extents(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""
     assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
     return tuple(extent for extent in node.shape if isinstance(extent, int))
+
+
+def is_known_kind(kind: Kind) -> bool:
+    """Whether every extent of what an Escape gives is known."""
+    return all(isinstance(extent, int) for extent in kind[1])

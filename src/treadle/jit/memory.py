@@ -8,8 +8,9 @@ the offset is not found, a word is made for the array.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,29 @@ def _library() -> Any:
     library.free.argtypes = [ctypes.c_void_p]
     library.free.restype = None
     return library
+
+
+class _Lent:
+    """Memory that goes back when the last array over it is gone."""
+
+    __slots__ = ("__array_interface__", "_free", "_place")
+
+    def __init__(self, place: int, size: int, free: Callable[[int], None]) -> None:
+        self._place, self._free = place, free
+        self.__array_interface__ = {
+            "data": (place, False), "shape": (size,), "typestr": "|u1", "version": 3,
+        }  # fmt: skip
+
+    def __del__(self) -> None:
+        self._free(self._place)
+
+
+def adopted(
+    place: int, shape: Sequence[int], dtype: np.dtype[Any], free: Callable[[int], None]
+) -> np.ndarray:
+    """The memory as an array, which gives it back in the end."""
+    size = prod(shape) * dtype.itemsize
+    return np.asarray(_Lent(place, size, free)).view(dtype).reshape(shape)
 
 
 def free(place: int) -> None:

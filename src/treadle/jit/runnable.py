@@ -47,6 +47,7 @@ class Native:
     threads: int = 1
     lists: tuple[int, ...] = ()
     counts: bool = False
+    weighs: bool = False
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
@@ -172,7 +173,9 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
-    kernel = replace(kernel, counts=native.counts, shares=least(native.threads))
+    kernel = replace(
+        kernel, counts=native.counts, weighs=native.weighs, shares=least(native.threads)
+    )
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)

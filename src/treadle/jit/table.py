@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.lower import by_data, lowering
+from treadle.jit.lower import lowering
 from treadle.jit.nodes import NATIVE
 from treadle.ops import Formal, Schema
 
@@ -20,8 +20,8 @@ What becomes of an operator inside a loop that is compiled, by the versions of i
 * **native**: it is part of the machine code. Where one of its operands says a shape, axes or a
   count, that operand is known when the kernel is made, or the operator is called.
 * **called**: the machine code calls its numpy kernel, each time for about 5 microseconds more than
-  the kernel takes. The shapes of its results are known beforehand. What a native operator has no
-  code for (training, say) is called, too.
+  the kernel takes. The ranks of its results are known beforehand. What a native operator has no
+  code for (training, a shape that only the run tells) is called, too.
 * **declined**: the loop goes to another engine, for the reason given.
 
 Element types in native code: {dtypes}. float16 and bfloat16 are computed in float32 and rounded
@@ -89,8 +89,6 @@ def _refusal(schema: Schema) -> str:
             kind = _foreign(formal)
             if kind and formal.option != "optional":
                 return f"{word} {kind}"
-    if by_data(schema.name):
-        return "its data tell the shape of its result"
     if ops.kernel(schema.domain, schema.name, schema.version) is None:
         return "stands for its body" if schema.is_function else "nothing evaluates it"
     return ""

@@ -1,6 +1,7 @@
 """What a leaf operator means: schema and version, type rule, numpy evaluation, onnx encoding."""
 
 from treadle.ops.attributes import attributes_of, defaults_of
+from treadle.ops.copies import source
 from treadle.ops.elements import (
     element_from_proto,
     element_of_word,
@@ -18,6 +19,7 @@ from treadle.ops.proto import (
     operand_names,
     result_names,
 )
+from treadle.ops.random import RANDOM
 from treadle.ops.schema import (
     AttributeRule,
     Formal,
@@ -43,6 +45,7 @@ from treadle.ops.type_protos import shape_to_proto, type_from_proto, type_to_pro
 from treadle.ops.types import result_types, type_of
 
 __all__ = [
+    "RANDOM",
     "AttributeRule",
     "Formal",
     "Kernel",
@@ -79,6 +82,7 @@ __all__ = [
     "shape_to_proto",
     "silence",
     "since_version",
+    "source",
     "sparse_from_proto",
     "sparse_to_proto",
     "tensor_from_proto",

@@ -3,7 +3,7 @@
 from treadle.plan.engines import (
     Account,
     Accountable,
-    Counting,
+    Bounding,
     Engine,
     Limits,
     Refused,
@@ -21,7 +21,7 @@ __all__ = [
     "Account",
     "Accountable",
     "BlockPlan",
-    "Counting",
+    "Bounding",
     "Declined",
     "Engine",
     "Limits",

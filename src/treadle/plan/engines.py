@@ -80,8 +80,12 @@ class RunContext:
     @property
     def iterations_left(self) -> int:
         """How many iterations the run may still do; 2**62 for as many as it likes."""
-        most = self.limits.iterations
-        return _UNBOUNDED if most is None else min(most, _UNBOUNDED) - self.iterations_done
+        return _bound(self.limits.iterations) - self.iterations_done
+
+    @property
+    def bytes_left(self) -> int:
+        """How many bytes loops may hold besides those they do; 2**62 for as many as they like."""
+        return _bound(self.limits.bytes) - self.held
 
     def over(self, path: str, iterations: Iterations = ()) -> LimitExceeded:
         """The error of one iteration too many."""
@@ -109,6 +113,10 @@ class RunContext:
                 path,
                 iterations,
             )
+
+
+def _bound(most: int | None) -> int:
+    return _UNBOUNDED if most is None else int(min(most, _UNBOUNDED))
 
 
 class Refused(Exception):
@@ -160,11 +168,11 @@ class Runnable(Protocol):
 
 
 @runtime_checkable
-class Counting(Protocol):
-    """An engine that can count the iterations of loops it takes whole."""
+class Bounding(Protocol):
+    """An engine that keeps the bounds of a run in loops it takes whole."""
 
-    def counting(self) -> Engine:
-        """The engine for runs that bound them: loops go to it though `inside` is said."""
+    def bounded(self, *, counts: bool, weighs: bool) -> Engine:
+        """The engine for runs that bound iterations, or bytes: it takes loops `inside` too."""
         ...
 
 

@@ -121,7 +121,8 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
     for engine in planning.engines:
         verdict = _verdict(planning, engine, step)
         if verdict.takes:
-            return _Choice(engine, verdict.reason, joins)
+            before = refusals if any(bodies(step)) else ()
+            return _Choice(engine, "; ".join((*before, verdict.reason)), joins)
         refusals.append(verdict.reason)
         if verdict.joins is not None:
             joins[engine.name] = verdict.joins

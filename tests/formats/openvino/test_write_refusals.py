@@ -18,8 +18,9 @@ NOT_TENSORS = text(
     "float[m, 2] y",
     """
     start = SequenceEmpty()
+    first = Constant <value_int = 0> ()
     list = Loop <body = body (int64 i, bool go, seq(float[2]) s) => (bool go, seq(float[2]) next)
-        { next = SequenceInsert(s, x) }> (n, "", start)
+        { next = SequenceInsert(s, x, first) }> (n, "", start)
     y = ConcatFromSequence <axis = 0, new_axis = 1> (list)""",
 )
 REFUSED = {

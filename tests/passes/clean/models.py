@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 import onnxruntime
+import onnxruntime.capi.onnxruntime_pybind11_state as states
 
 import treadle
 from tests.values import assert_same
 from treadle.formats import onnx as onnx_files
 from treadle.ir import Model, operator_of, walk
 from treadle.passes import FOR_RUNTIMES, Report, clean, repair, to_onnx_loops
+
+ITS_ERRORS = (states.Fail, states.InvalidArgument, states.RuntimeException)
 
 
 def load(text: str, opset: int = 21, ir: int = 10) -> Model:

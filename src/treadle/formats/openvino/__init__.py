@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treadle.errors import Finding
 from treadle.formats.openvino.faults import Report
@@ -10,9 +11,11 @@ from treadle.formats.openvino.printing import print_net
 from treadle.formats.openvino.read import read_bytes, read_file
 from treadle.formats.openvino.records import Net
 from treadle.formats.openvino.weights import Weights
-from treadle.formats.openvino.write import lacks, write_file, write_net
 from treadle.formats.openvino.xml import parse
-from treadle.ir import Model
+from treadle.ir import Leaf, Model
+
+if TYPE_CHECKING:
+    from treadle.formats.openvino.write import Pool
 
 __all__ = [
     "Net",
@@ -21,18 +24,34 @@ __all__ = [
     "print_net",
     "read",
     "read_text",
-    "write",
+    "save",
     "write_net",
 ]
 
 
-def write(model: Model, path: str | Path) -> None:
+def save(model: Model, path: str | Path) -> None:
     """Write the .xml, IR version 11, and the .bin beside it.
 
     The model has no calls: `treadle.passes` expands them, and the leaves that `lacks` tells of.
     Raises Unsupported with a finding for every step that IR has no form for.
     """
+    from treadle.formats.openvino.write import write_file  # its tables are of no use to a reader
+
     write_file(model, Path(path))
+
+
+def write_net(model: Model) -> tuple[Net, Pool]:
+    """The net of a model, and the constants its .bin would hold; raises as `save` does."""
+    from treadle.formats.openvino import write
+
+    return write.write_net(model)
+
+
+def lacks(leaf: Leaf) -> bool:
+    """Whether IR has no words for an operator: its definition must take its place."""
+    from treadle.formats.openvino import write
+
+    return write.lacks(leaf)
 
 
 def read(path: str | Path) -> tuple[Model | None, list[Finding]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from treadle.formats.openvino import branch, loop, state
 from treadle.formats.openvino.draft import Draft, claim_of
-from treadle.formats.openvino.elements import element_type
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
-from treadle.formats.openvino.operators import operator_of
+from treadle.formats.openvino.operators import operator_of, opset_of
 from treadle.formats.openvino.reading import Content, ControlAtHand, Enter, Reading
 from treadle.formats.openvino.records import Body, Layer, Port
 from treadle.formats.openvino.wiring import Source, order, wire
 from treadle.ir import Info, Value
 
 _CONTROL = {"loop": loop.read, "tensoriterator": loop.read, "if": branch.read}
+_UNNAMED: Mapping[str, str] = {}
 _CONTROL_SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 
 
@@ -47,11 +49,12 @@ class _Layers:
 
     def read(self, layer: Layer, sources: tuple[Source, ...]) -> None:
         """Read one layer; one that hangs on a failed layer is left out, its cause is reported."""
-        if any(source not in self.values for source in sources):
+        try:
+            operands = tuple([self.values[source] for source in sources])
+        except KeyError:
             self.failed.add(layer.id)
             self._report_unsupported(layer)
             return
-        operands = tuple(self.values[source] for source in sources)
         since = len(self.draft.steps)
         try:
             values = self._values(layer, operands)
@@ -75,19 +78,22 @@ class _Layers:
 
     def _values(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...] | None:
         kind = layer.type.lower()
-        self.draft.origin = Info(name=layer.name, op=layer.type, version=_number(layer))
+        self.draft.named = _UNNAMED
+        self.draft.origin = Info(name=layer.name, op=layer.type, version=opset_of(layer.version))
         if kind in _SPECIAL:
             return _SPECIAL[kind](self, layer, operands)
         if kind in _CONTROL:
             return self._control(kind, layer, operands)
         row = operator_of(layer)
+        if row.onnx and len(layer.outputs) == 1:
+            self.draft.named = {row.onnx: _name(layer, layer.outputs[0])}
         made = row.function(Hand(layer, row.version, operands, self.draft))
         return made if isinstance(made, tuple) else (made,)
 
     def _control(
         self, kind: str, layer: Layer, operands: tuple[Value, ...]
     ) -> tuple[Value, ...] | None:
-        if _number(layer) < _CONTROL_SINCE[kind]:
+        if opset_of(layer.version) < _CONTROL_SINCE[kind]:
             message = f"{layer.type} is there from opset{_CONTROL_SINCE[kind]} on"
             raise Fault("CF908", message)
         feeds = {port.id: value for port, value in zip(layer.inputs, operands, strict=True)}
@@ -128,18 +134,19 @@ class _Layers:
             self.reading.report.add(Fault("CF909", found), layer)
             self.failed.add(layer.id)
             return
-        made = {v for step in self.draft.steps[since:] for v in step.results if v is not None}
+        draft = self.draft
+        made = {v for step in draft.steps[since:] for v in step.results}
         named: dict[Value, Value] = {}
         for port, value in zip(layer.outputs, values, strict=False):
             final = value
             if value in made and value not in named:
-                final = named[value] = self.draft.value(_name(layer, port), value.declared)
-                dtype = element_type(port.precision)
-                claim = claim_of(dtype.dtype if dtype else None, port.dims)
-                self.draft.claims[final] = claim
+                name = _name(layer, port)
+                if value.name != name:
+                    final = named[value] = draft.value(name, value.declared)
+                draft.claims[final] = claim_of(port.precision, port.dims)
             self.values[layer.id, port.id] = named.get(value, final)
         if named:
-            self.draft.rename(since, named)
+            draft.rename(since, named)
 
 
 _SPECIAL = {
@@ -161,8 +168,3 @@ def _name(layer: Layer, port: Port) -> str:
 def _word(port: Port) -> str:
     words = {"fp32": "f32", "fp16": "f16", "fp64": "f64", "bool": "boolean", "bin": "u1"}
     return words.get(port.precision.lower(), port.precision.lower())
-
-
-def _number(layer: Layer) -> int:
-    digits = layer.version.lower().removeprefix("opset")
-    return int(digits) if digits.isdecimal() and len(digits) < 6 else 0

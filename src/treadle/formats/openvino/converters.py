@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 from treadle.formats.openvino.faults import Fault
@@ -20,20 +21,27 @@ from treadle.formats.openvino.records import (
 )
 
 Record = TypeVar("Record")
+LONGEST_TEXT = 1 << 20
+TEXT = "#text"
+"""What stands in the place of a tag for a text among the children of an element that is kept."""
 _LARGEST = 2**63
+_LONGEST_NUMBER = 19
 _BODIES = ("body", "then_body", "else_body")
 _PORT_MAPS = ("port_map", "then_port_map", "else_port_map")
 
 
 @dataclass(slots=True)
 class Frame:
-    """An element that has begun: its attributes, and the records of the elements inside it."""
+    """An element that has begun: its attributes, its dims, the records of the elements inside it.
+
+    There are ten of these for every layer, so what is usual is looked at before what is wrong.
+    """
 
     tag: str
     attributes: dict[str, str]
     line: int
-    children: list[tuple[str, Any]] = field(default_factory=list)
-    text: str = ""
+    children: list[tuple[str, Any]]
+    dims: list[int]
 
     def text_of(self, name: str) -> str:
         """A required attribute."""
@@ -44,6 +52,9 @@ class Frame:
 
     def whole(self, name: str) -> int:
         """A required attribute that is a whole number."""
+        text = self.attributes.get(name, "")
+        if text.isdecimal() and len(text) < _LONGEST_NUMBER:
+            return int(text)
         return self.number(name, self.text_of(name))
 
     def optional(self, name: str) -> int | None:
@@ -63,22 +74,34 @@ class Frame:
             raise Fault("CF905", message, line=self.line)
         return value
 
-    def all(self, tag: str, kind: type[Record]) -> tuple[Record, ...]:
-        """The records of the elements of one tag inside this one."""
-        return tuple([r for name, r in self.children if name == tag and isinstance(r, kind)])
+    def all(self, kind: type[Record]) -> tuple[Record, ...]:
+        """The records of one kind inside this element."""
+        return tuple([record for _, record in self.children if isinstance(record, kind)])
 
     def extras(self) -> tuple[Element, ...]:
         """What is kept and not read."""
-        return tuple([record for _, record in self.children if isinstance(record, Element)])
+        return self.all(Element) if self.children else ()
 
 
 def kept(frame: Frame) -> Element:
-    """The element as it is."""
-    children = tuple(r for _, r in frame.children if isinstance(r, Element))
+    """The element as it is, with the texts around its children in one."""
+    children = tuple([r for _, r in frame.children if isinstance(r, Element)])
+    text = ""
     if len(children) != len(frame.children):
-        foreign = next(name for name, r in frame.children if not isinstance(r, Element))
-        raise Fault("CF905", f"<{foreign}> stands inside <{frame.tag}>", line=frame.line)
-    return Element(frame.tag, frame.attributes, children, frame.text.strip(), frame.line)
+        text = _text(frame)
+    return Element(frame.tag, frame.attributes, children, text, frame.line)
+
+
+def _text(frame: Frame) -> str:
+    """The text of an element; raises Fault for records among its children."""
+    for tag, record in frame.children:
+        if tag != TEXT and not isinstance(record, Element):
+            raise Fault("CF905", f"<{tag}> stands inside <{frame.tag}>", line=frame.line)
+    text = "".join([record for tag, record in frame.children if tag == TEXT])
+    if len(text) > LONGEST_TEXT:
+        message = f"a text is longer than {LONGEST_TEXT} characters"
+        raise Fault("CF903", message, line=frame.line)
+    return text.strip()
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -96,7 +119,7 @@ def _port(frame: Frame) -> Port:
         frame.whole("id"),
         frame.attributes.get("precision", ""),
         split_names(frame.attributes.get("names", "")),
-        frame.all("dim", int),
+        tuple(frame.dims),
         frame.extras(),
         frame.line,
     )
@@ -105,7 +128,7 @@ def _port(frame: Frame) -> Port:
 def _ports(frame: Frame) -> tuple[Port, ...] | PortEntry:
     if "internal_layer_id" in frame.attributes:
         return _entry(frame)
-    return frame.all("port", Port)
+    return frame.all(Port)
 
 
 def _entry(frame: Frame) -> PortEntry:
@@ -123,50 +146,63 @@ def _entry(frame: Frame) -> PortEntry:
 
 
 def _port_map(frame: Frame) -> PortMap:
-    return PortMap(frame.all("input", PortEntry), frame.all("output", PortEntry))
+    entries = [(tag, r) for tag, r in frame.children if isinstance(r, PortEntry)]
+    inputs = tuple([entry for tag, entry in entries if tag == "input"])
+    return PortMap(inputs, tuple([entry for tag, entry in entries if tag == "output"]))
 
 
 def _edge(frame: Frame) -> Edge | BackEdge:
+    whole = frame.whole
     if "from-port" not in frame.attributes and "to-port" not in frame.attributes:
-        return BackEdge(frame.whole("from-layer"), frame.whole("to-layer"), frame.line)
-    source = frame.whole("from-layer"), frame.whole("from-port")
-    return Edge(*source, frame.whole("to-layer"), frame.whole("to-port"), frame.line)
+        return BackEdge(whole("from-layer"), whole("to-layer"), frame.line)
+    source = whole("from-layer"), whole("from-port")
+    return Edge(*source, whole("to-layer"), whole("to-port"), frame.line)
 
 
 def _body(frame: Frame) -> Body:
-    layers = [each for name, each in frame.children if name == "layers"]
-    edges = [each for name, each in frame.children if name == "edges"]
-    return Body(sum(layers, ()), sum(edges, ()), frame.extras())
+    parts = _parts(frame)
+    return Body(_joined(parts, "layers"), _joined(parts, "edges"), frame.extras())
 
 
 def _layer(frame: Frame) -> Layer:
+    parts, attributes = _parts(frame), frame.attributes
     data: dict[str, str] = {}
-    for name, record in frame.children:
-        if name == "data" and isinstance(record, dict):
-            data |= record
+    for each in parts.get("data", ()):
+        data |= each
     return Layer(
         frame.whole("id"),
         frame.text_of("name"),
         frame.text_of("type"),
-        frame.attributes.get("version", ""),
+        attributes.get("version", ""),
         data,
-        _joined(frame, "input"),
-        _joined(frame, "output"),
-        _named(frame, _PORT_MAPS, PortMap),
-        sum((r for n, r in frame.children if n == "back_edges"), ()),
-        _named(frame, _BODIES, Body),
-        split_names(frame.attributes.get("output_names", "")),
+        _joined(parts, "input"),
+        _joined(parts, "output"),
+        {tag: parts[tag][-1] for tag in _PORT_MAPS if tag in parts},
+        _joined(parts, "back_edges"),
+        {tag: parts[tag][-1] for tag in _BODIES if tag in parts},
+        split_names(attributes.get("output_names", "")),
         frame.extras(),
         frame.line,
     )
 
 
-def _joined(frame: Frame, tag: str) -> tuple[Port, ...]:
-    return sum((r for n, r in frame.children if n == tag and isinstance(r, tuple)), ())
+def _parts(frame: Frame) -> dict[str, list[Any]]:
+    """The records inside an element, by tag; there may be several elements of one tag."""
+    parts: dict[str, list[Any]] = {}
+    for tag, record in frame.children:
+        if tag in parts:
+            parts[tag].append(record)
+        else:
+            parts[tag] = [record]
+    return parts
 
 
-def _named(frame: Frame, tags: tuple[str, ...], kind: type[Record]) -> Mapping[str, Record]:
-    return {name: r for name, r in frame.children if name in tags and isinstance(r, kind)}
+def _joined(parts: dict[str, list[Any]], tag: str) -> tuple[Any, ...]:
+    """The records that all elements of a tag hold."""
+    if tag not in parts:
+        return ()
+    lists = [each for each in parts[tag] if isinstance(each, tuple)]
+    return lists[0] if len(lists) == 1 else tuple(chain.from_iterable(lists))
 
 
 def _net(frame: Frame) -> Net:
@@ -177,7 +213,7 @@ def _net(frame: Frame) -> Net:
 
 CONVERTERS: Mapping[str, Callable[[Frame], Any]] = {
     "net": _net,
-    "layers": lambda frame: frame.all("layer", Layer),
+    "layers": lambda frame: frame.all(Layer),
     "layer": _layer,
     "data": lambda frame: frame.attributes,
     "input": _ports,
@@ -186,8 +222,8 @@ CONVERTERS: Mapping[str, Callable[[Frame], Any]] = {
     "port_map": _port_map,
     "then_port_map": _port_map,
     "else_port_map": _port_map,
-    "back_edges": lambda frame: frame.all("edge", BackEdge),
-    "edges": lambda frame: frame.all("edge", Edge),
+    "back_edges": lambda frame: frame.all(BackEdge),
+    "edges": lambda frame: frame.all(Edge),
     "edge": _edge,
     "body": _body,
     "then_body": _body,

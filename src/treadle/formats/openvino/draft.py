@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treadle import ops
+from treadle.formats.openvino.elements import element_type
 from treadle.infer import Growing
 from treadle.ir import (
     Attribute,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 OPSET = 21
 """The ONNX opset layers become leaves of."""
+_NONE: Mapping[str, Any] = {}
 
 
 @cache
@@ -44,7 +46,10 @@ def _version(op: str) -> int:
 
 
 class Draft:
-    """Collects params, constants and steps; `claims` are the types the file says values have."""
+    """Collects params, constants and steps; `claims` are the types the file says values have.
+
+    `origin` is the layer at hand, `named` the result of an operator that is all it becomes.
+    """
 
     def __init__(self, name: str, path: str) -> None:
         self.name, self.path = name, path
@@ -58,6 +63,7 @@ class Draft:
         self.read_values: dict[str, Value] = {}
         self.assigned: dict[str, Assigned] = {}
         self.origin = Info()
+        self.named: Mapping[str, str] = _NONE
         self._names: dict[str, int] = {}
         self._nodes: dict[str, int] = {}
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
@@ -123,15 +129,13 @@ class Draft:
         self, op: str, operands: Sequence[Value | None], count: int, given: Mapping[str, object]
     ) -> tuple[Value, ...]:
         """A leaf with `count` results."""
-        attributes: dict[str, Attribute] = {
-            name: value if isinstance(value, Attribute) else attribute(name, value)
-            for name, value in given.items()
-            if value is not None
-        }
-        results = tuple(self.value(f"{self.origin.name}/{op}") for _ in range(count))
-        version = _version(op)
+        hint = self.named.get(op) or f"{self.origin.name}/{op}"
+        results = tuple([self.value(hint) for _ in range(count)])
+        attributes = _attributes(given) if given else _NONE
         self.steps.append(
-            Leaf("", op, version, tuple(operands), results, attributes, info=self.info(op))
+            Leaf(
+                "", op, _version(op), tuple(operands), results, attributes, _NONE, (), self.info(op)
+            )
         )
         return results
 
@@ -191,6 +195,14 @@ class Draft:
         )
 
 
+def _attributes(given: Mapping[str, object]) -> dict[str, Attribute]:
+    return {
+        name: value if isinstance(value, Attribute) else attribute(name, value)
+        for name, value in given.items()
+        if value is not None
+    }
+
+
 def _giving(step: Step, names: Mapping[Value, Value]) -> Step:
     """The step with other results; a leaf is rebuilt by hand, which is several times faster."""
     if not isinstance(step, Leaf):
@@ -209,9 +221,12 @@ def _giving(step: Step, names: Mapping[Value, Value]) -> Step:
     )
 
 
-def claim_of(dtype: DType | None, dims: Sequence[int]) -> Tensor:
+@lru_cache(maxsize=4096)
+def claim_of(precision: str, dims: tuple[int, ...]) -> Tensor:
     """The type a port claims: negative dims are unknown, and no dims may be a claim left out."""
-    return Tensor(dtype, tuple(None if dim < 0 else dim for dim in dims) if dims else None)
+    kind = element_type(precision)
+    shape = tuple(None if dim < 0 else dim for dim in dims) if dims else None
+    return Tensor(kind.dtype if kind else None, shape)
 
 
 def cast_to(dtype: DType) -> int:

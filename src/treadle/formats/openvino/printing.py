@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from xml.sax.saxutils import escape
 
 from treadle.formats.openvino.records import Body, Edge, Element, Layer, Net, Port, PortEntry
 
-_QUOTED = {'"': "&quot;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
+_PLAIN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_QUOTED = _PLAIN | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
 _PORT_MAPS = ("port_map", "else_port_map", "then_port_map")
 
 
@@ -24,7 +24,7 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def _open(tag: str, attributes: Mapping[str, object], *, empty: bool = False) -> str:
-    words = [f'{name}="{escape(str(value), _QUOTED)}"' for name, value in attributes.items()]
+    words = [f'{name}="{str(value).translate(_QUOTED)}"' for name, value in attributes.items()]
     return f"<{' '.join([tag, *words])}{' />' if empty else '>'}"
 
 
@@ -121,7 +121,7 @@ def _element(element: Element, depth: int) -> Iterator[str]:
     if not element.children and not element.text:
         yield tabs + _open(element.tag, element.attributes, empty=True)
         return
-    opening = tabs + _open(element.tag, element.attributes) + escape(element.text)
+    opening = tabs + _open(element.tag, element.attributes) + element.text.translate(_PLAIN)
     if not element.children:
         yield f"{opening}</{element.tag}>"
         return

@@ -50,12 +50,18 @@ def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | N
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Spares looking for cycles among hundreds of thousands of records that have none."""
+    """Spares looking for cycles among hundreds of thousands of records that have none.
+
+    What was made meanwhile counts as old afterwards, or the next collection would look at it all.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if was_on and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if was_on:
             gc.enable()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 
 from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.records import Body, Layer
+from treadle.formats.openvino.records import Body, Edge, Layer
 
 Source = tuple[int, int]
 """A layer id and an output port id."""
@@ -35,25 +35,31 @@ def wire(body: Body) -> Wiring:
     fed: dict[Source, Source] = {}
     for edge in body.edges:
         source, target = (edge.from_layer, edge.from_port), (edge.to_layer, edge.to_port)
-        for end, known, what in ((source, given, "output"), (target, wanted, "input")):
-            if end not in known:
-                message = f"an edge names {what} port {end[1]} of layer {end[0]}, there is none"
-                raise Fault("CF906", message, line=edge.line)
-        if target in fed:
-            message = f"two edges lead to input port {target[1]} of layer {target[0]}"
-            raise Fault("CF906", message, line=edge.line)
+        if source not in given or target not in wanted or target in fed:
+            raise _misled(edge, source, target, given, wanted)
         fed[target] = source
-    sources = {layer.id: tuple(_sources(layer, fed)) for layer in body.layers}
-    ends = tuple(layer for layer in body.layers if layer.type.lower() in _ENDS)
+    sources = {layer.id: _sources(layer, fed) for layer in body.layers}
+    ends = tuple([layer for layer in body.layers if layer.type.lower() in _ENDS])
     return Wiring(layers, sources, ends)
 
 
-def _sources(layer: Layer, fed: dict[Source, Source]) -> Iterator[Source]:
-    for port in layer.inputs:
-        source = fed.get((layer.id, port.id))
-        if source is None:
-            raise Fault("CF906", f"nothing feeds input port {port.id} of {layer}", line=layer.line)
-        yield source
+def _misled(
+    edge: Edge, source: Source, target: Source, given: Container[Source], wanted: Container[Source]
+) -> Fault:
+    for end, known, what in ((source, given, "output"), (target, wanted, "input")):
+        if end not in known:
+            message = f"an edge names {what} port {end[1]} of layer {end[0]}, there is none"
+            return Fault("CF906", message, line=edge.line)
+    message = f"two edges lead to input port {target[1]} of layer {target[0]}"
+    return Fault("CF906", message, line=edge.line)
+
+
+def _sources(layer: Layer, fed: dict[Source, Source]) -> tuple[Source, ...]:
+    try:
+        return tuple([fed[layer.id, port.id] for port in layer.inputs])
+    except KeyError as missing:
+        message = f"nothing feeds input port {missing.args[0][1]} of {layer}"
+        raise Fault("CF906", message, line=layer.line) from None
 
 
 def order(wiring: Wiring) -> list[Layer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
-OVER_LIMIT = 7
+OVER_LIMIT, OVER_BYTES = 7, 8
 """What a kernel gives where it failed; 0 is success."""
 _APART = 64
 """Elements of an array that one thread writes, so that no two write into one line of the cache."""
@@ -47,7 +47,9 @@ class Emitter:
 
     `bound` are nodes whose memory is a result's, by number; `status` and `leave` are how it fails.
     `dims` are extents a loop or a branch leaves behind: (whose, part, axis). `scopes` are the names
-    of memory that is to become another's, `moving` the carried values whose extents change.
+    of memory that is to become another's, `moving` the carried values whose extents change. `held`
+    is a variable for the bytes that the loops around hold, `weighed` what looks at the extents of a
+    value they are to hold.
     """
 
     kernel: Kernel
@@ -59,9 +61,11 @@ class Emitter:
     ticks: Any
     thread: Any
     poll: Any
+    held: Any
     parts: dict[tuple[Node, int], Any] = field(default_factory=dict)
     dims: dict[tuple[Node | Block, int, int], Any] = field(default_factory=dict)
     scopes: dict[Node, str] = field(default_factory=dict)
+    weighed: dict[Node, Callable[[Sequence[Index]], None]] = field(default_factory=dict)
     moving: dict[Node, Any] = field(default_factory=dict)
     scratches: list[Scratch] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -138,6 +142,7 @@ class Emitter:
     def fill(self, scratch: Scratch, node: Node, scope: str) -> Buffer:
         """The scratch as memory for a node, to be written; what was there may be lost."""
         shape = self.t.shape(node)
+        self.foresee(node, shape)
         self.reserve(scratch, shape, node.dtype)
         strides = self.w.strides(shape)
         self._count(shape)
@@ -148,6 +153,11 @@ class Emitter:
         b = self.w.builder
         left = b.load(self.ticks, typ=I64)
         b.store(b.sub(left, self.w.index(self.w.product(shape))), self.ticks)
+
+    def foresee(self, node: Node, shape: Sequence[Index]) -> None:
+        """Weigh a value that is to be carried or stacked before there is memory for it."""
+        if node in self.weighed:
+            self.weighed[node](shape)
 
     def reserve(
         self, scratch: Scratch, shape: Sequence[Index], dtype: DType, *, keep: bool = False

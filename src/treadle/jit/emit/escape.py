@@ -1,71 +1,181 @@
 """A call out of native code: the GIL is taken, a Python object called with one address.
 
-There it finds the addresses of the operands, whole and in row-major order, then of the results.
+There it finds words (see outside): where the operands are, whole and in row-major order, and the
+results. Of a result whose extents the call tells, the array the call made is copied into memory of
+the kernel's own; the arrays live as long as what the call gave, a list of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.emit.emitter import INTERRUPTED, Emitter
+from treadle.jit.emit.emitter import INTERRUPTED, OUT_OF_MEMORY, Emitter
 from treadle.jit.emit.poll import give_gil, take_gil
+from treadle.jit.emit.scratch import Scratch, byte_size
 from treadle.jit.emit.tensors import Buffer, dense_strides
-from treadle.jit.emit.types import I64, POINTER, VOID
-from treadle.jit.kernel_ir import Escape, Node, extents
+from treadle.jit.emit.types import I1, I64, POINTER, VOID
+from treadle.jit.emit.writer import Index
+from treadle.jit.kernel_ir import Escape, Node, extents, is_known_kind
+from treadle.jit.outside import TOLD, count_words
 
 
 def emit_escape(e: Emitter, node: Node) -> None:
-    """The call; its parts are left in `e.parts`."""
-    op, b = node.op, e.w.builder
+    """The call; its parts are left in `e.parts`, the extents it tells in `e.dims`."""
+    op = node.op
     assert isinstance(op, Escape)
-    buffers = [_whole(e, operand) for operand in node.operands]
-    results = [_result(e, node, number) for number in range(len(op.results))]
-    places = e.w.variable(POINTER, count=max(len(buffers) + len(results), 1))
-    for number, buffer in enumerate([*buffers, *results]):
-        slot = b.gep(places, [llvm.Constant(I64, number)], source_etype=POINTER, inbounds=True)
-        b.store(buffer.pointer, slot)
-    _call(e, e.t.slots.escape(node), places)
-    e.parts.update({(node, number): buffer for number, buffer in enumerate(results)})
+    wholes = [_whole(e, operand) for operand in node.operands]
+    words = _Words(e, node)
+    for operand, buffer in zip(node.operands, wholes, strict=True):
+        words.put(buffer.pointer)
+        if not operand.is_static:
+            words.put_all(e.t.shape(operand))
+    told = []
+    for number, kind in enumerate(op.results):
+        if kind is None:
+            continue
+        if is_known_kind(kind):
+            buffer = _known(e, node, number)
+            words.put(buffer.pointer)
+            e.parts[node, number] = buffer
+        else:
+            told.append(_told(e, number, words))
+    _call(e, e.t.slots.escape(node), words, told)
+
+
+@dataclass(eq=False, slots=True)
+class _Words:
+    """The words of a call; `count` are there so far."""
+
+    e: Emitter
+    node: Node
+    count: int = 0
+    room: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Room for all of them, in the function's own memory."""
+        self.room = self.e.w.variable(I64, count=max(count_words(self.node), 2))
+
+    def at(self, number: int) -> Any:
+        """Where a word is."""
+        b = self.e.w.builder
+        return b.gep(self.room, [llvm.Constant(I64, number)], source_etype=I64, inbounds=True)
+
+    def put(self, value: Any) -> None:
+        """The next word: a number or an address."""
+        b = self.e.w.builder
+        b.store(value if value.type == I64 else b.ptrtoint(value, I64), self.at(self.count))
+        self.count += 1
+
+    def put_all(self, numbers: Sequence[Index]) -> None:
+        """The next words."""
+        for number in numbers:
+            self.put(self.e.w.index(number))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Told:
+    """A result whose shape is complete after the call; its words begin at `first`."""
+
+    number: int
+    shape: tuple[Any, ...]
+    first: int
+    part: Node | None
+    scratch: Scratch | None
+
+
+def _told(e: Emitter, number: int, words: _Words) -> _Told:
+    """Its words: those extents that are known, so that they are compared."""
+    op, first = words.node.op, words.count
+    part = e.part(words.node, number)
+    assert isinstance(op, Escape)
+    kind = op.results[number]
+    assert kind is not None
+    known = [None if extent is None else e.t.extent(extent) for extent in kind[1]]
+    words.put(llvm.Constant(POINTER, None))
+    words.put_all([TOLD if extent is None else extent for extent in known])
+    return _Told(number, tuple(known), first, part, None if part is None else e.scratch())
 
 
 def _whole(e: Emitter, operand: Node) -> Buffer:
     """Memory in which all elements of the operand are, in order."""
     if e.t.is_in_memory(operand):
         buffer = e.t.buffer(operand)
-        if buffer.is_dense and buffer.strides == dense_strides(extents(operand)):
+        if buffer.is_dense and (not operand.is_static or _is_row_major(buffer, operand)):
             return buffer
-    buffer = e.t.allocate(operand)
+    if operand.is_static:
+        buffer = e.t.allocate(operand)
+    else:
+        buffer = e.fill(e.scratch(), operand, e.t.aliases.fresh())
     e.copy(operand, buffer)
     return buffer
 
 
-def _result(e: Emitter, node: Node, number: int) -> Buffer:
+def _is_row_major(buffer: Buffer, operand: Node) -> bool:
+    return buffer.strides == dense_strides(extents(operand))
+
+
+def _known(e: Emitter, node: Node, number: int) -> Buffer:
+    """Memory for a result whose shape is known."""
     op, part = node.op, e.part(node, number)
     assert isinstance(op, Escape)
     if part is not None:
         return e.allocate(part)
     kind = op.results[number]
-    dtype, shape = kind if kind is not None else (node.dtype, ())
-    pointer = e.t.slots.workspace(prod(shape) * dtype.numpy.itemsize)
-    return Buffer(pointer, dtype, dense_strides(shape), e.t.aliases.fresh())
+    assert kind is not None
+    shape = tuple(extent for extent in kind[1] if isinstance(extent, int))
+    pointer = e.t.slots.workspace(prod(shape) * kind[0].numpy.itemsize)
+    return Buffer(pointer, kind[0], dense_strides(shape), e.t.aliases.fresh())
 
 
-def _call(e: Emitter, callee: Any, places: Any) -> None:
+def _call(e: Emitter, callee: Any, words: _Words, told: Sequence[_Told]) -> None:
     """PyObject_CallOneArg; where it raises, the exception stays set and the kernel ends."""
     b, w = e.w.builder, e.w
-    null = llvm.Constant(POINTER, None)
     take_gil(e)
-    number = b.call(w.external("PyLong_FromVoidPtr", POINTER, POINTER), [places])
-    with w.rarely(b.icmp_unsigned("==", number, null)):
-        b.store(llvm.Constant(I64, INTERRUPTED), e.status)
-        b.branch(e.leave)
+    number = b.call(w.external("PyLong_FromVoidPtr", POINTER, POINTER), [words.room])
+    _end_if_null(e, number)
     answer = b.call(w.external("PyObject_CallOneArg", POINTER, POINTER, POINTER), [callee, number])
     b.call(w.external("Py_DecRef", VOID, POINTER), [number])
-    with w.rarely(b.icmp_unsigned("==", answer, null)):
-        b.store(llvm.Constant(I64, INTERRUPTED), e.status)
-        b.branch(e.leave)
+    _end_if_null(e, answer)
+    is_there: Any = llvm.Constant(I1, 1)
+    for each in told:
+        is_there = b.and_(is_there, _copied(e, each, words))
     b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
     give_gil(e)
+    if told:
+        e.fail_if(b.not_(is_there), OUT_OF_MEMORY)
+
+
+def _end_if_null(e: Emitter, found: Any) -> None:
+    b = e.w.builder
+    with e.w.rarely(b.icmp_unsigned("==", found, llvm.Constant(POINTER, None))):
+        b.store(llvm.Constant(I64, INTERRUPTED), e.status)
+        b.branch(e.leave)
+
+
+def _copied(e: Emitter, told: _Told, words: _Words) -> Any:
+    """Take over one result and its extents; whether there is memory for it."""
+    b, w, number = e.w.builder, e.w, told.number
+    shape: list[Index] = []
+    for axis, known in enumerate(told.shape):
+        extent = known
+        if known is None:
+            extent = b.load(words.at(told.first + 1 + axis), typ=I64)
+            e.dims[words.node, number, axis] = extent
+        shape.append(extent)
+    part, scratch = told.part, told.scratch
+    if part is None or scratch is None:
+        return llvm.Constant(I1, 1)
+    size, is_over = byte_size(w, shape, part.dtype.numpy.itemsize)
+    is_there = b.and_(scratch.ensure(w, size, keep=False), b.not_(is_over))
+    taken = b.select(is_there, size, llvm.Constant(I64, 0))
+    source = b.load(words.at(told.first), typ=POINTER)
+    target = scratch.at(w)
+    b.call(w.external("memcpy", POINTER, POINTER, POINTER, I64), [target, source, taken])
+    buffer = Buffer(target, part.dtype, w.strides(shape), e.scope(part), owner=scratch)
+    e.parts[words.node, number] = buffer
+    return is_there

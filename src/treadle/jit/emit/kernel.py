@@ -12,14 +12,14 @@ from treadle.jit.emit.block import emit_block
 from treadle.jit.emit.chains import ordered
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
-from treadle.jit.emit.place import Place, Places, places
+from treadle.jit.emit.place import Place, Places, keeps_order, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
 from treadle.jit.emit.scratch import Scratch, release
 from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.tensors import Buffer, Tensors
 from treadle.jit.emit.types import I64, POINTER
 from treadle.jit.emit.writer import Writer
-from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part
+from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part, Reshape, View
 
 
 def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel") -> Code:
@@ -36,6 +36,7 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     e = Emitter(
         kernel, w, t, _bound(kernel, t), status, function.append_basic_block("leave"),
         w.variable(I64, llvm.Constant(I64, PERIOD)), w.variable(POINTER), slots.poll(),
+        w.variable(I64, llvm.Constant(I64, 0)),
     )  # fmt: skip
     give_gil(e)
     emit_block(e, kernel.main, Ending())
@@ -63,12 +64,20 @@ def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:
     """Results that are computed right where they are given."""
     bound: dict[Node, int] = {}
     for number, node in enumerate(kernel.results):
-        is_made = (
-            _is_told(node, t) and t.place(node) in (Place.NEST, Place.BUFFER) and _is_own(node)
-        )
-        if is_made and node not in bound:
-            bound[node] = number
+        source = _rearranged(node, t)
+        is_made = t.place(source) in (Place.NEST, Place.BUFFER) and _is_own(source)
+        if is_made and _is_told(node, t) and _is_told(source, t) and source not in bound:
+            bound[source] = number
     return bound
+
+
+def _rearranged(node: Node, t: Tensors) -> Node:
+    """The node whose elements, in their order, a result has in another shape."""
+    while t.place(node) is Place.INLINE and isinstance(node.op, Reshape | View):
+        if isinstance(node.op, View) and not keeps_order(node):
+            return node
+        node = node.operands[0]
+    return node
 
 
 def _is_own(node: Node) -> bool:
@@ -81,7 +90,7 @@ def _give(e: Emitter) -> list[int]:
     """Copy the results that are not where they belong; of those no room was made for, hand over."""
     handed: dict[int, Scratch] = {}
     for number, node in enumerate(e.kernel.results):
-        if e.bound.get(node) == number:
+        if e.bound.get(_rearranged(node, e.t)) == number:
             continue
         if _is_told(node, e.t):
             pointer, strides = e.t.slots.result(number), e.t.strides(node)
@@ -98,7 +107,7 @@ def _give(e: Emitter) -> list[int]:
 
 def _own(e: Emitter, node: Node, others: Collection[Scratch]) -> Scratch:
     """The memory of a node, if nobody else has it; else a copy."""
-    found = e.t.buffers.get(node)
+    found = e.t.buffers.get(_rearranged(node, e.t))
     owner = found.owner if found is not None and found.is_dense else None
     if owner is not None and owner not in others:
         return owner

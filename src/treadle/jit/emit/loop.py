@@ -18,7 +18,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import moving, scalars
+from treadle.jit.emit import moving, scalars, weigh
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.moving import Moving
@@ -42,11 +42,19 @@ def emit_loop(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int,
     """The loop; its parts are left in `e.parts`. States start in the memory that is `taken`."""
     pack(e, node)
     _spend(e, node)
+    weight = weigh.begin(e, node, _told(e, node))
     with parts(e, node):
-        _run(e, node, emit_block, taken)
+        _run(e, node, emit_block, taken, weight)
+    weigh.end(e, weight)
 
 
-def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]) -> None:
+def _run(
+    e: Emitter,
+    node: Node,
+    emit_block: EmitBlock,
+    taken: Mapping[int, Buffer],
+    weight: weigh.Weight | None,
+) -> None:
     op, b, w = node.op, e.w.builder, e.w
     assert isinstance(op, Loop)
     operands = list(node.operands)
@@ -73,6 +81,7 @@ def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buff
         e.spend(1)
     with e.t.scope():
         goes_on = _iteration(e, node, op, i, stacks, emit_block)
+        weigh.after(e, weight, i)
     b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
     if goes_on is None:
         b.branch(head)
@@ -84,11 +93,18 @@ def _run(e: Emitter, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buff
 
 def _spend(e: Emitter, node: Node) -> None:
     """Count the iterations of a loop beforehand where nothing but their number ends it."""
-    op, w = node.op, e.w
+    limit = _told(e, node) if e.kernel.counts else None
+    if limit is not None:
+        e.spend(e.w.intrinsic("llvm.smax", I64, limit, e.w.index(0)))
+
+
+def _told(e: Emitter, node: Node) -> Any:
+    """How often a loop of the program runs, below zero for never; None where only it can tell."""
+    op = node.op
     assert isinstance(op, Loop)
-    if e.kernel.counts and op.path and _is_counted(op):
-        limit = w.index(_limit(e, op, node.operands[0] if op.has_trip else None))
-        e.spend(w.intrinsic("llvm.smax", I64, limit, w.index(0)))
+    if not (op.path and _is_counted(op) and (e.kernel.counts or e.kernel.weighs)):
+        return None
+    return e.w.index(_limit(e, op, node.operands[0] if op.has_trip else None))
 
 
 def _is_counted(op: Loop) -> bool:

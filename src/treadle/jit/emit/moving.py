@@ -121,6 +121,7 @@ def appended(e: Emitter, node: Node) -> bool:
         return False
     old = made.shape(e)
     rows = e.w.index(e.t.extent(node.shape[made.axis]))
+    e.foresee(node, made.room(e, old, rows))
     _grow(e, made, old, rows)
     e.t.buffers[made.state] = made.buffer(e)
     whole = e.t.buffers[made.state]

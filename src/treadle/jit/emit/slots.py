@@ -10,6 +10,9 @@ Workspace               the address of the kernel's own memory
 Count(extent)           out: an extent nobody knew
 Grown(number)           out: the address of a result of a size nobody knew
 Poll                    a Python object the kernel calls now and then
+Left                    in and out: how many iterations the run has left
+Room                    how many bytes its loops may hold
+Over(number)            out: which loop would hold more than that, when, and how much
 Team                    the address of threads that help, or 0
 """
 
@@ -107,6 +110,10 @@ class Slots:
     def left(self) -> Any:
         """Where the slot is that says how many iterations the run has left."""
         return self.out("left", 0)
+
+    def room(self) -> Any:
+        """How many bytes the loops of the run may hold besides what is held already."""
+        return self._load(self._number("room", None, None), I64)
 
     def out(self, kind: str, which: Extent | int) -> Any:
         """Where a slot is that the kernel writes."""

@@ -19,14 +19,13 @@ from treadle.jit.lower import (
     window,
 )
 from treadle.jit.lower.block import lower_block
-from treadle.jit.lower.escape import LISTS, by_data, escapes
+from treadle.jit.lower.escape import LISTS, escapes
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
     "LISTS",
     "TABLE",
     "activation",
-    "by_data",
     "contract",
     "create",
     "einsum",

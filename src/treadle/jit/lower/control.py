@@ -146,8 +146,10 @@ def _write(
     if is_scan(step):
         _expect_steady(b, made)
     made.stacks = [
-        Stack(element, role.axis % (len(element.shape) + 1), role.reverse)
-        for element, role in zip(map(_present, results[1 + count :]), step.stacks, strict=True)
+        Stack(element, role.axis % (len(element.shape) + 1), role.reverse, result is not None)
+        for element, role, result in zip(
+            map(_present, results[1 + count :]), step.stacks, step.results[count:], strict=True
+        )
     ]
     b.block = outer
 

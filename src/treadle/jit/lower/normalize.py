@@ -140,15 +140,14 @@ def lp_normalization(b: Building, operands: Operands, attributes: Attributes) ->
 
 def _by_rows(newer: Lowering, b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The opset 1 to 12 form: the tensor is flattened to rows of everything from `axis` on."""
-    given = extents_of(operands[0])
-    if 0 in given:
-        node: Node = operands[0]
+    x, first = operands[0], positive(attributes["axis"], len(operands[0].shape))
+    if 0 in x.shape:
+        node: Node = x
         return node
-    before = prod(given[: positive(attributes["axis"], len(given))])
-    rows = b.reshape(operands[0], (before, prod(given) // before))
+    rows = b.reshape(x, (b.product(x.shape[:first]), b.product(x.shape[first:])))
     made = newer(b, [rows], {**attributes, "axis": -1})
     assert isinstance(made, Node)
-    return b.reshape(made, given)
+    return b.reshape(made, x.shape)
 
 
 for _op, _newer in (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from treadle.ops.kernels.common import positive, whole_list
 from treadle.ops.kernels.registry import evaluates
+
+_MODES: Mapping[str, Literal["reflect", "edge", "wrap"]] = {
+    "reflect": "reflect", "edge": "edge", "wrap": "wrap",
+}  # fmt: skip
 
 
 @evaluates("Pad", 11, 13, 18, 19, 21, 23, 24, 25)
@@ -53,8 +57,7 @@ def _padded(
     x: np.ndarray, widths: Sequence[tuple[int, int]], mode: str, value: np.ndarray | None
 ) -> np.ndarray:
     if mode != "constant":
-        known = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-        return np.pad(x, widths, known[mode])  # type: ignore[call-overload]
+        return np.pad(x, widths, _MODES[mode])
     fill = _zero(x.dtype) if value is None else value.reshape(())
     shape = [before + extent + after for extent, (before, after) in zip(x.shape, widths)]  # noqa: B905
     result = np.full(shape, fill, x.dtype)

@@ -10,21 +10,21 @@ limit is no scalar, and where the opset has no Max of whole numbers for a limit 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from treadle.ir import Block, DType, Leaf, Loop, Step, Value, ports, step_path, tensor
+from treadle.ir import Block, DType, Leaf, Loop, Step, Value, makers, ports, step_path, tensor
+from treadle.ops import source
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.loops import makers, rebuilt, source
+from treadle.passes.clean.iteration import added, place
+from treadle.passes.clean.loops import rebuilt
 from treadle.passes.clean.opened import map_open, replaced
 from treadle.passes.clean.writing import Writer
 
 NAME = "loops that count"
 _LARGEST = np.iinfo(np.int64).max
-_SAFE = 2**30
 _WHOLE_MAX = 12
 _INT64 = 7
 
@@ -56,6 +56,8 @@ def _unconditional(loop: Loop, at: Cleaning) -> Loop:
 def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: Cleaning) -> Loop:
     """The loop whose counters from 0 are its iteration number."""
     view, made = ports(loop), makers(loop.body)
+    if view.iteration is None and view.sliced:  # no loop of ONNX has both
+        return loop
     if view.iteration is not None and at.shape(view.iteration) != ():
         return loop
     number = view.iteration
@@ -63,24 +65,12 @@ def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: Cleaning
         is_plain = at.dtype(port.param) is DType.INT64 and at.shape(port.param) == ()
         if not is_plain or at.whole(port.initial) != 0 or at.shape(port.initial) != ():
             continue
-        if _step(port.next, port.param, made, at) != 1:
+        if added(port.next, port.param, made, at) != 1:
             continue
         number = number or Value("iteration", tensor("int64"))
         by[port.param] = number
         at.note(NAME, path, f"{port.param.name} is the iteration number")
     return loop if number is view.iteration else rebuilt(loop, view._replace(iteration=number))
-
-
-def _step(
-    value: Value | None, counter: Value, made: Mapping[Value, Step], at: Cleaning
-) -> int | None:
-    """What is added to the counter to get the value."""
-    maker = made.get(value) if value is not None else None
-    if not isinstance(maker, Leaf) or maker.domain or maker.op != "Add":
-        return None
-    left, right = maker.operands
-    other = right if left is counter else left if right is counter else None
-    return at.whole(other) if at.shape(other) == () else None
 
 
 class _Bound(NamedTuple):
@@ -111,36 +101,14 @@ def _bound(loop: Loop, at: Cleaning) -> _Bound | None:
     if maker.op not in ("Less", "Greater") or not at.is_single(last, DType.BOOL):
         return None
     value, limit = maker.operands if maker.op == "Less" else reversed(maker.operands)
-    ahead = _ahead(loop, value, made, at)
+    found = place(loop, value, made, at)
     inside = {*made, *loop.body.params}
-    if ahead is None or limit is None or at.shape(limit) != ():
+    if found is None or found.back or limit is None or at.shape(limit) != ():
         return None
     if limit in inside and at.whole(limit) is None:
         return None
     is_counted = at.dtype(limit) in (DType.INT64, DType.INT32)
-    return _Bound(ahead, limit) if is_counted and 0 <= ahead < _SAFE else None
-
-
-def _ahead(loop: Loop, value: Value | None, made: Mapping[Value, Step], at: Cleaning) -> int | None:
-    """How far a value is ahead of the iteration number, in every iteration."""
-    view = ports(loop)
-    if value is None or at.shape(value) != ():
-        return None
-    if value is view.iteration:
-        return 0
-    for port in view.carried:
-        start = at.whole(port.initial)
-        if value is port.param and start is not None and 0 <= start < _SAFE:
-            return start if _step(port.next, port.param, made, at) == 1 else None
-    maker = made.get(value)
-    if not isinstance(maker, Leaf) or maker.op != "Add":
-        return None
-    for counter in maker.operands:
-        added = _step(value, counter, made, at) if counter is not None else None
-        if counter is not None and added is not None and 0 <= added < _SAFE:
-            before = _ahead(loop, counter, made, at)
-            return None if before is None else before + added
-    return None
+    return _Bound(found.first, limit) if is_counted and found.first >= 0 else None
 
 
 def _trip(loop: Loop, bound: _Bound, writer: Writer, at: Cleaning) -> Value | None:

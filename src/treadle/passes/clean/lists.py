@@ -13,15 +13,14 @@ certain to be numbers of one shape, and where anything else reads the list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
 from treadle.ir import (
     Block,
-    CarriedPort,
     Leaf,
     Loop,
     Stacked,
@@ -29,15 +28,14 @@ from treadle.ir import (
     Step,
     Value,
     bodies,
-    ports,
     reads,
     step_path,
 )
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.loops import makers, rebuilt
 from treadle.passes.clean.opened import map_open
 from treadle.passes.clean.operators import NUMBERS, attribute, axis_in, operand
 from treadle.passes.clean.safety import certainly_runs, keeps_element
+from treadle.passes.clean.stacks import Instead, merged_rows, stacking, updates
 from treadle.passes.clean.writing import Writer
 
 NAME = "lists that become stacked results"
@@ -45,13 +43,17 @@ _LOOPS_CARRY_LISTS = 13
 
 
 class _List(NamedTuple):
-    """A list a loop builds: what it adds, the stack that takes its place, whether it has items."""
+    """A list a loop builds: its elements, the stack that takes its place, whether it has items."""
 
-    port: CarriedPort
-    insert: Leaf
+    instead: Instead
     element: Value
     stack: Value
     has_items: bool
+
+    @property
+    def value(self) -> Value | None:
+        """The list itself, behind the loop."""
+        return self.instead.port.result
 
 
 def stack_lists(block: Block, at: Cleaning) -> Block:
@@ -62,45 +64,29 @@ def stack_lists(block: Block, at: Cleaning) -> Block:
             for found in _lists(step, at) if isinstance(step, Loop) else ():
                 if _all_fit(inner, found, at):
                     inner = _with_stack(inner, found, at)
-                    at.note(NAME, step_path(path, step, position), found.port.param.name)
+                    name = found.instead.port.param.name
+                    at.note(NAME, step_path(path, step, position), name)
         return inner
 
     return map_open(block, change) if at.opset >= _LOOPS_CARRY_LISTS else block
 
 
-def _lists(loop: Loop, at: Cleaning) -> list[_List]:
-    made = makers(loop.body)
-    found = []
-    for port in ports(loop).carried:
-        insert = made.get(port.next) if port.next is not None else None
-        if not isinstance(insert, Leaf) or insert.domain or insert.op != "SequenceInsert":
-            continue
+def _lists(loop: Loop, at: Cleaning) -> Iterator[_List]:
+    for port, insert in updates(loop, "SequenceInsert"):
         fact = at.facts.get(port.initial) if port.initial is not None else None
         element = insert.operands[1]
         if fact is None or fact.count != 0 or element is None or operand(insert, 2) is not None:
             continue
-        once = _readers(loop.body, port.param) == 1 and _readers(loop.body, insert.results[0]) == 1
-        if insert.operands[0] is not port.param or not once:
-            continue
-        if at.dtype(element) in NUMBERS and keeps_element(
-            StackedPort(element, None, Stacked()), at
-        ):
-            stack = Value(port.result.name if port.result is not None else "stack")
-            found.append(_List(port, insert, element, stack, certainly_runs(loop, at)))
-    return found
-
-
-def _readers(block: Block, value: Value | None) -> int:
-    """How often the open block reads or gives a value, inside its bodies too."""
-    count = sum(each is value for each in block.results)
-    for step in block.steps:
-        count += sum(each is value for each in reads(step))
-        count += sum(_readers(body, value) for _, body in bodies(step))
-    return count
+        stack = Value(port.result.name if port.result is not None else "stack")
+        stacked = StackedPort(element, stack, Stacked())
+        is_list = insert.operands[0] is port.param and at.dtype(element) in NUMBERS
+        if is_list and keeps_element(stacked, at):
+            instead = Instead(port, insert, stacked)
+            yield _List(instead, element, stack, certainly_runs(loop, at))
 
 
 def _all_fit(block: Block, found: _List, at: Cleaning) -> bool:
-    value = found.port.result
+    value = found.value
     if value is None:
         return True
     return value not in block.results and all(
@@ -117,7 +103,7 @@ def _fits(step: Step, found: _List, at: Cleaning) -> bool:
     extents, shape = at.extents(found.element), at.shape(found.element)
     assert shape is not None, "a list of elements of one shape"
     if step.op == "SequenceAt":
-        return at.shape(step.operands[1]) == () and step.operands[1] is not found.port.result
+        return at.shape(step.operands[1]) == () and step.operands[1] is not found.value
     if step.op == "ConcatFromSequence" and attribute(step, "new_axis", 0):
         return axis_in(attribute(step, "axis"), len(shape) + 1)
     if step.op == "ConcatFromSequence":
@@ -129,34 +115,24 @@ def _fits(step: Step, found: _List, at: Cleaning) -> bool:
 def _with_stack(block: Block, found: _List, at: Cleaning) -> Block:
     """The open block whose loop stacks, and whose steps read the stack."""
     steps = tuple(
-        _stacking(step, found) if isinstance(step, Loop) and _carries(step, found) else step
-        for step in block.steps
+        stacking(step, [found.instead]) if _carries(step, found) else step for step in block.steps
     )
     return _rewritten(replace(block, steps=steps), found, at)
 
 
-def _carries(loop: Loop, found: _List) -> bool:
-    return found.port.param in loop.body.params
-
-
-def _stacking(loop: Loop, found: _List) -> Loop:
-    view = ports(loop)
-    stack = StackedPort(found.element, found.stack, Stacked())
-    carried = tuple(port for port in view.carried if port.param is not found.port.param)
-    smaller = rebuilt(loop, view._replace(carried=carried, stacked=(*view.stacked, stack)))
-    steps = tuple(step for step in smaller.body.steps if step is not found.insert)
-    return replace(smaller, body=replace(smaller.body, steps=steps))
+def _carries(step: Step, found: _List) -> TypeGuard[Loop]:
+    return isinstance(step, Loop) and found.instead.port.param in step.body.params
 
 
 def _rewritten(block: Block, found: _List, at: Cleaning) -> Block:
     """The open block whose steps read the stack and no longer the list."""
-    if found.port.result is None:
+    if found.value is None:
         return block
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
         writer = Writer(at)
         for step in inner.steps:
-            if isinstance(step, Leaf) and found.port.result in step.operands:
+            if isinstance(step, Leaf) and found.value in step.operands:
                 _REWRITES[step.op](writer, step, found)
             else:
                 writer.steps.append(step)
@@ -167,26 +143,19 @@ def _rewritten(block: Block, found: _List, at: Cleaning) -> Block:
 
 def _joined(writer: Writer, step: Leaf, found: _List) -> None:
     shape = writer.at.shape(found.element)
-    axis = attribute(step, "axis")
+    axis, result = attribute(step, "axis"), step.results[0]
     assert shape is not None, "a list of elements of one shape"
     assert isinstance(axis, int), "looked at by _fits"
-    is_new = bool(attribute(step, "new_axis", 0))
     stack = found.stack if found.has_items else _not_empty(writer, found)
-    rank = len(shape)
-    axis %= rank + 1 if is_new else rank
-    order = list(range(1, rank + 1))
-    order.insert(axis, 0)
-    result = step.results[0]
-    if not is_new:
-        if order != sorted(order):
-            stack = writer.leaf("Transpose", stack, perm=order)
-        target = [-1 if k == axis else extent for k, extent in enumerate(shape)]
-        extents = writer.constant(np.array(target, np.int64), "extents")
-        writer.leaf("Reshape", stack, extents, result=result)
-    elif order != sorted(order):
-        writer.leaf("Transpose", stack, result=result, perm=order)
-    else:
+    if not attribute(step, "new_axis", 0):
+        merged_rows(writer, stack, found.element, axis % len(shape), result=result)
+        return
+    order = list(range(1, len(shape) + 1))
+    order.insert(axis % (len(shape) + 1), 0)
+    if order == sorted(order):
         writer.leaf("Identity", stack, result=result)
+    else:
+        writer.leaf("Transpose", stack, result=result, perm=order)
 
 
 def _not_empty(writer: Writer, found: _List) -> Value:

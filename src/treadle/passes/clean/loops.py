@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from treadle.ir import (
@@ -13,16 +13,16 @@ from treadle.ir import (
     Condition,
     Info,
     Iteration,
-    Leaf,
     Loop,
     Ports,
     Role,
     Sliced,
     SlicedPort,
     StackedPort,
-    Step,
     Value,
+    bodies,
     ports,
+    reads,
 )
 
 
@@ -131,16 +131,10 @@ def _rest(loop: Loop) -> list[tuple[Role, Value, Value | None]]:
     return found
 
 
-def source(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
-    """What a value is a mere copy of: through any number of Identity steps."""
-    while value is not None:
-        step = made.get(value)
-        if not isinstance(step, Leaf) or step.domain or step.op != "Identity":
-            return value
-        value = step.operands[0] if step.operands else None
-    return None
-
-
-def makers(block: Block) -> dict[Value, Step]:
-    """The step of the block that makes each value."""
-    return {value: step for step in block.steps for value in step.results if value is not None}
+def count_reads(block: Block, value: Value | None) -> int:
+    """How often the open block reads or gives a value, inside its bodies too."""
+    count = sum(each is value for each in block.results)
+    for step in block.steps:
+        count += sum(each is value for each in reads(step))
+        count += sum(count_reads(body, value) for _, body in bodies(step))
+    return count

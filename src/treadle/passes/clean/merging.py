@@ -64,13 +64,18 @@ def _merged(
         if key is not None and _known(key, step.results, seen, by):
             at.note(NAME, where, operator_of(step))
             continue
-        if isinstance(step, Loop | Branch):
-            reading = map_bodies(
-                reading,
-                lambda name, body, w=where: _merged(body, f"{w}.{name}", seen.new_child(), by, at),  # type: ignore[misc]
-            )
+        if isinstance(reading, Loop | Branch):
+            reading = _inside(reading, where, seen, by, at)
         steps.append(reading)
     return replace(block, constants=tuple(constants), steps=tuple(steps))
+
+
+def _inside(
+    step: Loop | Branch, path: str, seen: Seen, by: dict[Value, Value | None], at: Cleaning
+) -> Step:
+    return map_bodies(
+        step, lambda name, body: _merged(body, f"{path}.{name}", seen.new_child(), by, at)
+    )
 
 
 def _known(

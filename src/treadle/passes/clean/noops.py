@@ -17,9 +17,8 @@ from functools import partial
 
 import numpy as np
 
-from treadle.ir import Block, Info, Leaf, Step, Value, operator_of, step_path, with_results
+from treadle.ir import Block, Info, Leaf, Step, Value, makers, operator_of, step_path, with_results
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.loops import makers
 from treadle.passes.clean.opened import map_open, replaced
 from treadle.passes.clean.operators import attribute, operand
 from treadle.passes.clean.safety import cannot_fail

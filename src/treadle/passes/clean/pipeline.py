@@ -19,6 +19,7 @@ from treadle.ir import (
     segment,
     walk_block,
 )
+from treadle.passes.clean.appends import stack_appends
 from treadle.passes.clean.branches import settle_branches
 from treadle.passes.clean.cleaning import Cleaned, Cleaning
 from treadle.passes.clean.constants import fold_constants
@@ -31,6 +32,8 @@ from treadle.passes.clean.merging import merge_equal
 from treadle.passes.clean.names import with_own_names, with_own_step_names
 from treadle.passes.clean.noops import drop_noops
 from treadle.passes.clean.opened import closed, opened
+from treadle.passes.clean.rows import stack_rows
+from treadle.passes.clean.scans import slice_items
 from treadle.passes.clean.unchanged import stop_carrying
 from treadle.passes.clean.unused import drop_unused
 from treadle.passes.inline_functions import inline_functions
@@ -49,7 +52,10 @@ PASSES: tuple[Pass, ...] = (
     hoist_invariant,
     merge_equal,
     stack_lists,
+    stack_appends,
+    stack_rows,
     drop_unused,
+    slice_items,
 )
 _MOST_ROUNDS = 16
 

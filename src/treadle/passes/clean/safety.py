@@ -37,13 +37,6 @@ from treadle.ir import (
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.operators import RULES
 
-_RANDOM = frozenset(
-    {
-        "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike",
-        "RandomUniform", "RandomUniformLike",
-    }
-)  # fmt: skip
-
 
 def is_pure(step: Step) -> bool:
     """Whether the same operands always give the same results."""
@@ -52,7 +45,7 @@ def is_pure(step: Step) -> bool:
             schema = ops.schema(step.domain, step.op, step.version) if not step.domain else None
             known = schema is not None and schema.is_deterministic and not step.blocks
             refers = any(isinstance(a.value, Reference) for a in step.attributes.values())
-            return known and step.op not in _RANDOM and not refers
+            return known and step.op not in ops.RANDOM and not refers
         case Loop():
             return all(map(is_pure, step.body.steps))
         case Branch():

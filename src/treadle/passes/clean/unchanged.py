@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, CarriedPort, Loop, Step, Value, ports, step_path
+from treadle.ir import Block, CarriedPort, Loop, Step, Value, makers, ports, step_path
+from treadle.ops import source
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.loops import makers, source, without
+from treadle.passes.clean.loops import without
 from treadle.passes.clean.opened import map_open, replaced
 
 NAME = "carried values that never change"

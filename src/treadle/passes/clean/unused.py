@@ -22,12 +22,13 @@ from treadle.ir import (
     StackedPort,
     Step,
     Value,
+    makers,
     operator_of,
     ports,
     step_path,
 )
 from treadle.passes.clean.cleaning import Cleaning
-from treadle.passes.clean.loops import makers, without
+from treadle.passes.clean.loops import without
 from treadle.passes.clean.opened import free_reads
 from treadle.passes.clean.safety import cannot_fail, items, keeps_element, keeps_kind
 

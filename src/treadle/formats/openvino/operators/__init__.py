@@ -24,7 +24,7 @@ from treadle.formats.openvino.operators import (
     select,
     slicing,
 )
-from treadle.formats.openvino.operators.registry import OPERATORS, Row, operator_of
+from treadle.formats.openvino.operators.registry import OPERATORS, Row, operator_of, opset_of
 
 __all__ = [
     "OPERATORS",
@@ -42,6 +42,7 @@ __all__ = [
     "nms",
     "normalize",
     "operator_of",
+    "opset_of",
     "pad",
     "pool",
     "quantize",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import NamedTuple
 
 from treadle.formats.openvino.faults import Fault
@@ -66,17 +67,28 @@ def _plain(op: str) -> Function:
 
 def operator_of(layer_: Layer) -> Row:
     """The row of a layer; raises Fault for a type or a version that is not supported."""
-    rows = OPERATORS.get(layer_.type.lower())
+    return _row(layer_.type, layer_.version)
+
+
+@lru_cache(maxsize=1024)
+def _row(type_: str, version: str) -> Row:
+    rows = OPERATORS.get(type_.lower())
     if rows is None:
         known = [next(iter(each.values())).type for each in OPERATORS.values()]
-        close = get_close_matches(layer_.type, known, 1)
+        close = get_close_matches(type_, known, 1)
         hint = f"did you mean {close[0]}?" if close else "replace it before the model is exported"
         raise Fault("CF908", "there is no support for this operator", hint)
-    digits = layer_.version.lower().removeprefix("opset")
-    number = int(digits) if digits.isdecimal() and len(digits) < 6 else 0
-    fitting = [version for version in rows if version <= number <= NEWEST_OPSET]
+    number = opset_of(version)
+    fitting = [form for form in rows if form <= number <= NEWEST_OPSET]
     if not fitting:
-        forms = ", ".join(f"opset{version}" for version in sorted(rows))
-        message = f'the version "{layer_.version}" of it is not known'
+        forms = ", ".join(f"opset{form}" for form in sorted(rows))
+        message = f'the version "{version}" of it is not known'
         raise Fault("CF908", message, f"forms from {forms} up to opset{NEWEST_OPSET} are")
     return rows[max(fitting)]
+
+
+@lru_cache(maxsize=256)
+def opset_of(version: str) -> int:
+    """The number in a layer's `version`, 0 where there is none."""
+    digits = version.lower().removeprefix("opset")
+    return int(digits) if digits.isdecimal() and len(digits) < 6 else 0

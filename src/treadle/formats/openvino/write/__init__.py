@@ -2,5 +2,6 @@
 
 from treadle.formats.openvino.write.net import write_file, write_net
 from treadle.formats.openvino.write.operators import lacks
+from treadle.formats.openvino.write.pool import Pool
 
-__all__ = ["lacks", "write_file", "write_net"]
+__all__ = ["Pool", "lacks", "write_file", "write_net"]

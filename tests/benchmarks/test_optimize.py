@@ -1,0 +1,37 @@
+"""The models of the table in docs/optimizing.md: optimized, each gives the same with less to do."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle
+from benchmarks.optimize import measured, selective_scan, table, wasteful
+from tests.conformance.data import exported
+from treadle.api import optimize_with_report
+from treadle.ir import show_model
+
+GONE = [
+    "steps moved out of loops",
+    "carried values that never change",
+    "lists that become stacked results",
+    "growing values that become stacked results",
+    "tables written row by row that become stacked results",
+    "loops over items that become scans",
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "pass_"), [(each, name) for each, name in zip(wasteful(), GONE, strict=True)]
+)
+def test_a_wasteful_model_is_measured_without_its_waste(model, pass_):
+    title, text, feeds = model
+    assert pass_ in optimize_with_report(text)[1].counts
+    row = measured(title, treadle.load(text), feeds, 0.0)
+    assert title in table([row], [row, row])
+
+
+def test_the_exporters_scan_slices_nothing_any_more():
+    model = treadle.load(exported("torch_script_mamba_256x16")[0])
+    assert "Slice" in show_model(model)
+    assert "Slice" not in show_model(treadle.optimize(model))
+    measured("scan", model, selective_scan(5), 0.0)

@@ -1,0 +1,196 @@
+"""Passes over what loops make longer or fill: appended values and tables become stacks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.passes.clean.models import cleaned, load, run, same
+from treadle.errors import TreadleError
+from treadle.ir import Loop, ports, show_model, walk
+from treadle.passes.clean.appends import stack_appends
+from treadle.passes.clean.rows import stack_rows
+
+TRIPS = (0, 1, 2, 5)
+APPENDED = "growing values that become stacked results"
+WRITTEN = "tables written row by row that become stacked results"
+X = np.float32([[1, 2, 3], [4, 5, 6]])
+
+
+def carried(model):
+    (loop,) = (visit.step for visit in walk(model) if isinstance(visit.step, Loop))
+    return [port.param.name for port in ports(loop).carried]
+
+
+GROWING = """g (int64 n, float[{first}] x, float[{row}] r, float s0)
+    => (float[{last}] y, float s) {{
+    z = Constant <value_ints = [0]> () total = ReduceSum <keepdims = 1> (x, z)
+    y, s = Loop (n, "", x, s0) <body = b (int64 i, bool c, float[{last}] v, float k)
+        => (bool d, float[{last}] v2, float k2) {{
+        f = Cast <to = 1> (i) k2 = Add (k, f) e = Add ({of}, k2)
+        v2 = Concat <axis = {axis}> ({operands}) {goes} }}> }}"""
+
+
+def growing(
+    first="2,3", row="1,3", axis=0, operands="v, e", goes="d = Identity (c)", last="a,b", of="r"
+):
+    return GROWING.format(
+        first=first, row=row, axis=axis, operands=operands, goes=goes, last=last, of=of
+    )
+
+
+@pytest.mark.parametrize("trip", TRIPS)
+@pytest.mark.parametrize("operands", ["v, e", "e, v"])
+@pytest.mark.parametrize(
+    ("first", "row", "axis"),
+    [
+        ((2, 3), (1, 3), 0),
+        ((2, 3), (2, 1), 1),
+        ((2, 3), (2, 2), -1),
+        ((0, 3), (2, 3), 0),
+        ((1, 2, 0), (1, 2, 2), 2),
+    ],
+)
+def test_what_only_grows_is_stacked(first, row, axis, operands, trip):
+    last = ",".join("abc"[: len(first)])
+    sizes = [",".join(map(str, shape)) for shape in (first, row)]
+    text = growing(*sizes, axis, operands, last=last)
+    model, report = cleaned(text)
+    assert report.counts[APPENDED] == 1
+    assert carried(model) == ["k"]
+    feeds = (np.int64(trip), np.ones(first, np.float32), np.ones(row, np.float32), np.float32(2))
+    same(load(text), model, *feeds)
+
+
+@pytest.mark.parametrize("operands", ["v, e", "e, v"])
+@pytest.mark.parametrize("length", [0, 3])
+def test_rows_whose_length_the_input_says_are_stacked_too(length, operands):
+    text = growing(first="k,L", row="1", operands=operands, of="total")
+    model, report = cleaned(text)
+    assert report.counts[APPENDED] == 1
+    x = np.ones((2, length), np.float32)
+    for trip in TRIPS:
+        same(load(text), model, np.int64(trip), x, np.ones(1, np.float32), np.float32(1))
+
+
+def test_a_loop_that_stops_early_has_appended_as_much():
+    text = growing(goes="most = ReduceMax <keepdims = 0> (r) d = Less (k2, most)")
+    model, report = cleaned(text)
+    assert report.counts[APPENDED] == 1
+    for most in (0, 3, 9):
+        same(load(text), model, np.int64(9), X, np.full((1, 3), most, np.float32), np.float32(0))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"operands": "v, v"},
+        {"operands": "v, e, e"},
+        {"row": "1,m"},
+        {"row": "m,3"},
+        {"row": "0,3"},
+        {"goes": "d = Identity (c) u = Size (v)"},
+        {"goes": "d = Identity (c) u = Size (v2)"},
+        {"row": "3", "of": "r"},
+        {"first": "k,L", "row": "1,L"},
+    ],
+)
+def test_what_is_more_than_rows_in_order_is_carried(changed):
+    assert cleaned(growing(**changed), stack_appends)[1].done == ()
+
+
+def test_a_row_that_does_not_fit_still_fails():
+    text = growing(row="1,2")
+    model, report = cleaned(text)
+    assert report.counts.get(APPENDED) is None
+    with pytest.raises(TreadleError):
+        run(model, {"n": 1, "x": X, "r": X[:1, :2], "s0": np.float32(1)})
+
+
+def test_the_state_of_a_scan_is_carried():
+    text = """g (float[0,3] x, float[2,1,3] r) => (float[a,b] y) {
+        y = Scan <num_scan_inputs = 1, body = b (float[a,3] v, float[1,3] e) => (float[c,3] w) {
+            w = Concat <axis = 0> (v, e) }> (x, r) }"""
+    assert cleaned(text, stack_appends)[1].done == ()
+
+
+TABLE = """g (int64 n, float[{table}] x, float[{row}] r, float most) => (float[{table}] y) {{
+    four = Constant <value_int = 4> () two = Constant <value_int = 2> ()
+    z = Constant <value_ints = [0]> () ones = Constant <value_ints = [1, 1]> ()
+    y = Loop ({trip}, "", x) <body = b (int64 i, bool c, float[{table}] v)
+        => (bool d, float[{table}] v2) {{
+        f = Cast <to = 1> (i) e = Add (r, f)
+        {index} v2 = ScatterND {how} ({operands}) {goes} }}> }}"""
+
+
+def table(
+    rows="4,3",
+    row="1,3",
+    trip="four",
+    goes="d = Identity (c)",
+    index="at = Reshape (i, ones)",
+    how="",
+    operands="v, at, e",
+):
+    return TABLE.format(
+        table=rows, row=row, trip=trip, goes=goes, index=index, how=how, operands=operands
+    )
+
+
+@pytest.mark.parametrize("goes", ["d = Identity (c)", "d = Less (f, most)"])
+@pytest.mark.parametrize(
+    ("rows", "row", "index"),
+    [
+        ((4, 3), (1, 3), "at = Reshape (i, ones)"),
+        ((4,), (1,), "at = Reshape (i, ones)"),
+        ((4, 3), (3,), "at = Unsqueeze (i, z)"),
+        ((4,), (), "at = Unsqueeze (i, z)"),
+        ((6, 2, 3), (1, 2, 3), "j = Add (i, two) at = Reshape (j, ones)"),
+        ((7, 1), (1, 1), "j = Sub (i, two) k = Add (four, j) at = Reshape (k, ones)"),
+    ],
+)
+def test_a_table_that_is_only_written_is_stacked(rows, row, index, goes):
+    sizes = [",".join(map(str, shape)) for shape in (rows, row)]
+    text = table(*sizes, index=index, goes=goes).replace("float[]", "float")
+    model, report = cleaned(text)
+    assert report.counts[WRITTEN] == 1
+    assert "ScatterND" not in show_model(model)
+    x = np.arange(np.prod(rows), dtype=np.float32).reshape(rows)
+    for most in (-1, 0, 2, 9):
+        same(load(text), model, np.int64(0), x, np.ones(row, np.float32), np.float32(most))
+
+
+def test_a_table_of_a_loop_that_may_not_begin_keeps_its_rows():
+    text = (
+        table()
+        .replace('(four, "", x)', "(four, go, x)")
+        .replace("ones =", "go = Less (most, r0) ones =", 1)
+        .replace("two = C", "r0 = ReduceMax <keepdims = 0> (r) two = C", 1)
+    )
+    model, report = cleaned(text)
+    assert report.counts[WRITTEN] == 1
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for most in (0, 9):
+        same(load(text), model, np.int64(0), x, np.ones((1, 3), np.float32), np.float32(most))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"trip": "n"},
+        {"rows": "3,3"},
+        {"rows": "t,3"},
+        {"row": "1,k"},
+        {"row": "1,1"},
+        {"operands": "x, at, e"},
+        {"how": '<reduction = "add">'},
+        {"goes": "d = Identity (c) u = Size (v)"},
+        {"goes": "d = Identity (c) u = Size (v2)"},
+        {"index": "j = Sub (two, i) at = Reshape (j, ones)"},
+        {"index": "j = Sub (i, two) at = Reshape (j, ones)"},
+        {"index": "j = Add (i, two) at = Reshape (j, ones)"},
+        {"index": "j = Mul (i, i) at = Reshape (j, ones)"},
+    ],
+)
+def test_a_table_that_is_more_than_rows_in_order_is_carried(changed):
+    assert cleaned(table(**changed), stack_rows)[1].done == ()

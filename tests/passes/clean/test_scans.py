@@ -1,0 +1,124 @@
+"""Loops that read outer tensors item by item become Scans, where that is certain to be right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.passes.clean.models import cleaned, load, operators, same
+from treadle.ir import Loop, Sliced, ports, walk
+from treadle.passes.clean.scans import slice_items
+
+NAME = "loops over items that become scans"
+
+READING = """g (int64 n, float[{shape}] x, float s0, bool go) => (float s, float[a,b,c] z) {{
+    trip = Constant <value_int = {trip}> () one = Constant <value_ints = [1]> ()
+    five = Constant <value_int = 5> () two = Constant <value_int = 2> ()
+    axes = Constant <value_ints = [{axis}]> ()
+    s, z = Loop ({count}, {first}, s0) <body = b (int64 i, bool c, float v)
+        => (bool d, float t, float[p,q] e) {{
+        {line} e = Exp (row) m = ReduceMax <keepdims = 0> (row) t = Add (v, m) {more} }}> }}"""
+NEXT = "d = Constant <value = bool {1}> ()"
+
+
+def reading(line, shape="5,2,3", axis=0, trip=5, count="trip", first='""', more=NEXT):
+    return READING.format(
+        line=line, shape=shape, axis=axis, trip=trip, count=count, first=first, more=more
+    )
+
+
+def only_loop(model):
+    (loop,) = (visit.step for visit in walk(model) if isinstance(visit.step, Loop))
+    return loop
+
+
+X = np.arange(30, dtype=np.float32).reshape(5, 2, 3) / 10
+
+
+@pytest.mark.parametrize(
+    ("line", "trip", "role"),
+    [
+        ("row = Gather (x, i)", 5, Sliced(0)),
+        ("row = Gather (x, i)", 3, Sliced(0)),
+        ("j = Add (two, i) row = Gather (x, j)", 3, Sliced(0)),
+        ("j = Sub (i, two) k = Add (j, five) row = Gather (x, k)", 2, Sliced(0)),
+        ("k = Sub (five, i) l = Sub (k, two) row = Gather (x, l)", 4, Sliced(0, reverse=True)),
+        ("k = Cast <to = 6> (i) row = Gather <axis = -3> (x, k)", 5, Sliced(0)),
+        ("j = Unsqueeze (i, axes) k = Squeeze (j, axes) row = Gather (x, k)", 5, Sliced(0)),
+    ],
+)  # fmt: skip
+def test_items_read_in_order_are_sliced(line, trip, role):
+    text = reading(line, trip=trip)
+    model, report = cleaned(text)
+    assert report.counts[NAME] == 1
+    assert [port.role for port in ports(only_loop(model)).sliced] == [role]
+    assert "Gather" not in operators(model, "main/loop_6.body")
+    same(load(text), model, np.int64(0), X, np.float32(1), True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("ends", ["i + 1", "1 + i"])
+def test_a_slice_of_one_item_is_an_item(axis, ends):
+    order = "(j, one)" if ends == "i + 1" else "(one, j)"
+    line = f"z0 = Constant <value_ints = [0]> () j = Unsqueeze (i, z0) k = Add {order}"
+    line += " part = Slice (x, j, k, axes) row = Squeeze (part, axes)"
+    text = reading(line, axis=axis, trip=2)
+    model, report = cleaned(text)
+    assert report.counts[NAME] == 1
+    assert [port.role.axis for port in ports(only_loop(model)).sliced] == [axis % 3]
+    same(load(text), model, np.int64(0), X, np.float32(1), True)
+
+
+@pytest.mark.parametrize("trip", [5, 2000])
+def test_who_needs_the_iteration_number_slices_it(trip):
+    line = "f = Cast <to = 1> (i) raw = Gather (x, i) row = Mul (raw, f)"
+    text = reading(line, shape=f"{trip},2,3", trip=trip)
+    model, report = cleaned(text)
+    assert report.counts[NAME] == 1
+    assert len(ports(only_loop(model)).sliced) == 2
+    x = np.full((trip, 2, 3), 1 / 2048, np.float32)
+    same(load(text), model, np.int64(0), x, np.float32(1), True)
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("row = Gather (x, i)", {"count": "n"}),
+        ("row = Gather (x, i)", {"trip": 6}),
+        ("row = Gather (x, i)", {"shape": "L,2,3"}),
+        ("row = Gather (x, i)", {"first": "go"}),
+        ("row = Gather (x, i)", {"more": "d = Less (t, v)"}),
+        ("row = Gather (x, i)", {"shape": "5,2,2049"}),
+        ("j = Add (i, two) row = Gather (x, j)", {"trip": 4}),
+        ("j = Sub (i, two) row = Gather (x, j)", {"trip": 3}),
+        ("j = Sub (two, i) row = Gather (x, j)", {"trip": 4}),
+        ("j = Mul (i, i) row = Gather (x, j)", {"trip": 2}),
+        ("y = Neg (x) y2 = Mul (y, v) row = Gather (y2, i)", {}),
+        ("row = Gather (x, two)", {}),
+        ("j = Unsqueeze (i, axes) r = Gather (x, j) row = Squeeze (r, axes)", {}),
+        ("j = Unsqueeze (i, axes) r = Slice (x, j, five1, axes) row = Squeeze (r, axes)", {}),
+        ("w = SequenceEmpty () w2 = SequenceInsert (w, x) row = SequenceAt (w2, i)", {}),
+    ],
+)  # fmt: skip
+def test_what_may_not_be_there_or_is_large_is_read_by_index(line, changed):
+    if "five1" in line:
+        line = line.replace("j =", "five1 = Unsqueeze (five, axes) j =")
+    model, report = cleaned(reading(line, **changed))
+    assert NAME not in report.counts
+    assert not ports(only_loop(model)).sliced
+
+
+def test_a_state_that_changes_its_shape_stays_in_a_loop():
+    text = """g (float[3] x, float[1] s0) => (float[a] s) {
+        n = Constant <value_int = 3> ()
+        s = Loop (n, "", s0) <body = b (int64 i, bool c, float[k] v) => (bool d, float[l] w) {
+            d = Constant <value = bool {1}> () r = Gather (x, i) u = Add (v, r)
+            w = Concat <axis = 0> (u, u) }> }"""
+    assert NAME not in cleaned(text)[1].counts
+
+
+def test_other_passes_come_first():
+    text = reading("row = Gather (x, i)", more="o = Neg (v) " + NEXT)
+    assert cleaned(text, slice_items)[1].counts == {NAME: 1}
+    names = [each.name for each in cleaned(text)[1].done]
+    assert names.index(NAME) > names.index("unused steps dropped")
