@@ -169,8 +169,8 @@ def test_a_signal_ends_a_run():
     wanted = made.run(None, {"n": np.array(3), "p": P})
     for _ in range(3):
         timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             made.run(None, {"n": np.array(10**7), "p": P})
         timer.join()
         assert same_bits(made.run(None, {"n": np.array(3), "p": P}), wanted)

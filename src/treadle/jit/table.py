@@ -24,6 +24,11 @@ What becomes of an operator inside a loop that is compiled, by the versions of i
   code for (training, a shape that only the run tells) is called, too.
 * **declined**: the loop goes to another engine, for the reason given.
 
+Loop nests that are expected to take 1.5 microseconds or more are shared by as many threads as
+`intra_op_num_threads` says, 0 for all processors of the process; where a run finds that this is
+not faster, it goes on alone. The results are the same bits. What is not shared: gathered and
+scattered rows, running sums, grids that run by antidiagonals, loops that run part by part.
+
 Element types in native code: {dtypes}. float16 and bfloat16 are computed in float32 and rounded
 after every operator. Functions of a float32 are within 2 ULP over all their range, trigonometric
 and hyperbolic ones and powers within 0.6; of float64, those that have no form of their own are the
