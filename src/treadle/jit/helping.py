@@ -1,6 +1,6 @@
 """What helpers and the run they help do, in LLVM: `treadle_serve` and `treadle_share` of jit/team.
 
-    line     word, function, data, asleep, end of its pipe to read, to write, number, -, parts
+    line     word, function, data, asleep, parts, number, semaphore
     team     helpers, patience, waits, is shared, judge, cost without it; then the lines, 128 bytes
              each
     nest     -, time, cost, calls, spent, length, alone, shared, was helped, penalty, age
@@ -22,8 +22,8 @@ _PROCESSORS = {
 """What a processor is told that waits for another, and what tells time."""
 
 _TEXT = """
-declare i64 @read(i32, ptr, i64)
-declare i64 @write(i32, ptr, i64)
+declare i32 @sem_wait(ptr)
+declare i32 @sem_post(ptr)
 declare i32 @sched_yield()
 
 define internal void @wait(i64 %turns) {
@@ -40,34 +40,26 @@ out:
 define internal void @wake(ptr %line) noinline {
   %asleep = getelementptr i64, ptr %line, i64 3
   store atomic i64 0, ptr %asleep seq_cst, align 8
-  %end_at = getelementptr i64, ptr %line, i64 5
-  %wide = load i64, ptr %end_at
-  %end = trunc i64 %wide to i32
-  %byte = alloca i8
-  store i8 1, ptr %byte
-  %ignored = call i64 @write(i32 %end, ptr %byte, i64 1)
+  %semaphore = getelementptr i64, ptr %line, i64 6
+  %ignored = call i32 @sem_post(ptr %semaphore)
   ret void
 }
 
-define i64 @treadle_serve(ptr %line) {
+define void @treadle_serve(ptr %line) {
 entry:
-  %byte = alloca i8
   %function_at = getelementptr i64, ptr %line, i64 1
   %data_at = getelementptr i64, ptr %line, i64 2
   %asleep = getelementptr i64, ptr %line, i64 3
-  %end_at = getelementptr i64, ptr %line, i64 4
-  %number_at = getelementptr i64, ptr %line, i64 6
-  %parts_at = getelementptr i64, ptr %line, i64 8
-  %wide = load i64, ptr %end_at
-  %end = trunc i64 %wide to i32
+  %parts_at = getelementptr i64, ptr %line, i64 4
+  %number_at = getelementptr i64, ptr %line, i64 5
+  %semaphore = getelementptr i64, ptr %line, i64 6
   %number = load i64, ptr %number_at
   br label %sleep
 sleep:
   store atomic i64 1, ptr %asleep seq_cst, align 8
-  %got = call i64 @read(i32 %end, ptr %byte, i64 1)
+  %ignored = call i32 @sem_wait(ptr %semaphore)
   store atomic i64 0, ptr %asleep seq_cst, align 8
-  %is_closed = icmp eq i64 %got, 0
-  br i1 %is_closed, label %out, label %look
+  br label %look
 look:
   %turns = phi i64 [0, %sleep], [%more, %idle], [0, %work], [%turns, %offered]
   %word = load atomic i64, ptr %line acquire, align 8
@@ -89,8 +81,6 @@ work:
   call void %function(ptr %data, i64 %number, i64 %parts)
   store atomic i64 3, ptr %line release, align 8
   br label %look
-out:
-  ret i64 0
 }
 
 define internal void @rouse(ptr %team) noinline {
@@ -306,7 +296,7 @@ offer:
   %line = getelementptr [16 x i64], ptr %team, i64 %k
   %function_at = getelementptr i64, ptr %line, i64 1
   %data_at = getelementptr i64, ptr %line, i64 2
-  %parts_at = getelementptr i64, ptr %line, i64 8
+  %parts_at = getelementptr i64, ptr %line, i64 4
   store ptr %function, ptr %function_at
   store ptr %data, ptr %data_at
   store i64 %parts, ptr %parts_at

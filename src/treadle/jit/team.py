@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,8 @@ from treadle.jit import helping, machine
 SERVE, SHARE = "treadle_serve", "treadle_share"
 _LINE = 16
 _MOST = 63
-_WORD, _READ, _WRITE, _NUMBER = 0, 4, 5, 6
+_FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
+_WORD, _NUMBER, _SEMAPHORE = 0, 5, 6
 _REST = 4
 
 
@@ -61,16 +63,22 @@ def least(threads: int) -> int:
 
 @cache
 def is_possible() -> bool:
-    """Whether the functions that teams need are there."""
-    library = ctypes.CDLL(None) if os.name == "posix" else None
-    return all(hasattr(library, name) for name in ("read", "write", "sched_yield"))
+    """Whether the C library has what teams need: semaphores without a name, as Linux has."""
+    if not sys.platform.startswith("linux"):
+        return False
+    return all(hasattr(_library(), name) for name in _FUNCTIONS)
+
+
+@cache
+def _library() -> Any:
+    return ctypes.CDLL(None)
 
 
 @cache
 def ready() -> Any:
     """Kernels may call `share` from here on; the function of a helper."""
     places = machine.library(helping.text(machine.processor()), (SERVE, SHARE))
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(places[SERVE])
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(places[SERVE])
 
 
 @dataclass(eq=False, slots=True)
@@ -78,7 +86,7 @@ class Team:
     """The helpers, and what is said to them: a line of words for each, behind one for all."""
 
     memory: Any = field(default_factory=lambda: (ctypes.c_int64 * (_LINE * (_MOST + 2)))())
-    pipes: list[tuple[int, int]] = field(default_factory=list)
+    helpers: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -94,8 +102,9 @@ class Team:
     def gather(self, threads: int) -> None:
         """Have helpers for so many threads."""
         wanted = min(threads - 1, _MOST)
-        while len(self.pipes) < wanted:
-            self._add()
+        while self.helpers < wanted:
+            self._add(self.helpers + 1)
+            self.helpers += 1
         self.line(0)[:6] = wanted, SHARING.patience, SHARING.waits, 0, 0, 0
 
     def rest(self) -> None:
@@ -103,15 +112,13 @@ class Team:
         for number in range(1, self.line(0)[0] + 1):
             self.line(number)[_WORD] = _REST
 
-    def _add(self) -> None:
-        number, serve = len(self.pipes) + 1, ready()
-        line, pipe = self.line(number), os.pipe()
-        line[_READ], line[_WRITE] = pipe
+    def _add(self, number: int) -> None:
+        line, serve = self.line(number), ready()
         line[_NUMBER], line[_WORD] = number, _REST
-        threading.Thread(
-            target=serve, args=(ctypes.addressof(line),), name=f"treadle-{number}", daemon=True
-        ).start()
-        self.pipes.append(pipe)
+        place = ctypes.addressof(line)
+        _library().sem_init(ctypes.c_void_p(place + 8 * _SEMAPHORE), 0, 0)
+        name = f"treadle-{number}"
+        threading.Thread(target=serve, args=(place,), name=name, daemon=True).start()
 
 
 _teams = [Team()]
@@ -134,17 +141,14 @@ def taken(threads: int) -> Iterator[int]:
 def _is_gathered(team: Team, threads: int) -> bool:
     try:
         team.gather(threads)
-    except (RuntimeError, OSError):
+    except RuntimeError:
         return False
     return True
 
 
 def _begin_anew() -> None:
-    """In a process that was forked there are no helpers; their pipes are not its own."""
-    for pipe in _teams.pop().pipes:
-        for end in pipe:
-            os.close(end)
-    _teams.append(Team())
+    """In a process that was forked there are no helpers."""
+    _teams[:] = [Team()]
 
 
 if hasattr(os, "register_at_fork"):
