@@ -217,7 +217,7 @@ def test_helpers_sleep_between_runs():
     made.run(None, {"n": np.array(50), "p": P})
     ended = time.monotonic() + SLEEPING
     while time.monotonic() < ended:
-        asleep = [team._teams[-1].line(1 + k)[3] for k in range(2)]
+        asleep = [team._teams[-1].words[16 * k + 3] for k in (1, 2)]
         if asleep == [1, 1]:
             return
         time.sleep(0.01)

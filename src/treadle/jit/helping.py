@@ -1,16 +1,16 @@
 """What helpers and the run they help do, in LLVM: `treadle_serve` and `treadle_share` of jit/team.
 
     line     word, function, data, asleep, parts, number, semaphore
-    team     helpers, patience, waits, is shared, judge, cost without it; then the lines, 128 bytes
-             each
+    team     helpers, patience, waits, is shared, judge, cost without it, has stalled; then the
+             lines, 128 bytes each
     nest     -, time, cost, calls, spent, length, alone, shared, was helped, penalty, age
 
 A run finds out whether help pays. It shares nothing for as long as `patience` says, then all, and
 takes the least time from one call of a nest to the next, for each nanosecond of its cost, of calls
 that were alone and of calls that helpers had their part of. The first nest that is called often
-enough judges for all. Where sharing is not faster, nothing is shared for a while, a longer one each
-time; where it is, a run takes its own pace again now and then. A nest that takes eight times the
-patience is shared at once.
+enough judges for all. Where sharing is not faster, or a helper was put aside in the middle of its
+part, nothing is shared for a while, a longer one each time; where it is, a run takes its own pace
+again now and then. A nest that takes eight times the patience is shared at once.
 """
 
 from __future__ import annotations
@@ -134,6 +134,47 @@ out:
   ret void
 }
 
+define internal void @part(ptr %team, ptr %nest) noinline {
+entry:
+  %patience_at = getelementptr i64, ptr %team, i64 1
+  %mode_at = getelementptr i64, ptr %team, i64 3
+  %length_at = getelementptr i64, ptr %nest, i64 5
+  %alone_at = getelementptr i64, ptr %nest, i64 6
+  %penalty_at = getelementptr i64, ptr %nest, i64 9
+  %age_at = getelementptr i64, ptr %nest, i64 10
+  %patience = load i64, ptr %patience_at
+  %penalty = load i64, ptr %penalty_at
+  %least = or i64 %penalty, 32
+  %pause = mul i64 %patience, %least
+  %longer = mul i64 %least, 4
+  %is_most = icmp ugt i64 %longer, 4096
+  %more = select i1 %is_most, i64 4096, i64 %longer
+  store i64 %more, ptr %penalty_at
+  store i64 %pause, ptr %length_at
+  store i64 0, ptr %mode_at
+  store i64 -1, ptr %alone_at
+  store i64 0, ptr %age_at
+  ret void
+}
+
+define internal void @stop(ptr %team, ptr %stalled_at) noinline {
+entry:
+  store i64 0, ptr %stalled_at
+  %judge_at = getelementptr i64, ptr %team, i64 4
+  %judge = load ptr, ptr %judge_at
+  %is_open = icmp eq ptr %judge, null
+  br i1 %is_open, label %out, label %stop
+stop:
+  %calls_at = getelementptr i64, ptr %judge, i64 3
+  %spent_at = getelementptr i64, ptr %judge, i64 4
+  store i64 0, ptr %calls_at
+  store i64 0, ptr %spent_at
+  call void @part(ptr %team, ptr %judge)
+  br label %out
+out:
+  ret void
+}
+
 define internal void @turn(ptr %team, ptr %nest) noinline {
 entry:
   %patience_at = getelementptr i64, ptr %team, i64 1
@@ -168,15 +209,8 @@ judge:
   %is_bad = and i1 %is_told, %is_slow
   br i1 %is_bad, label %part, label %stay
 part:
-  %penalty = load i64, ptr %penalty_at
-  %least = or i64 %penalty, 32
-  %pause = mul i64 %patience, %least
-  %longer = mul i64 %least, 4
-  %is_most = icmp ugt i64 %longer, 4096
-  %more = select i1 %is_most, i64 4096, i64 %longer
-  store i64 %more, ptr %penalty_at
-  store i64 %pause, ptr %length_at
-  br label %anew
+  call void @part(ptr %team, ptr %nest)
+  ret void
 stay:
   %age = load i64, ptr %age_at
   %older = add i64 %age, 1
@@ -186,8 +220,7 @@ stay:
   br i1 %is_old, label %again, label %out
 again:
   store i64 %patience, ptr %length_at
-  br label %anew
-anew:
+  store i64 0, ptr %penalty_at
   store i64 0, ptr %mode_at
   store i64 -1, ptr %alone_at
   store i64 0, ptr %age_at
@@ -211,6 +244,7 @@ entry:
   %mode_at = getelementptr i64, ptr %team, i64 3
   %judge_at = getelementptr i64, ptr %team, i64 4
   %others_at = getelementptr i64, ptr %team, i64 5
+  %stalled_at = getelementptr i64, ptr %team, i64 6
   %waits_word = load i64, ptr %waits_at
   %waits = icmp ne i64 %waits_word, 0
   br i1 %waits, label %together, label %weigh
@@ -313,7 +347,7 @@ collect:
   %asleep_at = getelementptr i64, ptr %mate, i64 3
   br label %look
 look:
-  %turns = phi i64 [0, %collect], [%more, %again], [%turns, %steal]
+  %turns = phi i64 [0, %collect], [%more, %again], [%more, %stall], [%turns, %steal]
   %word = load atomic i64, ptr %mate acquire, align 8
   switch i64 %word, label %again [i64 1, label %unbegun
                                   i64 3, label %collected]
@@ -329,6 +363,10 @@ rouse:
 again:
   call void @wait(i64 %turns)
   %more = add i64 %turns, 1
+  %is_stall = icmp eq i64 %turns, 4001
+  br i1 %is_stall, label %stall, label %look
+stall:
+  store i64 1, ptr %stalled_at
   br label %look
 steal:
   %pair = cmpxchg ptr %mate, i64 1, i64 3 acq_rel monotonic
@@ -341,7 +379,14 @@ stolen:
 collected:
   %t_next = add i64 %t, 1
   %is_done = icmp uge i64 %t, %helpers
-  br i1 %is_done, label %out, label %collect
+  br i1 %is_done, label %done, label %collect
+done:
+  %stalled = load i64, ptr %stalled_at
+  %is_stalled = icmp ne i64 %stalled, 0
+  br i1 %is_stalled, label %stop, label %out
+stop:
+  call void @stop(ptr %team, ptr %stalled_at)
+  br label %out
 out:
   ret void
 }

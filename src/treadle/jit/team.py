@@ -29,7 +29,7 @@ SERVE, SHARE = "treadle_serve", "treadle_share"
 _LINE = 16
 _MOST = 63
 _FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
-_WORD, _NUMBER, _SEMAPHORE = 0, 5, 6
+_NUMBER, _SEMAPHORE = 5, 6
 _REST = 4
 
 
@@ -81,41 +81,49 @@ def ready() -> Any:
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(places[SERVE])
 
 
+def _lines() -> Any:
+    """The words of all lines, the first where a line of the cache begins."""
+    count, size = _LINE * (_MOST + 1), 8 * _LINE
+    memory = (ctypes.c_int64 * (count + _LINE))()
+    first = -ctypes.addressof(memory) % size
+    return (ctypes.c_int64 * count).from_buffer(memory, first)
+
+
 @dataclass(eq=False, slots=True)
 class Team:
     """The helpers, and what is said to them: a line of words for each, behind one for all."""
 
-    memory: Any = field(default_factory=lambda: (ctypes.c_int64 * (_LINE * (_MOST + 2)))())
+    words: Any = field(default_factory=_lines)
     helpers: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    place: int = field(init=False)
 
-    @property
-    def place(self) -> int:
-        """The address of the first line."""
-        size = 8 * _LINE
-        return -(-ctypes.addressof(self.memory) // size) * size
+    def __post_init__(self) -> None:
+        """Nobody helps yet."""
+        self.place = ctypes.addressof(self.words)
 
-    def line(self, number: int) -> Any:
-        """The words of a line."""
-        return (ctypes.c_int64 * _LINE).from_address(self.place + 8 * _LINE * number)
-
-    def gather(self, threads: int) -> None:
-        """Have helpers for so many threads."""
+    def gather(self, threads: int) -> bool:
+        """Have helpers for so many threads; whether there are."""
         wanted = min(threads - 1, _MOST)
         while self.helpers < wanted:
-            self._add(self.helpers + 1)
+            try:
+                self._add(self.helpers + 1)
+            except RuntimeError:
+                return False
             self.helpers += 1
-        self.line(0)[:6] = wanted, SHARING.patience, SHARING.waits, 0, 0, 0
+        self.words[:7] = wanted, SHARING.patience, SHARING.waits, 0, 0, 0, 0
+        return True
 
     def rest(self) -> None:
         """Let all sleep."""
-        for number in range(1, self.line(0)[0] + 1):
-            self.line(number)[_WORD] = _REST
+        words = self.words
+        for number in range(1, words[0] + 1):
+            words[number * _LINE] = _REST
 
     def _add(self, number: int) -> None:
-        line, serve = self.line(number), ready()
-        line[_NUMBER], line[_WORD] = number, _REST
-        place = ctypes.addressof(line)
+        first, serve = number * _LINE, ready()
+        self.words[first], self.words[first + _NUMBER] = _REST, number
+        place = self.place + 8 * first
         _library().sem_init(ctypes.c_void_p(place + 8 * _SEMAPHORE), 0, 0)
         name = f"treadle-{number}"
         threading.Thread(target=serve, args=(place,), name=name, daemon=True).start()
@@ -132,18 +140,10 @@ def taken(threads: int) -> Iterator[int]:
         yield 0
         return
     try:
-        yield team.place if _is_gathered(team, threads) else 0
+        yield team.place if team.gather(threads) else 0
     finally:
         team.rest()
         team.lock.release()
-
-
-def _is_gathered(team: Team, threads: int) -> bool:
-    try:
-        team.gather(threads)
-    except RuntimeError:
-        return False
-    return True
 
 
 def _begin_anew() -> None:
