@@ -1,16 +1,16 @@
 """What helpers and the run they help do, in LLVM: `treadle_serve` and `treadle_share` of jit/team.
 
     line     word, function, data, asleep, parts, number, semaphore
-    team     helpers, patience, waits, is shared, judge, cost without it, has stalled; then the
-             lines, 128 bytes each
-    nest     -, time, cost, calls, spent, length, alone, shared, was helped, penalty, age
+    team     helpers, patience, waits, is shared, judge, cost without it, has stalled, penalty,
+             rest; then the lines, 128 bytes each
+    nest     -, time, cost, calls, spent, length, alone, shared, was helped, age
 
 A run finds out whether help pays. It shares nothing for as long as `patience` says, then all, and
 takes the least time from one call of a nest to the next, for each nanosecond of its cost, of calls
 that were alone and of calls that helpers had their part of. The first nest that is called often
 enough judges for all. Where sharing is not faster, or a helper was put aside in the middle of its
-part, nothing is shared for a while, a longer one each time; where it is, a run takes its own pace
-again now and then. A nest that takes eight times the patience is shared at once.
+part, nothing is shared for a while, a longer one each time, whatever runs; where it is, a run takes
+its own pace again now and then. A nest that takes eight times the patience is shared at once.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ out:
   ret void
 }
 
-define internal void @part(ptr %team, ptr %nest) noinline {
+define internal void @part(ptr %team) noinline {
 entry:
   %patience_at = getelementptr i64, ptr %team, i64 1
   %mode_at = getelementptr i64, ptr %team, i64 3
-  %length_at = getelementptr i64, ptr %nest, i64 5
-  %alone_at = getelementptr i64, ptr %nest, i64 6
-  %penalty_at = getelementptr i64, ptr %nest, i64 9
-  %age_at = getelementptr i64, ptr %nest, i64 10
+  %judge_at = getelementptr i64, ptr %team, i64 4
+  %stalled_at = getelementptr i64, ptr %team, i64 6
+  %penalty_at = getelementptr i64, ptr %team, i64 7
+  %left_at = getelementptr i64, ptr %team, i64 8
   %patience = load i64, ptr %patience_at
   %penalty = load i64, ptr %penalty_at
   %least = or i64 %penalty, 32
@@ -150,26 +150,16 @@ entry:
   %is_most = icmp ugt i64 %longer, 4096
   %more = select i1 %is_most, i64 4096, i64 %longer
   store i64 %more, ptr %penalty_at
-  store i64 %pause, ptr %length_at
+  store i64 %pause, ptr %left_at
   store i64 0, ptr %mode_at
-  store i64 -1, ptr %alone_at
-  store i64 0, ptr %age_at
-  ret void
-}
-
-define internal void @stop(ptr %team, ptr %stalled_at) noinline {
-entry:
   store i64 0, ptr %stalled_at
-  %judge_at = getelementptr i64, ptr %team, i64 4
   %judge = load ptr, ptr %judge_at
+  store ptr null, ptr %judge_at
   %is_open = icmp eq ptr %judge, null
-  br i1 %is_open, label %out, label %stop
-stop:
-  %calls_at = getelementptr i64, ptr %judge, i64 3
-  %spent_at = getelementptr i64, ptr %judge, i64 4
-  store i64 0, ptr %calls_at
-  store i64 0, ptr %spent_at
-  call void @part(ptr %team, ptr %judge)
+  br i1 %is_open, label %out, label %forget
+forget:
+  %time_at = getelementptr i64, ptr %judge, i64 1
+  store i64 0, ptr %time_at
   br label %out
 out:
   ret void
@@ -183,8 +173,8 @@ entry:
   %length_at = getelementptr i64, ptr %nest, i64 5
   %alone_at = getelementptr i64, ptr %nest, i64 6
   %shared_at = getelementptr i64, ptr %nest, i64 7
-  %penalty_at = getelementptr i64, ptr %nest, i64 9
-  %age_at = getelementptr i64, ptr %nest, i64 10
+  %age_at = getelementptr i64, ptr %nest, i64 9
+  %penalty_at = getelementptr i64, ptr %team, i64 7
   %mode_at = getelementptr i64, ptr %team, i64 3
   %mode = load i64, ptr %mode_at
   %patience = load i64, ptr %patience_at
@@ -209,18 +199,25 @@ judge:
   %is_bad = and i1 %is_told, %is_slow
   br i1 %is_bad, label %part, label %stay
 part:
-  call void @part(ptr %team, ptr %nest)
+  call void @part(ptr %team)
   ret void
 stay:
   %age = load i64, ptr %age_at
   %older = add i64 %age, 1
   store i64 %older, ptr %age_at
   call void @rouse(ptr %team)
+  %is_good = icmp eq i64 %older, 8
+  br i1 %is_good, label %forgive, label %grow
+forgive:
+  %penalty = load i64, ptr %penalty_at
+  %less = lshr i64 %penalty, 2
+  store i64 %less, ptr %penalty_at
+  br label %grow
+grow:
   %is_old = icmp ugt i64 %older, 100
   br i1 %is_old, label %again, label %out
 again:
   store i64 %patience, ptr %length_at
-  store i64 0, ptr %penalty_at
   store i64 0, ptr %mode_at
   store i64 -1, ptr %alone_at
   store i64 0, ptr %age_at
@@ -247,7 +244,16 @@ entry:
   %stalled_at = getelementptr i64, ptr %team, i64 6
   %waits_word = load i64, ptr %waits_at
   %waits = icmp ne i64 %waits_word, 0
-  br i1 %waits, label %together, label %weigh
+  br i1 %waits, label %together, label %rest
+rest:
+  %left_at = getelementptr i64, ptr %team, i64 8
+  %left = load i64, ptr %left_at
+  %rests = icmp sgt i64 %left, 0
+  br i1 %rests, label %resting, label %weigh
+resting:
+  %left_now = sub i64 %left, %cost
+  store i64 %left_now, ptr %left_at
+  br label %alone
 weigh:
   %patience = load i64, ptr %patience_at
   %much = mul i64 %patience, 8
@@ -272,13 +278,11 @@ other:
   store i64 %others_now, ptr %others_at
   %very_much = mul i64 %patience, 1000
   %is_left = icmp ugt i64 %others_now, %very_much
-  br i1 %is_left, label %left, label %follow
-left:
+  br i1 %is_left, label %leave, label %follow
+leave:
   store ptr null, ptr %judge_at
   store i64 0, ptr %mode_at
   store i64 0, ptr %time_at
-  store i64 0, ptr %calls_at
-  store i64 0, ptr %spent_at
   br label %follow
 time:
   store i64 0, ptr %others_at
@@ -290,6 +294,8 @@ first:
   %alone_at = getelementptr i64, ptr %nest, i64 6
   store i64 -1, ptr %alone_at
   store i64 %patience, ptr %length_at
+  store i64 0, ptr %calls_at
+  store i64 0, ptr %spent_at
   br label %count
 later:
   call void @note(ptr %team, ptr %nest, i64 %now)
@@ -385,7 +391,7 @@ done:
   %is_stalled = icmp ne i64 %stalled, 0
   br i1 %is_stalled, label %stop, label %out
 stop:
-  call void @stop(ptr %team, ptr %stalled_at)
+  call void @part(ptr %team)
   br label %out
 out:
   ret void
