@@ -86,19 +86,20 @@ class Binding:
         """Nothing was fed yet."""
         return cls(inputs, tuple((name, _plain(type_), set()) for name, type_ in inputs.items()))
 
-    def __call__(self, given: Mapping[str, object]) -> list[object]:
-        """The fed values in the order of the inputs, converted and checked; InputError if not."""
-        if given.keys() != self.inputs.keys():
-            return bind(self.inputs, given)
+    def known(self, given: Mapping[str, object]) -> list[object] | None:
+        """The fed values in the order of the inputs; None where any is not as one was before."""
+        if len(given) != len(self.admitted):
+            return None
         values: list[object] = []
         for name, dtype, shapes in self.admitted:
-            value = given[name]
+            value = given.get(name)
             if type(value) is not np.ndarray or value.shape not in shapes or value.dtype != dtype:
-                return self._checked(given)
+                return None
             values.append(value)
         return values
 
-    def _checked(self, given: Mapping[str, object]) -> list[object]:
+    def __call__(self, given: Mapping[str, object]) -> list[object]:
+        """The fed values in the order of the inputs, converted and checked; InputError if not."""
         values = bind(self.inputs, given)
         for (_, dtype, shapes), value in zip(self.admitted, values, strict=True):
             if dtype is not None and isinstance(value, np.ndarray):

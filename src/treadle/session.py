@@ -193,21 +193,29 @@ class InferenceSession:
 
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
-        _expect_call(input_feed, run_options)
+        if run_options is not None or type(input_feed) is not dict:
+            _expect_call(input_feed, run_options)
         limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
         program, variant = self._plain, _PLAIN
-        watched, weighed = listener is not None, limits.bytes is not None
-        bounded = limits.iterations is not None
-        if watched or bounded or weighed or input_feed.keys() != program.inputs.keys():
-            variant = Variant(watched, bounded, weighed, self._overridden(input_feed))
+        is_plain = limits.iterations is None and limits.bytes is None and listener is None
+        values = program.bind.known(input_feed) if is_plain else None
+        if values is None:
+            variant = self._variant(input_feed, limits, listener)
             program = self._program(variant)
+            values = program.bind(input_feed)
         context = RunContext(listener, limits, run_options)
-        outputs = program.run(program.bind(input_feed), context)
+        outputs = program.run(values, context)
         if context.declined:
             self._replan(variant, program, context.declined)
         if output_names is None:
             return outputs if type(outputs) is list else list(outputs)
         return _picked(outputs, [self._position(name, program) for name in _listed(output_names)])
+
+    def _variant(
+        self, feed: Mapping[str, object], limits: Limits, listener: Listener | None
+    ) -> Variant:
+        bounded, weighed = limits.iterations is not None, limits.bytes is not None
+        return Variant(listener is not None, bounded, weighed, self._overridden(feed))
 
     def _replan(self, variant: Variant, program: Program, declined: Mapping[Region, str]) -> None:
         """Plan a program without the steps that their engine declined as it ran."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import treadle
 from treadle.plan import Refused
 
 MISTAKEN = {
@@ -13,12 +14,17 @@ MISTAKEN = {
         "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
     ),
     "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
+    "y = ReduceSum (x)": "int64[4] x) => (int64[1] y",
+    "y = ReduceProd (x)": "int32[4] x) => (int32[1] y",
+    'y = Einsum <equation = "i->"> (x)': "int64[4] x) => (int64 y",
 }
 HARMLESS = {
     "y = MaxUnpool <kernel_shape = [2]> (x, i)": (
         "float[1, 1, 4] x, int64[1, 1, 4] i) => (float[1, 1, 8] y"
     ),
     "y = Dropout (x)": "float[4] x) => (float[4] y",
+    "y = ReduceSum (x)": "float[4] x) => (float[1] y",
+    "y = ReduceMax (x)": "int64[4] x) => (int64[1] y",
     'y = Resize <mode = "linear"> (x, "", s)': "float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y",
 }
 
@@ -63,3 +69,26 @@ def test_corners_of_whole_lengths_are_aligned(whole, same):
 def test_corners_of_other_lengths_are_refused(whole):
     with pytest.raises(Refused):
         whole(RESIZE)(np.float32([[[1, 2, 3, 4]]]), np.float32([1, 1, 0.6]))
+
+
+REDUCED = """g (float[{extents}] x) => (float[c,d] y) {{
+    a = Constant <{axes}> () y = ReduceMax (x, a) }}"""
+
+
+@pytest.mark.parametrize("axes", ["value_ints = [-1]", "value = int64[1] {-1}"])
+def test_axes_from_the_end_of_an_empty_tensor(whole, same, axes):
+    run = whole(REDUCED.format(extents="a,3", axes=axes), 18)
+    same(run(np.zeros((0, 3), np.float32))[0], np.zeros((0, 1), np.float32))
+    same(run(np.float32([[1, 3, 2]]))[0], np.float32([[3]]))
+
+
+def test_axes_from_the_end_as_attribute(whole, same):
+    text = "g (float[a,3] x) => (float[c,d] y) { y = ReduceMax <axes = [-2, 1]> (x) }"
+    same(whole(text, 13)(np.zeros((0, 3), np.float32))[0], np.full((1, 1), -np.inf, np.float32))
+
+
+def test_whole_numbers_are_added_exactly():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+        g (int64[n] x) => (int64[1] y) { y = ReduceSum (x) }"""
+    found = treadle.InferenceSession(text).run(None, {"x": np.array([2**53, 1])})[0]
+    assert found.tolist() == [2**53 + 1]

@@ -134,3 +134,60 @@ def test_a_listener_hears_what_a_region_gives():
 def test_the_plan_of_one_block():
     same(run(many_adds(), f32(1)), [f32(-512)])
     assert all(region.engine == "interp" for region in interp_only(many_adds()).regions)
+
+
+class Owner:
+    """A Runnable that says its results are its own, and gives what `act` says."""
+
+    gives_own = True
+
+    def __init__(self, act):
+        self.act = act
+
+    def __call__(self, inputs, context):
+        return self.act(*inputs)
+
+
+@dataclass
+class OwnEngine(Engine):
+    """Its runnables own what they give."""
+
+    def judge(self, step, model, *, inside):
+        return Verdict(True, "for the test")
+
+    def prepare(self, region, model):
+        return Owner(self.act)
+
+
+def passed_on():
+    """main(x) = x doubled 9 times, and x itself."""
+    b = BlockBuilder()
+    x = y = b.param("x")
+    for _ in range(9):
+        y = add(b, y, y)
+    return b.build(y, b.leaf("Identity", 14, x))
+
+
+def test_what_an_engine_owns_is_not_copied():
+    given = [np.ones(2, np.float32), np.ones(2, np.float32)]
+    program = planned(passed_on(), OwnEngine(lambda x: given))
+    found = program([np.ones(2, np.float32)], RunContext())
+    assert all(one is other for one, other in zip(found, given, strict=True))
+    assert found is not given
+
+
+def test_what_interp_gives_in_its_place_is():
+    program = planned(passed_on(), OwnEngine(refusing()))
+    x = np.ones(2, np.float32)
+    _, same_x = program([x], RunContext())
+    assert not np.shares_memory(x, same_x)
+
+
+def test_one_result_asked_for_twice_is_two_arrays():
+    b = BlockBuilder()
+    y = b.param("x")
+    for _ in range(9):
+        y = add(b, y, y)
+    program = planned(b.build(y, y), OwnEngine(more))
+    first, second = program([np.ones(2, np.float32)], RunContext())
+    assert not np.shares_memory(first, second)

@@ -250,11 +250,11 @@ def test_threads_share_a_session():
 
 
 def test_what_is_declined_says_why():
-    text = """g (int64 n, float[1] p) => (float[N,M] a) {
-      a = Loop (n, , p) <body = f (int64 i, bool go, x) => (bool on, x1) {
+    text = """g (int64 n, string[1] p) => (string[N,1] a) {
+      a = Loop (n, "") <body = f (int64 i, bool go) => (bool on, string[1] x1) {
         on = Identity (go)
-        axis = Constant <value = int64[1] {0}> ()
-        x1 = Unsqueeze (x, axis)
+        x1 = Identity (p)
       }>
     }"""
-    assert "changes its rank" in declined(text, {"n": np.array(1), "p": floats(1)})
+    feed = {"n": np.array(2), "p": np.array(["x"], object)}
+    assert "no native code for string" in declined(text, feed)

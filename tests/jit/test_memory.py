@@ -60,9 +60,13 @@ def floats(size):
 
 def interrupted(session):
     timer = threading.Timer(0.02, signal.raise_signal, (signal.SIGINT,))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def run():
+        timer.start()
         session.run(None, {"p": floats(3)})
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
     timer.join()
 
 

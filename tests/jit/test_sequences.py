@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import HEAD, check, declined
+from tests.jit.native import HEAD, check
 
 pytestmark = pytest.mark.usefixtures("fences")
 RANDOM = np.random.default_rng(13)
@@ -117,19 +117,6 @@ def test_pieces_of_a_tensor():
       }>
     }"""
     check(text, *({"n": np.array(n), "p": floats(4, 3, 5)} for n in (1, 3)))
-
-
-def test_elements_that_differ_are_left_to_another_engine():
-    text = """g (int64 n, float[2] p) => (seq(float[A]) r) {
-      s = SequenceConstruct (p)
-      r = Loop (n, "", s) <body = f (int64 i, bool go, seq(float[A]) s)
-          => (bool on, seq(float[A]) t) {
-        on = Identity (go)
-        e = Concat <axis = 0> (p, p)
-        t = SequenceInsert (s, e)
-      }>
-    }"""
-    assert "an extent of 2 where 4 is wanted" in declined(text, {"n": np.array(2), "p": floats(2)})
 
 
 def test_optionals_are_what_they_hold():

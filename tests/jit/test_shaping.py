@@ -39,3 +39,21 @@ def test_a_trip_count_is_no_shape():
     for trips in range(6):
         session.run(None, {"length": np.array([20]), "x": x, "n": np.array(trips)})
     assert all(len(native.made) == 1 for native in natives(session))
+
+
+def test_the_most_trips_of_a_loop_with_a_condition_are_no_shape():
+    text = """g (int64 n, float[5] x) => (float[5] y, float[N,5] ys) {
+      y, ys = Loop (n, , x) <body = f (int64 i, bool go, float[5] a)
+        => (bool on, float[5] b, float[5] c) {
+        half = Constant <value = float {0.5}> ()
+        s = ReduceMax <keepdims = 0> (a)
+        on = Greater (s, half)
+        b = Mul (a, half)
+        c = Identity (b)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    x = np.full(5, 4, np.float32)
+    lengths = [len(session.run(None, {"n": np.array(n), "x": x})[1]) for n in (1, 2, 3, 9)]
+    assert lengths == [1, 2, 3, 4]
+    assert [len(native.made) for native in natives(session)] == [1]

@@ -124,12 +124,17 @@ def test_what_was_not_used_for_longest_goes(tmp_path):
     assert sum(file.stat().st_size for file in files(tmp_path)) <= 4000
 
 
-def test_what_a_killed_writer_left_goes(tmp_path):
-    (tmp_path / "part-old").write_bytes(b"half")
-    os.utime(tmp_path / "part-old", (1, 1))
-    (tmp_path / "part-new").write_bytes(b"half")
+def test_what_a_killed_writer_left_goes_and_nothing_else(tmp_path):
+    for name in ("old.kernel-part", "new.kernel-part", "another's"):
+        (tmp_path / name).write_bytes(b"half")
+    for name in ("old.kernel-part", "another's"):
+        os.utime(tmp_path / name, (1, 1))
     Store(tmp_path).write("k", b"whole")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["k.kernel", "part-new"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "another's",
+        "k.kernel",
+        "new.kernel-part",
+    ]
 
 
 def test_the_folder_is_the_platforms_or_the_variables(monkeypatch, tmp_path):
@@ -189,7 +194,7 @@ def test_processes_that_write_at_once(tmp_path):
     breaker.join()
     assert all(process.returncode == 0 for process in running)
     assert len({line for lines in printed for line in lines if line}) == 1
-    assert not list(tmp_path.glob("part-*"))
+    assert not list(tmp_path.glob("*.kernel-part"))
 
 
 def _break(folder: Path, stop: threading.Event) -> None:

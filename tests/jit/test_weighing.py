@@ -236,6 +236,19 @@ def test_what_loops_around_a_region_hold_counts():
         assert isinstance(found, LimitExceeded) == isinstance(wanted, LimitExceeded)
 
 
+@pytest.mark.parametrize("bound", [{"max_bytes": 10**6}, {"max_iterations": 100}])
+def test_a_refused_loop_is_opened_once(bound):
+    text = """g (int64 n, float[4] p) => (float[T] r) {
+      r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float c) {
+        on = Identity (go)
+        c = Gather (p, i)
+      }>
+    }"""
+    feed = {"n": np.array(6), "p": np.zeros(4, np.float32)}
+    with pytest.raises(treadle.errors.RunError, match=r"gather.*iteration 4"):
+        session(text).run(None, feed, treadle.RunOptions(**bound))
+
+
 def test_bounds_of_both_kinds_are_kept():
     native = session(STACK)
     feed = {"n": np.array(100), "x": np.zeros(50, np.float32)}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -83,37 +83,53 @@ def run(
         seen = ["interp"] if patterns else None
         session = treadle.InferenceSession(model, engines=engines or seen)
     feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+    with working(f"running {model}", quiet=as_json or bool(patterns)):
+        ran = _ran(session, feeds, treadle.RunOptions(**bounds), patterns, as_json)
+    if output is not None:
+        write_archive(output, ran.outputs)
+    differences = _differences(ran.outputs, expected, rtol, atol)
+    if as_json:
+        echo_json(_data(ran, differences))
+        ctx.exit(1 if differences else 0)
+    echo(show_values(ran.outputs))
+    click.echo(f"ran in {show_seconds(ran.seconds)}", err=True)
+    if differences:
+        found = show_differences(differences).replace("\n", "\n  ")
+        raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")
+    if expected is not None:
+        click.echo(f"the outputs are those of {expected}")
+
+
+class _Ran(NamedTuple):
+    """One run: the outputs by name, how long it took, what was traced."""
+
+    outputs: Mapping[str, object]
+    seconds: float
+    traced: Sequence[dict[str, object]]
+
+
+def _ran(
+    session: treadle.InferenceSession,
+    feeds: Mapping[str, object],
+    options: treadle.RunOptions,
+    patterns: tuple[str, ...],
+    quiet: bool,
+) -> _Ran:
     traced: list[dict[str, object]] = []
 
     def report(line: str, event: dict[str, object]) -> None:
         traced.append(event)
-        if not as_json:
+        if not quiet:
             click.echo(line)
 
-    with working(f"running {model}", quiet=as_json or bool(patterns)):
-        options = treadle.RunOptions(**bounds)
-        hear = listener(patterns, report) if patterns else None
-        started = time.perf_counter()
-        values = session.run(None, feeds, options, listener=hear)
-        seconds = time.perf_counter() - started
+    hear = listener(patterns, report) if patterns else None
+    started = time.perf_counter()
+    values = session.run(None, feeds, options, listener=hear)
+    seconds = time.perf_counter() - started
     if patterns and not traced:
         click.echo(f"--trace: no value or path is like {', '.join(patterns)}", err=True)
-    outputs = dict(zip((arg.name for arg in session.get_outputs()), values, strict=True))
-    if output is not None:
-        write_archive(output, outputs)
-    differences = _differences(outputs, expected, rtol, atol)
-    if as_json:
-        echo_json(_data(outputs, seconds, traced, differences))
-    else:
-        echo(show_values(outputs))
-        click.echo(f"ran in {show_seconds(seconds)}", err=True)
-    if differences and as_json:
-        ctx.exit(1)
-    if differences:
-        found = show_differences(differences).replace("\n", "\n  ")
-        raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")
-    if expected is not None and not as_json:
-        click.echo(f"the outputs are those of {expected}")
+    names = (arg.name for arg in session.get_outputs())
+    return _Ran(dict(zip(names, values, strict=True)), seconds, traced)
 
 
 def _differences(
@@ -127,15 +143,10 @@ def _differences(
     return compare(outputs, expected, rtol, atol)
 
 
-def _data(
-    outputs: Mapping[str, object],
-    seconds: float,
-    traced: list[dict[str, object]],
-    differences: list[Difference] | None,
-) -> dict[str, object]:
-    data = {"outputs": as_data(outputs), "seconds": seconds}
-    if traced:
-        data["trace"] = traced
+def _data(ran: _Ran, differences: list[Difference] | None) -> dict[str, object]:
+    data = {"outputs": as_data(ran.outputs), "seconds": ran.seconds}
+    if ran.traced:
+        data["trace"] = ran.traced
     if differences is not None:
         data["differences"] = as_data(differences)
     return data

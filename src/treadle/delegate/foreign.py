@@ -19,12 +19,12 @@ def asked(question: Callable[[], T], error: Callable[[str], Exception]) -> T:
     """
     try:
         return question()
-    except _failures() as failure:
+    except failures() as failure:
         raise error(reason(failure)) from failure
 
 
 @cache
-def _failures() -> tuple[type[Exception], ...]:
+def failures() -> tuple[type[Exception], ...]:
     """Its own exceptions, which have no base in common, and what C++'s become in Python."""
     from onnxruntime.capi import onnxruntime_pybind11_state as binding
 

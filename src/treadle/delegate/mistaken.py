@@ -5,16 +5,19 @@ MaxUnpool             with output_shape: the indices are taken as those of the s
 Attention             masked entries of qk_matmul_output are the lowest number, not -inf
 Dropout               in training: another generator of random numbers than the standard's cases
 Resize, align_corners the resized length is rounded before the corners are aligned
+ReduceSum ...         int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
+                      too large is the largest number instead of wrapping around
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from treadle.ir import Leaf, Value
+from treadle.ir import DType, Leaf, Tensor, Value
 
 _Rule = Callable[[Leaf], bool]
 
+_SUMS = ("Einsum", "ReduceL1", "ReduceProd", "ReduceSum", "ReduceSumSquare")
 _OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
 
 
@@ -46,6 +49,12 @@ def _shows_masked(step: Leaf) -> bool:
     return shown and causal is not None and bool(causal.value)
 
 
+def _counts(step: Leaf) -> bool:
+    value = step.operands[0]
+    type_ = value.type if value is not None else None
+    return isinstance(type_, Tensor) and type_.dtype in (DType.INT32, DType.INT64)
+
+
 def _operand(step: Leaf, position: int) -> Value | None:
     return step.operands[position] if len(step.operands) > position else None
 
@@ -55,5 +64,6 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "STFT"): (_always, "is off by 1e-4 where the transform is zero"),
     ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
     ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
+    **{("", op): (_counts, "adds whole numbers as float64") for op in _SUMS},
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

@@ -19,6 +19,7 @@ from treadle.delegate.loop import (
     not_empty,
     unmoved,
 )
+from treadle.delegate.reductions import counted_from_start
 from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
 from treadle.infer import declared_rank
@@ -90,6 +91,7 @@ def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     operands = draft.reads(step.operands)
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
+    step, operands = counted_from_start(draft, step, operands)
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
     info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
     draft.steps.append(replace(step, operands=operands, results=results, info=info))

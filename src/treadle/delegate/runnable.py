@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from treadle.delegate.foreign import asked
+from treadle.delegate.foreign import asked, failures, reason
 from treadle.delegate.watch import Watch, watched
 from treadle.errors import RunError
 from treadle.plan import Refused, RunContext
@@ -35,7 +35,10 @@ class Session:
         """
         feed = dict(zip(self.inputs, inputs, strict=True))
         if self.is_brief and context.options is None and context.limits.seconds is None:
-            return asked(partial(self.run, self.outputs, feed, None), self._refused)
+            try:
+                return self.run(self.outputs, feed, None)
+            except failures() as failure:
+                raise self._refused(reason(failure)) from failure
         while True:
             watch = Watch(self.options(), context)
             run = partial(self.run, self.outputs, feed, watch.options)
@@ -45,6 +48,11 @@ class Session:
                 context.poll(self.path)
                 if not watch.stopped_by_signal:
                     raise
+
+    @property
+    def gives_own(self) -> bool:
+        """All results are new arrays."""
+        return True
 
     def _refused(self, why: str) -> Refused:
         return Refused(RunError(why, self.path))

@@ -87,14 +87,17 @@ def _alone(prepared: _Prepared) -> Action | None:
         return None
     picked = [params[value] for value in instruction.reads if value is not None]
     given = [made[value] for value in prepared.block.results]
+    is_straight = picked == [*range(len(params))]
+    is_all = given == [*range(len(made))]
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         if context.listener is not None:
             return _run(prepared, operands, context, iterations)
         if context.options is not None or context.limits.seconds is not None:
             context.poll(instruction.path, iterations)
-        found = instruction.action([operands[k] for k in picked], context, iterations)
-        return [found[k] for k in given]
+        own = operands if is_straight else [operands[k] for k in picked]
+        found = instruction.action(own, context, iterations)
+        return found if is_all else [found[k] for k in given]
 
     return act
 

@@ -12,7 +12,7 @@ from treadle import ops
 from treadle.errors import RunError
 from treadle.interp.action import Action, Expand
 from treadle.interp.block import prepare_block
-from treadle.plan import BlockPlan, Plan, RunContext
+from treadle.plan import BlockPlan, Owning, Plan, RunContext
 
 
 def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
@@ -23,7 +23,16 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
     """
     main = plan.main if isinstance(plan, Plan) else plan
     has_kernels = any(region.runnable is None for region in main.regions)
-    return Program(main.path, prepare_block(main, expand), has_kernels)
+    return Program(main.path, prepare_block(main, expand), has_kernels, _gives_own(main))
+
+
+def _gives_own(main: BlockPlan) -> bool:
+    """Whether all that comes out is a region's, once each, in memory that nobody else has."""
+    results = main.block.results
+    runnable = main.regions[0].runnable if len(main.regions) == 1 else None
+    if runnable is None or not isinstance(runnable, Owning) or not runnable.gives_own:
+        return False
+    return len({*results}) == len(results) and {*results} <= {*main.regions[0].outputs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +41,20 @@ class Program:
 
     No array that comes out shares memory with one that went in, a constant, or another that comes
     out: whoever gets it may write to it. `has_kernels`: numpy runs some of it, whose warnings are
-    off meanwhile.
+    off meanwhile. `gives_own`: an engine runs all of it, and sees to that itself.
     """
 
     path: str
     action: Action
     has_kernels: bool = True
+    gives_own: bool = False
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
         """One value per result, for one value per param."""
         try:
+            if self.gives_own:
+                results = self.action(inputs, context, ())
+                return _owned(results, inputs) if context.was_refused else list(results)
             if not self.has_kernels:
                 return _owned(self.action(inputs, context, ()), inputs)
             with ops.silence():

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from treadle import ops
 from treadle.errors import KernelError, RunError
 from treadle.jit import weight
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node
 from treadle.jit.machine import Machine
-from treadle.jit.memory import address, adopted, free, laid_out, words
+from treadle.jit.memory import Lent, address, free, laid_out, words
 from treadle.jit.nodes import Declined
 from treadle.jit.outside import outside
 from treadle.jit.team import taken
@@ -31,6 +33,10 @@ _FAILURES = {
     6: "a number of this run is none the code was made for",
 }
 _BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
+
+
+_NOTHING = nullcontext()
+Keeper = Callable[[list[Any]], Callable[[int], object]]
 
 
 class Unmatched(Refused):
@@ -62,7 +68,8 @@ class Layout:
 
     `template` holds those that never change; `given` and `results` lead to the words of arrays,
     `outs` are written by the kernel, `bounds` say how far it may go; `escapes` and `laid` are
-    kept alive for it, the latter constants laid out anew.
+    kept alive for it, the latter constants laid out anew. `keepers` are escapes with objects, made
+    anew for what a run holds.
     """
 
     type: Any
@@ -77,6 +84,12 @@ class Layout:
     outs: Mapping[tuple[str, Any], int]
     escapes: tuple[Callable[[int], object], ...]
     laid: tuple[np.ndarray, ...]
+    keepers: tuple[tuple[int, Keeper], ...]
+
+    @property
+    def calls(self) -> bool:
+        """Whether operators are called."""
+        return bool(self.escapes or self.keepers)
 
     @classmethod
     def of(cls, code: Code) -> Layout:
@@ -90,9 +103,13 @@ class Layout:
             fixed[number] = address(array)
         for (number, _), array in zip(kinds.get("laid", ()), laid, strict=True):
             fixed[number] = address(array)
-        escapes = [outside(node) for _, node in kinds.get("escape", ())]
-        for (number, _), escape in zip(kinds.get("escape", ()), escapes, strict=True):
-            fixed[number] = id(escape)
+        escapes, keepers = [], []
+        for number, node in kinds.get("escape", ()):
+            if node.op.has_objects:
+                keepers.append((number, outside(node)))
+            else:
+                escapes.append(outside(node)([]))
+                fixed[number] = id(escapes[-1])
         single = {
             kind: kinds[kind][0][0]
             for kind in ("poll", "workspace", "team", *_BOUNDS)
@@ -104,7 +121,7 @@ class Layout:
             single.get("workspace"), {kind: single[kind] for kind in _BOUNDS if kind in single},
             single.get("team"),
             {(k, which): n for k in _OUTS for n, which in kinds.get(k, ())},
-            tuple(escapes), tuple(laid),
+            tuple(escapes), tuple(laid), tuple(keepers),
         )  # fmt: skip
 
 
@@ -147,9 +164,11 @@ def run(
     lengths: Mapping[Extent, int],
     context: RunContext,
     path: str,
+    held: list[Any] | None = None,
 ) -> list[Any]:
     """The results for these arrays, row-major ones; `lengths` are those of the axes left open.
 
+    `held` are objects by their numbers, those of inputs; results may be among them.
     Raises Refused where the kernel fails, Declined where it has no way to give these results.
     """
     if compiled.trips:
@@ -165,6 +184,8 @@ def run(
         slots[number] = word(results[which], keep)
     for number, extent in layout.extents:
         slots[number] = lengths[extent]
+    held = [] if held is None else held
+    _bind(layout, slots, keep, held)
     if layout.workspace is not None:
         workspace = _workspace(compiled.code.workspace + _ALIGNED)
         slots[layout.workspace] = -(-address(workspace) // _ALIGNED) * _ALIGNED
@@ -178,7 +199,21 @@ def run(
         _call_bounded(compiled, results, slots, context, path)
     else:
         _call(compiled, results, slots, context, path)
+    return _with_objects(compiled, results, held)
+
+
+def _with_objects(compiled: Compiled, results: list[Any], held: list[Any]) -> list[Any]:
+    """The results, what is held outside instead of its number."""
+    for number in compiled.kernel.objects:
+        results[number] = held[int(results[number])]
     return results
+
+
+def _bind(layout: Layout, slots: Any, keep: list[Any], held: list[Any]) -> None:
+    """Fill the slots of what is called for this run alone."""
+    for number, keeper in layout.keepers:
+        keep.append(keeper(held))
+        slots[number] = id(keep[-1])
 
 
 def _workspace(size: int) -> np.ndarray:
@@ -207,8 +242,10 @@ def _call(
     compiled: Compiled, results: list[Any], slots: Any, context: RunContext, path: str
 ) -> None:
     outs = compiled.layout.outs
+    grown = [Lent(slots, outs["grown", k], free) for k in compiled.code.grown]
     try:
-        status = _status(compiled, slots)
+        with ops.silence() if compiled.layout.calls else _NOTHING:
+            status = _status(compiled, slots)
         if status == _OVER_LIMIT:
             raise context.over(_loop_path(compiled.kernel) or path)
         if status == _OVER_BYTES:
@@ -216,14 +253,10 @@ def _call(
         if status:
             refusal = Unmatched if status == _UNMATCHED else Refused
             raise refusal(RunError(_FAILURES[status], path))
-        if outs:
-            _take_grown(compiled, results, slots)
+        if grown:
+            _take_grown(compiled, results, slots, grown)
     except KernelError as error:
         raise Refused(RunError(str(error), path)) from error
-    finally:
-        for (kind, _), number in outs.items():
-            if kind == "grown" and slots[number]:
-                free(slots[number])
 
 
 def _status(compiled: Compiled, slots: Any) -> int:
@@ -272,20 +305,19 @@ def _open(result: Result, lengths: Mapping[Extent, int], room: int) -> np.ndarra
     return np.empty(shape, result.dtype)
 
 
-def _take_grown(compiled: Compiled, results: list[Any], slots: Any) -> None:
+def _take_grown(compiled: Compiled, results: list[Any], slots: Any, grown: Sequence[Lent]) -> None:
+    """Results of sizes nobody knew: large ones where the kernel made them, of small ones a copy."""
     outs = compiled.layout.outs
-    for number in compiled.code.grown:
+    for number, lent in zip(compiled.code.grown, grown, strict=True):
         result = compiled.results[number]
         shape = [slots[outs["count", e]] if isinstance(e, Extent) else e for e in result.shape]
-        place = slots[outs["grown", number]]
         if prod(shape) * result.dtype.itemsize >= _ADOPTED:
-            results[number] = adopted(place, shape, result.dtype, free)
-            slots[outs["grown", number]] = 0
+            results[number] = lent.array(shape, result.dtype)
             continue
         try:
             made = np.empty(shape, result.dtype)
         except (MemoryError, ValueError) as error:
             raise Declined("a result that does not fit into memory") from error
         if made.nbytes:
-            ctypes.memmove(address(made), place, made.nbytes)
+            ctypes.memmove(address(made), lent.place, made.nbytes)
         results[number] = made

@@ -90,7 +90,7 @@ class Jit:
 
 def _is_small(step: Step) -> bool:
     """Whether the step is worth taking along beside a loop: native, cheap, its shapes known."""
-    if not isinstance(step, Leaf) or step.op in _DEAR or _refusal(step):
+    if not isinstance(step, Leaf) or step.op in _DEAR or not _is_native(step):
         return False
     if lowering(step.domain, step.op, step.version) is None:
         return False
@@ -110,14 +110,7 @@ def _extents(value: Value) -> tuple[int, ...] | None:
 
 
 def _refusal(step: Step) -> str:
-    for value in (*step.results, *reads(step)):
-        type_ = value.type if value is not None else None
-        while isinstance(type_, Optional | Sequence):
-            type_ = type_.element
-        if type_ is not None and not isinstance(type_, Tensor):
-            return f"no native code for {type_}"
-        if isinstance(type_, Tensor) and type_.dtype is not None and type_.dtype not in NATIVE:
-            return f"no native code for {type_.dtype}"
+    """Why it is not compiled; "" where it is."""
     match step:
         case Call():
             return f"no native code for {operator_of(step)}"
@@ -127,3 +120,16 @@ def _refusal(step: Step) -> str:
         case Loop() | Branch():
             inner = (_refusal(s) for _, body in bodies(step) for s in body.steps)
             return next(filter(None, inner), "")
+
+
+def _is_native(step: Step) -> bool:
+    """Whether what it reads and gives has a native form, as far as types tell."""
+    for value in (*step.results, *reads(step)):
+        type_ = value.type if value is not None else None
+        while isinstance(type_, Optional | Sequence):
+            type_ = type_.element
+        if type_ is not None and not isinstance(type_, Tensor):
+            return False
+        if isinstance(type_, Tensor) and type_.dtype is not None and type_.dtype not in NATIVE:
+            return False
+    return True

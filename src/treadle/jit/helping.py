@@ -244,7 +244,7 @@ rouse:
 again:
   call void @wait(i64 %turns)
   %more = add i64 %turns, 1
-  %is_stall = icmp eq i64 %turns, 4001
+  %is_stall = icmp eq i64 %turns, 4300
   br i1 %is_stall, label %stall, label %look
 stall:
   store i64 1, ptr %stalled_at

@@ -282,12 +282,25 @@ Kind = tuple[DType, tuple[Number | None, ...]]
 class Escape:
     """The kernel of the leaf, called with the operands that are there (`given`).
 
-    `results` are the kinds of the values it gives, None for one that nobody asks for.
+    `results` are the kinds of the values it gives, None for one that nobody asks for. Node operands
+    that `takes` names and results that `makes` names are objects: what is held outside for a run,
+    natively a number.
     """
 
     leaf: Leaf
     given: tuple[bool, ...]
     results: tuple[Kind | None, ...]
+    takes: tuple[bool, ...] = ()
+    makes: tuple[bool, ...] = ()
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether it takes or gives what is held outside."""
+        return any(self.takes) or any(self.makes) or self.leaf.domain == HOLDER
+
+
+HOLDER = "treadle.held"
+"""The domain of the operators that keep what is held outside: see `held`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +363,7 @@ class Kernel:
     """A region: its inputs in order, its block, what it gives, and what left loops for it.
 
     `counts`: the iterations of its loops are counted, and it fails where there are too many;
-    `weighs`: so is what they hold, in bytes.
+    `weighs`: so is what they hold, in bytes. `objects` are the numbers of results held outside.
     `shares`: several threads write a nest of loops that takes so many nanoseconds; 0: none.
     """
 
@@ -360,6 +373,7 @@ class Kernel:
     hoisted: tuple[Node, ...] = ()
     counts: bool = False
     weighs: bool = False
+    objects: tuple[int, ...] = ()
     shares: int = 0
 
 
@@ -372,3 +386,8 @@ def extents(node: Node) -> tuple[int, ...]:
 def is_known_kind(kind: Kind) -> bool:
     """Whether every extent of what an Escape gives is known."""
     return all(isinstance(extent, int) for extent in kind[1])
+
+
+def makes_objects(node: Node) -> bool:
+    """Whether the node puts something outside, to be held."""
+    return isinstance(node.op, Escape) and any(node.op.makes)

@@ -8,26 +8,27 @@ from typing import Any
 import numpy as np
 
 from treadle import ir
-from treadle.jit.nodes import Declined
+from treadle.jit.nodes import NATIVE
+
+
+def is_alike(items: Sequence[Any]) -> bool:
+    """Whether the elements are tensors of one native dtype and one shape."""
+    if not all(isinstance(item, np.ndarray) for item in items):
+        return False
+    kinds = {(item.dtype, item.shape) for item in items}
+    return len(kinds) < 2 and all(ir.dtype_of(dtype) in NATIVE for dtype, _ in kinds)
 
 
 def stacked(items: Sequence[Any], type_: ir.Type | None) -> np.ndarray:
-    """The elements along a new first axis; Declined where they are not alike."""
-    if not items:
-        return _nothing(type_)
-    first = items[0]
-    if not all(isinstance(item, np.ndarray) for item in items):
-        raise Declined("a sequence of other things than tensors")
-    if any(item.dtype != first.dtype or item.shape != first.shape for item in items):
-        raise Declined("a sequence of elements that differ")
-    return np.stack(items)
+    """The elements, which are alike, along a new first axis."""
+    return np.stack(items) if items else _nothing(type_)
 
 
 def _nothing(type_: ir.Type | None) -> np.ndarray:
     """No elements: of the shape and dtype the type tells, else of scalars."""
     element = type_.element if isinstance(type_, ir.Sequence) else None
     element = element if isinstance(element, ir.Tensor) else ir.Tensor()
-    dtype = element.dtype or ir.DType.FLOAT32
+    dtype = element.dtype if element.dtype in NATIVE else ir.DType.FLOAT32
     shape = [extent for extent in element.shape or () if isinstance(extent, int)]
     is_told = len(shape) == len(element.shape or ())
     return np.empty((0, *shape) if is_told else (0,), dtype.numpy)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from treadle.jit.shelter import sheltered
+
 _lock = threading.Lock()
 _libraries: list[Any] = []
 _WIDE = (("avx512f", 64), ("avx2", 32))
@@ -46,6 +48,7 @@ def _llvm() -> Any:
 
 
 @cache
+@sheltered
 def vector_bytes() -> int:
     """How wide the vector registers of this processor are; there are 32 of the widest, else 16."""
     features = _llvm().get_host_cpu_features()
@@ -76,6 +79,7 @@ def optimised(text: str, target: Any, *, packs: bool = True) -> Any:
     return module
 
 
+@sheltered
 def object_code(text: str, *, packs: bool = True) -> bytes:
     """The machine code of a module, as an object file."""
     with _lock:
@@ -84,12 +88,14 @@ def object_code(text: str, *, packs: bool = True) -> bytes:
         return made
 
 
+@sheltered
 def optimised_text(text: str, *, packs: bool = True) -> str:
     """The module after LLVM's passes, as text."""
     with _lock:
         return str(optimised(text, _target(), packs=packs))
 
 
+@sheltered
 def loaded(data: bytes, name: str = "kernel") -> Machine:
     """The function of an object file, ready to be called."""
     llvm = _llvm()
@@ -125,6 +131,7 @@ def processor() -> str:
 
 
 @cache
+@sheltered
 def description() -> str:
     """What machine code depends on besides its text: LLVM, the processor, and its features."""
     llvm = _llvm()

@@ -80,27 +80,34 @@ def _library() -> Any:
     return library
 
 
-class _Lent:
-    """Memory that goes back when the last array over it is gone."""
+class Lent:
+    """Memory whose address a kernel leaves in a slot; it goes back when nobody has this any more.
 
-    __slots__ = ("__array_interface__", "_free", "_place")
+    Nobody else gives it back, so it goes once, wherever an interrupt strikes.
+    """
 
-    def __init__(self, place: int, size: int, free: Callable[[int], None]) -> None:
-        self._place, self._free = place, free
+    __slots__ = ("__array_interface__", "_free", "_number", "_slots")
+
+    def __init__(self, slots: Any, number: int, free: Callable[[int], None]) -> None:
+        self._slots, self._number, self._free = slots, number, free
+
+    @property
+    def place(self) -> int:
+        """Where it is; 0 for none."""
+        return int(self._slots[self._number])
+
+    def array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+        """An array over it, which keeps it."""
         self.__array_interface__ = {
-            "data": (place, False), "shape": (size,), "typestr": "|u1", "version": 3,
+            "data": (self.place, False), "shape": (prod(shape) * dtype.itemsize,),
+            "typestr": "|u1", "version": 3,
         }  # fmt: skip
+        return np.asarray(self).view(dtype).reshape(shape)
 
     def __del__(self) -> None:
-        self._free(self._place)
-
-
-def adopted(
-    place: int, shape: Sequence[int], dtype: np.dtype[Any], free: Callable[[int], None]
-) -> np.ndarray:
-    """The memory as an array, which gives it back in the end."""
-    size = prod(shape) * dtype.itemsize
-    return np.asarray(_Lent(place, size, free)).view(dtype).reshape(shape)
+        place, self._slots[self._number] = self.place, 0
+        if place:
+            self._free(place)
 
 
 def free(place: int) -> None:

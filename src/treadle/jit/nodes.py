@@ -46,10 +46,14 @@ class Declined(Exception):
 
 @dataclass(eq=False, slots=True)
 class Nodes:
-    """The block that is being written, and what was written before."""
+    """The block that is being written, and what was written before.
+
+    `objects` are the nodes that are numbers of what is held outside.
+    """
 
     main: Block
     block: Block
+    objects: set[Node] = field(default_factory=set)
     _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
     _extents: dict[Node, Extent] = field(default_factory=dict)
     _added: list[tuple[object, ...]] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -11,54 +12,78 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.kernel_ir import Escape, Kind, Node, is_known_kind
-from treadle.jit.memory import address, row_major
+from treadle.jit.held import keeping
+from treadle.jit.kernel_ir import HOLDER, Escape, Kind, Node, is_known_kind
+from treadle.jit.memory import row_major
+from treadle.jit.memory import words as memory_words
 from treadle.jit.nodes import Declined
 
 TOLD = -1
 """What stands for an extent that the call is to tell."""
+Read = Callable[[Any, int], tuple[Any, int]]
+Write = Callable[[Any, int, Any], tuple[Any, int]]
+_NUMBER = np.dtype(np.int64)
+_MOST_SEEN = 16
+_word = ctypes.c_int64
 _WRITABLE = 0x200
 _memory: Any = ctypes.pythonapi.PyMemoryView_FromMemory
 _memory.restype, _memory.argtypes = (
     ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 )  # fmt: skip
-Read = Callable[[Any, int], tuple[Any, int]]
 
 
-def outside(node: Node) -> Callable[[int], object]:
-    """What an Escape calls with the address of its words, 64 bits each.
+def outside(node: Node) -> Callable[[list[Any]], Callable[[int], object]]:
+    """What an Escape calls, for what a run holds, with the address of its words, 64 bits each.
 
         operand = address, its extents where it has open ones
         result  = address of memory for it                          where its shape is known
                 | address, extents: wanted, or -1                   else
 
     Of a result that is not known, the address and the extents that are -1 are written by the call,
-    which gives the arrays that must live until the kernel has copied them. Raises KernelError where
-    the operator fails, Declined where a result is not what it was taken for.
+    which gives the arrays that must live until the kernel has copied them. What is held must be
+    none of the kernel's memory. Numpy is silent around it (see ops.silence). Raises KernelError
+    where the operator fails, Declined where a result is not what it was taken for.
     """
     op = node.op
     assert isinstance(op, Escape)
-    run = ops.prepare(op.leaf)
-    operands = [(operand.dtype, operand.shape) for operand in node.operands]
-    readers = [_reader(*kind) for kind in operands]
-    writers = [None if kind is None else _writer(op, kind) for kind in op.results]
+    prepared = None if op.leaf.domain == HOLDER else ops.prepare(op.leaf, silent=False)
+    takes = op.takes or (False,) * len(node.operands)
+    makes = op.makes or (False,) * len(op.results)
+    is_own = not any(makes)
     words = ctypes.c_int64 * count_words(node)
 
-    def call(place: int) -> object:
-        given = words.from_address(place)
-        present, at, kept = [], 0, []
-        for read in readers:
-            array, at = read(given, at)
-            present.append(array)
-        rest = iter(present)
-        made = run([next(rest) if is_given else None for is_given in op.given])
-        for write, value in zip(writers, made, strict=True):
-            if write is not None:
-                array, at = write(given, at, value)
-                kept.append(array)
-        return kept
+    def bind(held: list[Any]) -> Callable[[int], object]:
+        run = prepared or keeping(op.leaf, held)
+        room = _Room(held, is_own=is_own)
+        readers = [
+            room.held_reader() if is_object else room.reader(operand.dtype, operand.shape)
+            for operand, is_object in zip(node.operands, takes, strict=True)
+        ]
+        writers = [
+            None if kind is None else room.holder() if is_object else room.writer(op, kind)
+            for kind, is_object in zip(op.results, makes, strict=True)
+        ]
+        find = _remembering(words.from_address)
 
-    return call
+        def call(place: int) -> object:
+            given = find(place)
+            present, at = [], 0
+            for read in readers:
+                array, at = read(given, at)
+                present.append(array)
+            if not all(op.given):
+                rest = iter(present)
+                present = [next(rest) if is_given else None for is_given in op.given]
+            kept = []
+            for write, value in zip(writers, run(present), strict=True):
+                if write is not None:
+                    array, at = write(given, at, value)
+                    kept.append(array)
+            return kept
+
+        return call
+
+    return bind
 
 
 def count_words(node: Node) -> int:
@@ -70,54 +95,109 @@ def count_words(node: Node) -> int:
     return given + sum(1 if is_known_kind(kind) else 1 + len(kind[1]) for kind in results)
 
 
-def _reader(dtype: DType, shape: Sequence[Any]) -> Read:
-    """A function that gives an operand, where it is, and the number of the word behind it."""
-    if all(isinstance(extent, int) for extent in shape):
-        known = tuple(shape)
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """The kernel's memory as the calls of one run see it, and what the run holds.
+
+    `is_own`: operands are handed over in the kernel's own memory, else copied.
+    """
+
+    held: list[Any]
+    is_own: bool
+
+    def held_reader(self) -> Read:
+        """A function that gives an operand that is held, and the number of the word behind it."""
+        find, held = _views(_NUMBER, ()), self.held
 
         def read(words: Any, at: int) -> tuple[Any, int]:
-            return _array(dtype, known, words[at]), at + 1
+            return held[find(words[at])], at + 1
 
         return read
-    rank = len(shape)
 
-    def read_open(words: Any, at: int) -> tuple[Any, int]:
-        end = at + 1 + rank
-        return _array(dtype, words[at + 1 : end], words[at]), end
+    def holder(self) -> Write:
+        """A function that holds a result from now on."""
+        find, held = _views(_NUMBER, ()), self.held
 
-    return read_open
-
-
-def _writer(op: Escape, kind: Kind) -> Callable[[Any, int, Any], tuple[Any, int]]:
-    """A function that puts a result where it belongs, or tells where it is."""
-    dtype, shape = kind
-    known = tuple(extent for extent in shape if isinstance(extent, int))
-    if len(known) == len(shape):
-
-        def write(words: Any, at: int, value: Any) -> tuple[Any, int]:
-            _array(dtype, known, words[at])[...] = checked(op, dtype, known, value)
+        def hold(words: Any, at: int, value: Any) -> tuple[Any, int]:
+            find(words[at])[...] = len(held)
+            held.append(value)
             return None, at + 1
 
-        return write
-    rank = len(shape)
+        return hold
 
-    def tell(words: Any, at: int, value: Any) -> tuple[Any, int]:
-        end = at + 1 + rank
-        wanted = [None if extent == TOLD else extent for extent in words[at + 1 : end]]
-        array = row_major(checked(op, dtype, wanted, value))
-        words[at] = address(array)
-        words[at + 1 : end] = array.shape
-        return array, end
+    def reader(self, dtype: DType, shape: Sequence[Any]) -> Read:
+        """A function that gives an operand in memory."""
+        known, is_own = _known(shape), self.is_own
+        if known is not None:
+            find = _views(dtype.numpy, known)
 
-    return tell
+            def read(words: Any, at: int) -> tuple[Any, int]:
+                array = find(words[at])
+                return array if is_own else array.copy(), at + 1
+
+            return read
+        behind = 1 + len(shape)
+
+        def read_open(words: Any, at: int) -> tuple[Any, int]:
+            array = _array(dtype.numpy, words[at + 1 : at + behind], words[at])
+            return array if is_own else array.copy(), at + behind
+
+        return read_open
+
+    def writer(self, op: Escape, kind: Kind) -> Write:
+        """A function that puts a result where it belongs, or tells where it is."""
+        dtype, known = kind[0], _known(kind[1])
+        if known is not None:
+            find = _views(dtype.numpy, known)
+
+            def write(words: Any, at: int, value: Any) -> tuple[Any, int]:
+                find(words[at])[...] = checked(op, dtype, known, value)
+                return None, at + 1
+
+            return write
+        behind, locate = 1 + len(kind[1]), memory_words()
+
+        def tell(words: Any, at: int, value: Any) -> tuple[Any, int]:
+            end = at + behind
+            wanted = [None if extent == TOLD else extent for extent in words[at + 1 : end]]
+            array = row_major(checked(op, dtype, wanted, value))
+            words[at] = _word.from_address(locate(array, [])).value
+            words[at + 1 : end] = array.shape
+            return array, end
+
+        return tell
 
 
-def _array(dtype: DType, shape: Sequence[int], place: int) -> np.ndarray:
-    found: np.ndarray = np.empty(0, dtype.numpy)
-    size = prod(shape) * found.itemsize
+def _known(shape: Sequence[Any]) -> tuple[int, ...] | None:
+    known = tuple(extent for extent in shape if isinstance(extent, int))
+    return known if len(known) == len(shape) else None
+
+
+def _views(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Callable[[int], np.ndarray]:
+    """A function that gives the array of this kind at an address."""
+    return _remembering(lambda place: _array(dtype, shape, place))
+
+
+def _remembering(make: Callable[[int], Any]) -> Callable[[int], Any]:
+    """The function; it remembers some of what it made."""
+    seen: dict[int, Any] = {}
+
+    def find(place: int) -> Any:
+        found = seen.get(place)
+        if found is None:
+            if len(seen) >= _MOST_SEEN:
+                seen.clear()
+            found = seen[place] = make(place)
+        return found
+
+    return find
+
+
+def _array(dtype: np.dtype[Any], shape: Sequence[int], place: int) -> np.ndarray:
+    size = prod(shape) * dtype.itemsize
     if not size:
-        return found.reshape(shape)
-    return np.ndarray(shape, dtype.numpy, _memory(place, size, _WRITABLE))
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, _memory(place, size, _WRITABLE))
 
 
 def checked(op: Escape, dtype: DType, shape: Sequence[Any], value: Any) -> np.ndarray:

@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
+from treadle.ir import Tensor, Value, dtype_of
 from treadle.jit.account import account
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
-from treadle.jit.kernel_ir import Extent, Kernel
-from treadle.jit.lists import stacked, unstacked
+from treadle.jit.held import HANDLE, entered
+from treadle.jit.kernel_ir import Extent, Kernel, makes_objects
+from treadle.jit.lists import is_alike, stacked, unstacked
 from treadle.jit.memory import row_major
-from treadle.jit.nodes import Declined
+from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
 from treadle.jit.team import least
+from treadle.jit.walk import all_nodes
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
@@ -60,11 +63,12 @@ class Native:
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
+        held: list[object] = []
         try:
-            arrays = [self._array(number, value) for number, value in enumerate(inputs)]
+            arrays = [self._array(number, value, held) for number, value in enumerate(inputs)]
             kernel, lengths = self._found(arrays)
             self._check_holding(arrays)
-            results = run(kernel, arrays, lengths, context, self.region.path)
+            results = run(kernel, arrays, lengths, context, self.region.path, held)
         except Unmatched:
             self._missed(arrays)
             raise
@@ -73,15 +77,22 @@ class Native:
             error = RunError(message, self.region.path)
             raise Refused(error, is_lasting=self._is_hopeless()) from why
         for number in self.lists:
-            results[number] = unstacked(results[number])
+            if number not in kernel.kernel.objects:
+                results[number] = unstacked(results[number])
         return results
 
-    def _array(self, number: int, value: object) -> np.ndarray:
-        if isinstance(value, np.ndarray):
+    @property
+    def gives_own(self) -> bool:
+        """Whether nobody else has the memory of the results, as may be of what is held outside."""
+        return all(map(_has_native_form, self.region.outputs))
+
+    def _array(self, number: int, value: object, held: list[object]) -> np.ndarray:
+        """The input as an array: what has no native form is held, and known by its number."""
+        if isinstance(value, np.ndarray) and dtype_of(value.dtype) in NATIVE:
             return row_major(value)
-        if isinstance(value, list):
+        if isinstance(value, list) and is_alike(value):
             return stacked(value, self.region.inputs[number].type)
-        raise Declined("an operand that is no tensor")
+        return entered(value, held)
 
     def accounts(self) -> list[Account]:
         """What was made for every signature that came."""
@@ -158,9 +169,15 @@ class Native:
         return key
 
 
+def _has_native_form(value: Value) -> bool:
+    type_ = value.type
+    return isinstance(type_, Tensor) and type_.dtype in NATIVE and type_.shape is not None
+
+
 def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, int]:
     found: dict[Extent, int] = {}
-    for (position, axis), extent in lengths.open.items():
+    native = {key: e for key, e in lengths.open.items() if arrays[key[0]].dtype != HANDLE}
+    for (position, axis), extent in native.items():
         length = arrays[position].shape[axis]
         if found.setdefault(extent, length) != length:
             raise Declined("sliced values of several lengths")
@@ -173,6 +190,8 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     why = slower(region.steps, kernel, native.threads) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
+    if native.weighs and any(map(makes_objects, all_nodes(kernel.main))):
+        raise Declined("values held outside, whose bytes nobody counts")
     kernel = replace(
         kernel, counts=native.counts, weighs=native.weighs, shares=least(native.threads)
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.jit.kernel_ir import Extent, Input, Kernel, Node
+from treadle.jit.kernel_ir import Escape, Extent, Input, Kernel, Loop, Node
 from treadle.jit.specialise import Signature, trips
 from treadle.jit.walk import all_nodes
 
@@ -58,14 +58,18 @@ def _shaping(kernel: Kernel) -> Iterator[int]:
 
 
 def _inputs(source: Node) -> Iterator[int]:
-    """The small whole numbers outside all loops that a number is made of."""
+    """The small whole numbers that a number is made of, as far as knowing them would make it known.
+
+    What a loop gives is not known before it runs.
+    """
     seen, waiting = set[Node](), [source]
     while waiting:
         node = waiting.pop()
-        if node in seen:
+        if node in seen or isinstance(node.op, Loop):
             continue
         seen.add(node)
-        waiting += node.operands
+        if not isinstance(node.op, Escape):
+            waiting += node.operands
         if isinstance(node.op, Input) and _is_small(node):
             yield node.op.position
 

@@ -17,8 +17,7 @@ from treadle.jit.faults import declining
 from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View
 from treadle.jit.kernel_ir import Loop as LoopNode
 from treadle.jit.lists import is_list
-from treadle.jit.lower import lower_block
-from treadle.jit.nodes import Declined
+from treadle.jit.lower import lower_block, nothing
 from treadle.jit.walk import all_nodes
 from treadle.plan import Region
 
@@ -97,7 +96,7 @@ def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
             given if extent is None else -1 - order.index(extent)
             for given, extent in zip(array.shape, open_, strict=True)
         )
-        if position in lengths.lists and not len(array):
+        if position in lengths.lists and array.shape[:1] == (0,):
             shape = array.shape
         found.append((dtype_of(array.dtype), shape))
     return tuple(found)
@@ -130,7 +129,10 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
     holding = conditions(region)
     for position, (dtype, shape, *value) in enumerate(given):
         if dtype is None:
-            raise Declined("an operand that is no tensor of the standard")
+            inputs.append(b.param(Input(position), DType.INT64, ()))
+            b.objects.add(inputs[-1])
+            params.append(inputs[-1])
+            continue
         extents = tuple(
             lengths.open[position, axis] if extent < 0 else extent
             for axis, extent in enumerate(shape)
@@ -148,11 +150,10 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
             params.append(b.constant(np.ones(shape, np.bool_)))
         else:
             params.append(node)
-    results = lower_block(b, region.block(), params)
-    present = [node for node in results if node is not None]
-    if len(present) < len(results):
-        raise Declined("a result that is absent")
-    return Kernel(tuple(inputs), b.main, tuple(present), b.hoisted)
+    made = lower_block(b, region.block(), params)
+    results = tuple(nothing(b) if node is None else node for node in made)
+    objects = tuple(k for k, node in enumerate(results) if node in b.objects)
+    return Kernel(tuple(inputs), b.main, results, b.hoisted, objects=objects)
 
 
 def trips(kernel: Kernel) -> dict[Extent, int]:

@@ -3,7 +3,7 @@
 A file holds a digest of its content, so a damaged one is found, ignored and written anew. It is
 written beside its place and moved there, so a reader sees a whole file or none. What was not read
 for longest goes when the folder grows over its bound. A folder that cannot be written, or that
-others could have written to, is not used.
+others could have written to, is not used. Files of other names are nobody's business here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_BYTES = 256 * 2**20
 _MAGIC = b"treadle1"
 _DIGEST = hashlib.sha256
 _HEAD = len(_MAGIC) + _DIGEST().digest_size
-_SUFFIX = ".kernel"
+_SUFFIX, _PART = ".kernel", ".kernel-part"
 _ABANDONED = 3600.0
 
 
@@ -86,7 +86,7 @@ class Store:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _put(self, path: Path, data: bytes) -> None:
-        number, name = tempfile.mkstemp(dir=self.folder, prefix="part-")
+        number, name = tempfile.mkstemp(dir=self.folder, suffix=_PART)
         try:
             with os.fdopen(number, "wb") as file:
                 file.write(data)
@@ -117,7 +117,7 @@ class Store:
                     found = entry.stat(follow_symlinks=False)
                     if entry.name.endswith(_SUFFIX):
                         yield Path(entry.path), found.st_mtime, found.st_size
-                    elif time.time() - found.st_mtime > _ABANDONED:
+                    elif entry.name.endswith(_PART) and time.time() - found.st_mtime > _ABANDONED:
                         os.unlink(entry.path)
 
 

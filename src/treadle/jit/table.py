@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.lower import lowering
 from treadle.jit.nodes import NATIVE
-from treadle.ops import Formal, Schema
+from treadle.ops import Schema
 
 DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
 _CONTROL = ("If", "Loop", "Scan")
@@ -20,9 +20,15 @@ What becomes of an operator inside a loop that is compiled, by the versions of i
 * **native**: it is part of the machine code. Where one of its operands says a shape, axes or a
   count, that operand is known when the kernel is made, or the operator is called.
 * **called**: the machine code calls its numpy kernel, each time for about 5 microseconds more than
-  the kernel takes. The ranks of its results are known beforehand. What a native operator has no
-  code for (training, a shape that only the run tells) is called, too.
+  the kernel takes. What a native operator has no code for (training, a shape that only the run
+  tells) is called, too. Extents of its operands and results may be those of the run.
 * **declined**: the loop goes to another engine, for the reason given.
+
+What native code has no form for is held outside, by number, and every operator of it is called:
+text and other element types, tensors whose rank only the run tells, optionals that may be empty,
+sequences whose elements differ in shape. Sequences of elements that are alike are native tensors.
+A carried value may be held; a sliced or stacked one, or a Scan's state, may not: such a loop is
+declined.
 
 Loop nests that are expected to take 1.5 microseconds or more are shared by as many threads as
 `intra_op_num_threads` says, 0 for all processors of the process; where a run finds that this is
@@ -89,29 +95,9 @@ def _row(domain: str, op: str, versions: tuple[int, ...]) -> Row:
 
 def _refusal(schema: Schema) -> str:
     """Why the operator is not called; "" where it is."""
-    for word, formals in (("takes", schema.inputs), ("gives", schema.outputs)):
-        for formal in formals:
-            kind = _foreign(formal)
-            if kind and formal.option != "optional":
-                return f"{word} {kind}"
-    if ops.kernel(schema.domain, schema.name, schema.version) is None:
-        return "stands for its body" if schema.is_function else "nothing evaluates it"
-    return ""
-
-
-def _foreign(formal: Formal) -> str:
-    """What the operand or result is, where it is never a tensor of native elements."""
-    tensors = {f"tensor({ops.element_word(dtype)})" for dtype in NATIVE}
-    if formal.types & tensors:
+    if ops.kernel(schema.domain, schema.name, schema.version) is not None:
         return ""
-    kinds: Mapping[str, str] = {
-        "seq(": "a sequence", "optional(": "an optional", "map(": "a map",
-        "tensor(string": "text", "sparse": "a sparse tensor",
-    }  # fmt: skip
-    found = [
-        word for start, word in kinds.items() if any(t.startswith(start) for t in formal.types)
-    ]
-    return found[0] if found else "other elements"
+    return "stands for its body" if schema.is_function else "nothing evaluates it"
 
 
 def _table(rows: list[Row]) -> Iterator[str]:

@@ -53,7 +53,8 @@ class RunContext:
     """What one run carries along: who listens, what bounds it, and how to stop it.
 
     `held` is what the loops that are running hold, in bytes; counted only where that is bounded.
-    `declined` are regions whose engine will not have them again either, and why.
+    `declined` are regions whose engine will not have them again either, and why; `was_refused`: an
+    engine refused one, so interp ran it.
     """
 
     listener: Listener | None = None
@@ -63,6 +64,7 @@ class RunContext:
     held: int = 0
     started: float = field(default_factory=time.monotonic)
     declined: dict[Region, str] | None = None
+    was_refused: bool = False
 
     def decline(self, region: Region, why: str) -> None:
         """Remember that the engine of the region will not have it."""
@@ -152,6 +154,19 @@ class Accountable(Protocol):
 
     def accounts(self) -> Sequence[Account]:
         """An account for every kind of data that came."""
+        ...
+
+
+@runtime_checkable
+class Owning(Protocol):
+    """A Runnable that says whether nobody else has, or may write to, the memory of what it gives.
+
+    Memory of the inputs and of its other results included.
+    """
+
+    @property
+    def gives_own(self) -> bool:
+        """Whether that holds of all its results."""
         ...
 
 

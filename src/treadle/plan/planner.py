@@ -230,7 +230,9 @@ def _otherwise(work: _Work, region: Region) -> Otherwise:
             return _plan_block(planning, block, region.path, {})
         if not any(any(bodies(step)) for step in region.steps):
             return interp_only(block, region.path, f"{region.engine} refused it on this data")
-        planning = replace(work.planning, inside=True, root=block)
+        refused = {(region.engine, step): f"{region.engine} refused it" for step in region.steps}
+        declined = {**work.planning.declined, **refused}
+        planning = replace(work.planning, inside=True, root=block, declined=declined)
         return _plan_block(planning, block, region.path, {})
 
     return Otherwise(make)

@@ -57,7 +57,7 @@ def verdict(name: str, oracle: Oracle) -> Verdict:
     source, given, recorded = exported(name)
     wanted = _as_declared(treadle.load(source), recorded)
     with tempfile.TemporaryDirectory() as folder:
-        ours = _written(source, Path(folder) / "model.xml", given, wanted, oracle)
+        ours = written(treadle.load(source), Path(folder) / "model.xml", given, wanted, oracle)
     (theirs,) = oracle.ask(source, [given], patience=_PATIENCE)
     return Verdict(name, ours, _difference(theirs, wanted))
 
@@ -69,15 +69,16 @@ def _as_declared(model: Model, recorded: Mapping[str, np.ndarray]) -> Mapping[st
     return {n: array.astype(dtypes[n].numpy) for n, array in recorded.items() if n in dtypes}
 
 
-def _written(
-    source: Path,
+def written(
+    model: Model,
     target: Path,
     given: Mapping[str, np.ndarray],
     wanted: Mapping[str, np.ndarray],
     oracle: Oracle,
 ) -> str:
+    """Why OpenVINO's answer for a model that is written as IR is not right; "" where it is."""
     try:
-        treadle.save(treadle.load(source), target)
+        treadle.save(model, target)
     except TreadleError as error:
         findings = getattr(error, "findings", ())
         return f"refused: {findings[0].message if findings else error}"
@@ -115,7 +116,7 @@ def _distance(found: np.ndarray, wanted: np.ndarray) -> str:
     return f", off by {off:.1e} where the largest is {np.max(np.abs(wanted)):.1e}{word}"
 
 
-def _short(reason: str) -> str:
+def short(reason: str) -> str:
     """What is wrong: OpenVINO's summary where it gives one, else the end of its message."""
     words = " ".join(reason.replace("<", "(").replace(">", ")").replace("|", " ").split())
     for pattern, said in _SUMMARIES:
@@ -144,8 +145,16 @@ def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]
     yield "|---|---|---|"
     for each in verdicts:
         if each.treadle or each.openvino:
-            cells = (_short(reason) if reason else "right" for reason in each[1:])
+            cells = (short(reason) if reason else "right" for reason in each[1:])
             yield f"| {each.name} | {' | '.join(cells)} |"
+
+
+def put_into_page(start: str, lines: list[str]) -> None:
+    """Write lines between a mark of the page and the end that follows it."""
+    head, mark, rest = PAGE.read_text(encoding="utf-8").partition(start)
+    assert mark, f"{PAGE.name} has no {start}"
+    tail = rest.partition(END)[2]
+    PAGE.write_text(head + start + "\n".join(["", *lines, "", END]) + tail, encoding="utf-8")
 
 
 def main() -> int:
@@ -164,10 +173,7 @@ def main() -> int:
     lines = list(table(verdicts, len(odd), oracle.version))
     oracle.close()
     if asked.update:
-        page = PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(START)
-        tail = rest.partition(END)[2]
-        PAGE.write_text(head + START + "\n".join(["", *lines, "", END]) + tail, encoding="utf-8")
+        put_into_page(START, lines)
     print(*lines, sep="\n")
     return 0
 

@@ -26,10 +26,11 @@ from tests.formats.openvino.recorded import (
     recurrent,
     reduce,
     slicing,
+    versions,
 )
 from tests.formats.openvino.recorded.case import CASES
 
-FAMILIES = (elementwise, layout, slicing, reduce, networks, recurrent, forms, boxes)
+FAMILIES = (elementwise, layout, slicing, reduce, networks, recurrent, forms, boxes, versions)
 
 
 def answer(

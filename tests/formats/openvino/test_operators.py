@@ -12,7 +12,10 @@ import pytest
 
 import treadle
 from tests.formats.openvino.fixtures import DATA, differences
-from treadle.formats.openvino.operators import OPERATORS
+from treadle.formats.openvino import parse
+from treadle.formats.openvino.operators import OPERATORS, Row, operator_of
+from treadle.formats.openvino.operators.registry import NEWEST_OPSET
+from treadle.formats.openvino.records import Layer
 
 NO_KERNEL = {"one_hot_axis"}
 """What onnxruntime has no kernel for: OneHot of int32 values."""
@@ -69,6 +72,56 @@ def test_as_onnx_it_means_the_same(name: str, tmp_path: Path) -> None:
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
     names = [output.name for output in session.get_outputs()]
     assert _near(dict(zip(names, session.run(None, given), strict=True)), wanted) == []
+
+
+ROWS = {(row.type, row.version): row for forms in OPERATORS.values() for row in forms.values()}
+BY_HAND = {
+    ("RandomUniform", 8): "test_random.py, as its values are never the same",
+    ("RMS", 14): "test_by_hand.py, as no layer of OpenVINO's is written so",
+}
+"""Rows that no recorded case shows: where they are shown, and why there."""
+
+
+@cache
+def _shown() -> dict[tuple[str, int], list[tuple[str, Layer]]]:
+    """The recorded cases of each row, and the layer in them."""
+    found: dict[tuple[str, int], list[tuple[str, Layer]]] = {}
+    for name in NAMES:
+        for layer in parse(str(_archive()[f"{name}/xml"]).encode()).body.layers:
+            if layer.type.lower() in OPERATORS:
+                row = operator_of(layer)
+                found.setdefault((row.type, row.version), []).append((name, layer))
+    return found
+
+
+def test_every_row_is_shown_by_a_case() -> None:
+    assert set(ROWS) == set(_shown()) | set(BY_HAND)
+    assert not set(_shown()) & set(BY_HAND)
+    for (type_, _), where in BY_HAND.items():
+        assert f'"{type_}"' in (Path(__file__).parent / where.partition(",")[0]).read_text()
+
+
+def _last_opset(row: Row) -> int:
+    """The newest opset that has this form of the operator."""
+    later = [version for version in OPERATORS[row.type.lower()] if version > row.version]
+    return min(later, default=NEWEST_OPSET + 1) - 1
+
+
+@pytest.mark.parametrize(
+    "key", sorted(set(ROWS) - set(BY_HAND)), ids=lambda key: f"{key[0]}-{key[1]}"
+)
+def test_a_form_means_the_same_in_every_opset_that_has_it(
+    key: tuple[str, int], tmp_path: Path
+) -> None:
+    name, layer = _shown()[key][0]
+    path, given, wanted = _case(name, tmp_path)
+    said = f'type="{layer.type}" version="{{}}"'
+    text = path.read_text()
+    for opset in {ROWS[key].version, _last_opset(ROWS[key])}:
+        path.write_text(text.replace(said.format(layer.version), said.format(f"opset{opset}")))
+        session = treadle.InferenceSession(path, engines=["interp"])
+        names = [output.name for output in session.get_outputs()]
+        assert _near(dict(zip(names, session.run(None, given), strict=True)), wanted) == []
 
 
 def test_the_table_has_at_least_130_operators() -> None:

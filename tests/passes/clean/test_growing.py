@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.clean.models import cleaned, load, run, same
+from tests.passes.clean.models import cleaned, load, operators, run, same
 from treadle.errors import TreadleError
 from treadle.ir import Loop, ports, show_model, walk
 from treadle.passes.clean.appends import stack_appends
@@ -73,6 +73,38 @@ def test_rows_whose_length_the_input_says_are_stacked_too(length, operands):
         same(load(text), model, np.int64(trip), x, np.ones(1, np.float32), np.float32(1))
 
 
+INNER = """g (int64 n, float[2,1] x) => (float[2,a] y) {
+    y = Loop (n, "", x) <body = b (int64 i, bool c, float[2,p] v) => (bool d, float[2,q] w) {
+        d = Identity (c) two = Constant <value_int = 2> ()
+        e = Loop (two, "", x) <body = b2 (int64 j, bool c2, float[2,1] u)
+            => (bool d2, float[2,1] u2) { d2 = Identity (c2) u2 = Add (u, u) }>
+        w = Concat <axis = 1> (v, e) }> }"""
+
+
+@pytest.mark.parametrize("trip", TRIPS)
+def test_rows_whose_rank_onnxruntime_does_not_know_are_stacked_too(trip):
+    model, report = cleaned(INNER)
+    assert report.counts[APPENDED] == 1
+    same(load(INNER), model, np.int64(trip), X[:, :1])
+
+
+def test_what_is_no_number_is_carried():
+    text = """g (int64 n, string[1] x) => (string[a] y) {
+        y = Loop (n, "", x) <body = b (int64 i, bool c, string[p] v) => (bool d, string[q] w) {
+            d = Identity (c) w = Concat <axis = 0> (v, x) }> }"""
+    assert cleaned(text, stack_appends)[1].done == ()
+
+
+@pytest.mark.parametrize(
+    ("opset", "axis", "stacked"), [(13, 0, False), (14, 0, True), (14, 1, False)]
+)
+def test_rows_of_any_length_need_a_reshape_that_keeps_zeros_and_a_rank(opset, axis, stacked):
+    text = growing(first="k,L", row="1", axis=axis, of="total").replace("(x, z)", "(x, at)")
+    text = text.replace("total =", f"at = Constant <value_ints = [{axis}]> () total =", 1)
+    done = cleaned(text, stack_appends, opset=opset)[1].done
+    assert bool(done) == stacked
+
+
 def test_a_loop_that_stops_early_has_appended_as_much():
     text = growing(goes="most = ReduceMax <keepdims = 0> (r) d = Less (k2, most)")
     model, report = cleaned(text)
@@ -87,11 +119,15 @@ def test_a_loop_that_stops_early_has_appended_as_much():
         {"operands": "v, v"},
         {"operands": "v, e, e"},
         {"row": "1,m"},
+        {"row": ""},
+        {"first": ""},
+        {"row": "1,1,3"},
         {"row": "m,3"},
         {"row": "0,3"},
         {"goes": "d = Identity (c) u = Size (v)"},
         {"goes": "d = Identity (c) u = Size (v2)"},
         {"row": "3", "of": "r"},
+        {"first": "2", "row": "1", "operands": "v, z"},
         {"first": "k,L", "row": "1,L"},
     ],
 )
@@ -160,6 +196,22 @@ def test_a_table_that_is_only_written_is_stacked(rows, row, index, goes):
         same(load(text), model, np.int64(0), x, np.ones(row, np.float32), np.float32(most))
 
 
+def test_a_table_that_is_written_as_a_whole_is_its_rows():
+    assert operators(cleaned(table())[0])[-2:] == ["Loop", "Reshape"]
+
+
+def test_a_scan_that_counts_writes_a_table_too():
+    text = """g (float[4,3] x, float[3,1,3] r) => (int64 k, float[4,3] y) {
+        one = Constant <value_int = 1> () ones = Constant <value_ints = [1, 1]> ()
+        k, y = Scan <num_scan_inputs = 1, body = b (int64 i, float[4,3] v, float[1,3] e)
+            => (int64 j, float[4,3] w) {
+            j = Add (i, one) at = Reshape (i, ones) w = ScatterND (v, at, e) }> (one, x, r) }"""
+    model, report = cleaned(text, stack_rows)
+    assert report.counts[WRITTEN] == 1
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    same(load(text), model, x, -x[1:].reshape(3, 1, 3))
+
+
 def test_a_table_of_a_loop_that_may_not_begin_keeps_its_rows():
     text = (
         table()
@@ -183,6 +235,7 @@ def test_a_table_of_a_loop_that_may_not_begin_keeps_its_rows():
         {"row": "1,k"},
         {"row": "1,1"},
         {"operands": "x, at, e"},
+        {"rows": "4,1", "row": "1,1", "operands": "v, at, at"},
         {"how": '<reduction = "add">'},
         {"goes": "d = Identity (c) u = Size (v)"},
         {"goes": "d = Identity (c) u = Size (v2)"},

@@ -6,6 +6,7 @@ every result has another. Without this LLVM would check addresses before each sh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
@@ -19,28 +20,41 @@ class Aliases:
         self._module = module
         self._numbers = count()
         self._marked: list[tuple[Any, str]] = []
-        self._names: dict[str, None] = {"given": None}
 
     def fresh(self) -> str:
         """A name for memory that is like no other."""
-        name = f"memory {next(self._numbers)}"
-        self._names[name] = None
-        return name
+        return f"memory {next(self._numbers)}"
 
     def mark(self, instruction: Any, name: str) -> None:
         """The instruction touches the memory of this name and no other."""
         self._marked.append((instruction, name))
 
     def close(self) -> None:
-        """Write down what was marked; once, at the end."""
+        """Write down what was marked; once, at the end.
+
+        A function only tells the names apart that it has itself, numbered as they come: functions
+        that are equal but for the memory say the same.
+        """
         domain = self._module.add_metadata(["treadle"])
-        scopes = {name: self._module.add_metadata([name, domain]) for name in self._names}
+        functions: dict[Any, list[tuple[Any, str]]] = {}
+        for instruction, name in self._marked:
+            functions.setdefault(id(instruction.function), []).append((instruction, name))
+        scopes: list[Any] = []
+        for marked in functions.values():
+            names = list(dict.fromkeys(name for _, name in marked))
+            scopes += [
+                self._module.add_metadata([f"memory {number}", domain])
+                for number in range(len(scopes), len(names))
+            ]
+            self._write(marked, dict(zip(names, scopes, strict=False)))
+
+    def _write(self, marked: list[tuple[Any, str]], scopes: Mapping[str, Any]) -> None:
         own = {name: self._module.add_metadata([scope]) for name, scope in scopes.items()}
         others = {
             name: self._module.add_metadata([s for n, s in scopes.items() if n != name])
             for name in scopes
         }
-        for instruction, name in self._marked:
+        for instruction, name in marked:
             instruction.set_metadata("alias.scope", own[name])
             if len(scopes) > 1:
                 instruction.set_metadata("noalias", others[name])

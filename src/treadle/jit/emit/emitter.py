@@ -163,8 +163,7 @@ class Emitter:
         self, scratch: Scratch, shape: Sequence[Index], dtype: DType, *, keep: bool = False
     ) -> None:
         """At least the memory of the shape; the kernel fails where there is not so much."""
-        size, is_over = byte_size(self.w, shape, dtype.numpy.itemsize)
-        self.fail_if(is_over, OUT_OF_MEMORY)
+        size = byte_size(self.w, shape, dtype.numpy.itemsize)
         is_there = scratch.ensure(self.w, size, keep=keep)
         self.fail_if(self.w.builder.not_(is_there), OUT_OF_MEMORY)
 

@@ -170,8 +170,8 @@ def _copied(e: Emitter, told: _Told, words: _Words) -> Any:
     part, scratch = told.part, told.scratch
     if part is None or scratch is None:
         return llvm.Constant(I1, 1)
-    size, is_over = byte_size(w, shape, part.dtype.numpy.itemsize)
-    is_there = b.and_(scratch.ensure(w, size, keep=False), b.not_(is_over))
+    size = byte_size(w, shape, part.dtype.numpy.itemsize)
+    is_there = scratch.ensure(w, size, keep=False)
     taken = b.select(is_there, size, llvm.Constant(I64, 0))
     source = b.load(words.at(told.first), typ=POINTER)
     target = scratch.at(w)

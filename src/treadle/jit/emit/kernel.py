@@ -12,9 +12,10 @@ from treadle.jit.emit.block import emit_block
 from treadle.jit.emit.chains import ordered
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.outline import merge, outline
 from treadle.jit.emit.place import Place, Places, keeps_order, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
-from treadle.jit.emit.scratch import Scratch, release
+from treadle.jit.emit.scratch import Scratch, release, settle
 from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.tensors import Buffer, Tensors
 from treadle.jit.emit.types import I64, POINTER
@@ -47,7 +48,10 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
         release(w, scratch.at(w))
     end(e)
     w.close_entry()
+    calls = outline(module, function, w.nests)
     t.aliases.close()
+    merge(module, calls)
+    settle(module, inline=not calls)
     counts = tuple(sorted(e.counts.items()))
     return Code(str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts)
 

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.emit.types import I64, POINTER, VOID
+from treadle.jit.emit.types import I1, I64, POINTER, VOID
 from treadle.jit.emit.writer import Index, Writer
 
 ALLOCATOR = ["realloc", "free"]
 """The functions of the process that give memory and take it back."""
 _SMALLEST = 256
 _LARGEST = 2**47
+_SMALL = ("ensure", "ensure.kept", "times")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,23 +57,8 @@ class Scratch:
 
     def ensure(self, w: Writer, size: Any, *, keep: bool) -> Any:
         """At least so many bytes; whether the memory is there."""
-        b = w.builder
-        with w.rarely(b.icmp_unsigned(">", size, b.load(self.capacity, typ=I64))):
-            room = b.load(self.capacity, typ=I64)
-            half = b.add(room, b.lshr(room, llvm.Constant(I64, 1)))
-            more = larger(w, larger(w, half, size), llvm.Constant(I64, _SMALLEST))
-            old = b.load(self.pointer, typ=POINTER)
-            if not keep:
-                release(w, old)
-                b.store(llvm.Constant(POINTER, None), self.pointer)
-                b.store(llvm.Constant(I64, 0), self.capacity)
-                old = llvm.Constant(POINTER, None)
-            made = b.call(w.external(ALLOCATOR[0], POINTER, POINTER, I64), [old, more])
-            is_there = b.icmp_unsigned("!=", made, llvm.Constant(POINTER, None))
-            with w.rarely(is_there):
-                b.store(made, self.pointer)
-                b.store(more, self.capacity)
-        return b.icmp_unsigned("<=", size, b.load(self.capacity, typ=I64))
+        function = _ensuring(w.module, keep=keep)
+        return w.builder.call(function, [self.pointer, self.capacity, size])
 
     def take(self, w: Writer) -> Any:
         """The memory, which the kernel no longer gives back."""
@@ -79,6 +66,61 @@ class Scratch:
         w.builder.store(llvm.Constant(POINTER, None), self.pointer)
         w.builder.store(llvm.Constant(I64, 0), self.capacity)
         return place
+
+
+def _ensuring(module: llvm.Module, *, keep: bool) -> Any:
+    """The function that `ensure` calls, with the addresses of the variables."""
+    name = "ensure.kept" if keep else "ensure"
+    if name in module.globals:
+        return module.globals[name]
+    w = _small(module, name, I1, [POINTER, POINTER, I64])
+    b, (place, room, size) = w.builder, w.function.args
+    with w.rarely(b.icmp_unsigned(">", size, b.load(room, typ=I64))):
+        old = [b.load(place, typ=POINTER), b.load(room, typ=I64)]
+        made = b.call(_growing(module, keep=keep), [*old, size])
+        b.store(b.extract_value(made, 0), place)
+        b.store(b.extract_value(made, 1), room)
+    b.ret(b.icmp_unsigned("<=", size, b.load(room, typ=I64)))
+    w.close_entry()
+    return w.function
+
+
+def _growing(module: llvm.Module, *, keep: bool) -> Any:
+    """The function (place, room, size) -> (place, room) that asks for more memory.
+
+    Where there is not so much, what was there stays; it is gone already if it need not be kept.
+    """
+    pair = llvm.LiteralStructType([POINTER, I64])
+    w = _small(module, "grow.kept" if keep else "grow", pair, [POINTER, I64, I64])
+    for attribute in ("cold", "noinline"):
+        w.function.attributes.add(attribute)
+    b, (place, room, size) = w.builder, w.function.args
+    null = llvm.Constant(POINTER, None)
+    with w.rarely(b.icmp_unsigned(">", size, llvm.Constant(I64, _LARGEST))):
+        _give(b, place, room)
+    half = b.add(room, b.lshr(room, llvm.Constant(I64, 1)))
+    more = larger(w, larger(w, half, size), llvm.Constant(I64, _SMALLEST))
+    if not keep:
+        release(w, place)
+        place, room = null, llvm.Constant(I64, 0)
+    made = b.call(w.external(ALLOCATOR[0], POINTER, POINTER, I64), [place, more])
+    is_there = b.icmp_unsigned("!=", made, null)
+    _give(b, b.select(is_there, made, place), b.select(is_there, more, room))
+    w.close_entry()
+    return w.function
+
+
+def _give(b: llvm.IRBuilder, place: Any, room: Any) -> None:
+    pair = llvm.Constant(llvm.LiteralStructType([POINTER, I64]), llvm.Undefined)
+    b.ret(b.insert_value(b.insert_value(pair, place, 0), room, 1))
+
+
+def _small(module: llvm.Module, name: str, result: Any, types: Sequence[Any]) -> Writer:
+    """The writer of a function of the module's own."""
+    function = llvm.Function(module, llvm.FunctionType(result, types), name)
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    return Writer(module, function)
 
 
 def larger(w: Writer, left: Any, right: Any) -> Any:
@@ -91,21 +133,32 @@ def release(w: Writer, place: Any) -> None:
     w.builder.call(w.external(ALLOCATOR[1], VOID, POINTER), [place])
 
 
-def byte_size(w: Writer, shape: Sequence[Index], item: int) -> tuple[Any, Any]:
-    """How many bytes so many elements take, and whether no memory has as many."""
-    b = w.builder
-    known = item
-    open_ = []
-    for extent in shape:
-        if isinstance(extent, int):
-            known *= extent
-        else:
-            open_.append(extent)
+def byte_size(w: Writer, shape: Sequence[Index], item: int) -> Any:
+    """How many bytes so many elements take; where no memory has as many, more than that."""
+    known = prod((item, *(extent for extent in shape if isinstance(extent, int))))
     size: Any = llvm.Constant(I64, min(known, _LARGEST + 1))
-    is_over: Any = llvm.Constant(llvm.IntType(1), known > _LARGEST)
-    for extent in open_:
-        pair = b.umul_with_overflow(size, extent)
-        size = b.extract_value(pair, 0)
-        is_over = b.or_(is_over, b.extract_value(pair, 1))
-    is_over = b.or_(is_over, b.icmp_unsigned(">", size, llvm.Constant(I64, _LARGEST)))
-    return size, is_over
+    for extent in shape:
+        if not isinstance(extent, int):
+            size = w.builder.call(_times(w.module), [size, extent])
+    return size
+
+
+def _times(module: llvm.Module) -> Any:
+    """The function (bytes, extent) -> bytes that multiplies, up to more than there can be."""
+    if "times" in module.globals:
+        return module.globals["times"]
+    w = _small(module, "times", I64, [I64, I64])
+    b = w.builder
+    made = b.umul_with_overflow(*w.function.args)
+    size, most = b.extract_value(made, 0), llvm.Constant(I64, _LARGEST)
+    is_over = b.or_(b.extract_value(made, 1), b.icmp_unsigned(">", size, most))
+    b.ret(b.select(is_over, llvm.Constant(I64, _LARGEST + 1), size))
+    w.close_entry()
+    return w.function
+
+
+def settle(module: llvm.Module, *, inline: bool) -> None:
+    """Whether the functions of this file become part of the kernel; in a large one they do not."""
+    for name in _SMALL:
+        if name in module.globals:
+            module.globals[name].attributes.add("alwaysinline" if inline else "noinline")

@@ -24,7 +24,7 @@ from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Block, Loop, Node
 from treadle.jit.weight import DEPTH, FIRST, LOOP, SIZE, is_late, is_told, loops
 
-_NO_MEMORY, _NEAR = 2**48, 2**20
+_NEAR = 2**20
 
 
 @dataclass(eq=False, slots=True)
@@ -117,8 +117,7 @@ def _bytes(e: Emitter, node: Node) -> Any:
 
 
 def _size(e: Emitter, shape: Sequence[Index], node: Node) -> Any:
-    size, is_over = byte_size(e.w, shape, node.dtype.numpy.itemsize)
-    return e.w.builder.select(is_over, e.w.index(_NO_MEMORY), size)
+    return byte_size(e.w, shape, node.dtype.numpy.itemsize)
 
 
 def _sum(e: Emitter, first: Any, sizes: Iterator[Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -26,11 +27,26 @@ _UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Nest:
+    """An outermost loop: its blocks, the first of them, and the blocks before and after it."""
+
+    before: Any
+    head: Any
+    blocks: Sequence[Any]
+    after: Any
+
+
 class Writer:
-    """One LLVM function that is being written; `builder` stands where the next instruction goes."""
+    """One LLVM function that is being written; `builder` stands where the next instruction goes.
+
+    `nests` are the outermost loops written so far.
+    """
 
     def __init__(self, module: llvm.Module, function: llvm.Function) -> None:
         self.module, self.function = module, function
+        self.nests: list[Nest] = []
+        self._depth = 0
         self.entry = function.append_basic_block("entry")
         self.start = function.append_basic_block("start")
         self.builder = llvm.IRBuilder(self.start)
@@ -148,7 +164,12 @@ class Writer:
         builder.position_at_end(head)
         counter = builder.phi(I64)
         counter.add_incoming(self.index(0), before)
+        blocks = self.function.blocks
+        self._depth, first = self._depth + 1, len(blocks)
         yield counter
+        self._depth -= 1
+        if not self._depth:
+            self.nests.append(Nest(before, head, (head, *blocks[first:]), after))
         following = builder.add(counter, self.index(step), flags=("nuw", "nsw"))
         counter.add_incoming(following, builder.block)
         back = builder.cbranch(builder.icmp_signed("<", following, limit), head, after)

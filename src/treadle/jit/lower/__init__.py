@@ -20,6 +20,7 @@ from treadle.jit.lower import (
 )
 from treadle.jit.lower.block import lower_block
 from treadle.jit.lower.escape import LISTS, escapes
+from treadle.jit.lower.held import nothing
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "lower_block",
     "lowering",
     "normalize",
+    "nothing",
     "old",
     "recurrent",
     "reduce",

@@ -10,21 +10,38 @@ from typing import Any
 
 from treadle import ops
 from treadle.errors import RunError, Unsupported
-from treadle.ir import Block, Branch, Call, Leaf, Loop, Operands, Step, Value, operator_of
+from treadle.ir import (
+    Attribute,
+    Block,
+    Branch,
+    Call,
+    Constant,
+    Kind,
+    Leaf,
+    Loop,
+    Operands,
+    Step,
+    Value,
+    dtype_of,
+    operator_of,
+)
 from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Constant, Node
-from treadle.jit.lower.control import lower_branch, lower_loop
+from treadle.jit.kernel_ir import Constant as ConstantNode
+from treadle.jit.kernel_ir import Node
+from treadle.jit.lower.branch import lower_branch
+from treadle.jit.lower.control import lower_loop
 from treadle.jit.lower.escape import LISTS, lower_escape
 from treadle.jit.lower.registry import lowering
-from treadle.jit.nodes import Declined
+from treadle.jit.nodes import NATIVE, Declined
 
 Environment = dict[Value, Node | None]
 _MOST_FOLDED = 4096
+_SAME = ("Identity", "Optional")
 
 
 def lower_block(b: Building, block: Block, params: Sequence[Node | None]) -> list[Node | None]:
     """The nodes of the block's results; `params` are those of its params."""
-    environment: Environment = {c.value: b.constant(c.array) for c in block.constants}
+    environment: Environment = {c.value: _constant(b, c) for c in block.constants}
     environment.update(zip(block.params, params, strict=True))
     for step in block.steps:
         made = _lower_step(b, step, environment)
@@ -32,6 +49,15 @@ def lower_block(b: Building, block: Block, params: Sequence[Node | None]) -> lis
             if value is not None:
                 environment[value] = node
     return _read(environment, block.results)
+
+
+def _constant(b: Building, constant: Constant) -> Node | None:
+    """A constant of the program, held outside where it has no native form."""
+    if dtype_of(constant.array.dtype) in NATIVE:
+        return b.constant(constant.array)
+    value = Attribute("value", Kind.TENSOR, constant.data)
+    leaf = Leaf("", "Constant", 13, (), (constant.value,), {"value": value})
+    return lower_escape(b, leaf, ())[0]
 
 
 def _read(environment: Environment, values: Operands) -> list[Node | None]:
@@ -53,6 +79,9 @@ def _lower_step(b: Building, step: Step, environment: Environment) -> Sequence[N
 
 
 def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Sequence[Node | None]:
+    if any(node in b.objects for node in operands):
+        is_same = leaf.op in _SAME and not leaf.domain
+        return operands if is_same else lower_escape(b, leaf, operands)
     folded = _folded(b, leaf, operands)
     if folded is not None:
         return folded
@@ -121,7 +150,7 @@ def _folded(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[No
     for node in operands:
         if node is None:
             arrays.append(None)
-        elif isinstance(node.op, Constant):
+        elif isinstance(node.op, ConstantNode):
             arrays.append(node.op.array)
         else:
             return None

@@ -1,10 +1,9 @@
-"""Loop, Scan and If in the kernel IR."""
+"""Loop and Scan in the kernel IR."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from treadle.ir import DType
 from treadle.jit.building import Building, Mistaken
 from treadle.jit.kernel_ir import (
     Block,
-    Branch,
     Constant,
     Counter,
     Dim,
@@ -29,7 +27,8 @@ from treadle.jit.kernel_ir import (
     State,
 )
 from treadle.jit.lower.empty import is_told, known_symbols
-from treadle.jit.lower.layout import dropped
+from treadle.jit.lower.given import native, present, scalar
+from treadle.jit.lower.held import boxed, settle, types_of, unboxed
 from treadle.jit.lower.sequence import emptied, empty
 from treadle.jit.nodes import Declined
 from treadle.jit.walk import is_inside
@@ -43,30 +42,34 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     """The parts of a Loop node; `given` are (trip?, condition?, *operands).
 
     The body is written for carried values of unchanging shapes; where it turns out to change one,
-    it is written again with that extent told by the run.
+    it is written again with that extent told by the run, and with a value held outside where it
+    turns out to have no native form.
     """
     trip, condition, *operands = given
-    trip = _scalar(b, trip, "a trip count", (DType.INT64, DType.INT32))
-    condition = _going_on(_scalar(b, condition, "a condition", (DType.BOOL,)))
+    trip, condition = native(b, trip, step.trip), native(b, condition, step.condition)
+    trip = scalar(b, trip, "a trip count", (DType.INT64, DType.INT32))
+    condition = _going_on(scalar(b, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else b.most(b.number(trip), 0)
     moving = _lost(step, operands)
     operands = _typed(b, step, operands)
+    held = _held(b, step, operands)
     mark = b.mark()
     for _ in range(_most_tries(operands)):
-        made = _Body(Block("body", b.block, is_loop=True))
+        made = _Body(Block("body", b.block, is_loop=True), held)
         try:
             _write(b, made, step, operands, moving, lower)
         except Mistaken as mistake:
             b.back(mark)
-            operands = _corrected(b, made, operands, mistake)
+            operands, held = _corrected(b, made, operands, mistake)
             mark = b.mark()
             continue
-        moved = _moved(made)
-        if moved <= moving:
+        foreign = _foreign(b, made, step)
+        moved = _moved(made) if foreign <= held else moving
+        if moved <= moving and foreign <= held:
             break
         b.back(mark)
-        moving |= moved
+        moving, held = moving | moved, held | foreign
     else:
         raise Declined("carried values whose shapes cannot be told")
     is_open = condition is not None or made.condition is not None
@@ -94,7 +97,7 @@ def _expect_some(b: Building, count: Number) -> None:
 
 
 def _most_tries(operands: Given) -> int:
-    return 2 + sum(len(node.shape) for node in operands if node is not None)
+    return 2 + sum(1 + len(node.shape) for node in operands if node is not None)
 
 
 def _last(b: Building, loop: Node, number: int, state: Node, moving: Moving) -> Node:
@@ -103,7 +106,10 @@ def _last(b: Building, loop: Node, number: int, state: Node, moving: Moving) -> 
         else extent
         for axis, extent in enumerate(state.shape)
     ]  # fmt: skip
-    return b.add(Part(number), state.dtype, tuple(shape), loop)
+    last = b.add(Part(number), state.dtype, tuple(shape), loop)
+    if state in b.objects:
+        b.objects.add(last)
+    return last
 
 
 def _stacked(b: Building, loop: Node, stack: Stack, number: int) -> Node:
@@ -122,9 +128,13 @@ def _stacked(b: Building, loop: Node, stack: Stack, number: int) -> Node:
 
 @dataclass(eq=False, slots=True)
 class _Body:
-    """The nodes of a body's params, and what of them carries; and what it gives."""
+    """The nodes of a body's params, and what of them carries; and what it gives.
+
+    `held` are the carried values, by number, that are held outside.
+    """
 
     block: Block
+    held: frozenset[int] = frozenset()
     nodes: list[Node | None] = field(default_factory=list)
     states: list[Node] = field(default_factory=list)
     initials: list[Node] = field(default_factory=list)
@@ -137,21 +147,53 @@ class _Body:
 def _write(
     b: Building, made: _Body, step: ir.Loop, operands: Given, moving: Moving, lower: LowerBlock
 ) -> None:
-    outer, b.block = b.block, made.block
-    _params(b, step, operands, moving, made)
+    outer = b.block
+    given = _boxed(b, step, operands, made.held)
+    b.block = made.block
+    _params(b, step, given, moving, made)
     results = lower(b, step.body, made.nodes)
-    made.condition = _going_on(_scalar(b, results[0], "a condition", (DType.BOOL,)))
+    values = step.body.results
+    condition = native(b, results[0], values[0])
+    made.condition = _going_on(scalar(b, condition, "a condition", (DType.BOOL,)))
     count = len(made.states)
-    made.nexts = [_present(node) for node in results[1 : 1 + count]]
+    nexts = [
+        boxed(b, node, value) if k in made.held else present(node)
+        for k, (node, value) in enumerate(zip(results[1 : 1 + count], values[1:], strict=False))
+    ]
     if is_scan(step):
-        _expect_steady(b, made)
+        _expect_steady(b, made, nexts)
+    elements = [_given(b, step, results, 1 + count + k) for k in range(len(step.stacks))]
     made.stacks = [
         Stack(element, role.axis % (len(element.shape) + 1), role.reverse, result is not None)
-        for element, role, result in zip(
-            map(_present, results[1 + count :]), step.stacks, step.results[count:], strict=True
-        )
+        for element, role, result in zip(elements, step.stacks, step.results[count:], strict=True)
     ]
+    made.nexts = settle(b, made.block, nexts, outer)
     b.block = outer
+
+
+def _carried(step: ir.Loop) -> list[int]:
+    """Which operand each carried value begins with."""
+    roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
+    return [place for place, role in enumerate(roles) if isinstance(role, ir.Carried)]
+
+
+def _held(b: Building, step: ir.Loop, operands: Given) -> frozenset[int]:
+    """The carried values, by number, that are held outside from the beginning."""
+    initials = [operands[place] for place in _carried(step)]
+    return frozenset(
+        number for number, node in enumerate(initials) if node is None or node in b.objects
+    )
+
+
+def _boxed(
+    b: Building, step: ir.Loop, operands: Given, held: frozenset[int]
+) -> Sequence[Node | None]:
+    """The operands, those that begin what is held outside as such."""
+    made = list(operands)
+    for number, place in enumerate(_carried(step)):
+        if number in held:
+            made[place] = boxed(b, made[place], step.operands[place])
+    return made
 
 
 def _typed(b: Building, step: ir.Loop, operands: Given) -> list[Node | None]:
@@ -165,25 +207,46 @@ def _typed(b: Building, step: ir.Loop, operands: Given) -> list[Node | None]:
     ]
 
 
-def _corrected(b: Building, made: _Body, operands: Given, mistake: Mistaken) -> list[Node | None]:
-    """The operands, the mistaken one as an empty sequence of such elements."""
+def _corrected(
+    b: Building, made: _Body, operands: Given, mistake: Mistaken
+) -> tuple[list[Node | None], frozenset[int]]:
+    """The operands, the mistaken one as an empty sequence of such elements, or held outside."""
     if mistake.state not in made.states:
         raise mistake
-    initial = made.initials[made.states.index(mistake.state)]
-    if any(is_inside(extent, made.block) for extent in mistake.shape):
-        raise Declined("a sequence of elements whose shape only the run tells")
-    if isinstance(initial.op, State):
+    number = made.states.index(mistake.state)
+    initial = made.initials[number]
+    is_inside_only = any(is_inside(extent, made.block) for extent in mistake.shape)
+    if isinstance(initial.op, State) and not is_inside_only:
         raise Mistaken(initial, mistake.dtype, mistake.shape)
-    if not isinstance(initial.op, Empty):
-        raise Declined("a sequence of elements that differ")
+    if is_inside_only or not isinstance(initial.op, Empty):
+        return list(operands), made.held | {number}
     right = empty(b, mistake.dtype, mistake.shape)
-    return [right if node is initial else node for node in operands]
+    return [right if node is initial else node for node in operands], made.held
 
 
-def _expect_steady(b: Building, made: _Body) -> None:
+def _foreign(b: Building, made: _Body, step: ir.Loop) -> frozenset[int]:
+    """The carried values that cannot be native, by number."""
+    pairs = enumerate(zip(made.states, made.nexts, strict=True))
+    found = frozenset(
+        number
+        for number, (state, after) in pairs
+        if after in b.objects or (state.dtype, len(state.shape)) != (after.dtype, len(after.shape))
+    )
+    if found and is_scan(step):
+        raise Declined("a carried value that changes its rank")
+    return found
+
+
+def _given(b: Building, step: ir.Loop, results: Given, number: int) -> Node:
+    """A result of a body as a native tensor."""
+    claimed = [step.body.claims[number].type] if step.body.claims else []
+    return unboxed(b, present(results[number]), types_of(step.body.results[number]) + claimed)
+
+
+def _expect_steady(b: Building, made: _Body, nexts: Sequence[Node]) -> None:
     """A state of a Scan keeps its shape, whatever the run makes of it."""
-    for state, after in zip(made.states, made.nexts, strict=True):
-        if len(state.shape) != len(after.shape):
+    for state, after in zip(made.states, nexts, strict=True):
+        if len(state.shape) != len(after.shape) or {state, after} & b.objects:
             raise Declined("a carried value that changes its rank")
         for before, now in zip(state.shape, after.shape, strict=True):
             b.expect_equal(before, now)
@@ -214,8 +277,6 @@ def _moved(made: _Body) -> Moving:
     """The axes along which a carried value is not sure to stay as it is."""
     found = set[tuple[int, int]]()
     for number, (state, after) in enumerate(zip(made.states, made.nexts, strict=True)):
-        if state.dtype != after.dtype or len(state.shape) != len(after.shape):
-            raise Declined("a carried value that changes its rank")
         pairs = enumerate(zip(state.shape, after.shape, strict=True))
         found |= {(number, axis) for axis, (old, new) in pairs if old != new}
     return frozenset(found)
@@ -234,13 +295,13 @@ def _params(b: Building, step: ir.Loop, operands: Given, moving: Moving, made: _
             case ir.Invariant():
                 made.nodes.append(next(rest))
             case ir.Carried():
-                initial = _present(next(rest))
+                initial = present(next(rest))
                 state = _state(b, len(made.states), initial, moving)
                 made.initials.append(initial)
                 made.states.append(state)
                 made.nodes.append(state)
             case ir.Sliced(axis, reverse):
-                made.nodes.append(_item(b, made, _present(next(rest)), axis, reverse=reverse))
+                made.nodes.append(_item(b, made, present(next(rest)), axis, reverse=reverse))
 
 
 def _state(b: Building, number: int, initial: Node, moving: Moving) -> Node:
@@ -249,7 +310,10 @@ def _state(b: Building, number: int, initial: Node, moving: Moving) -> Node:
         else extent
         for axis, extent in enumerate(initial.shape)
     ]  # fmt: skip
-    return b.param(State(number), initial.dtype, tuple(shape))
+    state = b.param(State(number), initial.dtype, tuple(shape))
+    if initial in b.objects:
+        b.objects.add(state)
+    return state
 
 
 def _item(b: Building, made: _Body, source: Node, axis: int, *, reverse: bool) -> Node:
@@ -271,62 +335,3 @@ def _going_on(condition: Node | None) -> Node | None:
     if condition is not None and isinstance(condition.op, Constant) and condition.op.array.all():
         return None
     return condition
-
-
-def _scalar(b: Building, node: Node | None, what: str, dtypes: Sequence[DType]) -> Node | None:
-    if node is None:
-        return None
-    if node.dtype not in dtypes or (node.is_static and node.size != 1):
-        raise Declined(f"{what} that is not one element of {dtypes[0]}")
-    return dropped(b, node, range(len(node.shape)))
-
-
-def _present(node: Any) -> Node:
-    if node is None:
-        raise Declined("an absent value")
-    assert isinstance(node, Node)
-    return node
-
-
-def lower_branch(b: Building, step: ir.Branch, given: Given, lower: LowerBlock) -> Sequence[Node]:
-    """The parts of a Branch node, or the results of the block that is always taken."""
-    condition, *operands = given
-    condition = _scalar(b, _present(condition), "a condition", (DType.BOOL,))
-    assert condition is not None
-    if isinstance(condition.op, Constant):
-        side = step.then if condition.op.array.all() else step.otherwise
-        return [_present(node) for node in lower(b, side, operands)]
-    outer = b.block
-    sides = []
-    for name, side in (("then", step.then), ("else", step.otherwise)):
-        b.block = Block(name, outer)
-        results = [_present(node) for node in lower(b, side, operands)]
-        sides.append((b.block, tuple(results)))
-    b.block = outer
-    (then, first), (otherwise, second) = sides
-    both = list(zip(first, second, strict=True))
-    first = tuple(_alike(b, one, other) for one, other in both)
-    second = tuple(_alike(b, other, one) for one, other in both)
-    node = b.add(Branch(then, otherwise, first, second), DType.BOOL, (), condition)
-    pairs = enumerate(zip(first, second, strict=True))
-    return [_either(b, node, k, one, other) for k, (one, other) in pairs]
-
-
-def _alike(b: Building, one: Node, other: Node) -> Node:
-    """The node; an empty sequence with elements of the other's shape."""
-    if not isinstance(one.op, Empty) or isinstance(other.op, Empty):
-        return one
-    sources = [each.source for each in other.shape[1:] if isinstance(each, Extent)]
-    if any(source is not None and source.home.depth > b.block.depth for source in sources):
-        return one
-    return empty(b, other.dtype, other.shape[1:])
-
-
-def _either(b: Building, branch: Node, number: int, one: Node, other: Node) -> Node:
-    if (one.dtype, len(one.shape)) != (other.dtype, len(other.shape)):
-        raise Declined("branches that give different ranks")
-    shape = [
-        left if left == right else b.number(b.add(Dim(number, axis), DType.INT64, (), branch))
-        for axis, (left, right) in enumerate(zip(one.shape, other.shape, strict=True))
-    ]
-    return b.add(Part(number), one.dtype, tuple(shape), branch)

@@ -1,8 +1,9 @@
-"""Operators without native code: a call out of the kernel, where their results have known ranks.
+"""Operators without native code: a call out of the kernel.
 
-The standard's own rule tells the shapes. Where it does not, the operator is tried on zeros and on
-ones: what has one shape on both is taken to have it always, which every call checks. An extent that
-is not the same on both is told by the call.
+The standard's own rule tells the shapes of the results. Where it does not, the operator is tried on
+zeros and on ones: what has one shape on both is taken to have it always, which every call checks.
+An extent that is not the same on both is told by the call. A result whose rank nothing tells, or
+that is no tensor of native elements, is held outside.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from treadle import ops
+from treadle import ir, ops
 from treadle.errors import InvalidModel, KernelError, Unsupported
-from treadle.ir import DType, Leaf, Symbol, Tensor, dtype_of
+from treadle.ir import Leaf, Symbol, Tensor, dtype_of
 from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Constant, Dim, Escape, Extent, Kind, Node, Number, Part
+from treadle.jit.kernel_ir import Constant, Escape, Extent, Kind, Node, Number
+from treadle.jit.lists import is_list
+from treadle.jit.lower.held import OBJECT, boxed, call, kind_of
 from treadle.jit.nodes import NATIVE, Declined
 
 _SIZES = (2, 3)
@@ -32,42 +35,65 @@ LISTS = frozenset(
 
 def escapes(leaf: Leaf) -> bool:
     """Whether a call out of native code can run it, as far as the operator alone tells."""
-    if leaf.blocks or leaf.op in LISTS:
-        return False
-    return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
+    return not leaf.blocks and ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
 
 
 def lower_escape(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Sequence[Node | None]:
-    """The results of a call; Declined where their ranks are not known beforehand."""
+    """The results of a call; Declined where there is nothing to be called."""
     if not escapes(leaf):
         raise Declined(f"no native code for {leaf.op}-{leaf.version}")
-    present = [node for node in operands if node is not None]
-    kinds = _ruled(leaf, operands) or _tried(leaf, operands)
-    for kind in kinds:
-        if kind is not None and kind[0] not in NATIVE:
-            raise Declined(f"no native code for {kind[0]}")
-    wanted = [
-        None if value is None else kind for value, kind in zip(leaf.results, kinds, strict=True)
+    given = [
+        boxed(b, node, value) if node is not None and value is not None and is_list(value) else node
+        for node, value in zip(operands, leaf.operands, strict=True)
     ]
-    op = Escape(leaf, tuple(node is not None for node in operands), tuple(wanted))
-    node = b.add(op, DType.BOOL, (), *present)
-    return [None if kind is None else _part(b, node, k, kind) for k, kind in enumerate(wanted)]
-
-
-def _part(b: Building, call: Node, number: int, kind: Kind) -> Node:
-    """One result of a call, with the extents that the call tells."""
-    shape = tuple(
-        b.number(b.add(Dim(number, axis), DType.INT64, (), call)) if extent is None else extent
-        for axis, extent in enumerate(kind[1])
+    present = [node for node in given if node is not None]
+    kinds = _kinds(b, leaf, given)
+    wanted = tuple(
+        None if value is None else kind or OBJECT
+        for value, kind in zip(leaf.results, kinds, strict=True)
     )
-    return b.add(Part(number), kind[0], shape, call)
+    op = Escape(
+        leaf,
+        tuple(node is not None for node in given),
+        wanted,
+        tuple(node in b.objects for node in present),
+        tuple(k is None and v is not None for k, v in zip(kinds, leaf.results, strict=True)),
+    )
+    home = b.block
+    b.block = b.main if leaf.op == "Constant" else home
+    results = call(b, op, present)
+    b.block = home
+    return results
 
 
-def _ruled(leaf: Leaf, operands: Sequence[Node | None]) -> list[Kind | None] | None:
-    """What the standard's rule says of the results; None where it does not say all ranks."""
+def _kinds(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Kind | None]:
+    """What each result is; None where it must be held outside."""
+    kinds = _ruled(b, leaf, operands)
+    missing = [k for k, value in enumerate(leaf.results) if value is not None and kinds[k] is None]
+    if not missing or any(_is_foreign(leaf.results[k]) for k in missing):
+        return kinds
+    tried = _tried(b, leaf, operands)
+    told = [kind_of(value.type) if value is not None else None for value in leaf.results]
+    found = zip(kinds, tried, told, strict=True)
+    return [ruled or tried_ or told_ for ruled, tried_, told_ in found]
+
+
+def _is_foreign(value: ir.Value | None) -> bool:
+    """Whether it is known to be no tensor of native elements."""
+    type_ = value.type if value is not None else None
+    if isinstance(type_, Tensor):
+        return type_.dtype is not None and type_.dtype not in NATIVE
+    return type_ is not None
+
+
+def _ruled(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Kind | None]:
+    """What the standard's rule says of the results."""
     open_ = {e for n in operands if n is not None for e in n.shape if isinstance(e, Extent)}
     symbols = {extent: Symbol(f"extent {k}") for k, extent in enumerate(open_)}
-    types = [None if n is None else Tensor(n.dtype, _dims(n, symbols)) for n in operands]
+    types = [
+        value.type if value is not None and node in b.objects else _type(node, symbols)
+        for node, value in zip(operands, leaf.operands, strict=True)
+    ]
     arrays = [n.op.array if n is not None and isinstance(n.op, Constant) else None
               for n in operands]  # fmt: skip
     try:
@@ -75,9 +101,11 @@ def _ruled(leaf: Leaf, operands: Sequence[Node | None]) -> list[Kind | None] | N
     except InvalidModel as why:
         raise Declined(str(why)) from why
     back = {symbol: extent for extent, symbol in symbols.items()}
-    kinds = [_kind(type_, back) for type_ in found]
-    missing = [v for v, kind in zip(leaf.results, kinds, strict=True) if v is not None and not kind]
-    return None if missing else kinds
+    return [_kind(type_, back) for type_ in found]
+
+
+def _type(node: Node | None, symbols: Mapping[Extent, Symbol]) -> Tensor | None:
+    return None if node is None else Tensor(node.dtype, _dims(node, symbols))
 
 
 def _dims(node: Node, symbols: Mapping[Extent, Symbol]) -> tuple[int | Symbol, ...]:
@@ -85,7 +113,7 @@ def _dims(node: Node, symbols: Mapping[Extent, Symbol]) -> tuple[int | Symbol, .
 
 
 def _kind(type_: Any, back: Mapping[Symbol, Extent]) -> Kind | None:
-    if not isinstance(type_, Tensor) or type_.dtype is None or type_.shape is None:
+    if kind_of(type_) is None:
         return None
     shape: list[Number | None] = [
         dim if isinstance(dim, int) else back.get(dim) if isinstance(dim, Symbol) else None
@@ -94,25 +122,24 @@ def _kind(type_: Any, back: Mapping[Symbol, Extent]) -> Kind | None:
     return type_.dtype, tuple(shape)
 
 
-def _tried(leaf: Leaf, operands: Sequence[Node | None]) -> list[Kind | None]:
+def _tried(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Kind | None]:
     """What the operator gives on zeros and on ones alike; open extents differ in these, too."""
+    nothing: list[Kind | None] = [None] * len(leaf.results)
+    if any(node in b.objects for node in operands):
+        return nothing
     try:
         run = ops.prepare(leaf)
         tries = [run([_sample(n, *each) for n in operands]) for each in enumerate(_SIZES)]
-    except (KernelError, Unsupported) as why:
-        raise Declined(f"{leaf.op}-{leaf.version}, whose shape nothing tells: {why}") from why
+    except (KernelError, Unsupported):
+        return nothing
     first, second = ([_given(value) for value in made] for made in tries)
-    return [_both(leaf, *kinds) for kinds in zip(first, second, strict=True)]
+    return [_both(*kinds) for kinds in zip(first, second, strict=True)]
 
 
-def _both(leaf: Leaf, one: Kind | None, other: Kind | None) -> Kind | None:
+def _both(one: Kind | None, other: Kind | None) -> Kind | None:
     """What both kinds are; an extent in which they differ is the call's to tell."""
-    if one is None or other is None:
-        if one is other:
-            return None
-        raise Declined(f"{leaf.op}-{leaf.version}, whose results depend on the data")
-    if (one[0], len(one[1])) != (other[0], len(other[1])):
-        raise Declined(f"{leaf.op}-{leaf.version}, whose rank depends on the data")
+    if one is None or other is None or (one[0], len(one[1])) != (other[0], len(other[1])):
+        return None
     pairs = zip(one[1], other[1], strict=True)
     return one[0], tuple(left if left == right else None for left, right in pairs)
 
@@ -127,9 +154,5 @@ def _sample(node: Node | None, fill: int, size: int) -> np.ndarray | None:
 
 
 def _given(value: Any) -> Kind | None:
-    if value is None:
-        return None
     dtype = dtype_of(value.dtype) if isinstance(value, np.ndarray) else None
-    if dtype is None:
-        raise Declined("a result that is no tensor")
-    return dtype, value.shape
+    return (dtype, value.shape) if dtype is not None and dtype in NATIVE else None

@@ -15,7 +15,7 @@ import numpy as np
 from treadle import ir, ops
 from treadle.ir import DType
 from treadle.jit.building import Building, Mistaken, array_of
-from treadle.jit.kernel_ir import Axis, Constant, Empty, Node, Number, Shape, State
+from treadle.jit.kernel_ir import Axis, Constant, Empty, Extent, Node, Number, Shape, State
 from treadle.jit.lower.index import picked
 from treadle.jit.lower.layout import joined
 from treadle.jit.lower.registry import lowers
@@ -54,6 +54,8 @@ def sequence_empty(b: Building, _: Operands, attributes: Attributes) -> Node:
 @lowers("SequenceConstruct", 11)
 def construct(b: Building, operands: Operands, _: Attributes) -> Node:
     """The operands in order."""
+    for operand in operands:
+        _expect_alike(operands[0].shape, operand.shape)
     return joined(b, [_single(b, operand) for operand in operands], 0)
 
 
@@ -161,10 +163,24 @@ def _check_alike(items: Node, element: Node) -> None:
     """The element may be put in; a carried sequence learns here what it holds."""
     is_same = items.dtype == element.dtype and len(items.shape) == len(element.shape) + 1
     if is_same:
+        _expect_alike(items.shape[1:], element.shape)
         return
     if isinstance(items.op, State):
         raise Mistaken(items, element.dtype, element.shape)
     raise Declined("a sequence of elements that differ")
+
+
+def _expect_alike(one: Shape, other: Shape) -> None:
+    """The shapes may be the same: neither is known to differ, or changes as the kernel runs."""
+    if len(one) != len(other) or any(map(_may_differ, one, other)):
+        raise Declined("a sequence of elements that differ")
+
+
+def _may_differ(left: Number, right: Number) -> bool:
+    if left is right or left == right:
+        return False
+    sources = [each.source for each in (left, right) if isinstance(each, Extent)]
+    return not sources or any(source is not None for source in sources)
 
 
 def _place(b: Building, position: Node, count: Number, most: Number) -> Number:

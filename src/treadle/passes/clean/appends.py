@@ -21,7 +21,7 @@ from treadle.infer import is_scan
 from treadle.ir import Block, CarriedPort, Loop, Stacked, StackedPort, Value
 from treadle.passes.clean.cleaning import Cleaning, is_same
 from treadle.passes.clean.operators import NUMBERS, attribute, axis_in
-from treadle.passes.clean.safety import certainly_runs, keeps_element
+from treadle.passes.clean.safety import certainly_runs
 from treadle.passes.clean.stacks import Instead, Write, merged_rows, stack_instead, updates
 from treadle.passes.clean.writing import Writer
 
@@ -70,7 +70,7 @@ def _fits(each: _Append, loop: Loop, at: Cleaning) -> bool:
     if first is None or shape is None or len(first) != len(shape):
         return False
     others = [k for k in range(len(shape)) if k != each.axis]
-    if not all(is_same(first[k], shape[k]) for k in others) or not keeps_element(each.stack, at):
+    if not all(is_same(first[k], shape[k]) for k in others):
         return False
     if dtype is not at.dtype(each.port.initial) or dtype not in NUMBERS:
         return False

@@ -19,7 +19,6 @@ from treadle.ir import (
     Literal,
     Model,
     Range,
-    Sequence,
     Shape,
     Step,
     Symbol,
@@ -137,10 +136,6 @@ class Cleaning:
         """Whether the value is certain to be one element of this type."""
         extents = self.extents(value)
         return self.dtype(value) is dtype and extents is not None and all(e == 1 for e in extents)
-
-    def is_sequence(self, value: Value | None) -> bool:
-        """Whether the value is certain to be a sequence."""
-        return isinstance(self.type(value), Sequence)
 
     def constant(self, block: Block, value: Value, array: np.ndarray) -> tuple[Block, list[Step]]:
         """The block with a constant for the value, or a step in front of it that makes it."""

@@ -19,12 +19,11 @@ from treadle.ir import Block, CarriedPort, Leaf, Loop, Stacked, StackedPort, Val
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.iteration import place
 from treadle.passes.clean.operators import NUMBERS, attribute
-from treadle.passes.clean.safety import certainly_runs, items, keeps_element
+from treadle.passes.clean.safety import certainly_runs, items
 from treadle.passes.clean.stacks import Instead, Write, stack_instead, updates
 from treadle.passes.clean.writing import Writer
 
 NAME = "tables written row by row that become stacked results"
-_SLICE_TAKES_INPUTS = 10
 _END = np.iinfo(np.int64).max
 
 
@@ -39,8 +38,6 @@ class _Table(NamedTuple):
 
 def stack_rows(block: Block, at: Cleaning) -> Block:
     """The open block whose loops stack the rows of tables they only write."""
-    if at.opset < _SLICE_TAKES_INPUTS:
-        return block
     return stack_instead(block, at, NAME, _tables)
 
 
@@ -50,7 +47,7 @@ def _tables(loop: Loop, at: Cleaning) -> Iterator[tuple[Instead, Write]]:
         if port.result is None or not is_plain or scatter.operands[0] is not port.param:
             continue
         table = _table(loop, port, scatter, at)
-        if table is not None and keeps_element(table.stack, at):
+        if table is not None:
             yield Instead(port, scatter, table.stack), partial(_join, table)
 
 

@@ -52,7 +52,8 @@ def eye(hand: Hand) -> Made:
 @layer("Broadcast", 1, 3)
 def broadcast(hand: Hand) -> Made:
     """Repeated until it has a shape."""
-    mode = hand.text("mode", "numpy", "numpy", "explicit", "bidirectional", "pdpd")
+    # "none" is how version 1 is written where its page says "explicit"
+    mode = hand.text("mode", "numpy", "numpy", "explicit", "none", "bidirectional", "pdpd")
     shape = hand.list64(1)
     if mode in ("numpy", "bidirectional"):
         return hand.leaf("Expand", hand[0], shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.broadcast import aligned
 from treadle.formats.openvino.operators.registry import Made, layer, plain, register
+from treadle.ir import DType
 
 _BINARY = {
     ("Equal", 1): "Equal",
@@ -38,15 +39,37 @@ def not_equal(hand: Hand) -> Made:
     return hand.leaf("Not", hand.leaf("Equal", *aligned(hand)))
 
 
-def _shift(type_: str, direction: str) -> None:
-    def shifted(hand: Hand) -> Made:
-        return hand.leaf("BitShift", *aligned(hand), direction=direction)
+_UNSIGNED = {
+    DType.INT8: DType.UINT8,
+    DType.INT16: DType.UINT16,
+    DType.INT32: DType.UINT32,
+    DType.INT64: DType.UINT64,
+}
 
-    register(type_, (15,), shifted)
+
+@layer("BitwiseLeftShift", 15)
+def left_shift(hand: Hand) -> Made:
+    """Bits moved up; those of a whole number with a sign are moved as they are."""
+    value, count = aligned(hand)
+    signed = hand.dtype(0)
+    if signed not in _UNSIGNED:
+        return hand.leaf("BitShift", value, count, direction="LEFT")
+    bits = [hand.cast(each, _UNSIGNED[signed]) for each in (value, count)]
+    return hand.cast(hand.leaf("BitShift", *bits, direction="LEFT"), signed)
 
 
-_shift("BitwiseLeftShift", "LEFT")
-_shift("BitwiseRightShift", "RIGHT")
+@layer("BitwiseRightShift", 15)
+def right_shift(hand: Hand) -> Made:
+    """Bits moved down; what comes in from above is the sign: of x < 0, ~(~x >> n)."""
+    value, count = aligned(hand)
+    signed = hand.dtype(0)
+    if signed not in _UNSIGNED:
+        return hand.leaf("BitShift", value, count, direction="RIGHT")
+    is_negative = hand.leaf("Less", value, hand.like(0, 0))
+    turned = hand.leaf("Where", is_negative, hand.leaf("BitwiseNot", value), value)
+    bits = [hand.cast(each, _UNSIGNED[signed]) for each in (turned, count)]
+    moved = hand.cast(hand.leaf("BitShift", *bits, direction="RIGHT"), signed)
+    return hand.leaf("Where", is_negative, hand.leaf("BitwiseNot", moved), moved)
 
 
 @layer("IsInf", 10)

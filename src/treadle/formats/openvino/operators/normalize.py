@@ -31,13 +31,13 @@ def mvn(hand: Hand) -> Made:
 
 @layer("MVN", 1)
 def mvn_1(hand: Hand) -> Made:
-    """The same over all but batch and channels, or over channels too."""
+    """The same over all but batch and channels, or over channels too; epsilon inside the root."""
     rank = hand.rank(0)
     if hand.has("reduction_axes"):
         axes = hand.integers("reduction_axes")
     else:
         axes = list(range(1 if hand.truth("across_channels", False) else 2, rank))
-    return _standard(hand, hand.whole(*axes), hand.truth("normalize_variance", True), False)
+    return _standard(hand, hand.whole(*axes), hand.truth("normalize_variance", True), True)
 
 
 def _standard(hand: Hand, axes: Value, divided: bool, inside: bool) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.hand import Hand
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.select import typed
@@ -34,6 +35,30 @@ def avg_pool(hand: Hand) -> Made:
 
 
 def _windows(hand: Hand, *, dilated: bool) -> dict[str, object]:
-    rounding = _ROUNDING[hand.text("rounding_type", "floor", *_ROUNDING)]
-    shape = {"kernel_shape": hand.integers("kernel"), "ceil_mode": rounding}
-    return windows(hand, dilated=dilated) | shape
+    rounding = hand.text("rounding_type", "floor", *_ROUNDING)
+    given = windows(hand, dilated=dilated) | {"kernel_shape": hand.integers("kernel")}
+    if rounding == "ceil" and "pads" in given:
+        _refuse_empty_windows(hand, dilated=dilated)
+    return given | {"ceil_mode": _ROUNDING[rounding]}
+
+
+def _refuse_empty_windows(hand: Hand, *, dilated: bool) -> None:
+    """A last window that starts behind the data is left out by `ceil_torch` and by ONNX."""
+    strides, kernel = hand.integers("strides"), hand.integers("kernel")
+    ones, zeros = [1] * len(strides), [0] * len(strides)
+    dilations = hand.integers("dilations", ones) if dilated else ones
+    begin, end = hand.integers("pads_begin", zeros), hand.integers("pads_end", zeros)
+    shape = hand.shape(0)
+    extents = shape[2:] if shape is not None else [None] * len(strides)
+    for extent, step, taps, apart, before, after in zip(
+        extents, strides, kernel, dilations, begin, end, strict=True
+    ):
+        reach = (taps - 1) * apart + 1
+        if isinstance(extent, int):
+            last = -(-(extent + before + after - reach) // step) * step
+            is_empty = last >= extent + before
+        else:
+            is_empty = after - reach + step > 0
+        if is_empty:
+            raise Fault("CF909", "rounding_type ceil makes a window of nothing but padding",
+                        "use ceil_torch, which leaves that window out")  # fmt: skip

@@ -8,7 +8,7 @@ from treadle.formats.openvino.records import PortEntry
 from treadle.formats.openvino.write.control import Feeding, Inside
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Missing, Scope, tensor_of
-from treadle.ir import Block, Branch, Shape, Tensor, Value, show_type
+from treadle.ir import Block, Branch, Loop, Shape, Tensor, Value, show_type
 
 _SIDES = ("then", "else")
 
@@ -69,6 +69,9 @@ def _side(
     for param, operand in zip(block.params, branch.operands, strict=True):
         if operand is not None and scope.needs(param):
             inside.scope.wires[param] = inside.feed(scope.wire(operand), param.name, param.type)
+    if not inside.inputs and any(isinstance(step, Loop) for step in block.steps):
+        # what a loop of constants is made to hang on
+        inside.feed(feeding.wires[0], "condition", feeding.wires[0].type)
     scope.writing.write_steps(inside.scope, block, path)
     for number, place in enumerate(places):
         value = _given(block.results[place], path, place)

@@ -38,6 +38,7 @@ class Draft:
         self.reserved: dict[str, Value] = {}
         """Names of tensors that only these values may have: the results of the model."""
         self._taken: set[str] = set()
+        self.parameters: list[Wire] = []
         self.viewed: dict[int, Wire] = {}
         """What a view is of, by layer."""
         self._names: dict[str, int] = {}

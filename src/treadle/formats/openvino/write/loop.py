@@ -29,6 +29,7 @@ from treadle.formats.openvino.write.liveness import hang_on_slices, kept_carried
 from treadle.formats.openvino.write.protect import protect
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Scope, tensor_of
+from treadle.formats.openvino.write.unfolded import unfold
 from treadle.ir import (
     CarriedPort,
     DType,
@@ -110,6 +111,8 @@ class _Writer:
         if self._may_be_idle():
             self._count(inside)
         protect(inside.scope.draft, inside.params)
+        if not iterates:
+            unfold(self.outer.draft, self.feeding, self.loop.body)
         self._bind(self._layer(inside))
 
     def _iterates(self) -> bool:

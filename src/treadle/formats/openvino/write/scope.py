@@ -85,6 +85,7 @@ class Scope:
         said = tensor_of(name, type_)
         data = {"shape": show_shape(said.shape), "element_type": word_of(said.dtype)}
         (wire,) = self.draft.layer("Parameter-1", (), (said,), data, name=name)
+        self.draft.parameters.append(wire)
         return wire
 
 

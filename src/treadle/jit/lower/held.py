@@ -1,0 +1,108 @@
+"""Values without a native form, held outside: put there, taken back, and cleared up after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle import ir
+from treadle.ir import DType, Tensor
+from treadle.jit.building import Building
+from treadle.jit.held import keeper
+from treadle.jit.kernel_ir import Block, Dim, Escape, Kind, Node, Part, makes_objects
+from treadle.jit.lists import is_list
+from treadle.jit.nodes import NATIVE, Declined
+from treadle.jit.walk import all_nodes
+
+OBJECT: Kind = (DType.INT64, ())
+"""What a held value is natively: its number."""
+_UNKNOWN = "a tensor whose rank only the run tells"
+
+
+def call(b: Building, op: Escape, present: Sequence[Node]) -> list[Node | None]:
+    """The results of a call."""
+    node = b.add(op, DType.BOOL, (), *present)
+    parts = [None if kind is None else _part(b, node, k, kind) for k, kind in enumerate(op.results)]
+    for part, is_object in zip(parts, op.makes, strict=False):
+        if part is not None and is_object:
+            b.objects.add(part)
+    return parts
+
+
+def _part(b: Building, node: Node, number: int, kind: Kind) -> Node:
+    """One result of a call, with the extents that the call tells."""
+    shape = tuple(
+        b.number(b.add(Dim(number, axis), DType.INT64, (), node)) if extent is None else extent
+        for axis, extent in enumerate(kind[1])
+    )
+    return b.add(Part(number), kind[0], shape, node)
+
+
+def _keep(
+    b: Building, op: str, present: Sequence[Node], results: Sequence[Kind], makes: bool
+) -> list[Node]:
+    """The results of an operator of `held`."""
+    takes = tuple(node in b.objects for node in present)
+    leaf = keeper(op, len(present), len(results))
+    escape = Escape(leaf, (True,) * len(present), tuple(results), takes, (makes,) * len(results))
+    return [node for node in call(b, escape, present) if node is not None]
+
+
+def boxed(b: Building, node: Node | None, value: ir.Value | None) -> Node:
+    """The node as a held value; `value`, of the program, tells whether it is a sequence."""
+    if node is None:
+        return nothing(b)
+    if node in b.objects:
+        return node
+    op = "box_list" if value is not None and is_list(value) else "box"
+    return _keep(b, op, [node], [OBJECT], makes=True)[0]
+
+
+def nothing(b: Building) -> Node:
+    """An absent value, held."""
+    return _keep(b, "nothing", [], [OBJECT], makes=True)[0]
+
+
+def unboxed(b: Building, node: Node, types: Sequence[ir.Type | None]) -> Node:
+    """A held tensor as a native one, as the first of the types that tells its rank has it.
+
+    What a file claims may be among them: the call compares. Declined where none tells it.
+    """
+    if node not in b.objects:
+        return node
+    kind = next(filter(None, map(kind_of, types)), None)
+    if kind is None:
+        foreign = [t.dtype for t in types if isinstance(t, Tensor) and t.dtype not in NATIVE]
+        what = f"no native code for {foreign[0]}" if any(foreign) else _UNKNOWN
+        raise Declined(what)
+    return _keep(b, "unbox", [node], [kind], makes=False)[0]
+
+
+def types_of(value: ir.Value | None) -> list[ir.Type | None]:
+    """What is known of a value, and what the file claims of it."""
+    return [] if value is None else [value.inferred, value.declared]
+
+
+def kind_of(type_: ir.Type | None) -> Kind | None:
+    """What a native tensor of the type is, its extents told by a call; None where it is none."""
+    if not isinstance(type_, Tensor) or type_.dtype not in NATIVE or type_.shape is None:
+        return None
+    return type_.dtype, tuple(dim if isinstance(dim, int) else None for dim in type_.shape)
+
+
+def settle(b: Building, body: Block, nexts: Sequence[Node], outer: Block) -> list[Node]:
+    """The next values of a loop, written at the end of its body, which clears up what it held.
+
+    How high the stack is before the loop is asked for in the block around it.
+    """
+    if not _holds(b, body) and not any(node in b.objects for node in nexts):
+        return list(nexts)
+    b.block = outer
+    (mark,) = _keep(b, "mark", [], [OBJECT], makes=False)
+    b.block = body
+    kept = [node for node in nexts if node in b.objects]
+    made = iter(_keep(b, "settle", [mark, *kept], [OBJECT] * len(kept), makes=True))
+    return [next(made) if node in b.objects else node for node in nexts]
+
+
+def _holds(b: Building, body: Block) -> bool:
+    return any(map(makes_objects, all_nodes(body)))

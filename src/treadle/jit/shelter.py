@@ -1,0 +1,46 @@
+"""Work that a Ctrl-C must not cut short: in a thread of its own, whose end is waited for.
+
+The handlers of signals run in the main thread, between any two steps of Python. One that raises
+within llvmlite leaves objects half made, or gives them back twice, which ends the process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_MOMENT = 0.02
+
+
+def sheltered(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which another thread runs to its end where the main thread calls it.
+
+    A handler that raises ends the waiting only.
+    """
+
+    @wraps(function)
+    def outer(*args: P.args, **kwargs: P.kwargs) -> R:
+        if threading.current_thread() is not threading.main_thread():
+            return function(*args, **kwargs)
+        results: list[R] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                results.append(function(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
+                errors.append(error)
+
+        thread = threading.Thread(target=work, name="treadle compiles")
+        thread.start()
+        while thread.is_alive():
+            thread.join(_MOMENT)  # a signal that another thread gets does not wake this one
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    return outer

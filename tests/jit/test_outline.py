@@ -1,0 +1,103 @@
+"""Large kernels: their nests are functions, equal ones are one, and the answers are the same."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.jit.native import HEAD, check
+from treadle import InferenceSession
+from treadle.jit.code import Code
+from treadle.jit.emit import kernel as emitting
+from treadle.jit.emit import outline as outlining
+
+RANDOM = np.random.default_rng(11)
+
+
+def layers(count: int, rows: str) -> str:
+    """A loop over layers that are alike: a product, a normalisation and a residual each."""
+    body = "\n".join(
+        f"""m{k} = MatMul (x{k}, w{k})
+        d{k} = ReduceMean <keepdims = 1> (m{k}, last)
+        c{k} = Sub (m{k}, d{k})
+        s{k} = Softmax <axis = -1> (c{k})
+        t{k} = Transpose <perm = [1, 0]> (s{k})
+        q{k} = MatMul (t{k}, s{k})
+        r{k} = MatMul (s{k}, q{k})
+        x{k + 1} = Add (x{k}, r{k})"""
+        for k in range(count)
+    )
+    weights = ", ".join(f"float[24,24] w{k}" for k in range(count))
+    grown = "now = Concat <axis = 0> (x0, row)" if rows == "T" else "now = Identity (x0)"
+    return f"""g (int64 n, float[{rows},24] x, float[1,24] row, {weights}) => (float[U,24] y) {{
+      last = Constant <value = int64[1] {{-1}}> ()
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[R,24] x0) => (bool on, float[S,24] z) {{
+        on = Identity (go)
+        {body}
+        {grown}
+        half = Constant <value = float {{0.5}}> ()
+        h = Mul (x{count}, half)
+        top = ReduceMax <keepdims = 1> (h)
+        z = Add (now, top)
+      }}>
+    }}"""
+
+
+def feed(count: int) -> dict[str, np.ndarray]:
+    """Data of a few rows."""
+    named = {f"w{k}": RANDOM.uniform(-0.2, 0.2, (24, 24)).astype(np.float32) for k in range(count)}
+    x, row = (RANDOM.uniform(-1, 1, (k, 24)).astype(np.float32) for k in (20, 1))
+    return {"n": np.array(4), "x": x, "row": row, **named}
+
+
+@pytest.fixture
+def emitted(monkeypatch: pytest.MonkeyPatch) -> list[Code]:
+    """The kernels that are written from here on."""
+    found: list[Code] = []
+    write = emitting.emit_kernel
+
+    def keeping(*args, **kwargs):
+        found.append(write(*args, **kwargs))
+        return found[-1]
+
+    monkeypatch.setattr("treadle.jit.emit.emit_kernel", keeping)
+    return found
+
+
+@pytest.mark.parametrize("rows", ["20", "T"])
+def test_layers_that_are_alike_are_written_once(emitted: list[Code], rows: str) -> None:
+    counts = []
+    for count in (12, 24):
+        check(layers(count, rows), feed(count))
+        text = emitted[-1].text
+        counts.append((text.count("define internal void"), text.count('call void @"nest.')))
+    (few, calls), (as_few, more_calls) = counts
+    assert 0 < few == as_few < calls
+    assert more_calls - calls >= 12 * 3
+
+
+def test_small_kernels_stay_one_function(emitted: list[Code]) -> None:
+    check(layers(1, "T"), feed(1))
+    assert "define internal void" not in emitted[-1].text
+    assert re.search(r"@\"ensure\".*alwaysinline", emitted[-1].text)
+
+
+def test_every_nest_that_stays_hands_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlining, "_MANY", 0)
+    text = """g (int64 n, float[5] x, int64[4] at) => (float[5] y, float[N] best) {
+      y, best = Loop (n, , x) <body = f (int64 i, bool go, float[5] a)
+        => (bool on, float[5] b, float most) {
+        on = Identity (go)
+        picked = Gather (a, at)
+        most = ReduceMax <keepdims = 0> (picked)
+        s = Sin (a)
+        b = Add (s, most)
+      }>
+    }"""
+    x = RANDOM.uniform(-1, 1, 5).astype(np.float32)
+    check(text, {"n": np.array(3), "x": x, "at": np.array([0, 4, -1, 2])})
+    session = InferenceSession(HEAD + text, engines=("jit", "interp"))
+    with pytest.raises(Exception, match=r"iteration 0.*index"):
+        session.run(None, {"n": np.array(3), "x": x, "at": np.array([0, 4, 9, 2])})

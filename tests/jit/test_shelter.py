@@ -1,0 +1,50 @@
+"""A Ctrl-C while something is compiled ends the waiting, and never what is being done."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from treadle.jit.shelter import sheltered
+
+
+@sheltered
+def named(fails: bool = False) -> str:
+    if fails:
+        raise LookupError("no such thing")
+    return threading.current_thread().name
+
+
+def test_what_it_gives_and_raises_comes_through():
+    assert named() == "treadle compiles"
+    with pytest.raises(LookupError, match="no such thing"):
+        named(fails=True)
+
+
+def test_other_threads_do_it_themselves():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(named()), name="mine")
+    thread.start()
+    thread.join()
+    assert found == ["mine"]
+
+
+def test_an_interrupt_ends_the_waiting_only():
+    begun, ended = threading.Event(), threading.Event()
+
+    @sheltered
+    def work() -> None:
+        begun.set()
+        time.sleep(0.5)
+        ended.set()
+
+    def strike() -> None:
+        begun.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=strike).start()
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert not ended.is_set()
+    assert ended.wait(5)
