@@ -1,6 +1,6 @@
 """What helpers and the run they help do, in LLVM: `treadle_serve` and `treadle_share` of jit/team.
 
-What they find out is in jit/trying.
+A helper is asked for every 2 microseconds of a nest. What they find out is in jit/trying.
 
     line     word, function, data, asleep, parts, number, semaphore
     team     helpers, patience, waits, is shared, judge, cost without it, has stalled, penalty,
@@ -103,8 +103,7 @@ out:
 
 define void @treadle_share(ptr %team, ptr %function, ptr %data, i64 %cost, ptr %nest) {
 entry:
-  %helpers = load i64, ptr %team
-  %parts = add i64 %helpers, 1
+  %all = load i64, ptr %team
   %waits_at = getelementptr i64, ptr %team, i64 2
   %time_at = getelementptr i64, ptr %nest, i64 1
   %cost_at = getelementptr i64, ptr %nest, i64 2
@@ -119,6 +118,12 @@ entry:
   %stalled_at = getelementptr i64, ptr %team, i64 6
   %waits_word = load i64, ptr %waits_at
   %waits = icmp ne i64 %waits_word, 0
+  %worth = udiv i64 %cost, 2000
+  %few = add i64 %worth, 1
+  %are_few = icmp ult i64 %few, %all
+  %wanted = select i1 %are_few, i64 %few, i64 %all
+  %helpers = select i1 %waits, i64 %all, i64 %wanted
+  %parts = add i64 %helpers, 1
   br i1 %waits, label %together, label %rest
 rest:
   %left_at = getelementptr i64, ptr %team, i64 8
