@@ -101,7 +101,9 @@ def _answering(subject: Subject, prepare: Callable[..., Call]) -> Call | str:
 
 
 def _differences(found: Sequence[object], subject: Subject) -> list[str]:
-    pairs = enumerate(zip(found, subject.outputs, strict=False))
+    if len(found) != len(subject.outputs):
+        return [f"{len(found)} outputs, not {len(subject.outputs)}"]
+    pairs = enumerate(zip(found, subject.outputs, strict=True))
     return [
         line
         for k, (f, w) in pairs

@@ -178,7 +178,10 @@ def table(rows: Sequence[Row], others: Sequence[Row]) -> str:
     lines = [
         "| model | before | after | times faster |",
         "|---|---:|---:|---:|",
-        *(f"| {r.title} | {_time(r.before)} | {_time(r.after)} | {r.ratio:.1f} |" for r in rows),
+        *(
+            f"| {r.title} | {time_of(r.before)} | {time_of(r.after)} | {r.ratio:.1f} |"
+            for r in rows
+        ),
         "",
         f"The {len(others)} exporters' models it changes, at their small sizes, are",
         f"{mean(others):.2f} times faster in the geometric mean: from {slowest.ratio:.2f}",
@@ -191,7 +194,8 @@ def table(rows: Sequence[Row], others: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _time(seconds: float) -> str:
+def time_of(seconds: float) -> str:
+    """Seconds or milliseconds, in words."""
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.2f} ms"
 
 

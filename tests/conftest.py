@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hypothesis import settings
 from treadle.jit.faults import FAULTS
 
 os.environ["TREADLE_CACHE_DIR"] = ""  # no test finds machine code that another run has kept
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
 FAULTS.tells_all = True  # no test takes another engine for a fault of the compiler
 

@@ -1,10 +1,6 @@
-"""InferenceSession: onnxruntime's habits, what it takes beside them, bounds and stops."""
+"""InferenceSession: onnxruntime's habits, and what it takes beside them."""
 
-import signal
-import subprocess
-import sys
 import threading
-import time
 
 import numpy as np
 import onnx
@@ -14,10 +10,8 @@ import treadle
 from treadle.errors import (
     InputError,
     InvalidModel,
-    LimitExceeded,
     LoadError,
     RunError,
-    Terminated,
     TreadleError,
     Unsupported,
 )
@@ -29,11 +23,6 @@ SUM = HEAD + (
     " total, parts = Loop <body = b (int64 i, bool c, float[n] s)"
     " => (bool co, float[n] so, float[n] y)"
     ' { co = Identity(c) so = Add(s, x) y = Mul(so, so) }> (M, "", x) }'
-)
-ENDLESS = HEAD + (
-    "g (float x) => (float y) {\n"
-    " y = Loop <body = b (int64 i, bool c, float s) => (bool co, float so)"
-    ' { co = Identity(c) so = Sin(s) }> ("", "", x) }'
 )
 ENGINES = [("interp",), ("onnxruntime", "interp")]
 
@@ -164,82 +153,6 @@ def test_inputs_with_a_default():
     assert s.run(None, {"x": [3, 4]})[0].tolist() == [3, 8]
     assert s.run(None, {"x": [3, 4], "w": [5, 6]})[0].tolist() == [15, 24]
     assert s.run(None, {"x": [3, 4]})[0].tolist() == [3, 8]
-
-
-@pytest.mark.parametrize(
-    ("bounds", "words"),
-    [
-        ({"max_iterations": 100}, "max_iterations=100"),
-        ({"max_seconds": 0.05}, "max_seconds=0.05"),
-    ],
-)
-def test_bounds(engines, bounds, words):
-    started = time.monotonic()
-    with pytest.raises(LimitExceeded, match=words) as caught:
-        session(ENDLESS, engines).run(None, {"x": 1}, treadle.RunOptions(**bounds))
-
-    assert "main" in caught.value.path
-    assert time.monotonic() - started < 2
-
-
-def test_max_bytes(engines):
-    feeds = {"M": 10**6, "x": np.zeros(1000, np.float32)}
-    with pytest.raises(LimitExceeded, match=r"main/loop_0, iteration \d+: .*max_bytes=1000000"):
-        session(SUM, engines).run(None, feeds, treadle.RunOptions(max_bytes=10**6))
-
-
-def test_terminate(engines):
-    options = treadle.RunOptions()
-    s = session(ENDLESS, engines)
-    timer = threading.Timer(0.2, lambda: setattr(options, "terminate", True))
-    timer.start()
-    started = time.monotonic()
-
-    with pytest.raises(Terminated):
-        s.run(None, {"x": 1}, options)
-
-    assert time.monotonic() - started < 0.2 + 0.5
-
-
-INTERRUPTED = f"""
-import sys, threading, time, treadle
-main = threading.get_ident()
-
-def report():
-    while session.run.__func__.__code__ not in codes(sys._current_frames()[main]):
-        time.sleep(0.01)
-    time.sleep(0.1)
-    print("running", flush=True)
-
-def codes(frame):
-    while frame is not None:
-        yield frame.f_code
-        frame = frame.f_back
-
-session = treadle.InferenceSession({ENDLESS!r}, engines=ENGINES)
-threading.Thread(target=report, daemon=True).start()
-session.run(None, {{"x": 1}})
-print("ended by itself", flush=True)
-"""
-
-
-def test_ctrl_c(engines, tmp_path):
-    """The loop has no end of its own, and the signal comes when it runs: it was stopped."""
-    script = tmp_path / "endless.py"
-    script.write_text(INTERRUPTED.replace("ENGINES", repr(engines)))
-    with subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout.readline() == "running\n"
-            process.send_signal(signal.SIGINT)
-            said, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-
-    assert said == ""
-    assert "session.run(None" in errors
-    assert errors.endswith("KeyboardInterrupt\n")
 
 
 def scan(axes=""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import treadle
+from benchmarks.alternatives import branches, compared, items
 from benchmarks.optimize import measured, selective_scan, table, wasteful
 from tests.conformance.data import exported
 from treadle.api import optimize_with_report
@@ -35,3 +36,8 @@ def test_the_exporters_scan_slices_nothing_any_more():
     assert "Slice" in show_model(model)
     assert "Slice" not in show_model(treadle.optimize(model))
     measured("scan", model, selective_scan(5), 0.0)
+
+
+@pytest.mark.parametrize("forms", [items(2, 4), branches(0, 4), branches(1, 1), branches(3, 4)])
+def test_two_forms_of_a_loop_give_the_same(forms):
+    assert compared("forms", *forms, 0.0).ratio > 0

@@ -25,6 +25,11 @@ def test_a_wrong_answer_sets_a_model_aside():
     assert measure(replace(SUBJECT, outputs=wrong), 0.0).aside.startswith("onnxruntime is wrong")
 
 
+def test_an_output_too_few_sets_a_model_aside():
+    more = [*SUBJECT.outputs, SUBJECT.outputs[0]]
+    assert "outputs, not" in measure(replace(SUBJECT, outputs=more), 0.0).aside
+
+
 def test_a_model_that_is_none_is_set_aside():
     refused = measure(replace(SUBJECT, model=b"\x08"), 0.0)
     assert refused.aside.startswith("onnxruntime refuses")

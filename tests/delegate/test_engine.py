@@ -11,6 +11,7 @@ import pytest
 import treadle
 from treadle.delegate import Onnxruntime
 from treadle.delegate.foreign import asked, reason
+from treadle.delegate.kernels import Kernel
 from treadle.errors import Unsupported
 from treadle.infer import infer
 from treadle.ir import BlockBuilder, Carried, Iteration, Model, Sliced, Stacked, tensor
@@ -146,3 +147,43 @@ def test_steps_of_one_path_become_nodes_of_two_names(same):
     (region,) = plan(model, [Onnxruntime()]).main.regions
     assert region.engine == "onnxruntime", region.reason
     same(region.runnable([np.array(3, np.float32)], RunContext())[0], np.float32(3))
+
+
+def negated(count: int, name: str) -> str:
+    """As many steps, from NAME0 to NAMEcount."""
+    return "\n".join(f"{name}{k + 1} = Neg ({name}{k})" for k in range(count))
+
+
+@pytest.mark.parametrize(("count", "is_brief"), [(256, True), (257, False)])
+def test_only_what_ends_soon_by_itself_is_brief(whole, count, is_brief):
+    run = whole(f"g (float a0) => (float a{count}) {{ {negated(count, 'a')} }}")
+    assert run.region.runnable.is_brief is is_brief
+
+
+@pytest.mark.parametrize(("count", "is_brief"), [(52, True), (53, False)])
+def test_steps_of_branches_count(whole, count, is_brief):
+    run = whole(f"""g (float a0, bool c) => (float a200, float y) {{
+        {negated(200, "a")}
+        y = If (c) <then_branch = t () => (float b{count + 1}) {{
+                        b0 = Abs (a0) {negated(count + 1, "b")} }},
+                    else_branch = e () => (float q) {{ q = Neg (a0) }}> }}""")
+    # 200 and the If, in it one, count and one more, and one
+    assert run.region.runnable.is_brief is is_brief
+
+
+def test_a_loop_is_never_brief(whole):
+    assert not whole(LOOP).region.runnable.is_brief
+
+
+def test_a_kernel_without_a_last_version_serves_the_one_it_began_with():
+    assert [Kernel(13, 2**31 - 1, {}).serves(version) for version in (12, 13, 14)] == [
+        False,
+        True,
+        False,
+    ]
+    assert [Kernel(7, 12, {}).serves(version) for version in (6, 7, 12, 13)] == [
+        False,
+        True,
+        True,
+        False,
+    ]

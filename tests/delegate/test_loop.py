@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import treadle
 from treadle.delegate import Onnxruntime
 from treadle.delegate.repair import repaired
 from treadle.delegate.stamp import stamp
+from treadle.errors import RunError
 from treadle.infer import infer
 from treadle.ir import operator_of
 from treadle.plan import Refused, RunContext, plan
 
+HEAD = '<ir_version: 10, opset_import: ["" : 17]>\n'
 TRIPS = [0, 1, 2, 5]
 
 
@@ -128,6 +131,13 @@ def test_trip_and_condition_of_one_element(whole, same):
     same(run(np.array([3]), np.array([False]), scalar(1))[0], np.float32(1))
 
 
+def test_a_condition_that_the_body_declares_with_an_axis(whole, same):
+    run = whole("""g (int64 M) => (bool[n, 1] y) {
+        y = Loop <body = b (int64 i, bool[1] c) => (bool[1] c, bool[1] e) { e = Not(c) }>
+            (M, "") }""")
+    same(run(scalar(2, np.int64))[0], np.array([[False], [False]]))
+
+
 def test_trips_of_several_elements_are_refused(whole):
     run = whole("""g (int64[n] M, float a) => (float s) {
         s = Loop <body = b (int64 i, bool c, float v) => (bool c, float w) { w = Add(v, v) }>
@@ -161,6 +171,26 @@ def test_stacked_elements_that_change_shape_but_not_size_are_refused(whole, same
     square = x[:, :2]
     same(run(scalar(2, np.int64), square)[0], np.stack([square, square.T]))
     assert run(scalar(0, np.int64), x)[0].shape[0] == 0
+
+
+def test_inferred_types_do_not_hide_that_elements_change():
+    """Inference tells the rank and no extent of what is turned in every iteration."""
+    session = treadle.InferenceSession(HEAD + _TURNS, engines=("onnxruntime", "interp"))
+    assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with pytest.raises(RunError, match=r"is float32\[3, 2\], but was float32\[2, 3\]"):
+        session.run(None, {"M": np.array(2), "x": x})
+
+
+def test_a_scan_along_an_axis_of_no_length_that_the_file_declares():
+    text = """g (float[2] a, float[2,0] x) => (float[2] z, float[n,2] ys) {
+        z, ys = Scan <num_scan_inputs = 1, scan_input_axes = [1],
+            body = b (float[2] s, float[2] v) => (float[2] t, float[2] u)
+            { t = Add(s, v) u = Neg(t) }> (a, x) }"""
+    feed = {"a": f32(1, 2), "x": np.zeros((2, 0), np.float32)}
+    session = treadle.InferenceSession(HEAD + text, engines=("onnxruntime", "interp"))
+    z, ys = session.run(None, feed)
+    assert (z.tolist(), ys.shape) == ([1, 2], (0, 2))
 
 
 def test_nested_stacks_are_guarded_too(whole, same):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from treadle.delegate import watch
 from treadle.errors import LimitExceeded, Terminated
 from treadle.plan import Limits, RunContext
 
@@ -171,6 +172,20 @@ def test_signals_still_reach_whoever_asked_for_them(whole):
         writer.close()
 
 
+def test_a_run_inside_another_forwards_signals_to_nobody():
+    """Else the watcher would tell itself for ever of the byte it reads."""
+    forwarded = []
+
+    def inner():
+        forwarded.extend(each.forward_to for each in watch._watchers)
+
+    def outer():
+        watch.watched(inner, watch.Watch(Options(), RunContext()))
+
+    watch.watched(outer, watch.Watch(Options(), RunContext()))
+    assert forwarded == [-1]
+
+
 def test_threads_call_one_region_at_once(whole):
     run = whole("g (float[n] x) => (float[n] y) { z = Exp(x) y = Log(z) }")
     wrong = []
@@ -195,7 +210,5 @@ def test_a_forked_process_watches_for_itself(whole):
     run(X)
     child = os.fork()
     if child == 0:
-        from treadle.delegate import watch
-
         os._exit(len(watch._watchers))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -56,6 +56,7 @@ def test_a_while_loop_without_an_iteration_stacks_nothing():
     for go in (True, False, True):
         _, stacked = session.run(None, {**feed, "go0": np.array(go)})
         assert stacked.tolist() == [1, 2, 4, 8] * go
+    check(text, {**feed, "go0": np.array(True)})
 
 
 def test_an_element_inference_knows_nothing_of_is_empty_by_its_rules():
@@ -71,6 +72,24 @@ def test_an_element_inference_knows_nothing_of_is_empty_by_its_rules():
         found = session_of(text).run(None, feed)
         wanted = treadle.InferenceSession(HEAD + text, engines=("interp",)).run(None, feed)
         assert_same(found, wanted, ["all"])
+
+
+def test_nothing_to_slice_stacks_what_interp_stacks():
+    """The length is known when the kernel is made, the shape of an element nowhere."""
+    text = """g (float[A] x, float[B] p) => (float[N,C] all, float s) {
+      s = ReduceSum <keepdims = 0> (x)
+      all = Scan <num_scan_inputs = 1, body = f (float e) => (float[C] r) {
+        zero = Constant <value = float {0.0}> ()
+        k = Greater (p, zero)
+        c = Compress <axis = 0> (p, k)
+        r = Add (c, e)
+      }> (x)
+    }"""
+    session = session_of(text)
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    for count in (2, 0, 3, 0):
+        feed = {"x": np.ones(count, np.float32), "p": P}
+        assert_same(session.run(None, feed), interp.run(None, feed), ["all", "s"])
 
 
 @pytest.mark.parametrize("form", ["strided", "unaligned", "read-only"])
@@ -177,3 +196,14 @@ def test_a_step_others_read_as_well_stays_where_it_is():
     engines = {step.op: r.engine for r in session.plan.main.regions for step in r.steps
                if hasattr(step, "op")}  # fmt: skip
     assert engines == {"Tanh": "interp", "MatMul": "interp"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_matrix_laid_out_anew_begins_at_a_line_of_the_cache(dtype):
+    for columns in (3, 16, 70):
+        matrix = np.arange(5 * columns, dtype=dtype).reshape(5, columns)
+        laid = memory.laid_out(matrix, 80)
+        assert memory.address(laid) % 64 == 0
+        assert laid.strides == (80 * laid.itemsize, laid.itemsize)
+        assert np.array_equal(laid[:, :columns], matrix)
+        assert not laid[:, columns:].any()

@@ -139,11 +139,10 @@ def test_weights_that_lie_badly_are_laid_out_before(columns, is_known):
     """Rows that begin between lines of the cache, or a page apart; constants too."""
     weight = numbers("float32", 64, columns)
     given = "" if is_known else f", float[64,{columns}] w"
-    made = "w = ConstantOfShape <value = float {0.5}> (s)" if is_known else ""
+    numbers_of = ", ".join(map(str, weight.flat))
+    made = f"<float[64,{columns}] w = {{{numbers_of}}}>" if is_known else ""
     text = f"""g (float[T,64] x, float[{columns},64] r, float[1,64] h{given}) => (float[1,64] y,
-      float[T,64] z) {{
-      s = Constant <value = int64[2] {{64, {columns}}}> ()
-      {made}
+      float[T,64] z) {made} {{
       y, z = Scan <num_scan_inputs = 1, body = f (float[1,64] u, float[64] t)
         => (float[1,64] v, float[64] o) {{
         p = MatMul (u, w)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import treadle
-from tests.jit.native import HEAD, outcomes
+from tests.jit.native import HEAD, natives, outcomes
+from treadle.formats import read
 from treadle.jit import cost
 
 ALL = ("jit", "onnxruntime", "interp")
@@ -57,6 +58,51 @@ def test_large_products_are_for_whoever_has_more_threads():
     assert ran(product(300), large, threads=1).plan.main.regions[0].engine == "jit"
     assert ran(product(300), large, threads=4).plan.main.regions[0].engine == "onnxruntime"
     assert ran(product(30), small, threads=4).plan.main.regions[0].engine == "jit"
+
+
+def test_where_both_do_the_same_nothing_is_lost():
+    """What one thread computes natively one thread of onnxruntime would not compute sooner."""
+    large = {"n": np.array(1), "p": np.zeros((300, 300), np.float32)}
+    session = ran(product(300), large, ("jit", "interp"))
+    (native,), (made,) = natives(session), outcomes(session)
+    assert cost.slower(native.region.steps, made.kernel, 1) == ""
+    why = cost.slower(native.region.steps, made.kernel, 4)
+    # 2 * 300 ** 3 operations, 150 in a nanosecond, three quarters of which others would do
+    assert why == "an iteration would save 2 µs, and lose 270, most of them by a product"
+
+
+def test_a_convolution_counts_by_its_windows():
+    text = """g (int64 n, float[1,1,100,100] p, float[1,1,9,9] w) => (float[1,1,100,100] y) {
+      y = Loop (n, , p) <body = f (int64 i, bool go, float[1,1,100,100] x) => (bool on,
+        float[1,1,100,100] x1) {
+        on = Identity (go)
+        x1 = Conv <pads = [4, 4, 4, 4]> (x, w)
+      }>
+    }"""
+    feed = {"n": np.array(1), "p": np.zeros((1, 1, 100, 100), np.float32),
+            "w": np.zeros((1, 1, 9, 9), np.float32)}  # fmt: skip
+    session = ran(text, feed, ("jit", "interp"))
+    (native,), (made,) = natives(session), outcomes(session)
+    why = cost.slower(native.region.steps, made.kernel, 1)
+    # 2 * 81 * 100 ** 2 operations, 0.03 nanoseconds each
+    assert why == "an iteration would save 2 µs, and lose 49, most of them by a product"
+
+
+def test_what_branches_and_inner_loops_save():
+    text = """g (int64 n, float[4] p, bool c) => (float[4] y) {
+      y = Loop (n, , p) <body = f (int64 i, bool go, float[4] x) => (bool on, float[4] x1) {
+        on = Identity (go)
+        b = If (c) <then_branch = t () => (float[4] k) { k1 = Neg (x) k2 = Sin (k1) k = Cos (k2) },
+                    else_branch = e () => (float[4] l) { l = Neg (x) }>
+        x1 = Loop (n, , b) <body = h (int64 j, bool g2, float[4] z) => (bool o2, float[4] z1) {
+          o2 = Identity (g2)
+          z1 = Tan (z)
+        }>
+      }>
+    }"""
+    model, _ = read(HEAD + text)
+    saved = 1500 + (300 + 3 * 300) + (300 + 10 * (1500 + 300))
+    assert cost._saved(model.main.steps[0]) == saved
 
 
 def test_the_reason_has_the_estimate():

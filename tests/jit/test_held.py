@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import treadle
 from tests.jit.native import HEAD, check
 from tests.jit.test_escape import escapes
+from tests.values import assert_same
 from treadle.errors import RunError
 
 RANDOM = np.random.default_rng(31)
@@ -269,6 +271,26 @@ def test_a_position_out_of_range_is_the_interpreters_error():
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(RunError, match=r"loop_0\.body.*iteration 3.*position 3"):
         session.run(None, {"n": np.array(4), "p": items})
+
+
+def test_threads_hold_what_is_theirs():
+    session = treadle.InferenceSession(HEAD + BEAM, engines=("jit", "interp"))
+    feeds = [{"n": np.array(9), "p": [floats(k) for k in lengths]}
+             for lengths in ((2, 3, 1), (1, 2), (4, 4, 1, 2), (3, 1))]  # fmt: skip
+    wanted = [session.run(None, dict(feed)) for feed in feeds]
+    found: list = []
+
+    def run(number):
+        found.extend((number, session.run(None, dict(feeds[number]))) for _ in range(10))
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(len(feeds))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 40
+    for number, each in found:
+        assert_same(each, wanted[number], ["r", "c"])
 
 
 def test_what_is_given_is_nobody_elses_memory():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import HEAD, check
+from tests.jit.native import HEAD, check, outcomes
 
 RANDOM = np.random.default_rng(29)
 SIZES = (3, 40)
@@ -62,6 +62,12 @@ BODIES = {
         x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) { a = ScatterND (x, jj, new) },
                        else_branch = u () => (float[SIZE,4] b) { b = Identity (x) }>
         w = Gather (x, j)""",
+    "a later branch reads the old value": """
+        early = If (odd) <then_branch = t () => (float[1,4] a) { a = Sin (row) },
+                          else_branch = u () => (float[1,4] b) { b = Cos (row) }>
+        x1 = ScatterND (x, jj, early)
+        w = If (odd) <then_branch = t () => (float[1,4] a) { a = ReduceMax (x, zero) },
+                      else_branch = u () => (float[1,4] b) { b = ReduceMin (x, zero) }>""",
     "a view of the old value leaves the branch": """
         x1, turned = If (odd) <then_branch = t () => (float[SIZE,4] a, float[4,SIZE] c) {
                               a = ScatterND (x, jj, new)
@@ -177,6 +183,27 @@ def test_a_side_that_puts_into_one_state_and_gives_another_as_it_was():
       }}>
     }}"""
     check(text, {name: RANDOM.normal(size=(40, 4)).astype(np.float32) for name in "pqr"})
+
+
+def test_an_inner_loop_of_two_states_takes_over_the_one_it_puts_into():
+    text = f"""g (int64 n, float[40,4] p) => (float[40,4] a) {{
+      a = Loop (n, , p) <body = f (int64 i, bool go, float[40,4] x)
+        => (bool on, float[40,4] x1) {{
+        {HEADS}
+        x1, last = Loop (three, , x, row) <body = f2 (int64 i2, bool go2, float[40,4] y,
+          float[1,4] r) => (bool on2, float[40,4] y1, float[1,4] r1) {{
+          on2 = Identity (go2)
+          r1 = Sin (r)
+          y1 = ScatterND (y, jj, r1)
+        }}>
+      }}>
+    }}"""
+    feed = {"n": np.array(5), "p": RANDOM.normal(size=(40, 4)).astype(np.float32)}
+    check(text, feed)
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    session.run(None, feed)
+    (made,) = outcomes(session)
+    assert dict(made.code.counts) == {"in place": 2, "copied": 0}
 
 
 def test_a_branch_costs_what_it_puts():

@@ -14,6 +14,7 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, outcomes
 from treadle.errors import LimitExceeded
+from treadle.jit import emit
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mallinfo2 is the GNU library's")
 ENDLESS = """g (float[3] p) => (float[A] a, float[N,B] s) {
@@ -87,6 +88,22 @@ def test_what_is_stopped_gives_its_memory_back(stopped):
     for _ in range(20):
         stopped(session)
     assert held() - before < 1_000_000
+
+
+def test_polls_hold_nothing(monkeypatch):
+    monkeypatch.setattr(emit.poll, "PERIOD", 100)
+    text = """g (int64 n, float x) => (float y) {
+      y = Loop (n, "", x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
+        on = Identity (go)
+        v = Cos (u)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    feed = {"n": np.array(2_000_000), "x": np.float32(1)}
+    session.run(None, feed)
+    before = sys.getrefcount(None)
+    session.run(None, feed)  # asks thousands of times, and is answered None
+    assert sys.getrefcount(None) - before < 500
 
 
 def test_many_runs_of_changing_lengths_hold_no_more_memory():

@@ -16,6 +16,14 @@ BODIES = {
     "ArgMin, the last of equals": (
         "a = ArgMin <axis = 0, select_last_index = 1, keepdims = 0> (x1)\nr = Cast <to = 1> (a)"
     ),
+    "BatchNormalization": (
+        "f = ReduceSum <keepdims = 0> (x1, axes1)\ntu = Transpose (x1)\nsq = Mul (f, f)\n"
+        "r = BatchNormalization (tu, f, f, f, sq)"
+    ),
+    "InstanceNormalization": (
+        "f = ReduceSum <keepdims = 0> (x1, axes1)\ntu = Unsqueeze (x1, axes1)\n"
+        "tu3 = Transpose <perm = [1, 0, 2]> (tu)\nr = InstanceNormalization (tu3, f, f)"
+    ),
     "Hardmax": "r = Hardmax <axis = 0> (x1)",
     "Softmax": "r = Softmax <axis = 0> (x1)",
     "TopK": "v, i1 = TopK <axis = 0> (x1, two)\nik = Cast <to = 1> (i1)\nr = Add (v, ik)",
@@ -59,6 +67,7 @@ def test_operators_on_what_grows(name):
         at = Add (k, g)
         bent = Sin (at)
         axes = Constant <value = int64[1] {{0}}> ()
+        axes1 = Constant <value = int64[1] {{1}}> ()
         new = Unsqueeze (bent, axes)
         x1 = Concat <axis = 0> (x, new)
         {BODIES[name]}

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import treadle
-from tests.jit.native import HEAD, outcomes
+from tests.jit.native import HEAD, natives, outcomes
 from tests.values import assert_same
+from treadle.errors import RunError
+from treadle.jit import runnable
+from treadle.jit.call import Compiled
+from treadle.jit.kernel_ir import Extent
+from treadle.jit.nodes import Declined
+from treadle.jit.openings import Openings
+from treadle.jit.specialise import Lengths
 
 RANDOM = np.random.default_rng(14)
 ATTENDED = """g (int64 n, float[B,T,D] k, float[B,T] m, float[B,D] q0)
@@ -72,7 +80,7 @@ def test_an_extent_of_one_broadcasts_and_is_no_other():
     assert not [why for why in made if isinstance(why, str)]
 
 
-def test_where_open_axes_do_not_fit_all_is_closed_again():
+def test_a_shape_that_comes_as_data_beside_an_open_axis():
     text = """g (int64 n, float[A] x0, int64[K] shape) => (float[P,Q] a) {
       zero = Constant <value = float[1,1] {0.0}> ()
       a = Loop (n, "", zero) <body = f (int64 i, bool go, float[P,Q] x)
@@ -84,6 +92,61 @@ def test_where_open_axes_do_not_fit_all_is_closed_again():
     }"""
     shapes = [{"x0": floats(2 * k), "shape": np.array([2, k])} for k in range(2, 9)]
     checked(text, [{"n": np.array(2), **given} for given in shapes])
+
+
+def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
+    text = """g (int64 n, float[A] x) => (float[A] a) {
+      a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
+        on = Identity (go)
+        x1 = Neg (x)
+      }>
+    }"""
+    whole, tries = runnable.compile_region, []
+
+    def compile_region(native, kernel, lengths):
+        if lengths is not native.lengths:
+            tries.append(lengths)
+            raise Declined("for a test")
+        return whole(native, kernel, lengths)
+
+    monkeypatch.setattr(runnable, "compile_region", compile_region)
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    for length in (4, 5, 6, 7, 6, 4, 8):
+        x = floats(length)
+        assert_same(session.run(None, {"n": np.array(3), "x": x}), [-x], ["a"])
+    (native,) = natives(session)
+    assert native.openings.is_closed
+    assert len(tries) == 1
+    made = [each for each in native.made.values() if isinstance(each, Compiled)]
+    assert len(made) == 5, "a kernel for every length"
+
+
+def test_kernels_that_failed_to_fit_are_forgotten():
+    text = """g (int64 n, float[A] x, float[B] y) => (float[A] a) {
+      a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
+        on = Identity (go)
+        x1 = Add (x, y)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    for a, b in ((2, 2), (3, 3), (4, 4), (4, 3), (9, 9)):
+        feed = {"n": np.array(2), "x": floats(a), "y": floats(b)}
+        if a == b:
+            session.run(None, feed)
+        else:
+            with pytest.raises(RunError):
+                session.run(None, feed)
+    (native,) = natives(session)
+    assert not native.openings.is_closed
+    assert native.seen
+    for a, b in ((5, 4), (6, 4), (7, 4)):
+        with pytest.raises(RunError):
+            session.run(None, {"n": np.array(2), "x": floats(a), "y": floats(b)})
+    assert native.openings.is_closed
+    x = floats(9)
+    (found,) = session.run(None, {"n": np.array(2), "x": x, "y": x})
+    assert np.allclose(found, 3 * x)
+    assert ((9,), (9,)) in [tuple(shape for _, shape in key)[1:] for key in native.made]
 
 
 def test_an_axis_as_long_as_a_sequence_by_chance():
@@ -125,3 +188,64 @@ def test_lengths_that_were_alike_part_after_another_axis_was_opened():
         extents = {"x": first, "y": second, "z": third}
         feed = {name: np.ones(extent, np.float32) for name, extent in extents.items()}
         assert session.run(None, dict(feed)) == interp.run(None, dict(feed))
+
+
+def opened(openings, *shapes):
+    """The axes that are open after arrays of these shapes came, one pair or more a run."""
+    for each in shapes:
+        found = openings.lengths([np.zeros(shape, np.float32) for shape in each])
+    return found.open
+
+
+def test_an_axis_opens_with_its_third_extent():
+    openings = Openings(Lengths())
+    assert opened(openings, [(2, 5)], [(3, 5)], [(2, 5)], [(3, 5)]) == {}
+    assert list(opened(openings, [(4, 5)])) == [(0, 0)]
+    assert list(opened(openings, [(2, 5)])) == [(0, 0)], "it stays open"
+    assert opened(openings, [(1, 5)], [(0, 5)]) == {}, "one and nothing are no lengths like others"
+
+
+def test_axes_that_were_always_equally_long_are_one_extent():
+    openings = Openings(Lengths())
+    alike = opened(openings, *([(k, 7), (k,)] for k in (2, 3, 4)))
+    assert alike[0, 0] is alike[1, 0]
+    again = opened(openings, [(9, 7), (9,)])
+    assert again[0, 0] is alike[0, 0], "the same names give the same extents"
+    apart = opened(openings, [(9, 7), (8,)])
+    assert apart[0, 0] is not apart[1, 0]
+
+
+def test_an_axis_as_long_as_what_the_region_leaves_open_is_that_extent():
+    told = Extent("told")
+    openings = Openings(Lengths({(1, 0): told}))
+    found = opened(openings, *([(k, 7), (k,)] for k in (2, 3, 4)))
+    assert found == {(0, 0): told, (1, 0): told}
+
+
+def test_other_dtypes_and_ranks_are_seen_apart():
+    openings = Openings(Lengths())
+    opened(openings, [(2,)], [(3,)], [(2, 4)])
+    assert openings.lengths([np.zeros(4)]).open == {}
+    assert opened(openings, [(4,)])
+
+
+def test_what_was_seen_long_ago_is_forgotten():
+    openings = Openings(Lengths())
+    opened(openings, [(2, 2)], [(3, 2)], [(4, 2)], *([(5, k)] for k in range(2, 70)))
+    assert list(opened(openings, [(5, 3)])) == [(0, 1)]
+
+
+@pytest.mark.parametrize("closing", [lambda o, made: [o.miss(made) for _ in range(3)],
+                                     lambda o, _: o.close()])  # fmt: skip
+def test_closed_for_good(closing):
+    openings = Openings(Lengths())
+    opened(openings, [(2,)], [(3,)], [(4,)])
+    made = openings.lengths([np.zeros(4, np.float32)])
+    for _ in range(9):
+        openings.miss(openings.base)
+    openings.miss(made)
+    openings.miss(made)
+    assert not openings.is_closed
+    closing(openings, made)
+    assert openings.is_closed
+    assert openings.lengths([np.zeros(5, np.float32)]) is openings.base

@@ -62,6 +62,52 @@ def test_elements_are_put_in_taken_out_and_read_anywhere(count):
     check(text, *feeds)
 
 
+def test_lists_of_what_an_iteration_has():
+    text = """g (int64 n, float[2] p) => (float[2] r) {
+      r = Loop (n, "", p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] y) {
+        on = Identity (go)
+        z = Neg (x)
+        s = SequenceConstruct (x, z, p)
+        three = Constant <value = int64 {3}> ()
+        k = Mod (i, three)
+        a = SequenceAt (s, k)
+        y = Sub (a, p)
+      }>
+    }"""
+    check(text, *({"n": np.array(n), "p": floats(2)} for n in (1, 2, 5)))
+
+
+def test_an_empty_list_that_is_fed():
+    text = """g (int64 n, seq(float[3]) p, float[3] q) => (seq(float[3]) r, int64 c) {
+      r = Loop (n, "", p) <body = f (int64 i, bool go, seq(float[3]) s)
+        => (bool on, seq(float[3]) t) {
+        on = Identity (go)
+        t = SequenceInsert (s, q)
+      }>
+      c = SequenceLength (r)
+    }"""
+    lists = ([], [floats(3)], [])
+    check(text, *({"n": np.array(2), "p": items, "q": floats(3)} for items in lists))
+
+
+def test_an_empty_list_of_elements_that_only_the_body_tells():
+    text = """g (int64 n, float[2,3] p) => (float[A,3] r) {
+      s = SequenceEmpty ()
+      t = Loop (n, "", s) <body = f (int64 i, bool go, s) => (bool on, u) {
+        on = Identity (go)
+        t = Loop (n, "", s) <body = h (int64 j, bool g2, v) => (bool o2, w) {
+          o2 = Identity (g2)
+          k = Cast <to = 1> (j)
+          e = Sub (p, k)
+          w = SequenceInsert (v, e)
+        }>
+        u = SequenceInsert (t, p)
+      }>
+      r = ConcatFromSequence <axis = 0> (t)
+    }"""
+    check(text, *({"n": np.array(n), "p": floats(2, 3)} for n in (1, 2, 3)))
+
+
 def test_a_position_out_of_range_is_the_interpreters_error():
     text = """g (int64 n, seq(float[3]) p) => (float[M,3] e) {
       e = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[3] e) {

@@ -56,12 +56,45 @@ def test_a_kernel_is_made_once(tmp_path):
     assert all(map(np.array_equal, found, wanted))
 
 
+def test_a_table_of_constants_is_found_again(tmp_path):
+    numbers = ", ".join(f"{k}.5" for k in range(40))
+    text = LOOP.replace("float[3] {0.5, 0.25, 0.125}", f"float[40,1] {{{numbers}}}")
+    text = text.replace("x1 = Mul", "m = Mul").replace(
+        "s = Red", "x1 = ReduceMax (m, ax)\n s = Red"
+    )
+    text = text.replace("on = Id", "ax = Constant <value = int64[1] {0}> ()\n on = Id")
+    text = text.replace("x1 = ReduceMax", "x2 = ReduceMax").replace(
+        "s = Red", "x1 = Reshape (x2, th)\n s = Red"
+    )
+    text = text.replace("on = Id", "th = Constant <value = int64[1] {3}> ()\n on = Id")
+    first, wanted = ran(tmp_path, text)
+    second, found = ran(tmp_path, text)
+    assert "array" in {slot.kind for slot in first.code.slots}
+    assert (first.machine.was_kept, second.machine.was_kept) == (False, True)
+    assert all(map(np.array_equal, found, wanted))
+
+
 def test_what_one_session_made_another_finds_without_a_disk():
     ran("")
     session = treadle.InferenceSession(HEAD + LOOP, engines=("jit", "interp"))
     session.run(None, FEED)
     (made,) = outcomes(session)
     assert made.machine.was_kept
+
+
+def test_the_kernels_of_late_are_found_without_a_disk(monkeypatch):
+    monkeypatch.setattr(compiling, "_MOST_RECENT", 2)
+    texts = [LOOP.replace("0.25", number) for number in ("0.25", "0.26", "0.27")]
+
+    def is_found(text):
+        session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+        session.run(None, FEED)
+        (made,) = outcomes(session)
+        return made.machine.was_kept
+
+    assert [is_found(text) for text in texts] == [False, False, False]
+    assert [is_found(text) for text in texts[1:]] == [True, True]
+    assert not is_found(texts[0]), "two are kept"
 
 
 @pytest.mark.parametrize(

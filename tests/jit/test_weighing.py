@@ -265,3 +265,21 @@ def test_weighed_runs_are_native_and_others_do_not_weigh():
         outcome(native, 3 * 10**5, 10**8)
     assert isinstance(outcome(native, 30, 100), LimitExceeded)
     assert len(native.run(None, {"n": np.array(30), "x": np.zeros(50, np.float32)})[1]) == 30
+
+
+def test_what_is_held_outside_is_weighed_by_interp():
+    text = """g (int64 n, float[50] x) => (string[m] y) {
+      a = Constant <value_strings = ["a"]> ()
+      b = Constant <value_strings = ["bcd"]> ()
+      y = Loop (n, , a) <body = f (int64 i, bool go, string[m] u) => (bool on, string[k] v) {
+        on = Identity (go)
+        v = Concat <axis = 0> (u, b)
+      }>
+    }"""
+    native, interp = session(text), session(text, ("interp",))
+    least = exact(interp, 9)
+    for most in (least, least - 1, 20):
+        found, wanted = outcome(native, 9, most), outcome(interp, 9, most)
+        assert isinstance(found, LimitExceeded) == isinstance(wanted, LimitExceeded)
+        if isinstance(wanted, LimitExceeded):
+            assert str(found) == str(wanted)

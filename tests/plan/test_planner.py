@@ -296,3 +296,32 @@ def test_without_what_joined_a_loop_is_tried_alone():
     ]  # fmt: skip
     last = instead[1].otherwise().regions
     assert [r.engine for r in last] == [INTERP]
+
+
+def test_what_joins_a_loop_but_runs_before_other_steps_is_left_where_it_was():
+    """`first` is a result and joins nothing; what only `both` reads would run alone before it."""
+    body = BlockBuilder("body")
+    body.param("i", tensor("int64"))
+    go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
+    built = body.build(go, body.leaf("Neg", 1, v))
+    block = BlockBuilder("main")
+    trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
+    first = block.leaf("Neg", 1, x)
+    both = block.leaf("Add", 1, block.leaf("MatMul", 1, block.leaf("MatMul", 1, x)), first)
+    (z,) = block.loop(trip, None, built, (Iteration(), Condition(), Carried()), (both,))
+    engine = TakesBeside(frozenset(("Neg", "Add", "MatMul")))
+    assert shown(Model(block.build(first, z)), engine) == [(INTERP, 3), ("fast", 2)]
+
+
+def test_the_rival_is_the_next_engine_that_takes_the_loops_too():
+    def rivals(model, *others):
+        engine = TakesBeside(frozenset(("Neg",)))
+        return [r.rival for r in regions(model, engine, *others) if r.engine == "fast"]
+
+    loop = around_a_loop("Neg", "Neg")
+    leaves, whole = Takes(FAST, "leaves"), Takes(FAST, "whole", takes_bodies=True)
+    assert rivals(loop) == [""]
+    assert rivals(loop, leaves) == [""]
+    assert rivals(loop, leaves, whole) == ["whole"]
+    model = chain("MatMul", "MatMul", "MatMul")
+    assert [r.rival for r in regions(model, Takes(FAST), whole)] == [""]

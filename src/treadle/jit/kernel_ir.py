@@ -22,6 +22,7 @@
             | Reduce(function, axes)
             | Contract()                         products of matrices: the last two axes
             | Running(function, axis)            sums, or products, of everything up to each element
+            | Top(axis)                          where the smallest are along the axis, in order
             | Positions()                        where the operand, a list of bools, holds
             | Pick(axis)                         items of operand 0 at the indices of operand 1
             | Fetch(axes)                        elements of operand 0 at places of the others
@@ -185,6 +186,13 @@ class Positions:
 
 
 @dataclass(frozen=True, slots=True)
+class Top:
+    """np.argsort(operand, axis, kind="stable"), as many as the shape says; of whole numbers."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
 class Pick:
     """np.take(data, indices, axis); an index out of range fails, a negative one counts back."""
 
@@ -313,7 +321,7 @@ class Part:
 Op = (
     Input | Constant | Empty | Length | Dim | Guard | Iota | Counter | State | Item | Map | View
     | Reshape | Join | Reduce | Contract | Running | Pick | Fetch | Put | Loop | Branch | Escape
-    | Part | Positions
+    | Part | Positions | Top
 )  # fmt: skip
 
 

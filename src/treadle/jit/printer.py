@@ -31,6 +31,7 @@ from treadle.jit.kernel_ir import (
     Reduce,
     Running,
     State,
+    Top,
     View,
 )
 
@@ -117,6 +118,7 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
     Join: lambda op: f"join along {op.axis}",
     Reduce: lambda op: f"reduce {op.function} over {','.join(map(str, op.axes))} of",
     Pick: lambda op: f"pick along {op.axis} of",
+    Top: lambda op: f"top along {op.axis} of",
     Running: lambda op: f"running {op.function} along {op.axis} of",
     Fetch: lambda op: f"fetch ({', '.join(map(_place, op.axes))}) of",
     Put: lambda op: f"put {op.function} ({', '.join(map(_place, op.axes))}) into",

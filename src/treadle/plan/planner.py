@@ -228,9 +228,10 @@ def _otherwise(work: _Work, region: Region) -> Otherwise:
         if not is_last:
             planning = replace(work.planning, engines=later, root=block)
             return _plan_block(planning, block, region.path, {})
-        if not any(any(bodies(step)) for step in region.steps):
+        opened = [step for step in region.steps if any(bodies(step))]
+        if not opened:
             return interp_only(block, region.path, f"{region.engine} refused it on this data")
-        refused = {(region.engine, step): f"{region.engine} refused it" for step in region.steps}
+        refused = {(region.engine, step): f"{region.engine} refused it" for step in opened}
         declined = {**work.planning.declined, **refused}
         planning = replace(work.planning, inside=True, root=block, declined=declined)
         return _plan_block(planning, block, region.path, {})

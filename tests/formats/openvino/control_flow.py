@@ -8,7 +8,6 @@ table into docs/openvino.md. Right is what it is in exporters.py.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,12 +20,12 @@ import treadle
 from tests.conformance.data import Edge, edges
 from tests.conformance.test_control_flow import LITERAL
 from tests.formats.openvino.exporters import (
+    command,
     holds_what_openvino_has_not,
-    put_into_page,
     short,
     written,
 )
-from tests.formats.openvino.oracle import Oracle, why_not
+from tests.formats.openvino.oracle import Oracle
 
 START = "<!-- control flow, written by a command -->\n"
 
@@ -77,25 +76,11 @@ def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]
             yield f"| {each.name} | {short(each.title)} | {short(each.reason)} |"
 
 
-def main() -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--update", action="store_true")
-    asked = parser.parse_args()
-    if why_not():
-        print(why_not())
-        return 2
-    oracle = Oracle()
-    names = [name for name in asked.names or edges() if asked_about(name)]
-    verdicts = [verdict(name, oracle) for name in names]
-    lines = list(table(verdicts, len(edges()) - len(names), oracle.version))
-    oracle.close()
-    if asked.update:
-        put_into_page(START, lines)
-    print(*lines, sep="\n")
-    return 0
+def _lines(names: list[str], oracle: Oracle) -> Iterator[str]:
+    asked = [name for name in names if asked_about(name)]
+    verdicts = [verdict(name, oracle) for name in asked]
+    return table(verdicts, len(names) - len(asked), oracle.version)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, START, list(edges()), _lines))

@@ -13,7 +13,7 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,11 +23,13 @@ import treadle
 from tests.conformance.data import EXPORTED, exported
 from tests.formats.openvino.oracle import Answer, Oracle, why_not
 from treadle.errors import TreadleError
-from treadle.ir import DType, Model, Optional, Sequence, Tensor, block_values, bodies, walk
+from treadle.ir import DType, Model, Optional, Tensor, block_values, bodies, walk
+from treadle.ir import Sequence as SequenceType
 
 PAGE = Path(__file__).parents[3] / "docs" / "openvino.md"
 START, END = "<!-- exporters, written by a command -->\n", "<!-- end -->\n"
 TOLERANCE = (1e-3, 1e-4)
+Lines = Iterator[str]
 _PATIENCE = 60.0
 _SHOWN = 100
 
@@ -49,7 +51,7 @@ def holds_what_openvino_has_not(model: Model) -> bool:
 def _is_odd(type_: object) -> bool:
     if isinstance(type_, Tensor):
         return type_.dtype is DType.STRING
-    return isinstance(type_, Sequence | Optional)
+    return isinstance(type_, SequenceType | Optional)
 
 
 def verdict(name: str, oracle: Oracle) -> Verdict:
@@ -149,7 +151,7 @@ def table(verdicts: list[Verdict], left_out: int, version: str) -> Iterator[str]
             yield f"| {each.name} | {' | '.join(cells)} |"
 
 
-def put_into_page(start: str, lines: list[str]) -> None:
+def _put_into_page(start: str, lines: list[str]) -> None:
     """Write lines between a mark of the page and the end that follows it."""
     head, mark, rest = PAGE.read_text(encoding="utf-8").partition(start)
     assert mark, f"{PAGE.name} has no {start}"
@@ -157,9 +159,14 @@ def put_into_page(start: str, lines: list[str]) -> None:
     PAGE.write_text(head + start + "\n".join(["", *lines, "", END]) + tail, encoding="utf-8")
 
 
-def main() -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def command(
+    doc: str | None,
+    start: str,
+    everything: Sequence[str],
+    lines: Callable[[list[str], Oracle], Lines],
+) -> int:
+    """A command that asks about all names or those given, and shows or writes what came of it."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--update", action="store_true")
     asked = parser.parse_args()
@@ -167,16 +174,19 @@ def main() -> int:
         print(why_not())
         return 2
     oracle = Oracle()
-    names = asked.names or EXPORTED
-    odd = {n for n in names if holds_what_openvino_has_not(treadle.infer(exported(n)[0]))}
-    verdicts = [verdict(name, oracle) for name in names if name not in odd]
-    lines = list(table(verdicts, len(odd), oracle.version))
+    found = list(lines(asked.names or list(everything), oracle))
     oracle.close()
     if asked.update:
-        put_into_page(START, lines)
-    print(*lines, sep="\n")
+        _put_into_page(start, found)
+    print(*found, sep="\n")
     return 0
 
 
+def _lines(names: list[str], oracle: Oracle) -> Lines:
+    odd = {n for n in names if holds_what_openvino_has_not(treadle.infer(exported(n)[0]))}
+    verdicts = [verdict(name, oracle) for name in names if name not in odd]
+    return table(verdicts, len(odd), oracle.version)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, START, EXPORTED, _lines))

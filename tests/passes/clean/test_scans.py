@@ -13,6 +13,7 @@ NAME = "loops over items that become scans"
 
 READING = """g (int64 n, float[{shape}] x, float s0, bool go) => (float s, float[a,b,c] z) {{
     trip = Constant <value_int = {trip}> () one = Constant <value_ints = [1]> ()
+    yes = Constant <value = bool {{1}}> () back = Constant <value_ints = [-1]> ()
     five = Constant <value_int = 5> () two = Constant <value_int = 2> ()
     axes = Constant <value_ints = [{axis}]> ()
     s, z = Loop ({count}, {first}, s0) <body = b (int64 i, bool c, float v)
@@ -106,6 +107,62 @@ def test_what_may_not_be_there_or_is_large_is_read_by_index(line, changed):
     model, report = cleaned(reading(line, **changed))
     assert NAME not in report.counts
     assert not ports(only_loop(model)).sliced
+
+
+def test_a_loop_that_certainly_begins_becomes_a_scan():
+    text = reading("row = Gather (x, i)", first="yes")
+    model, report = cleaned(text)
+    assert report.counts[NAME] == 1
+    same(load(text), model, np.int64(0), X, np.float32(1), True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "f = Cast <to = 1> (c) raw = Gather (x, i) row = Mul (raw, f)",
+        "j = Unsqueeze (i, axes) k = Add (j, one) p = Slice (x, j, k, axes, back)"
+        " row = Squeeze (p, axes)",
+    ],
+)
+def test_what_a_scan_does_not_have_or_another_order_stays(line):
+    assert cleaned(reading(line), slice_items)[1].done == ()
+
+
+def test_an_iteration_number_that_is_no_scalar_stays():
+    text = reading("row0 = Gather (x, i) row = Squeeze (row0, axes)")
+    text = text.replace("(int64 i, bool c", "(int64[1] i, bool c")
+    assert cleaned(text, slice_items)[1].done == ()
+
+
+OLD = """g (float[3,2] x, float[2] s0) => (float[2] s, float[a,b] z) {
+    n = Constant <value = int64 {3}> () one = Constant <value = int64[1] {1}> ()
+    s, z = Loop (n, "", s0) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w,
+        float[2] e) { d = Constant <value = bool {1}> () LINE w = Add (v, r) e = Neg (w) }> }"""
+PART = """j = Unsqueeze <axes = [0]> (i) k = Add (j, one) p = Slice (x, j, k)
+    r = Squeeze <axes = [0]> (p)"""
+
+
+WITH_AXES = """at = Constant <value = int64[1] {0}> () j = Unsqueeze (i, at) k = Add (j, one)
+    p = Slice (x, j, k) r = Squeeze (p, at)"""
+
+
+@pytest.mark.parametrize(
+    ("line", "opset", "sliced"),
+    [("r = Gather (x, i)", 10, 0), ("r = Gather (x, i)", 11, 1), (PART, 12, 0), (WITH_AXES, 13, 1)],
+)
+def test_opsets_in_which_all_that_it_takes_can_be_said(line, opset, sliced):
+    text = OLD.replace("LINE", line)
+    model, _ = cleaned(text, opset=opset)
+    assert len(ports(only_loop(model)).sliced) == sliced
+    same(load(text, opset), model, X[:3, 0, :2], X[0, 0, :2])
+
+
+def test_elements_that_differ_stay_in_a_loop():
+    text = OLD.replace("LINE", "r = Gather (x, i)").replace("e = Neg (w)", "e = Range (o, i, u)")
+    text = text.replace("float[2] e)", "int64[k] e)").replace("float[a,b] z", "int64[a,b] z")
+    numbers = "o = Constant <value = int64 {0}> () u = Constant <value = int64 {1}> ()"
+    text = text.replace("one =", f"{numbers} one =")
+    assert cleaned(text, slice_items)[1].done == ()
 
 
 def test_a_state_that_changes_its_shape_stays_in_a_loop():

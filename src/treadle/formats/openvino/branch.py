@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from treadle.formats.openvino.draft import Draft
 from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.reading import Content, ControlAtHand
+from treadle.formats.openvino.reading import Content, ControlAtHand, by_output
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
 from treadle.formats.openvino.state import Variable, enter, settle
 from treadle.ir import Block, Branch, Value
@@ -111,13 +111,10 @@ def _all_params(
 
 
 def _results(layer: Layer, side: str, results: Mapping[int, Value]) -> tuple[Value, ...]:
-    entries = list(_entries(layer, side).outputs)
-    ports = [port.id for port in layer.outputs]
-    if len(entries) != len(ports):
-        found = f"it has {len(ports)} outputs, its {side}_port_map {len(entries)}"
+    entries, count = by_output(_entries(layer, side).outputs, layer), len(layer.outputs)
+    if len(entries) != count:
+        found = f"it has {count} outputs, its {side}_port_map {len(entries)}"
         raise Fault("CF907", found)
-    if {entry.external for entry in entries} == set(ports):
-        entries.sort(key=lambda entry: ports.index(entry.external))
     return tuple(_result(entry, results) for entry in entries)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from treadle.formats.openvino.draft import Draft, cast_to
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.parameters import declared_of
-from treadle.formats.openvino.reading import Content, ControlAtHand
+from treadle.formats.openvino.reading import Content, ControlAtHand, by_output
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
 from treadle.formats.openvino.slices import Cut, cut_of, enter_slice, length_of, sliced
 from treadle.formats.openvino.stacks import Join, element, join_of, joined
@@ -125,9 +125,7 @@ def _check(layer: Layer, plan: _Plan) -> None:
             raise Fault("CF907", f"a back edge leads to Parameter {internal}, which nothing starts")
         if plan.inputs[internal].axis is not None:
             raise Fault("CF907", f"a back edge leads to Parameter {internal}, which is sliced")
-    outputs = [port.id for port in layer.outputs]
-    if {entry.external for entry in plan.outputs} == set(outputs):
-        plan.outputs.sort(key=lambda entry: outputs.index(entry.external))
+    plan.outputs = by_output(plan.outputs, layer)
 
 
 def _expect(kinds: Mapping[int, str], layer: int, kind: str, line: int) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from treadle.formats.openvino.draft import Draft
 from treadle.formats.openvino.faults import Report
-from treadle.formats.openvino.records import Body, Layer
+from treadle.formats.openvino.records import Body, Layer, PortEntry
 from treadle.formats.openvino.weights import Weights
 from treadle.ir import Literal, Value
 
@@ -46,3 +46,15 @@ class ControlAtHand:
     draft: Draft
     feeds: Mapping[int, Value]
     path: str
+
+
+def by_output(entries: Iterable[PortEntry], layer: Layer) -> list[PortEntry]:
+    """The entries of a port map for the outputs of a layer, in the order of these.
+
+    Where their numbers are not those of the ports only their order counts, as in OpenVINO.
+    """
+    ports = [port.id for port in layer.outputs]
+    ordered = sorted(entries, key=lambda entry: entry.external)
+    if {entry.external for entry in ordered} == set(ports):
+        ordered.sort(key=lambda entry: ports.index(entry.external))
+    return ordered

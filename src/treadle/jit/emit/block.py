@@ -23,6 +23,7 @@ from treadle.jit.emit.reduce import emit_reduce
 from treadle.jit.emit.running import emit_running
 from treadle.jit.emit.shared import spread
 from treadle.jit.emit.tensors import Buffer
+from treadle.jit.emit.top import emit_top
 from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (
     Block,
@@ -51,6 +52,7 @@ from treadle.jit.kernel_ir import (
     Reshape,
     Running,
     State,
+    Top,
     View,
     extents,
 )
@@ -210,6 +212,7 @@ _EMIT: Mapping[type, Callable[[Emitter, Node], None]] = {
     Pick: emit_pick,
     Fetch: emit_fetch,
     Running: emit_running,
+    Top: emit_top,
     Escape: emit_escape,
     Part: _part,
 }

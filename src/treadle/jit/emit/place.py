@@ -28,6 +28,7 @@ from treadle.jit.kernel_ir import (
     Put,
     Reduce,
     Reshape,
+    Top,
     View,
 )
 from treadle.jit.walk import all_nodes, leaving
@@ -174,7 +175,7 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Place]) -> b
     if isinstance(node.op, View) and not all(isinstance(a.offset, int) for a in node.op.axes):
         return True
     return place[node] is not Place.REGISTERS or isinstance(
-        node.op, Item | Pick | Fetch | Put | Reduce
+        node.op, Item | Pick | Fetch | Put | Reduce | Top
     )
 
 

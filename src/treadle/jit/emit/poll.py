@@ -14,7 +14,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.emit.emitter import INTERRUPTED, Emitter
 from treadle.jit.emit.types import I64, POINTER, VOID
-from treadle.jit.kernel_ir import Block, Contract, Escape, Loop, Map, Reduce, Shape
+from treadle.jit.kernel_ir import Block, Contract, Escape, Loop, Map, Reduce, Shape, Top
 
 PERIOD = 5_000_000
 _DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "softplus"))
@@ -41,6 +41,8 @@ def cost(block: Block) -> int:
                 total += _guess((*node.shape, node.operands[0].shape[-1])) * 0.1
             case Escape():
                 total += 5_000
+            case Top():
+                total += _guess(node.operands[0].shape) * 2
             case Reduce():
                 total += _guess(node.operands[0].shape) * 0.5
             case _:

@@ -70,7 +70,7 @@ def rms_normalization(b: Building, operands: Operands, attributes: Attributes) -
 
 def per_channel(b: Building, x: Node, rank: int) -> Node:
     """A vector along axis 1 of tensors of the rank."""
-    return b.reshape(x, (x.size, *(1,) * (rank - 2))) if len(x.shape) == 1 else x
+    return b.reshape(x, (x.shape[0], *(1,) * (rank - 2))) if len(x.shape) == 1 else x
 
 
 @lowers("BatchNormalization", 1, 6, 7, 9, 14, 15)

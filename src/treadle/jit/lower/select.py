@@ -10,17 +10,16 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Axis, Fetch, Iota, Node, Number, Running
+from treadle.jit.kernel_ir import Axis, Fetch, Iota, Node, Number, Running, Top
 from treadle.jit.lower.index import positive, same
 from treadle.jit.lower.layout import whole_numbers
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import NARROW, lowers
-from treadle.jit.lower.repeat import Nodes, repeat
+from treadle.jit.lower.repeat import Nodes
 from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
-_MOST_COMPARED = 65_536
-_MOST_TAKEN = 1024
+_MOST_PLACES = 2**31
 
 
 def steps(b: Building, rank: int, axis: int, extent: Number) -> Node:
@@ -96,13 +95,13 @@ def hardmax(b: Building, operands: Nodes, attributes: Attributes) -> Node:
 @lowers("TopK", 11, 24)
 def top_k(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
     """The k largest, or smallest, in order, and where they are; of equal ones the first."""
-    return _selected(b, operands[0], _count(operands), attributes)
+    return _selected(b, operands[0], _count(b, operands), attributes)
 
 
 @lowers("TopK", 10)
 def top_k_10(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
     """The largest only."""
-    return _selected(b, operands[0], _count(operands), {**attributes, "largest": 1})
+    return _selected(b, operands[0], _count(b, operands), {**attributes, "largest": 1})
 
 
 @lowers("TopK", 1)
@@ -111,71 +110,26 @@ def top_k_1(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[No
     return _selected(b, operands[0], attributes["k"], {**attributes, "largest": 1})
 
 
-def _count(operands: Nodes) -> int:
-    counts = whole_numbers(operands[1], "k")
-    assert counts is not None
-    return counts[0]
+def _count(b: Building, operands: Nodes) -> Number:
+    counts = b.elements(operands[1], "k")
+    (count,) = counts
+    return count if isinstance(count, int) else b.extent(count)
 
 
-def _selected(b: Building, x: Node, count: int, attributes: Attributes) -> Sequence[Node]:
-    """One walk along the axis for each of the k: the best of those after the one before."""
+def _selected(b: Building, x: Node, count: Number, attributes: Attributes) -> Sequence[Node]:
     given, rank = x.shape, len(x.shape)
     axis = positive(attributes["axis"], rank)
-    if not rank or not 0 < count <= _MOST_TAKEN:
-        raise Declined("a TopK of too many, or of none")
-    _expect_few(b, count, given[axis])
+    if not rank or (isinstance(count, int) and count < 1):
+        raise Declined("a TopK of none, or of a scalar")
+    b.expect(b.compare("less_equal", count, given[axis]))
+    b.expect(b.compare("less_equal", given[axis], _MOST_PLACES))
     keys = ordered(b, x)
     if attributes["largest"]:
         keys = b.map("not", keys)
-    places = steps(b, rank, axis, given[axis])
-    one = tuple(1 if k == axis else extent for k, extent in enumerate(given))
-    lowest = b.expand(b.scalar(np.iinfo(keys.dtype.numpy.name).min, keys.dtype), one)
-    before = b.expand(b.scalar(-1, DType.INT64), one)
-
-    def best(_: Node, states: Nodes) -> tuple[Nodes, Nodes]:
-        key, place = states
-        found = _after(b, keys, places, key, place)
-        least = reduced(b, "min", b.map("where", found, keys, _most(b, keys), dtype=keys.dtype),
-                        [axis], keep=True)  # fmt: skip
-        is_it = b.map("and", found, b.map("equal", keys, least, dtype=DType.BOOL))
-        end = b.dim(given[axis])
-        where = b.map("where", is_it, places, end, dtype=DType.INT64)
-        where = reduced(b, "min", where, [axis], keep=True)
-        return (least, where), (b.reshape(where, [e for k, e in enumerate(given) if k != axis]),)
-
-    _, (order,) = repeat(b, count, (lowest, before), best)
-    index = _moved(b, order, axis)
+    shape = tuple(count if k == axis else extent for k, extent in enumerate(given))
+    index = b.add(Top(axis), DType.INT64, shape, keys)
     taken = tuple(0 if k == axis else same(k) for k in range(rank))
     return b.add(Fetch(taken), x.dtype, index.shape, x, index), index
-
-
-def _expect_few(b: Building, count: int, extent: Number) -> None:
-    """As many as are taken are there, and not so many that numpy would be faster."""
-    if isinstance(extent, int):
-        if not count <= extent <= _MOST_COMPARED // count:
-            raise Declined("a TopK of too many, or of more than there are")
-        return
-    b.expect(b.compare("greater_equal", extent, count))
-    b.expect(b.compare("less_equal", extent, _MOST_COMPARED // count))
-
-
-def _most(b: Building, keys: Node) -> Node:
-    return b.scalar(np.iinfo(keys.dtype.numpy.name).max, keys.dtype)
-
-
-def _after(b: Building, keys: Node, places: Node, key: Node, place: Node) -> Node:
-    """Whether an element comes after another one: a larger key, or the same further on."""
-    is_larger = b.map("greater", keys, key, dtype=DType.BOOL)
-    is_same = b.map("equal", keys, key, dtype=DType.BOOL)
-    is_later = b.map("greater", places, place, dtype=DType.BOOL)
-    return b.map("or", is_larger, b.map("and", is_same, is_later))
-
-
-def _moved(b: Building, x: Node, axis: int) -> Node:
-    """The first axis put at `axis`."""
-    first, *rest = x.shape
-    axes = [Axis(0, ((axis, 1),)), *(same(k if k < axis else k + 1) for k in range(len(rest)))]
-    return b.view(x, (*rest[:axis], first, *rest[axis:]), axes)
 
 
 def flipped(b: Building, x: Node, axis: int) -> Node:

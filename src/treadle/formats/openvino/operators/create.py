@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from treadle.formats.openvino.faults import Fault
@@ -22,8 +24,9 @@ def range_(hand: Hand) -> Made:
     """start, start + step ... up to stop, which is not part of it."""
     dtype = hand.dtype(0) if hand.version < 4 else hand.element("output_type")
     kinds = [hand.is_float(k) for k in range(3)]
-    if any(kinds) and dtype.numpy.kind in "iu":
-        raise Fault("CF909", "whole numbers between others: OpenVINO rounds constants otherwise",
+    if any(kinds) and dtype.numpy.kind in "iu" and not _is_clear(hand):
+        message = "whole numbers between floats: its page has them cut to whole numbers first, and"
+        raise Fault("CF909", f"{message} counted as they are, which gives two lengths",
                     "compute the range in floats and convert it")  # fmt: skip
     ends = []
     for k in range(3):
@@ -34,6 +37,18 @@ def range_(hand: Hand) -> Made:
         value = hand[k] if hand.dtype(k) is dtype else hand.cast(hand[k], dtype)
         ends.append(value if hand.rank(k) == 0 else hand.leaf("Reshape", value, hand.whole()))
     return hand.leaf("Range", *ends)
+
+
+def _is_clear(hand: Hand) -> bool:
+    """Whether the ends are constants between which there are as many numbers in either reading."""
+    arrays = [hand.array(k) for k in range(3)]
+    ends = [float(array.reshape(-1)[0]) for array in arrays if array is not None and array.size]
+    if len(ends) < len(arrays) or not all(map(math.isfinite, ends)) or not int(ends[2]):
+        return False
+    counts = [
+        max(math.ceil((stop - start) / step), 0) for start, stop, step in (ends, map(int, ends))
+    ]
+    return counts[0] == counts[1]
 
 
 @layer("Eye", 9)

@@ -126,7 +126,8 @@ def _without_peepholes(hand: Hand) -> None:
     """Peepholes of zeros are none; OpenVINO 2026.4.1 takes no notice of others."""
     known = hand.array(_PEEPHOLES)
     if known is None or np.any(known):
-        raise Fault("CF909", "there are peepholes, which OpenVINO itself takes no notice of",
+        raise Fault("CF909", "there are peepholes: no page says in which order their gates lie, and"
+                    " OpenVINO takes no notice of them",
                     "leave input 6 out, or give it zeros")  # fmt: skip
 
 

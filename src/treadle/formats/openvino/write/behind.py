@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from treadle.formats.openvino.records import PortEntry
-from treadle.formats.openvino.write.control import Feeding, Inside
+from treadle.formats.openvino.write.control import Feeding, Inside, control_layer
 from treadle.formats.openvino.write.draft import Draft, Wire, copy
 from treadle.formats.openvino.write.scope import Scope
 from treadle.ir import DType, StackedPort, Tensor
 
-_SIDES = ("then", "else")
+_SIDES = ("then_", "else_")
 _FIRST = -(2**31) + 1
 
 
@@ -44,15 +44,9 @@ def last_or_first(scope: Scope, last: Wire, first: Wire, count: Wire, name: str)
     insides = {}
     for side, wire in zip(_SIDES, (last, first), strict=True):
         inside = insides[side] = Inside(scope.inner(), feeding)
-        param = inside.feed(wire, side, wire.type)
-        inside.scope.draft.origin = f"{side}/copy"
+        param = inside.feed(wire, f"{side}value", wire.type)
+        inside.scope.draft.origin = f"{side}value/copy"
         (given,) = copy(inside.scope.draft, param)
         inside.outputs.append(PortEntry(0, inside.scope.draft.result(given, "")))
     draft.origin = f"{name}/last"
-    return draft.layer(
-        "If-8",
-        feeding.wires,
-        (last.type,),
-        port_maps={f"{side}_port_map": insides[side].port_map(3) for side in _SIDES},
-        bodies={f"{side}_body": insides[side].scope.draft.build() for side in _SIDES},
-    )[0]
+    return control_layer(draft, "If-8", feeding, (last.type,), insides)[0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from treadle.formats.openvino.records import PortEntry
-from treadle.formats.openvino.write.control import Feeding, Inside
+from treadle.formats.openvino.write.control import Feeding, Inside, control_layer
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Missing, Scope, tensor_of
 from treadle.ir import Block, Branch, Loop, Shape, Tensor, Value, show_type
 
-_SIDES = ("then", "else")
+_SIDES = ("then_", "else_")
 
 
 def write(scope: Scope, branch: Branch, path: str) -> None:
@@ -25,14 +25,7 @@ def write(scope: Scope, branch: Branch, path: str) -> None:
     types = [_result_type(branch, place) for place in places]
     results = [value for k in places if (value := branch.results[k]) is not None]
     scope.draft.origin = branch.info.name or results[0].name
-    first = len(feeding.wires)
-    wires = scope.draft.layer(
-        "If-8",
-        feeding.wires,
-        types,
-        port_maps={f"{side}_port_map": insides[side].port_map(first) for side in _SIDES},
-        bodies={f"{side}_body": insides[side].scope.draft.build() for side in _SIDES},
-    )
+    wires = control_layer(scope.draft, "If-8", feeding, types, insides)
     for value, wire in zip(results, wires, strict=True):
         scope.bind(value, wire)
 
@@ -41,8 +34,8 @@ def _inline(scope: Scope, branch: Branch, block: Block, path: str) -> None:
     for param, operand in zip(block.params, branch.operands, strict=True):
         if operand is not None and operand in scope.wires:
             scope.wires[param] = scope.wires[operand]
-    side = "then" if block is branch.then else "else"
-    scope.writing.write_steps(scope, block, f"{path}.{side}_branch")
+    side = _SIDES[block is not branch.then]
+    scope.writing.write_steps(scope, block, f"{path}.{side}branch")
     for result, given in zip(branch.results, block.results, strict=True):
         if result is not None and given is not None and scope.needs(result):
             scope.bind(result, scope.wire(given))
@@ -55,7 +48,7 @@ def _sides(
     insides = {}
     for side, block in zip(_SIDES, (branch.then, branch.otherwise), strict=True):
         with suppress(Missing):
-            insides[side] = _side(scope, branch, block, f"{path}.{side}_branch", places, feeding)
+            insides[side] = _side(scope, branch, block, f"{path}.{side}branch", places, feeding)
     if len(insides) < len(_SIDES):
         raise Missing
     return insides

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle.formats.openvino.records import BackEdge, PortEntry, PortMap
-from treadle.formats.openvino.write.draft import Wire
+from treadle.formats.openvino.write.draft import Control, Draft, Wire
 from treadle.formats.openvino.write.scope import Scope
 from treadle.ir import Tensor, Type
 
@@ -51,3 +52,20 @@ class Inside:
             for entry in self.outputs
         )
         return PortMap(tuple(self.inputs), outputs)
+
+
+def control_layer(
+    draft: Draft,
+    kind: str,
+    feeding: Feeding,
+    types: Sequence[Tensor],
+    insides: Mapping[str, Inside],
+) -> tuple[Wire, ...]:
+    """The layer around bodies, which have the names `then_`, `else_`, or none."""
+    first = len(feeding.wires)
+    control = Control(
+        {f"{name}port_map": inside.port_map(first) for name, inside in insides.items()},
+        {f"{name}body": inside.scope.draft.build() for name, inside in insides.items()},
+        tuple(edge for inside in insides.values() for edge in inside.back),
+    )
+    return draft.layer(kind, feeding.wires, types, control=control)

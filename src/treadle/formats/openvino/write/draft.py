@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.records import Body, Edge, Layer, Port
+from treadle.formats.openvino.records import BackEdge, Body, Edge, Layer, Port, PortMap
 from treadle.formats.openvino.write.encoding import extents, precision_of
 from treadle.formats.openvino.write.pool import Pool
 from treadle.ir import DType, Literal, Tensor, Value
@@ -25,6 +26,14 @@ class Wire:
     port: int
     type: Tensor = field(default=Tensor(), compare=False)
     array: np.ndarray | None = field(default=None, compare=False)
+
+
+class Control(NamedTuple):
+    """What the layers of control flow have beside their ports, in the words of a Layer."""
+
+    port_maps: Mapping[str, PortMap]
+    bodies: Mapping[str, Body]
+    back_edges: tuple[BackEdge, ...] = ()
 
 
 class Draft:
@@ -50,9 +59,12 @@ class Draft:
         inputs: Sequence[Wire],
         results: Sequence[Tensor],
         data: Data | None = None,
-        **control: object,
+        *,
+        name: str = "",
+        output_names: tuple[str, ...] = (),
+        control: Control | None = None,
     ) -> tuple[Wire, ...]:
-        """A layer of a kind like `Gather-8`; `control` are the further fields of a Layer."""
+        """A layer of a kind like `Gather-8`."""
         type_, _, version = kind.rpartition("-")
         number = len(self.layers)
         self.edges += [
@@ -65,14 +77,17 @@ class Draft:
         said = {name: show(value) for name, value in (data or {}).items()}
         made = Layer(
             number,
-            str(control.pop("name", "")) or self._name(type_),
+            name or self._name(type_),
             type_,
             f"opset{version}",
             said,
             tuple(_port(k, wire.type) for k, wire in enumerate(inputs)),
             outputs,
+            output_names=output_names,
         )
-        self.layers.append(replace(made, **control) if control else made)  # type: ignore[arg-type]
+        if control is not None:
+            made = replace(made, **control._asdict())
+        self.layers.append(made)
         return tuple(
             Wire(number, port.id, type_) for port, type_ in zip(outputs, results, strict=True)
         )

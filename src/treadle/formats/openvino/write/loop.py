@@ -23,7 +23,7 @@ import numpy as np
 
 from treadle.formats.openvino.records import BackEdge, PortEntry
 from treadle.formats.openvino.write.behind import cut, last_or_first, turned_over
-from treadle.formats.openvino.write.control import Feeding, Inside
+from treadle.formats.openvino.write.control import Feeding, Inside, control_layer
 from treadle.formats.openvino.write.draft import Wire, copy, is_parameter
 from treadle.formats.openvino.write.liveness import hang_on_slices, kept_carried
 from treadle.formats.openvino.write.protect import protect
@@ -315,14 +315,8 @@ class _Writer:
 
     def _layer(self, inside: Inside) -> tuple[Wire, ...]:
         self.outer.draft.origin = self._name()
-        return self.outer.draft.layer(
-            "TensorIterator-1" if self.iterates else "Loop-5",
-            self.feeding.wires,
-            self.types,
-            port_maps={"port_map": inside.port_map(len(self.feeding.wires))},
-            back_edges=tuple(inside.back),
-            bodies={"body": inside.scope.draft.build()},
-        )
+        kind = "TensorIterator-1" if self.iterates else "Loop-5"
+        return control_layer(self.outer.draft, kind, self.feeding, self.types, {"": inside})
 
     def _bind(self, wires: tuple[Wire, ...]) -> None:
         stacked = {port.result: port for port in self.views.stacked}

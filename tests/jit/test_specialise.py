@@ -1,0 +1,66 @@
+"""Which axes of inputs stay open: those that loops slice, equally long ones as one extent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import treadle
+from tests.jit.native import HEAD, check, natives
+
+RANDOM = np.random.default_rng(43)
+
+
+def scan(name, first, second, attributes="", kind="float"):
+    return f"""{name} = Scan <num_scan_inputs = 2{attributes},
+        body = b ({kind} s, {kind} e, {kind} f) => ({kind} s1) {{
+        m = Mul (e, f)
+        s1 = Add (s, m)
+      }}> (start, {first}, {second})"""
+
+
+def text(*scans, shape="A", result="float"):
+    names = ", ".join(f"float[{shape}] {name}" for name in "xyzw")
+    results = ", ".join(f"{result} r{k}" for k in range(len(scans)))
+    return f"g ({result} start, {names}) => ({results}) {{\n" + "\n".join(scans) + "\n}"
+
+
+def feed(*shapes):
+    arrays = {
+        n: RANDOM.normal(size=s).astype(np.float32) for n, s in zip("xyzw", shapes, strict=True)
+    }
+    return {"start": np.float32(0), **arrays}
+
+
+def test_what_is_sliced_together_is_one_extent_through_any_loop():
+    pairs = [("x", "y"), ("z", "w"), ("y", "z")]
+    model = text(*(scan(f"r{k}", *pair) for k, pair in enumerate(pairs)))
+    check(model, *(feed(*[(length,)] * 4) for length in (5, 1, 7)))
+    session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
+    (native,) = natives(session)
+    assert len(native.lengths.open) == 4
+    assert len(set(native.lengths.open.values())) == 1
+    session.run(None, feed(*[(5,)] * 4))
+    session.run(None, feed(*[(8,)] * 4))
+    assert len(native.made) == 1
+
+
+def test_an_axis_counted_from_the_end():
+    sliced = scan("r0", "x", "y", ", scan_input_axes = [-1, 1]", "float[2]")
+    model = text(sliced, shape="2,A", result="float[2]")
+    session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
+    (native,) = natives(session)
+    assert {axis for _, axis in native.lengths.open} == {1}
+    start = np.zeros(2, np.float32)
+    check(model, *({**feed(*[(2, length)] * 4), "start": start} for length in (4, 1, 6)))
+
+
+def test_what_is_read_otherwise_too_is_closed():
+    whole = scan("r1", "x", "x").replace(
+        "m = Mul (e, f)", "k = Mul (y, e)\n m = ReduceSum <keepdims = 0> (k)"
+    )
+    model = text(scan("r0", "z", "y"), whole)
+    session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
+    names = [value.name for native in natives(session) for value in native.region.inputs]
+    opened = [names[k] for native in natives(session) for k, _ in native.lengths.open]
+    assert sorted(opened) == ["x", "z"]
+    check(model, *(feed((2,), (length,), (length,), (1,)) for length in (3, 4)))

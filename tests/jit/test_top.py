@@ -1,0 +1,97 @@
+"""TopK in native code: any k, any axis, equal elements in the order of their places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.jit.fences import fenced
+from tests.jit.leaves import leaf, natively
+from tests.jit.native import check
+from treadle import ops
+
+RANDOM = np.random.default_rng(37)
+DTYPES = [
+    "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16",
+    "uint32", "uint64",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def fences():
+    with fenced():
+        yield
+
+
+def table(dtype, shape, distinct=50):
+    """Elements many of which are equal; of floats some are NaN, infinite or zeros of both signs."""
+    x = RANDOM.integers(0, distinct, shape).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x -= np.asarray(distinct // 2, dtype)
+        strange = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0], dtype)
+        return np.where(RANDOM.random(shape) < 0.1, RANDOM.choice(strange, shape), x)
+    limits = np.iinfo(dtype)
+    ends = np.array([limits.min, limits.max], dtype)
+    return np.where(RANDOM.random(shape) < 0.1, RANDOM.choice(ends, shape), x)
+
+
+def assert_top(x, k, axis, largest):
+    step = leaf("TopK", 24, 2, 2, axis=axis, largest=largest)
+    inputs = [x, np.array([k])]
+    found, is_native = natively(step, inputs, fixed=(1,))
+    assert is_native
+    for one, other in zip(found, ops.prepare(step)(inputs), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("largest", [0, 1])
+def test_every_dtype(dtype, largest):
+    for extent, k in ((40, 7), (900, 20), (300, 129), (300, 300)):
+        assert_top(table(dtype, (2, extent)), k, -1, largest)
+
+
+@pytest.mark.parametrize("k", [1, 15, 16, 17, 127, 128, 129, 200, 2999, 3000])
+def test_every_way_of_choosing(k):
+    for largest in (0, 1):
+        assert_top(table("float32", (3000,), 10_000), k, 0, largest)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_every_axis(axis, k):
+    assert_top(table("float32", (5, 6, 7), 9), k, axis, 1)
+
+
+def test_elements_that_come_in_or_against_the_order():
+    x = np.arange(5000, dtype=np.float32)
+    for each in (x, x[::-1].copy(), np.zeros_like(x)):
+        for k in (10, 150, 1000):
+            assert_top(each, k, 0, 1)
+
+
+@given(st.integers(1, 60), st.data(), st.sampled_from(["float32", "int64"]))
+@settings(max_examples=20, deadline=None)
+def test_any_row(extent, data, dtype):
+    row = data.draw(st.lists(st.integers(-3, 3), min_size=extent, max_size=extent))
+    k = data.draw(st.integers(1, extent))
+    assert_top(np.array(row).astype(dtype), k, 0, data.draw(st.integers(0, 1)))
+
+
+def test_as_many_as_the_run_tells_of_rows_as_long_as_it_tells():
+    text = """g (int64 n, float[A,3] x, bool[A] mask) => (float[T] s, int64[T] w) {
+      s, w = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 w) {
+        on = Identity (go)
+        one = Constant <value = int64[1] {1}> ()
+        k = Add (i, one)
+        part = Compress <axis = 0> (x, mask)
+        v, at = TopK <axis = 0> (part, k)
+        s = ReduceSum <keepdims = 0> (v)
+        w = ReduceSum <keepdims = 0> (at)
+      }>
+    }"""
+    x = RANDOM.permutation(60).reshape(20, 3).astype(np.float32)
+    mask = np.arange(20) % 3 > 0
+    check(text, *({"n": np.array(n), "x": x, "mask": mask} for n in (1, 2, 13)))
