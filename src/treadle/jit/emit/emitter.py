@@ -14,7 +14,7 @@ from treadle.ir import DType
 from treadle.jit.emit.pace import COPIED, per_read
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch, byte_size
-from treadle.jit.emit.shared import is_inside, items, spread
+from treadle.jit.emit.shared import Calls, is_inside, items, spread
 from treadle.jit.emit.tensors import Buffer, Flat, Tensors
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index, Writer
@@ -71,6 +71,7 @@ class Emitter:
     counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None
     joined: dict[Node, Buffer] = field(default_factory=dict)
+    shared: list[Calls] = field(default_factory=list)
     placed: dict[tuple[Node, Node], Buffer] = field(default_factory=dict)
 
     @contextmanager

@@ -89,7 +89,7 @@ def _rows(e: Emitter, p: Product, most: int, vectors: int) -> Iterator[tuple[Ind
     """(first row, height) of blocks that cover all rows, inside the loops they need."""
     full, rest = e.w.split(p.rows, most)
     if full != 0:
-        size = e.w.product((full, most * vectors * _lanes(p), p.inner))
+        size = (full, most * vectors * _lanes(p), p.inner)
         with items(e, full, per_product(p.dtype, p.rows), size=size) as number:
             yield e.w.multiply(number, most), most
     done = e.w.multiply(full, most)
@@ -106,7 +106,7 @@ def _panels(e: Emitter, p: Product, most: int) -> Iterator[tuple[Index, int, int
     vectors = -(-p.columns // lanes)
     tail = p.columns - (vectors - 1) * lanes
     if alike:
-        size = e.w.product((p.rows, p.inner, alike * wide * lanes))
+        size = (p.rows, p.inner, alike * wide * lanes)
         with items(e, alike, per_product(p.dtype, p.rows), size=size, turned=p.turned) as panel:
             yield e.w.multiply(panel, wide * lanes), wide, lanes
     first = alike * wide

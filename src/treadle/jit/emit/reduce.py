@@ -127,8 +127,7 @@ def _by_rows(e: Emitter, node: Node, op: Reduce, buffer: Any) -> None:
     shape = e.t.shape(node)
     wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
     axis = next(wide, 0)
-    cost, size = _cost(e, node, op), e.w.product(shape)
-    with shared(e, shape[axis], cost, size=size) as (first, count):
+    with shared(e, shape[axis], _cost(e, node, op), size=shape) as (first, count):
         part = _Part(axis, first, (*shape[:axis], count, *shape[axis + 1 :]))
         _add_all(e, node, op, buffer, part)
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir as llvm
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from treadle.jit.emit.emitter import Emitter
 
 _WIDE = 8
+_EXTENT, _ELEMENTS = 256, 16384
+"""What an extent, and the size of a tensor, may be that only the run tells."""
 _NEST = llvm.ArrayType(I64, 16)
 _FINE = 1024
 """Costs are counted in so many parts of a nanosecond."""
@@ -33,14 +37,13 @@ _FINE = 1024
 
 @contextmanager
 def shared(
-    e: Emitter, count: Index, cost: float, least: int = 1, size: Index | None = None
+    e: Emitter, count: Index, cost: float, least: int = 1, size: Sequence[Index] = ()
 ) -> Iterator[tuple[Index, Index]]:
     """(first, how many) of `count` items, for what is written inside: all, or a thread's.
 
     A thread takes `least` items at a time. `cost` are the nanoseconds of an element, of which there
-    are `size`, or as many as items.
+    are as many as the product of `size`, or as many as items.
     """
-    size = count if size is None else size
     if not _is_worth_it(e, count, least, size, cost):
         yield 0, count
         return
@@ -59,7 +62,7 @@ def shared(
     e.w = e.t.w = outer
     data = _handed(outer, own)
     own.close_entry()
-    _call(e, function, data, outer.multiply(size, max(round(cost * _FINE), 1)))
+    e.shared.append(_call(e, function, data, outer.product((*(size or (count,)), _fine(cost)))))
 
 
 @contextmanager
@@ -68,7 +71,7 @@ def items(
     count: Index,
     cost: float,
     least: int = 1,
-    size: Index | None = None,
+    size: Sequence[Index] = (),
     turned: Callable[[Emitter, Index, Index], Index] | None = None,
 ) -> Iterator[Index]:
     """What is written inside, for every item; `turned` says in which order a thread does its own.
@@ -85,7 +88,7 @@ def spread(e: Emitter, shape: Sequence[Index], cost: float) -> Iterator[tuple[In
     wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
     axis = next(wide, 0)
     extent = shape[axis] if shape else 1
-    with shared(e, extent, cost, size=e.w.product(shape)) as (first, count):
+    with shared(e, extent, cost, size=shape) as (first, count):
         own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
         with e.w.nest(own) as index:
             moved = [e.w.add(first, each) for each in index[axis : axis + 1]]
@@ -97,12 +100,18 @@ def is_inside(e: Emitter) -> bool:
     return bool(e.w.function.name != e.leave.function.name)
 
 
-def _is_worth_it(e: Emitter, count: Index, least: int, size: Index, cost: float) -> bool:
+def _is_worth_it(e: Emitter, count: Index, least: int, size: Sequence[Index], cost: float) -> bool:
     if not e.kernel.shares or e.window is not None or is_inside(e):
         return False
     if isinstance(count, int) and count < 2 * least:
         return False
-    return not isinstance(size, int) or size * cost >= e.kernel.shares
+    known = [each if isinstance(each, int) else _EXTENT for each in size]
+    about = prod(known) if size else count if isinstance(count, int) else _ELEMENTS
+    return about * cost >= e.kernel.shares
+
+
+def _fine(cost: float) -> int:
+    return max(round(cost * _FINE), 1)
 
 
 def _part(w: Writer, arguments: Any, count: Index, least: int) -> tuple[Any, Any]:
@@ -153,7 +162,23 @@ def _own(value: Any, own: Writer, found: dict[Any, Any]) -> Any:
     return found[value]
 
 
-def _call(e: Emitter, function: Any, data: Any, cost: Index) -> None:
+@dataclass(frozen=True, eq=False, slots=True)
+class Calls:
+    """A part, and the calls that have it written: by several threads, and by one."""
+
+    function: Any
+    together: Any
+    alone: Any
+
+    def take(self, function: Any) -> None:
+        """Call another function that is equal."""
+        self.alone.callee = function
+        self.together.operands = [
+            function if each is self.function else each for each in self.together.operands
+        ]
+
+
+def _call(e: Emitter, function: Any, data: Any, cost: Index) -> Calls:
     """Have all parts written: by a team if there is one and they take long enough."""
     w, b = e.w, e.w.builder
     nanoseconds = b.udiv(w.index(cost), w.index(_FINE))
@@ -164,6 +189,7 @@ def _call(e: Emitter, function: Any, data: Any, cost: Index) -> None:
     nest = w.early(_NEST, llvm.Constant(_NEST, None))
     with b.if_else(is_shared) as (together, alone):
         with together:
-            b.call(share, [team, function, data, nanoseconds, nest])
+            shares = b.call(share, [team, function, data, nanoseconds, nest])
         with alone:
-            b.call(function, [data, w.index(0), w.index(1)])
+            writes = b.call(function, [data, w.index(0), w.index(1)])
+    return Calls(function, shares, writes)
