@@ -303,6 +303,14 @@ def test_a_loop_whose_end_is_not_plain_counting_stays(condition):
     assert all("as far as" not in each.done for each in report.done)
 
 
+@pytest.mark.parametrize("step", ["Mul (k0, one)", "Sub (k0, one)", "Add (k0, k0)"])
+def test_a_counter_that_does_not_count_by_one_stays(step):
+    text = COUNTED.format(
+        condition="Less (k1, n)", dtype="int64", start=0, trip="most", first='""'
+    ).replace("Add (k0, one)", step)
+    assert cleaned(text, count_trips)[1].done == ()
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_a_certain_limit_gives_a_certain_trip_count(limit):
     text = f"""g (float s0) => (float s) {{

@@ -94,6 +94,8 @@ def test_who_needs_the_iteration_number_slices_it(trip):
         ("j = Sub (i, two) row = Gather (x, j)", {"trip": 3}),
         ("j = Sub (two, i) row = Gather (x, j)", {"trip": 4}),
         ("j = Mul (i, i) row = Gather (x, j)", {"trip": 2}),
+        ("j = Mul (i, two) row = Gather (x, j)", {"trip": 2}),
+        ("j = Max (two, i) row = Gather (x, j)", {"trip": 2}),
         ("y = Neg (x) y2 = Mul (y, v) row = Gather (y2, i)", {}),
         ("row = Gather (x, two)", {}),
         ("j = Unsqueeze (i, axes) r = Gather (x, j) row = Squeeze (r, axes)", {}),

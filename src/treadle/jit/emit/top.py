@@ -74,9 +74,7 @@ class _Heap:
         if isinstance(count, int):
             return self.e.t.slots.workspace(count * item)
         scratch, w = self.e.scratch(), self.e.w
-        size, is_over = byte_size(w, (count,), item)
-        self.e.fail_if(is_over, OUT_OF_MEMORY)
-        is_there = scratch.ensure(w, size, keep=False)
+        is_there = scratch.ensure(w, byte_size(w, (count,), item), keep=False)
         self.e.fail_if(w.builder.not_(is_there), OUT_OF_MEMORY)
         return scratch.at(w)
 
