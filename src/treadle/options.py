@@ -38,6 +38,8 @@ class SessionOptions:
     condition turns false. "stop", as every runtime does, or "ignore", the literal reading of the
     table in the standard's text of Loop, "Operator inputs defined as (max_trip_count, ...)".
 
+    `intra_op_num_threads` holds for native code too: 0 for as many as the process has processors.
+
     `cache_dir`: the folder where the native engine keeps machine code for other processes; "" for
     none. Without, the environment variable TREADLE_CACHE_DIR says it, or the platform's custom.
     """

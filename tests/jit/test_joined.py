@@ -82,3 +82,67 @@ def test_the_next_value_is_a_join():
       }>
     }"""
     check(text, {"n": np.array(5), "x": RANDOM.uniform(-1, 1, 40).astype(np.float32)})
+
+
+REPEATED = {
+    "written into": """
+        rows = Concat <axis = 0> (top, m, top)
+        b = ScatterND (rows, place, m0)""",
+    "written into through another": """
+        rows = Concat <axis = 0> (top, m)
+        more = Concat <axis = 0> (rows, top)
+        b = ScatterND (more, place, m0)""",
+    "in an inner loop": """
+        rim = Mul (top, a0)
+        b = Loop (two, , a) <body = g (int64 k, bool go2, float[4,32] c) => (bool on2,
+          float[4,32] d) {
+          on2 = Identity (go2)
+          inside = Slice (c, from, to, ax0)
+          e = Sub (inside, half)
+          d = Concat <axis = 0> (rim, e, top)
+        }>""",
+    "of what an inner loop carries on": """
+        b = Loop (two, , a) <body = g (int64 k, bool go2, float[4,32] c) => (bool on2,
+          float[4,32] d) {
+          on2 = Identity (go2)
+          inside = Slice (c, from, to, ax0)
+          first = Slice (a, zero, from, ax0)
+          d = Concat <axis = 0> (first, inside, top)
+        }>""",
+    "on one side of a branch": """
+        odd = Mod (i, two)
+        is_odd = Cast <to = 9> (odd)
+        b = If (is_odd) <then_branch = t () => (float[4,32] p) {
+            p = Concat <axis = 0> (top, m, top)
+          }, else_branch = o () => (float[4,32] q) { q = Add (a, half) }>""",
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_operands_that_are_the_same_in_every_iteration(name):
+    text = f"""g (int64 n, float[4,32] x, float[1,32] top, int64[1,1] places) => (float[4,32] y,
+      float[N,4,32] all) {{
+      half = Constant <value = float {{0.5}}> ()
+      two = Constant <value = int64 {{2}}> ()
+      zero = Constant <value = int64[1] {{0}}> ()
+      from = Constant <value = int64[1] {{1}}> ()
+      to = Constant <value = int64[1] {{3}}> ()
+      ax0 = Constant <value = int64[1] {{0}}> ()
+      y, all = Loop (n, , x) <body = f (int64 i, bool go, float[4,32] a) => (bool on,
+        float[4,32] b, float[4,32] s) {{
+        on = Identity (go)
+        inner = Slice (a, from, to, ax0)
+        a0 = Slice (a, from, two_, ax0)
+        m = Mul (inner, half)
+        m0 = Neg (a0)
+        place = Add (places, i)
+        {REPEATED[name]}
+        s = Identity (b)
+      }}>
+    }}""".replace("ax0 = Con", "two_ = Constant <value = int64[1] {2}> ()\n ax0 = Con", 1)
+    feed = {
+        "x": RANDOM.standard_normal((4, 32)).astype(np.float32),
+        "top": RANDOM.standard_normal((1, 32)).astype(np.float32),
+        "places": np.array([[-1]]),
+    }
+    check(text, *({**feed, "n": np.array(n)} for n in (0, 1, 2, 4)))

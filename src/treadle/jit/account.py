@@ -65,6 +65,8 @@ def _data(made: Compiled) -> dict[str, object]:
         "nests": counts.get("nests", 0),
         "in_place": counts.get("in place", 0),
         "copied": counts.get("copied", 0),
+        "threads": made.threads,
+        "shared": counts.get("shared", 0),
         "escapes": dict(Counter(
             f"{n.op.leaf.op}-{n.op.leaf.version}"
             for n in nodes
@@ -101,6 +103,14 @@ def _facts(data: Mapping[str, object]) -> Iterable[str]:
         yield f"fused: {data['fused']} operations on arrays in {data['nests']} loop nests"
     if data["in_place"] or data["copied"]:
         yield f"carried arrays: {data['in_place']} changed in place, {data['copied']} copied"
+    yield from _sharing(data)
+
+
+def _sharing(data: Mapping[str, object]) -> Iterable[str]:
+    if data["shared"]:
+        yield f"threads: {data['threads']}, which share {data['shared']} loop nests"
+    elif data["threads"] != 1:
+        yield "threads: 1, as none of its loop nests is expected to take long enough"
 
 
 def _code(made: Compiled, kind: str) -> str:

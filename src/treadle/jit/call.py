@@ -20,6 +20,7 @@ from treadle.jit.machine import Machine
 from treadle.jit.memory import Lent, address, free, laid_out, words
 from treadle.jit.nodes import Declined
 from treadle.jit.outside import outside
+from treadle.jit.team import taken
 from treadle.plan import Refused, RunContext
 
 _ALIGNED, _ADOPTED = 64, 2**20
@@ -79,6 +80,7 @@ class Layout:
     poll: int | None
     workspace: int | None
     bounds: Mapping[str, int]
+    team: int | None
     outs: Mapping[tuple[str, Any], int]
     escapes: tuple[Callable[[int], object], ...]
     laid: tuple[np.ndarray, ...]
@@ -109,12 +111,15 @@ class Layout:
                 escapes.append(outside(node)([]))
                 fixed[number] = id(escapes[-1])
         single = {
-            kind: kinds[kind][0][0] for kind in ("poll", "workspace", *_BOUNDS) if kind in kinds
+            kind: kinds[kind][0][0]
+            for kind in ("poll", "workspace", "team", *_BOUNDS)
+            if kind in kinds
         }
         return cls(
             ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
             single.get("workspace"), {kind: single[kind] for kind in _BOUNDS if kind in single},
+            single.get("team"),
             {(k, which): n for k in _OUTS for n, which in kinds.get(k, ())},
             tuple(escapes), tuple(laid), tuple(keepers),
         )  # fmt: skip
@@ -124,7 +129,8 @@ class Layout:
 class Compiled:
     """A kernel as machine code.
 
-    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs.
+    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs,
+    `threads` how many may share its work.
     """
 
     kernel: Kernel
@@ -134,6 +140,7 @@ class Compiled:
     exact: frozenset[Extent]
     layout: Layout
     results: tuple[Result, ...]
+    threads: int = 1
 
     @classmethod
     def of(
@@ -143,10 +150,12 @@ class Compiled:
         machine: Machine,
         trips: Mapping[Extent, int],
         exact: Collection[Extent] = (),
+        threads: int = 1,
     ) -> Compiled:
         """With its slots sorted."""
         results = tuple(Result.of(node, weighs=kernel.weighs) for node in kernel.results)
-        return cls(kernel, code, machine, trips, frozenset(exact), Layout.of(code), results)
+        layout = Layout.of(code)
+        return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads)
 
 
 def run(
@@ -236,7 +245,7 @@ def _call(
     grown = [Lent(slots, outs["grown", k], free) for k in compiled.code.grown]
     try:
         with ops.silence() if compiled.layout.calls else _NOTHING:
-            status = compiled.machine.call(ctypes.addressof(slots))
+            status = _status(compiled, slots)
         if status == _OVER_LIMIT:
             raise context.over(_loop_path(compiled.kernel) or path)
         if status == _OVER_BYTES:
@@ -248,6 +257,15 @@ def _call(
             _take_grown(compiled, results, slots, grown)
     except KernelError as error:
         raise Refused(RunError(str(error), path)) from error
+
+
+def _status(compiled: Compiled, slots: Any) -> int:
+    """Run it, with the team if its work may be shared."""
+    team, place = compiled.layout.team, ctypes.addressof(slots)
+    if team is None:
+        return compiled.machine.call(place)
+    with taken(compiled.threads) as slots[team]:
+        return compiled.machine.call(place)
 
 
 def _tell_weight(compiled: Compiled, slots: Any, context: RunContext) -> None:

@@ -17,6 +17,7 @@ from treadle.jit.fingerprint import Unwritable, fingerprint
 from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.machine import Machine
 from treadle.jit.store import Store
+from treadle.jit.team import ready
 
 _MOST_RECENT = 64
 _recent: dict[str, bytes] = {}
@@ -42,6 +43,8 @@ def compiled(
         if key is not None:
             _keep(store, key, kernel, code, machine_code)
         code = replace(code, text="")
+    if kernel.shares:
+        ready()
     made = machine.loaded(machine_code)
     seconds = time.perf_counter() - started
     return code, replace(made, seconds=seconds, was_kept=data is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -29,6 +28,7 @@ from treadle.jit.nodes import NATIVE
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.jit.store import Store, default_folder
+from treadle.jit.team import cores
 from treadle.plan import Region, Runnable, Verdict
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
@@ -40,7 +40,7 @@ _MOST_ELEMENTS = 65536
 class Jit:
     """Compiles loops to machine code; an implementation of `plan.Engine`.
 
-    `store` keeps the code for other processes; `threads` is how many another engine may use;
+    `store` keeps the code for other processes; `threads` is how many a run may use;
     `counts`: the code counts iterations, since a run bounds them; `weighs`: so it does what loops
     hold.
     """
@@ -55,7 +55,7 @@ class Jit:
         """With the settings that a session's options give it."""
         named = getattr(options, "cache_dir", None)
         folder = default_folder() if named is None else Path(named) if named else None
-        threads = getattr(options, "intra_op_num_threads", 0) or os.cpu_count() or 1
+        threads = getattr(options, "intra_op_num_threads", 0) or cores()
         return cls(None if folder is None else Store(folder), threads)
 
     @property

@@ -372,6 +372,7 @@ class Kernel:
 
     `counts`: the iterations of its loops are counted, and it fails where there are too many;
     `weighs`: so is what they hold, in bytes. `objects` are the numbers of results held outside.
+    `shares`: several threads write a nest of loops that takes so many nanoseconds; 0: none.
     """
 
     inputs: tuple[Node, ...]
@@ -381,6 +382,7 @@ class Kernel:
     counts: bool = False
     weighs: bool = False
     objects: tuple[int, ...] = ()
+    shares: int = 0
 
 
 def extents(node: Node) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from treadle.jit.shelter import sheltered
 
 _lock = threading.Lock()
+_libraries: list[Any] = []
 _WIDE = (("avx512f", 64), ("avx2", 32))
 _PYTHON = (
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
@@ -54,11 +55,11 @@ def vector_bytes() -> int:
     return next((size for name, size in _WIDE if features.get(name)), 16)
 
 
-def _target() -> Any:
+def _target(effort: int = 3) -> Any:
     """A target machine for this processor; an execution engine takes the one it is made with."""
     llvm = _llvm()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3,
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=effort,
         jit=True,
     )  # fmt: skip
 
@@ -105,6 +106,28 @@ def loaded(data: bytes, name: str = "kernel") -> Machine:
         place = engine.get_function_address(name)
     prototype = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
     return Machine(prototype(place), len(data), (engine,))
+
+
+def library(text: str, names: Sequence[str]) -> Mapping[str, int]:
+    """The addresses of functions that kernels may call from then on; made in a hurry."""
+    llvm = _llvm()
+    with _lock:
+        target = _target(0)
+        module = llvm.parse_assembly(text)
+        module.triple = target.triple
+        module.data_layout = str(target.target_data)
+        engine = llvm.create_mcjit_compiler(module, target)
+        engine.finalize_object()
+        found = {name: engine.get_function_address(name) for name in names}
+        _libraries.append(engine)
+        for name, place in found.items():
+            llvm.add_symbol(name, place)
+    return found
+
+
+def processor() -> str:
+    """The first word of what LLVM calls this machine: x86_64."""
+    return str(_llvm().get_default_triple()).partition("-")[0]
 
 
 @cache

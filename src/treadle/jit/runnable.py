@@ -24,6 +24,7 @@ from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
+from treadle.jit.team import least
 from treadle.jit.walk import all_nodes
 from treadle.plan import Account, Refused, Region, RunContext
 
@@ -191,8 +192,10 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
         raise Declined(f"{region.rival} is expected to be faster: {why}")
     if native.weighs and any(map(makes_objects, all_nodes(kernel.main))):
         raise Declined("values held outside, whose bytes nobody counts")
-    kernel = replace(kernel, counts=native.counts, weighs=native.weighs)
+    kernel = replace(
+        kernel, counts=native.counts, weighs=native.weighs, shares=least(native.threads)
+    )
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)
-    return Compiled.of(kernel, code, machine, found, exact)
+    return Compiled.of(kernel, code, machine, found, exact, native.threads)

@@ -16,10 +16,12 @@ from treadle.jit.emit.inplace import settle, taken
 from treadle.jit.emit.loop import emit_loop
 from treadle.jit.emit.moving import appended, join_into
 from treadle.jit.emit.nest import Ending, Nests
+from treadle.jit.emit.pace import per_element
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.put import emit_put
 from treadle.jit.emit.reduce import emit_reduce
 from treadle.jit.emit.running import emit_running
+from treadle.jit.emit.shared import spread
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.top import emit_top
 from treadle.jit.emit.types import literal
@@ -138,7 +140,7 @@ def _state(e: Emitter, node: Node) -> None:
 def _computed(e: Emitter, node: Node) -> None:
     if e.t.place(node) is Place.BUFFER:
         buffer = e.allocate(node)
-        with e.w.nest(e.t.shape(node)) as index, e.t.scope():
+        with spread(e, e.t.shape(node), per_element(e.t, (node,))) as index, e.t.scope():
             e.t.store(buffer, index, e.t.compute(node, index))
         e.t.buffers[node] = buffer
         return

@@ -14,13 +14,16 @@ from treadle.ir import DType
 from treadle.jit.emit import ahead
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.matrix import MOST_ROWS, Product, multiply
+from treadle.jit.emit.pace import per_product
 from treadle.jit.emit.place import Place
+from treadle.jit.emit.shared import spread
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I1, NARROW, in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, extents
 
 _NEAR = 24_576
+_SLOWER, _GUESS = 2, 16
 _APART = (DType.BOOL, *NARROW)
 """Dtypes that are something else in memory than in a register."""
 
@@ -41,14 +44,20 @@ def emit_contract(e: Emitter, node: Node) -> None:
         _emit_ahead(e, node, between)
         return
     buffer = e.allocate(node)
-    with e.w.nest(shape[:-2]) as batch:
-        if has_rows:
+    cost = per_product(node.dtype, shape[-2]) * _known(inner)
+    if has_rows:
+        each = cost * _known(shape[-2]) * _known(shape[-1])
+        with spread(e, shape[:-2], each) as batch:
             multiply(e, _product(e, node, buffer, batch))
-        else:
-            with e.w.nest(shape[-2:]) as (row, column):
-                index = (*batch, row, column)
-                t.store(buffer, index, _looped(e, node, index, inner))
+    else:
+        with spread(e, shape, cost * _SLOWER) as index:
+            t.store(buffer, index, _looped(e, node, index, inner))
     t.buffers[node] = buffer
+
+
+def _known(extent: Index) -> int:
+    """The extent, or about what it may be."""
+    return extent if isinstance(extent, int) else _GUESS
 
 
 def _emit_ahead(e: Emitter, node: Node, between: tuple[Node, ...]) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
+from treadle.jit.emit.pace import COPIED, per_read
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch, byte_size
+from treadle.jit.emit.shared import Calls, is_inside, items, spread
 from treadle.jit.emit.tensors import Buffer, Flat, Tensors
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index, Writer
@@ -21,6 +23,8 @@ from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
 OVER_LIMIT, OVER_BYTES = 7, 8
 """What a kernel gives where it failed; 0 is success."""
+_APART = 64
+"""Elements of an array that one thread writes, so that no two write into one line of the cache."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,34 +71,44 @@ class Emitter:
     counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None
     joined: dict[Node, Buffer] = field(default_factory=dict)
+    shared: list[Calls] = field(default_factory=list)
     placed: dict[tuple[Node, Node], Buffer] = field(default_factory=dict)
 
     @contextmanager
-    def positions(self, size: Index) -> Iterator[Index]:
-        """What is written inside, for the position of every element of the window."""
-        window, w = self.window, self.w
+    def positions(self, size: Index, cost: float = 0.0) -> Iterator[Index]:
+        """What is written inside, for the position of every element of the window.
+
+        Several threads write it where an element takes `cost` nanoseconds.
+        """
+        window = self.window
         if window is None:
-            with w.range(size) as position:
+            with items(self, size, cost, _APART) as position:
                 yield position
             return
+        w = self.w
         first = w.multiply(window.start, window.inner)
         with w.range(w.multiply(window.count, window.inner)) as position:
             yield w.add(first, position)
 
     @contextmanager
-    def indices(self, shape: Sequence[Index]) -> Iterator[tuple[Index, ...]]:
-        """What is written inside, for the index of every element of the window."""
+    def indices(self, shape: Sequence[Index], cost: float = 0.0) -> Iterator[tuple[Index, ...]]:
+        """What is written inside, for the index of every element of the window.
+
+        Several threads write it where an element takes `cost` nanoseconds.
+        """
         window, own = self.window, list[Index](shape)
-        if window is not None:
-            own[window.axis] = window.count
+        if window is None:
+            with spread(self, shape, cost) as index:
+                yield index
+            return
+        own[window.axis] = window.count
         with self.w.nest(own) as index:
-            if window is not None:
-                at = self.w.add(index[window.axis], window.start)
-                index = (*index[: window.axis], at, *index[window.axis + 1 :])
-            yield index
+            at = self.w.add(index[window.axis], window.start)
+            yield (*index[: window.axis], at, *index[window.axis + 1 :])
 
     def fail_if(self, condition: Any, status: int) -> None:
         """Leave the kernel where the condition holds."""
+        assert not is_inside(self), "what several threads write can fail"
         with self.w.rarely(condition):
             self.w.builder.store(llvm.Constant(I64, status), self.status)
             self.w.builder.branch(self.leave)
@@ -156,15 +170,15 @@ class Emitter:
 
     def copy(self, source: Node, target: Buffer) -> None:
         """Every element of a node into memory."""
-        t = self.t
+        t, cost = self.t, per_read(self.t, source) + COPIED
         if t.place(source) is Place.REGISTERS:
             for position, value in enumerate(t.registers[source]):
                 t.store(target, t.unflat(position, extents(source)), value)
         elif target.is_dense and t.is_flat(source):
-            with self.positions(t.size(source)) as position, t.scope():
+            with self.positions(t.size(source), cost) as position, t.scope():
                 t.store(target, Flat(position), t.read(source, Flat(position)))
         else:
-            with self.indices(t.shape(source)) as index, t.scope():
+            with self.indices(t.shape(source), cost) as index, t.scope():
                 t.store(target, index, t.read(source, index))
 
     def part(self, loop: Node, number: int) -> Node | None:

@@ -6,12 +6,13 @@ what stands between borders is written once.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.tensors import Buffer
-from treadle.jit.kernel_ir import Join, Node, State, extents
+from treadle.jit.kernel_ir import Join, Node, Put, State, extents
 
 
 def memory(e: Emitter, node: Node, nest: Collection[Node] = ()) -> Buffer | None:
@@ -33,6 +34,34 @@ def whole(e: Emitter, join: Node) -> Buffer:
 def is_there(e: Emitter, join: Node, node: Node) -> bool:
     """Whether the operand is where it belongs already."""
     return e.t.buffers.get(node) is e.placed.get((join, node), 0)
+
+
+@contextmanager
+def once(e: Emitter, join: Node | None, operand: Node) -> Iterator[None]:
+    """What is written inside, in every iteration, or in the first where the operand stays there."""
+    if join is None or not _stays(e, join, operand):
+        yield
+        return
+    w = e.w
+    is_first = w.builder.icmp_signed("==", w.index(e.t.counters[join.home]), w.index(0))
+    with w.builder.if_then(is_first), e.t.scope():
+        yield
+
+
+def _stays(e: Emitter, join: Node, operand: Node) -> bool:
+    """Whether the loop neither changes the operand nor writes anything else where it is put."""
+    is_known = join.home.is_loop and operand.home.depth < join.home.depth
+    while is_known and join.is_static and _is_left_alone(e, join):
+        (reader, *others) = e.t.places.readers.get(join, (join,))
+        if others or not _takes(e, reader, join):
+            return True
+        join = reader
+    return False
+
+
+def _is_left_alone(e: Emitter, join: Node) -> bool:
+    readers = e.t.places.readers.get(join, ())
+    return not any(isinstance(reader.op, Put) for reader in readers)
 
 
 def _takes(e: Emitter, join: Node, node: Node) -> bool:

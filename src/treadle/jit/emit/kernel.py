@@ -12,7 +12,7 @@ from treadle.jit.emit.block import emit_block
 from treadle.jit.emit.chains import ordered
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
-from treadle.jit.emit.outline import merge, outline
+from treadle.jit.emit.outline import merge, merge_parts, outline
 from treadle.jit.emit.place import Place, Places, keeps_order, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
 from treadle.jit.emit.scratch import Scratch, release, settle
@@ -51,6 +51,7 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     calls = outline(module, function, w.nests)
     t.aliases.close()
     merge(module, calls)
+    merge_parts(module, e.shared)
     settle(module, inline=not calls)
     counts = tuple(sorted(e.counts.items()))
     return Code(str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts)

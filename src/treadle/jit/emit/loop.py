@@ -23,6 +23,7 @@ from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.moving import Moving
 from treadle.jit.emit.nest import Ending
+from treadle.jit.emit.pace import COPIED
 from treadle.jit.emit.pack import pack
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import tick
@@ -228,7 +229,7 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
         if isinstance(source, Node):
             e.copy(source, target)
         else:
-            with e.positions(e.t.size(after)) as position:
+            with e.positions(e.t.size(after), COPIED) as position:
                 e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
     for made in changed:
         moving.take_next(e, made)

@@ -15,6 +15,8 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.pace import per_product
+from treadle.jit.emit.shared import items
 from treadle.jit.emit.types import I1, I32, VOID, in_register, is_float
 from treadle.jit.emit.writer import Index, word
 from treadle.jit.machine import vector_bytes
@@ -66,12 +68,12 @@ class _Block:
 
 
 def multiply(e: Emitter, p: Product) -> None:
-    """The product, into memory."""
+    """The product, into memory: several threads have panels of columns of it, or blocks of rows."""
     most = min(p.rows, MOST_ROWS) if isinstance(p.rows, int) else MOST_ROWS
     if not most:
         return
     for column, count, tail in _panels(e, p, _TOTALS[vector_bytes()] // most):
-        for row, height in _rows(e, p.rows, most):
+        for row, height in _rows(e, p, most, count):
             _block(e, p, _Block(row, height, column, count, tail))
 
 
@@ -83,11 +85,12 @@ def _lanes(p: Product) -> int:
     return lanes
 
 
-def _rows(e: Emitter, rows: Index, most: int) -> Iterator[tuple[Index, int]]:
+def _rows(e: Emitter, p: Product, most: int, vectors: int) -> Iterator[tuple[Index, int]]:
     """(first row, height) of blocks that cover all rows, inside the loops they need."""
-    full, rest = e.w.split(rows, most)
+    full, rest = e.w.split(p.rows, most)
     if full != 0:
-        with e.w.range(full) as number:
+        size = (full, most * vectors * _lanes(p), p.inner)
+        with items(e, full, per_product(p.dtype, p.rows), size=size) as number:
             yield e.w.multiply(number, most), most
     done = e.w.multiply(full, most)
     if not isinstance(rest, int):
@@ -99,21 +102,28 @@ def _rows(e: Emitter, rows: Index, most: int) -> Iterator[tuple[Index, int]]:
 
 def _panels(e: Emitter, p: Product, most: int) -> Iterator[tuple[Index, int, int]]:
     """(first column, vectors, columns of the last) of panels that cover all columns, much alike."""
-    lanes = _lanes(p)
+    lanes, (alike, wide) = _lanes(p), _alike(p, most)
     vectors = -(-p.columns // lanes)
-    number = -(-vectors // most)
-    wide = vectors // number
     tail = p.columns - (vectors - 1) * lanes
-    alike = number - 1 if tail < lanes or vectors % number else number
     if alike:
-        with e.w.range(alike) as each:
-            panel = p.turned(e, each, alike)
+        size = (p.rows, p.inner, alike * wide * lanes)
+        with items(e, alike, per_product(p.dtype, p.rows), size=size, turned=p.turned) as panel:
             yield e.w.multiply(panel, wide * lanes), wide, lanes
     first = alike * wide
     while first < vectors:
         count = min(vectors - first, most)
         yield first * lanes, count, tail if first + count == vectors else lanes
         first += count
+
+
+def _alike(p: Product, most: int) -> tuple[int, int]:
+    """How many panels are alike, and how many vectors each of them has."""
+    lanes = _lanes(p)
+    vectors = -(-p.columns // lanes)
+    number = -(-vectors // most)
+    wide = vectors // number
+    tail = p.columns - (vectors - 1) * lanes
+    return number - 1 if tail < lanes or vectors % number else number, wide
 
 
 def _block(e: Emitter, p: Product, block: _Block) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.jit.emit.emitter import Emitter
-from treadle.jit.emit.joined import is_there
+from treadle.jit.emit.joined import is_there, once
 from treadle.jit.emit.scratch import Scratch, larger
 from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I64
@@ -164,7 +164,8 @@ def join_into(
         is_whole = buffer.is_dense and all(extent == 1 for extent in operand.shape[:axis])
         part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
         if join is None or not is_there(e, join, operand):
-            e.copy(operand, part)
+            with once(e, join, operand):
+                e.copy(operand, part)
         first = e.w.add(first, e.t.extent(operand.shape[axis]))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import memory
+from treadle.jit.emit.pace import per_element
 from treadle.jit.emit.place import Place, is_same_size
 from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import Block, Loop, Map, Node
@@ -92,12 +93,12 @@ class Nests:
         targets = self._targets(nest)
         t, e = self.e.t, self.e
         e.counts.update({"nests": 1, "fused": len(nest)})
-        shape = t.shape(nest[0])
+        shape, cost = t.shape(nest[0]), per_element(t, nest)
         if self._is_flat(nest, targets):
-            with e.positions(t.size(nest[0])) as position:
+            with e.positions(t.size(nest[0]), cost) as position:
                 self._element(nest, targets, Flat(position))
         else:
-            with e.indices(shape) as index:
+            with e.indices(shape, cost) as index:
                 self._element(nest, targets, index)
         for node in nest:
             del self.member[node]

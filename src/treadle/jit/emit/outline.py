@@ -14,6 +14,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit.shared import Calls
 from treadle.jit.emit.types import VOID
 from treadle.jit.emit.writer import Nest
 
@@ -42,6 +43,17 @@ def merge(module: llvm.Module, calls: Sequence[Any]) -> None:
         call.callee = made.setdefault(_key(own, loops), own)
         if call.callee is not own:
             del module.globals[own.name]
+
+
+def merge_parts(module: llvm.Module, parts: Sequence[Calls]) -> None:
+    """Let parts that several threads write be one where they are equal but for their names."""
+    loops = {each.get_reference(): _hints(each) for each in module.metadata}
+    made: dict[str, llvm.Function] = {}
+    for part in parts:
+        kept = made.setdefault(_key(part.function, loops), part.function)
+        if kept is not part.function:
+            del module.globals[part.function.name]
+            part.take(kept)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

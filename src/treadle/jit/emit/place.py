@@ -36,7 +36,7 @@ from treadle.jit.walk import all_nodes, leaving
 MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512
 MOST_LONG = 96
-_LONG = frozenset((
+LONG = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "expm1", "log",
     "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
 ))  # fmt: skip
@@ -93,7 +93,7 @@ def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
 
 
 def _is_written_out(node: Node) -> bool:
-    is_long = isinstance(node.op, Map) and node.op.function in _LONG
+    is_long = isinstance(node.op, Map) and node.op.function in LONG
     return is_long and node.is_static and 1 < node.size <= MOST_IN_REGISTERS
 
 

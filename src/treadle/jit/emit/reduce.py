@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -12,12 +14,15 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.pace import ADDED, per_read
 from treadle.jit.emit.place import Place
+from treadle.jit.emit.shared import shared, spread
 from treadle.jit.emit.types import in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, Reduce, extents
 
 _AT_ONCE = 8
+_GUESS = 16
 _WIDE = 8
 """From so many elements on a sum is vectorised along the axis, not across the results."""
 
@@ -54,11 +59,19 @@ def emit_reduce(e: Emitter, node: Node) -> None:
     operand = node.operands[0]
     rank = len(operand.shape)
     if rank - 1 in op.axes:
-        with e.w.nest(t.shape(node)) as index:
+        with spread(e, t.shape(node), _cost(e, node, op)) as index:
             t.store(buffer, index, _one(e, node, op, index))
     else:
         _by_rows(e, node, op, buffer)
     t.buffers[node] = buffer
+
+
+def _cost(e: Emitter, node: Node, op: Reduce) -> float:
+    """About how many nanoseconds an element of the result takes."""
+    operand = node.operands[0]
+    over = [operand.shape[axis] for axis in op.axes]
+    count = prod(extent if isinstance(extent, int) else _GUESS for extent in over)
+    return count * (per_read(e.t, operand) + ADDED)
 
 
 def _source_index(
@@ -107,29 +120,58 @@ def _unrolled(
 
 
 def _by_rows(e: Emitter, node: Node, op: Reduce, buffer: Any) -> None:
-    """The axes reduced outside, the result's inside: whole rows are added, some at a time."""
+    """The axes reduced outside, the result's inside: whole rows are added, some at a time.
+
+    Several threads have each a part of the result.
+    """
+    shape = e.t.shape(node)
+    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
+    axis = next(wide, 0)
+    with shared(e, shape[axis], _cost(e, node, op), size=shape) as (first, count):
+        part = _Part(axis, first, (*shape[:axis], count, *shape[axis + 1 :]))
+        _add_all(e, node, op, buffer, part)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Part:
+    """The part of a result that is written: along an axis from `first` on."""
+
+    axis: int
+    first: Index
+    shape: Sequence[Index]
+
+    def place(self, e: Emitter, index: Sequence[Index]) -> tuple[Index, ...]:
+        """Where an index of the part is in the whole."""
+        own = e.w.add(self.first, index[self.axis])
+        return (*index[: self.axis], own, *index[self.axis + 1 :])
+
+
+def _add_all(e: Emitter, node: Node, op: Reduce, buffer: Any, part: _Part) -> None:
     *outer, last = [e.t.extent(node.operands[0].shape[axis]) for axis in op.axes]
-    with e.w.nest(e.t.shape(node)) as index:
-        e.t.store(buffer, index, neutral(op.function, node.dtype))
+    with e.w.nest(part.shape) as index:
+        e.t.store(buffer, part.place(e, index), neutral(op.function, node.dtype))
     full, rest = e.w.split(last, _AT_ONCE)
     with e.w.nest(outer) as around:
         if full != 0:
             with e.w.range(full) as number:
                 first = e.w.multiply(number, _AT_ONCE)
                 rows = [(*around, e.w.add(first, k)) for k in range(_AT_ONCE)]
-                _add_rows(e, node, op, buffer, rows)
+                _add_rows(e, node, op, buffer, part, rows)
         if not isinstance(rest, int):
             done = e.w.multiply(full, _AT_ONCE)
             with e.w.range(rest) as number:
-                _add_rows(e, node, op, buffer, [(*around, e.w.add(done, number))])
+                _add_rows(e, node, op, buffer, part, [(*around, e.w.add(done, number))])
         elif rest:
             rows = [(*around, full * _AT_ONCE + k) for k in range(rest)]
-            _add_rows(e, node, op, buffer, rows)
+            _add_rows(e, node, op, buffer, part, rows)
 
 
-def _add_rows(e: Emitter, node: Node, op: Reduce, buffer: Any, rows: Sequence[Any]) -> None:
+def _add_rows(
+    e: Emitter, node: Node, op: Reduce, buffer: Any, part: _Part, rows: Sequence[Any]
+) -> None:
     t, args = e.t, (op.function, node.dtype)
-    with e.w.nest(t.shape(node)) as index, t.scope():
+    with e.w.nest(part.shape) as own, t.scope():
+        index = part.place(e, own)
         values = [t.read(node.operands[0], _source_index(node, op, index, row)) for row in rows]
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=False)

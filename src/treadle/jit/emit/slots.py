@@ -13,6 +13,7 @@ Poll                    a Python object the kernel calls now and then
 Left                    in and out: how many iterations the run has left
 Room                    how many bytes its loops may hold
 Over(number)            out: which loop would hold more than that, when, and how much
+Team                    the address of threads that help, or 0
 """
 
 from __future__ import annotations
@@ -101,6 +102,10 @@ class Slots:
         base = self._load(self._number("workspace", None, None), POINTER)
         offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
         return self.w.before.gep(base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True)
+
+    def team(self) -> Any:
+        """The address of the threads that help; null for none."""
+        return self._load(self._number("team", None, None), POINTER)
 
     def left(self) -> Any:
         """Where the slot is that says how many iterations the run has left."""

@@ -1,0 +1,195 @@
+"""Nests of loops that several threads write, each a part of the items along one axis.
+
+    void part(data, t, threads):            a function of its own
+        each = ceil(count / threads)
+        the nest, for items t * each ... min(count, (t + 1) * each)
+
+    data = what the nest reads of the kernel's values
+    share(team, part, data, cost, nest)     without a team: part(data, 0, 1)
+
+Only what cannot fail, asks for no memory and computes each item alone is written so; it is the same
+code for any number of threads, so its numbers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.emit.types import I64, POINTER, VOID
+from treadle.jit.emit.writer import Index, Writer
+
+if TYPE_CHECKING:
+    from treadle.jit.emit.emitter import Emitter
+
+_WIDE = 8
+_EXTENT, _ELEMENTS = 256, 16384
+"""What an extent, and the size of a tensor, may be that only the run tells."""
+_NEST = llvm.ArrayType(I64, 16)
+_FINE = 1024
+"""Costs are counted in so many parts of a nanosecond."""
+
+
+@contextmanager
+def shared(
+    e: Emitter, count: Index, cost: float, least: int = 1, size: Sequence[Index] = ()
+) -> Iterator[tuple[Index, Index]]:
+    """(first, how many) of `count` items, for what is written inside: all, or a thread's.
+
+    A thread takes `least` items at a time. `cost` are the nanoseconds of an element, of which there
+    are as many as the product of `size`, or as many as items.
+    """
+    if not _is_worth_it(e, count, least, size, cost):
+        yield 0, count
+        return
+    outer = e.w
+    function = llvm.Function(
+        e.w.module, llvm.FunctionType(VOID, [POINTER, I64, I64]), f"part.{e.counts['shared']}"
+    )
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    function.args[0].add_attribute("noalias")
+    e.counts.update({"shared": 1})
+    own = e.w = e.t.w = Writer(e.w.module, function)
+    with e.t.scope():
+        yield _part(own, function.args, count, least)
+    own.builder.ret_void()
+    e.w = e.t.w = outer
+    data = _handed(outer, own)
+    own.close_entry()
+    e.shared.append(_call(e, function, data, outer.product((*(size or (count,)), _fine(cost)))))
+
+
+@contextmanager
+def items(
+    e: Emitter,
+    count: Index,
+    cost: float,
+    least: int = 1,
+    size: Sequence[Index] = (),
+    turned: Callable[[Emitter, Index, Index], Index] | None = None,
+) -> Iterator[Index]:
+    """What is written inside, for every item; `turned` says in which order a thread does its own.
+
+    It gives a number for a number and how many there are.
+    """
+    with shared(e, count, cost, least, size) as (first, own), e.w.range(own) as number:
+        yield e.w.add(first, number if turned is None else turned(e, number, own))
+
+
+@contextmanager
+def spread(e: Emitter, shape: Sequence[Index], cost: float) -> Iterator[tuple[Index, ...]]:
+    """What is written inside, for every index of the shape; `cost` nanoseconds each."""
+    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
+    axis = next(wide, 0)
+    extent = shape[axis] if shape else 1
+    with shared(e, extent, cost, size=shape) as (first, count):
+        own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
+        with e.w.nest(own) as index:
+            moved = [e.w.add(first, each) for each in index[axis : axis + 1]]
+            yield (*index[:axis], *moved, *index[axis + 1 :])
+
+
+def is_inside(e: Emitter) -> bool:
+    """Whether a part is being written."""
+    return bool(e.w.function.name != e.leave.function.name)
+
+
+def _is_worth_it(e: Emitter, count: Index, least: int, size: Sequence[Index], cost: float) -> bool:
+    if not e.kernel.shares or e.window is not None or is_inside(e):
+        return False
+    if isinstance(count, int) and count < 2 * least:
+        return False
+    known = [each if isinstance(each, int) else _EXTENT for each in size]
+    about = prod(known) if size else count if isinstance(count, int) else _ELEMENTS
+    return about * cost >= e.kernel.shares
+
+
+def _fine(cost: float) -> int:
+    return max(round(cost * _FINE), 1)
+
+
+def _part(w: Writer, arguments: Any, count: Index, least: int) -> tuple[Any, Any]:
+    """The first item of a part, and how many it has."""
+    b, (_, number, parts) = w.builder, arguments
+    whole, unit = w.index(count), w.index(least)
+    each = b.udiv(b.add(whole, b.sub(parts, w.index(1))), parts)
+    each = b.mul(b.udiv(b.add(each, b.sub(unit, w.index(1))), unit), unit)
+    first = b.mul(each, number)
+    left = b.sub(whole, first)
+    return first, b.select(b.icmp_signed("<", left, each), left, each)
+
+
+def _handed(outer: Writer, own: Writer) -> Any:
+    """Memory with the values of the kernel that the part reads, which finds them there."""
+    found: dict[Any, Any] = {}
+    for block in own.function.basic_blocks:
+        for instruction in block.instructions:
+            _replace(instruction, own, found)
+    b, data = outer.builder, outer.variable(POINTER, count=max(len(found), 2))
+    for number, value in enumerate(found):
+        assert not isinstance(value.type, llvm.VectorType), "a vector is handed over"
+        place = b.gep(data, [outer.index(number)], source_etype=I64, inbounds=True)
+        b.store(value, place)
+    return data
+
+
+def _replace(instruction: Any, own: Writer, found: dict[Any, Any]) -> None:
+    """Let it read what is handed over, where it read a value of the kernel."""
+    if isinstance(instruction, llvm.PhiInstr):
+        instruction.incomings = [
+            (_own(value, own, found), block) for value, block in instruction.incomings
+        ]
+        return
+    instruction.operands = [_own(value, own, found) for value in instruction.operands]
+    if isinstance(instruction, llvm.GEPInstr):
+        instruction.pointer, *instruction.indices = instruction.operands
+
+
+def _own(value: Any, own: Writer, found: dict[Any, Any]) -> Any:
+    """The value as the part has it."""
+    if not isinstance(value, llvm.Instruction) or value.function is own.function:
+        return value
+    if value not in found:
+        b, number = own.before, llvm.Constant(I64, len(found))
+        place = b.gep(own.function.args[0], [number], source_etype=I64, inbounds=True)
+        found[value] = b.load(place, typ=value.type)
+    return found[value]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Calls:
+    """A part, and the calls that have it written: by several threads, and by one."""
+
+    function: Any
+    together: Any
+    alone: Any
+
+    def take(self, function: Any) -> None:
+        """Call another function that is equal."""
+        self.alone.callee = function
+        self.together.operands = [
+            function if each is self.function else each for each in self.together.operands
+        ]
+
+
+def _call(e: Emitter, function: Any, data: Any, cost: Index) -> Calls:
+    """Have all parts written: by a team if there is one and they take long enough."""
+    w, b = e.w, e.w.builder
+    nanoseconds = b.udiv(w.index(cost), w.index(_FINE))
+    team, null = e.t.slots.team(), llvm.Constant(POINTER, None)
+    is_long = b.icmp_unsigned(">=", nanoseconds, w.index(e.kernel.shares))
+    is_shared = b.and_(b.icmp_unsigned("!=", team, null), is_long)
+    share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)
+    nest = w.early(_NEST, llvm.Constant(_NEST, None))
+    with b.if_else(is_shared) as (together, alone):
+        with together:
+            shares = b.call(share, [team, function, data, nanoseconds, nest])
+        with alone:
+            writes = b.call(function, [data, w.index(0), w.index(1)])
+    return Calls(function, shares, writes)
