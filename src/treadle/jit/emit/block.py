@@ -154,6 +154,9 @@ def _elements(e: Emitter, node: Node, element: Callable[[tuple[int, ...]], Any])
 def _join(e: Emitter, node: Node) -> None:
     op = node.op
     assert isinstance(op, Join)
+    if node in e.delays:
+        e.delays[node].place(e, node, e.w.add(e.t.counters[node.home], 1))
+        return
     if e.t.place(node) is Place.REGISTERS:
         _elements(e, node, lambda index: _piece(e, node, op.axis, index))
         return

@@ -47,7 +47,8 @@ class Emitter:
 
     `bound` are nodes whose memory is a result's, by number; `status` and `leave` are how it fails.
     `dims` are extents a loop or a branch leaves behind: (whose, part, axis). `scopes` are the names
-    of memory that is to become another's, `moving` the carried values whose extents change. `held`
+    of memory that is to become another's, `moving` the carried values whose extents change,
+    `delays` those that only move on, and their next values. `held`
     is a variable for the bytes that the loops around hold, `weighed` what looks at the extents of a
     value they are to hold.
     """
@@ -67,6 +68,7 @@ class Emitter:
     scopes: dict[Node, str] = field(default_factory=dict)
     weighed: dict[Node, Callable[[Sequence[Index]], None]] = field(default_factory=dict)
     moving: dict[Node, Any] = field(default_factory=dict)
+    delays: dict[Node, Any] = field(default_factory=dict)
     scratches: list[Scratch] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None

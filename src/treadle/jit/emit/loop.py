@@ -18,7 +18,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import moving, scalars, weigh
+from treadle.jit.emit import delay, moving, scalars, weigh
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.moving import Moving
@@ -130,6 +130,8 @@ def _begin(
 ) -> None:
     """The carried values begin with the initial ones, in variables or memory of the loop's own."""
     for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
+        if delay.begin(e, op, number, initial):
+            continue
         part = e.part(node, number)
         if moving.changing(state, number):
             e.parts[node, number] = moving.begin(e, op, number, initial, part)
@@ -162,7 +164,9 @@ def _iteration(
     tick(e, op.body)
     e.t.counters[op.body] = i
     for number, state in enumerate(op.states):
-        if isinstance(e.parts[node, number], Moving):
+        if state in e.delays:
+            e.delays[state].place(e, state, i)
+        elif isinstance(e.parts[node, number], Moving):
             moving.load(e, op, e.parts[node, number])
         elif e.t.place(state) is Place.REGISTERS:
             type_ = in_register(state.dtype)
@@ -186,7 +190,9 @@ def _iteration(
 
 def _moving_nexts(e: Emitter, node: Node, op: Loop) -> list[Node]:
     return [
-        after for number, after in enumerate(op.nexts) if isinstance(e.parts[node, number], Moving)
+        after
+        for number, after in enumerate(op.nexts)
+        if isinstance(e.parts.get((node, number)), Moving)
     ]
 
 
@@ -208,7 +214,10 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
     pairs = [
         (number, state, after)
         for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
-        if state is not after and state not in ending.written and state not in e.moving
+        if state is not after
+        and state not in ending.written
+        and state not in e.moving
+        and state not in e.delays
     ]
     changed = [e.moving[state] for state in op.states if state in e.moving]
     for made in changed:
@@ -258,7 +267,9 @@ def _reads_state(e: Emitter, op: Loop, node: Node) -> bool:
 
 def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -> None:
     for number, state in enumerate(op.states):
-        if state in e.moving:
+        if state in e.delays:
+            e.delays[state].end(e, node, number, count)
+        elif state in e.moving:
             moving.end(e, node, e.moving[state])
         elif e.t.place(state) is Place.REGISTERS:
             type_ = in_register(state.dtype)

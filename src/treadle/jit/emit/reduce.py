@@ -17,8 +17,8 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.pace import ADDED, per_read
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.shared import shared, spread
-from treadle.jit.emit.types import in_register, is_float, literal
-from treadle.jit.emit.writer import Index
+from treadle.jit.emit.types import I32, in_register, is_float, literal
+from treadle.jit.emit.writer import Index, word
 from treadle.jit.kernel_ir import Node, Reduce, extents
 
 _AT_ONCE = 8
@@ -112,11 +112,25 @@ def _unrolled(
     e: Emitter, node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[int]
 ) -> Any:
     result = None
-    for inner in product(*map(range, over)):
-        element = e.t.read(node.operands[0], _source_index(node, op, kept, inner))
+    indices = (_source_index(node, op, kept, inner) for inner in product(*map(range, over)))
+    elements = [e.t.read(node.operands[0], index) for index in indices]
+    if len(elements) >= _WIDE and op.function == "add" and is_float(node.dtype):
+        return _added(e, elements)
+    for element in elements:
         args = (node.dtype, node.dtype), node.dtype, result, element
         result = element if result is None else scalars.apply(e.w, op.function, *args)
     return neutral(op.function, node.dtype) if result is None else result
+
+
+def _added(e: Emitter, elements: Sequence[Any]) -> Any:
+    """The sum, in any order, of the elements as one vector."""
+    b, type_ = e.w.builder, elements[0].type
+    vector = llvm.VectorType(type_, len(elements))
+    whole: Any = llvm.Constant(vector, llvm.Undefined)
+    for number, element in enumerate(elements):
+        whole = b.insert_element(whole, element, llvm.Constant(I32, number))
+    add = e.w.external(f"llvm.vector.reduce.fadd.{word(vector)}", type_, type_, vector)
+    return b.call(add, [llvm.Constant(type_, -0.0), whole], fastmath=("reassoc",))
 
 
 def _by_rows(e: Emitter, node: Node, op: Reduce, buffer: Any) -> None:

@@ -1,0 +1,111 @@
+"""Carried values that only move on: windows over what was there and what came."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.native import HEAD, check
+from treadle import InferenceSession
+from treadle.jit.call import Compiled
+
+RANDOM = np.random.default_rng(29)
+LINES = {
+    "last": ("kept = Slice (line, one, end, zero)", "kept, new"),
+    "first": ("kept = Slice (line, zero, minus, zero)", "new, kept"),
+}
+
+
+def scan(order: str, rows: int, width: int, more: str = "") -> str:
+    """A Scan whose state is the last rows it was given."""
+    keep, joined = LINES[order]
+    row, shape = f"float[{width}]", f"float[{rows},{width}]"
+    return f"""g (float[T,{width}] x, {shape} none, {shape} taps)
+      => ({shape} last, float[T,{width}] ys, float[T,{rows},{width}] seen) {{
+      zero = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      minus = Constant <value = int64[1] {{-1}}> ()
+      end = Constant <value = int64[1] {{1000}}> ()
+      last, ys, seen = Scan <num_scan_inputs = 1, body = b ({shape} line, {row} v)
+        => ({shape} moved, {row} y, {shape} before) {{
+        {keep}
+        new = Unsqueeze (v, zero)
+        moved = Concat <axis = 0> ({joined})
+        products = Mul (moved, taps)
+        y0 = ReduceSum <keepdims = 0> (products, zero)
+        {more or "y = Identity (y0)"}
+        before = Mul (line, taps)
+      }}> (none, x)
+    }}"""
+
+
+def feed(length: int, rows: int, width: int) -> dict[str, np.ndarray]:
+    """Rows to go through."""
+    made = {"x": (length, width), "none": (rows, width), "taps": (rows, width)}
+    return {name: RANDOM.uniform(-1, 1, shape).astype(np.float32) for name, shape in made.items()}
+
+
+@pytest.mark.parametrize("order", LINES)
+@pytest.mark.parametrize(("rows", "width"), [(2, 1), (3, 4), (16, 1), (5, 7), (40, 3)])
+def test_a_line_in_registers_or_memory(order: str, rows: int, width: int) -> None:
+    lengths = (1, 2, rows, 3 * rows + 1)
+    check(scan(order, rows, width), *(feed(length, rows, width) for length in lengths))
+
+
+@pytest.mark.parametrize("order", LINES)
+def test_nothing_is_copied(order: str) -> None:
+    session = InferenceSession(HEAD + scan(order, 40, 3), engines=("jit", "interp"))
+    session.run(None, feed(9, 40, 3))
+    (made,) = session.plan.main.regions[0].runnable.made.values()
+    assert isinstance(made, Compiled)
+    assert dict(made.code.counts)["in place"] == 1
+    assert dict(made.code.counts)["copied"] == 0
+
+
+def test_what_comes_in_changed_is_no_line() -> None:
+    text = scan("last", 4, 2).replace("new = Unsqueeze (v, zero)", "s = Sin (v)\n"
+                                      "new = Unsqueeze (s, zero)")  # fmt: skip
+    check(text, *(feed(length, 4, 2) for length in (1, 9)))
+
+
+def test_a_line_that_another_state_reads() -> None:
+    text = """g (float[T] x, float[3] none, float sum0) => (float[3] last, float sum, float[T] ys) {
+      zero = Constant <value = int64[1] {0}> ()
+      one = Constant <value = int64[1] {1}> ()
+      end = Constant <value = int64[1] {3}> ()
+      last, sum, ys = Scan <num_scan_inputs = 1, body = b (float[3] line, float acc, float v)
+        => (float[3] moved, float acc1, float y) {
+        kept = Slice (line, one, end, zero)
+        new = Unsqueeze (v, zero)
+        moved = Concat <axis = 0> (kept, new)
+        before = ReduceSum <keepdims = 0> (line)
+        acc1 = Add (acc, before)
+        y = ReduceMax <keepdims = 0> (moved)
+      }> (none, sum0, x)
+    }"""
+    none, sum0 = np.arange(3, dtype=np.float32), np.array(0.5, np.float32)
+    feeds = ({"x": np.arange(n, dtype=np.float32), "none": none, "sum0": sum0} for n in (1, 2, 20))
+    check(text, *feeds)
+
+
+def test_a_line_within_a_loop_begins_with_what_is_carried() -> None:
+    text = """g (int64 n, float[T] x, float[3] none) => (float[3] last, float[N,T] ys) {
+      zero = Constant <value = int64[1] {0}> ()
+      one = Constant <value = int64[1] {1}> ()
+      end = Constant <value = int64[1] {3}> ()
+      last, ys = Loop (n, , none) <body = o (int64 i, bool go, float[3] outer)
+        => (bool on, float[3] inner, float[T] yt) {
+        on = Identity (go)
+        inner, yt = Scan <num_scan_inputs = 1, body = b (float[3] line, float v)
+          => (float[3] moved, float y) {
+          kept = Slice (line, one, end, zero)
+          new = Unsqueeze (v, zero)
+          moved = Concat <axis = 0> (kept, new)
+          y = ReduceProd <keepdims = 0> (moved)
+        }> (outer, x)
+      }>
+    }"""
+    none = RANDOM.uniform(0.5, 2, 3).astype(np.float32)
+    feeds = ({"n": np.array(3), "x": RANDOM.uniform(0.5, 2, length).astype(np.float32),
+              "none": none} for length in (1, 2, 5))  # fmt: skip
+    check(text, *feeds)
