@@ -4,7 +4,7 @@ What both do alike is left out. In nanoseconds, measured against onnxruntime:
 
     native code saves   1500 for every iteration, and 300 for every operator in it
     it loses            5000 for a call out of it, 200000 where numpy has to compute much there,
-                        2000 where only what is held outside is looked up or put in order,
+                        2000 where only what is held outside is put in order,
                         two thirds of the time of a convolution,
                         and of a large product what more threads would do meanwhile
 
@@ -18,14 +18,13 @@ from math import prod
 
 from treadle.ir import Leaf, Loop, Step, bodies
 from treadle.jit.kernel_ir import HOLDER, Block, Contract, Escape, Kernel, Node, View, extents
-from treadle.jit.lower import LISTS
 from treadle.jit.walk import inner_blocks
 from treadle.plan import is_heavy
 
 _ITERATION = 1500.0
 _OPERATOR = 300.0
 _CALL = 5_000.0
-_LIST_CALL = 2_000.0
+_LIGHT_CALL = 2_000.0
 _HEAVY_CALL = 200_000.0
 _INNER = 10.0
 _LARGE = 5e7
@@ -75,8 +74,8 @@ def _lost(node: Node, threads: int) -> float:
     """What one evaluation of the node loses."""
     match node.op:
         case Escape(leaf=leaf):
-            is_light = leaf.domain == HOLDER or leaf.op in LISTS
-            return _LIST_CALL if is_light else _HEAVY_CALL if is_heavy(leaf) else _CALL
+            is_light = leaf.domain == HOLDER
+            return _LIGHT_CALL if is_light else _HEAVY_CALL if is_heavy(leaf) else _CALL
         case Contract() if node.is_static and node.operands[0].is_static:
             operations = 2.0 * prod(extents(node)) * extents(node.operands[0])[-1]
             if _has_windows(node.operands[1]):

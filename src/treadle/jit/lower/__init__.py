@@ -19,12 +19,11 @@ from treadle.jit.lower import (
     window,
 )
 from treadle.jit.lower.block import lower_block
-from treadle.jit.lower.escape import LISTS, escapes
+from treadle.jit.lower.escape import escapes
 from treadle.jit.lower.held import nothing
 from treadle.jit.lower.registry import TABLE, lowering
 
 __all__ = [
-    "LISTS",
     "TABLE",
     "activation",
     "contract",
