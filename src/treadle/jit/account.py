@@ -10,19 +10,10 @@ from treadle.ir import Value, show_shape
 from treadle.jit import machine
 from treadle.jit.call import Compiled
 from treadle.jit.compiling import emitted
-from treadle.jit.kernel_ir import (
-    HOLDER,
-    Constant,
-    Escape,
-    Input,
-    Map,
-    Node,
-    Reduce,
-    makes_objects,
-)
+from treadle.jit.kernel_ir import HOLDER, Constant, Escape, Input, Map, Node, Reduce
 from treadle.jit.printer import show_kernel
 from treadle.jit.specialise import Signature
-from treadle.jit.walk import all_nodes
+from treadle.jit.walk import all_nodes, makes_objects
 from treadle.plan import Account
 
 _GIVEN = (Input, Constant)

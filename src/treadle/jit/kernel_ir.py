@@ -389,13 +389,3 @@ def extents(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""
     assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
     return tuple(extent for extent in node.shape if isinstance(extent, int))
-
-
-def is_known_kind(kind: Kind) -> bool:
-    """Whether every extent of what an Escape gives is known."""
-    return all(isinstance(extent, int) for extent in kind[1])
-
-
-def makes_objects(node: Node) -> bool:
-    """Whether the node puts something outside, to be held."""
-    return isinstance(node.op, Escape) and any(node.op.makes)

@@ -13,10 +13,11 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.held import keeping
-from treadle.jit.kernel_ir import HOLDER, Escape, Kind, Node, is_known_kind
+from treadle.jit.kernel_ir import HOLDER, Escape, Kind, Node
 from treadle.jit.memory import row_major
 from treadle.jit.memory import words as memory_words
 from treadle.jit.nodes import Declined
+from treadle.jit.walk import is_known_kind
 
 TOLD = -1
 """What stands for an extent that the call is to tell."""

@@ -16,7 +16,7 @@ from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.held import HANDLE, entered
-from treadle.jit.kernel_ir import Extent, Kernel, makes_objects
+from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.lists import is_alike, stacked, unstacked
 from treadle.jit.memory import row_major
 from treadle.jit.nodes import NATIVE, Declined
@@ -25,7 +25,7 @@ from treadle.jit.shaping import Shaping
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
 from treadle.jit.team import least
-from treadle.jit.walk import all_nodes
+from treadle.jit.walk import all_nodes, makes_objects
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle.jit.kernel_ir import Block, Branch, Extent, Loop, Node, Number, View
+from treadle.jit.kernel_ir import Block, Branch, Escape, Extent, Kind, Loop, Node, Number, View
 
 
 def anchors(node: Node) -> Iterator[Node]:
@@ -53,3 +53,13 @@ def all_nodes(block: Block) -> Iterator[Node]:
         for inner in inner_blocks(node):
             yield from all_nodes(inner)
         yield node
+
+
+def is_known_kind(kind: Kind) -> bool:
+    """Whether every extent of what an Escape gives is known."""
+    return all(isinstance(extent, int) for extent in kind[1])
+
+
+def makes_objects(node: Node) -> bool:
+    """Whether the node puts something outside, to be held."""
+    return isinstance(node.op, Escape) and any(node.op.makes)

@@ -17,8 +17,6 @@ from tests.passes.clean.models import (
 )
 from treadle.errors import TreadleError
 from treadle.ir import Branch, Loop, Sequence, ports, show_model, walk
-from treadle.passes import clean
-from treadle.passes.clean.branches import settle_branches
 from treadle.passes.clean.counting import count_trips
 from treadle.passes.clean.hoisting import hoist_invariant
 from treadle.passes.clean.inlining import inline_loops
@@ -356,31 +354,6 @@ def test_a_scan_over_one_item_is_put_in_its_place():
     same(load(text, 13), model, X.reshape(2, 1, 3), X[0])
 
 
-BRANCH = """g (float[{dim}] x, bool c) => (float[a] y) {{
-    one = Constant <value_int = 1> () s = Shape (x) n = Squeeze (s) k = Equal (n, one)
-    y = If ({condition}) <then_branch = t () => (float u) {{ u = {then} (x) }},
-        else_branch = e () => (float w) {{ w = Neg (x) }}> }}"""
-
-
-@pytest.mark.parametrize(
-    ("dim", "condition", "then", "left"),
-    [("1", "k", "Squeeze", "Squeeze"), ("3", "k", "Squeeze", "Neg"), ("n", "c", "Neg", "Neg")],
-)
-def test_an_if_without_a_choice_goes(dim, condition, then, left):
-    text = BRANCH.format(dim=dim, condition=condition, then=then)
-    model, _ = cleaned(text)
-    assert operators(model)[-1] == left
-    for go in (True, False):
-        same(load(text), model, X[0, : 1 if dim == "1" else 3], go)
-
-
-@pytest.mark.parametrize(("condition", "then"), [("k", "Neg"), ("k", "Squeeze"), ("c", "Exp")])
-def test_an_if_with_a_choice_stays(condition, then):
-    text = BRANCH.format(dim="n", condition=condition, then=then)
-    done = cleaned(text, settle_branches)[1].done
-    assert (done == ()) == (then != "Neg")
-
-
 def test_names_that_moved_hide_nothing():
     text = """g (int64 n, float[3] x, float s0) => (float q) {
         a = Loop (n, "", s0) <body = b (int64 i, bool c, float v) => (bool d, float w) {
@@ -394,8 +367,3 @@ def test_names_that_moved_hide_nothing():
     assert not outer & inner
     for count in TRIPS:
         same(load(text), model, np.int64(count), X[0], np.float32(1))
-
-
-def test_a_model_with_nothing_to_do_comes_back_itself():
-    model = load("g (float[n] x) => (float[n] y) { y = Neg (x) }")
-    assert clean(model)[0] is model

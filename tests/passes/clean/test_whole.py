@@ -84,3 +84,8 @@ def test_the_report_says_what_was_done_and_where():
     report = cleaned(MAMBA, opset=17)[1]
     assert report.counts["no-op steps dropped"] == 3
     assert "  main/loop_6.body: Slice 3 times" in str(report).splitlines()
+
+
+def test_a_model_with_nothing_to_do_comes_back_itself():
+    model = load("g (float[n] x) => (float[n] y) { y = Neg (x) }")
+    assert clean(model)[0] is model

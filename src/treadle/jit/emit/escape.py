@@ -20,8 +20,9 @@ from treadle.jit.emit.scratch import Scratch, byte_size
 from treadle.jit.emit.tensors import Buffer, dense_strides
 from treadle.jit.emit.types import I1, I64, POINTER, VOID
 from treadle.jit.emit.writer import Index
-from treadle.jit.kernel_ir import Escape, Node, extents, is_known_kind
+from treadle.jit.kernel_ir import Escape, Node, extents
 from treadle.jit.outside import TOLD, count_words
+from treadle.jit.walk import is_known_kind
 
 
 def emit_escape(e: Emitter, node: Node) -> None:

@@ -8,10 +8,10 @@ from treadle import ir
 from treadle.ir import DType, Tensor
 from treadle.jit.building import Building
 from treadle.jit.held import keeper
-from treadle.jit.kernel_ir import Block, Dim, Escape, Kind, Node, Part, makes_objects
+from treadle.jit.kernel_ir import Block, Dim, Escape, Kind, Node, Part
 from treadle.jit.lists import is_list
 from treadle.jit.nodes import NATIVE, Declined
-from treadle.jit.walk import all_nodes
+from treadle.jit.walk import all_nodes, makes_objects
 
 OBJECT: Kind = (DType.INT64, ())
 """What a held value is natively: its number."""

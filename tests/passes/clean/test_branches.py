@@ -1,0 +1,34 @@
+"""Branches without a choice go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.passes.clean.models import cleaned, load, operators, same
+from treadle.passes.clean.branches import settle_branches
+
+X = np.float32([[1, 2, 3], [4, 5, 6]])
+BRANCH = """g (float[{dim}] x, bool c) => (float[a] y) {{
+    one = Constant <value_int = 1> () s = Shape (x) n = Squeeze (s) k = Equal (n, one)
+    y = If ({condition}) <then_branch = t () => (float u) {{ u = {then} (x) }},
+        else_branch = e () => (float w) {{ w = Neg (x) }}> }}"""
+
+
+@pytest.mark.parametrize(
+    ("dim", "condition", "then", "left"),
+    [("1", "k", "Squeeze", "Squeeze"), ("3", "k", "Squeeze", "Neg"), ("n", "c", "Neg", "Neg")],
+)
+def test_an_if_without_a_choice_goes(dim, condition, then, left):
+    text = BRANCH.format(dim=dim, condition=condition, then=then)
+    model, _ = cleaned(text)
+    assert operators(model)[-1] == left
+    for go in (True, False):
+        same(load(text), model, X[0, : 1 if dim == "1" else 3], go)
+
+
+@pytest.mark.parametrize(("condition", "then"), [("k", "Neg"), ("k", "Squeeze"), ("c", "Exp")])
+def test_an_if_with_a_choice_stays(condition, then):
+    text = BRANCH.format(dim="n", condition=condition, then=then)
+    done = cleaned(text, settle_branches)[1].done
+    assert (done == ()) == (then != "Neg")
