@@ -101,3 +101,19 @@ def test_every_nest_that_stays_hands_on_a_value(monkeypatch: pytest.MonkeyPatch)
     session = InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(Exception, match=r"iteration 0.*index"):
         session.run(None, {"n": np.array(3), "x": x, "at": np.array([0, 4, 9, 2])})
+
+
+def test_a_nest_may_read_any_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlining, "_MANY", 0)
+    names = [f"v{k}" for k in range(40)]
+    inputs = ", ".join(f"float[20] {name}" for name in names)
+    steps = "\n".join(f"s{k + 1} = Add (s{k}, {name})" for k, name in enumerate(names))
+    text = f"""g (int64 n, float[20] x, {inputs}) => (float[20] y) {{
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[20] s0) => (bool on, float[20] z) {{
+        on = Identity (go)
+        {steps}
+        z = Identity (s40)
+      }}>
+    }}"""
+    given = {name: RANDOM.uniform(-1, 1, 20).astype(np.float32) for name in names}
+    check(text, {"n": np.array(3), "x": np.zeros(20, np.float32), **given})

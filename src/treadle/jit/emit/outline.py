@@ -145,6 +145,7 @@ def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
     new.linkage = "internal"
     new.attributes.add("noinline")
     new.attributes.add("nounwind")
+    new.scope = type(new.scope)()  # without the names that arguments have at first
     for value, argument in zip(closed.reads, new.args, strict=True):
         argument.name = value.name
     entry = new.append_basic_block(nest.before.name)
