@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 
 import treadle
 from benchmarks.optimize import HEAD, Feeds, Row, call_of, time_of
+from benchmarks.page import put
 from benchmarks.timing import CLOCKS, interleave
 from tests.values import assert_same
 
@@ -99,12 +99,7 @@ def main() -> None:
         times = f"{time_of(row.before)} | {time_of(row.after)}"
         lines.append(f"| {row.title} | {times} | {row.ratio:.2f} |")
     written = "\n".join(lines) + "\n"
-    if options.write is None:
-        sys.stdout.write(written)
-        return
-    text = options.write.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    options.write.write_text(f"{before}{BEGIN}\n{written}{END}{after}", encoding="utf-8")
+    put(written, options.write, BEGIN, END)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import numpy as np
 import onnx
 
 import treadle
+from benchmarks.page import put
 from benchmarks.recorded import Seen, recorded, show_key
 from tests.conformance.data import EXPORTED, exported
 from tests.infer.standard import Key, bodies_of, strip, types_of
@@ -224,12 +225,7 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         written = table({bodies: measure(bodies, options.missing) for bodies in (False, True)})
-    if options.write is None:
-        sys.stdout.write(written)
-        return
-    text = options.write.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    options.write.write_text(f"{before}{BEGIN}\n{written}{END}{after}", encoding="utf-8")
+    put(written, options.write, BEGIN, END)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import onnxruntime
 import treadle
 from benchmarks import show
 from benchmarks.columns import Call
+from benchmarks.page import put
 from benchmarks.timing import CLOCKS, interleave
 from tests.conformance.data import EXPORTED, exported
 from tests.passes.clean.models import ITS_ERRORS
@@ -214,12 +215,7 @@ def main() -> None:
         title = f"{SCAN}, which slices the whole input in every step, {length} steps"
         rows.append(measured(title, scan, selective_scan(length), options.seconds))
     written = table(rows, exporters(options.seconds / 3))
-    if options.write is None:
-        sys.stdout.write(written)
-        return
-    text = options.write.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    options.write.write_text(f"{before}{BEGIN}\n{written}{END}{after}", encoding="utf-8")
+    put(written, options.write, BEGIN, END)
 
 
 if __name__ == "__main__":

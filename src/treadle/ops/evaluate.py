@@ -40,7 +40,7 @@ def prepare(leaf: Leaf, *, silent: bool = True) -> Prepared:
 def _bind(leaf: Leaf, bind: Callable[..., Prepared], attributes: dict[str, Any]) -> Prepared:
     try:
         return bind(attributes, len(leaf.results))
-    except Exception as error:
+    except Exception as error:  # border: a kernel of onnx's may raise anything
         raise Unsupported(leaf.op, leaf.version, _reason(error), leaf.info.path) from error
 
 
@@ -50,7 +50,7 @@ def _bordered(name: str, body: Prepared, wanted: int) -> Prepared:
             results = body(inputs)
         except KernelError:
             raise
-        except Exception as error:
+        except Exception as error:  # border: the same when it runs
             given = ", ".join(map(describe, inputs))
             raise KernelError(f"{name}({given}): {_reason(error)}") from error
         return results if len(results) == wanted else _fitted(results, wanted)
