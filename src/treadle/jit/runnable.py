@@ -102,7 +102,8 @@ class Native:
 
     def _is_hopeless(self) -> bool:
         """Whether there was no kernel for any data that came."""
-        return all(isinstance(made, str) for made in self.made.values())
+        with self._lock:
+            return all(isinstance(made, str) for made in self.made.values())
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
         for position in self.holding:
