@@ -4,7 +4,7 @@
         share(team, f, d, cost, nest)   f(d, part, parts) of all parts, which a kernel calls
 
 The caller does the first part, helper t part t, and the caller what no helper has begun by then.
-So nobody waits for a helper that sleeps or that the system has put aside; it costs only its help.
+So nobody waits for a helper that sleeps or was put aside before it began; it costs only its help.
 A run wakes them when it has done `patience` nanoseconds of their work itself, keeps them for as
 long as that pays (see helping), and all of them sleep when it has ended.
 
@@ -142,8 +142,10 @@ def taken(threads: int) -> Iterator[int]:
     try:
         yield team.place if team.gather(threads) else 0
     finally:
-        team.rest()
-        team.lock.release()
+        try:
+            team.rest()
+        finally:
+            team.lock.release()
 
 
 def _begin_anew() -> None:
