@@ -199,4 +199,5 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)
-    return Compiled.of(kernel, code, machine, found, exact, native.threads)
+    threads = native.threads if kernel.shares else 1
+    return Compiled.of(kernel, code, machine, found, exact, threads)
