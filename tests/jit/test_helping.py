@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 
 import llvmlite.binding as llvm
@@ -103,3 +105,14 @@ def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monke
     with pytest.raises(KeyboardInterrupt), team.taken(2):
         pass
     assert not fresh.lock.locked()
+
+
+def test_helpers_that_never_end_keep_the_words_they_look_at():
+    def begun() -> weakref.ref[object]:
+        gone = team.Team()
+        assert gone.gather(2)
+        return weakref.ref(gone.words)
+
+    words = begun()
+    gc.collect()
+    assert words() is not None

@@ -91,7 +91,10 @@ def _lines() -> Any:
 
 @dataclass(eq=False, slots=True)
 class Team:
-    """The helpers, and what is said to them: a line of words for each, behind one for all."""
+    """The helpers, and what is said to them: a line of words for each, behind one for all.
+
+    The words live as long as a helper does, which never ends.
+    """
 
     words: Any = field(default_factory=_lines)
     helpers: int = 0
@@ -123,10 +126,10 @@ class Team:
     def _add(self, number: int) -> None:
         first, serve = number * _LINE, ready()
         self.words[first], self.words[first + _NUMBER] = _REST, number
-        place = self.place + 8 * first
-        _library().sem_init(ctypes.c_void_p(place + 8 * _SEMAPHORE), 0, 0)
+        line = ctypes.byref(self.words, 8 * first)
+        _library().sem_init(ctypes.byref(self.words, 8 * (first + _SEMAPHORE)), 0, 0)
         name = f"treadle-{number}"
-        threading.Thread(target=serve, args=(place,), name=name, daemon=True).start()
+        threading.Thread(target=serve, args=(line,), name=name, daemon=True).start()
 
 
 _teams = [Team()]
