@@ -18,7 +18,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import bound, delay, moving, scalars, weigh
+from treadle.jit.emit import bound, delay, doubling, linear, moving, scalars, weigh
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.moving import Moving
@@ -66,6 +66,9 @@ def _run(
     grid = grid_of(e, node) if go is None else None
     if grid is not None:
         sweep(e, grid, counter, limit, emit_block)
+    recurrences = linear.linear_of(e, node, stacks) if go is None and grid is None else None
+    if recurrences is not None:
+        doubling.sweep(e, recurrences, counter, limit, stacks)
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )

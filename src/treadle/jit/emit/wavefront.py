@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -318,14 +318,4 @@ def _computed(s: _Sweep, node: Node) -> Any:
             return e.w.builder.sub(_many(s, e.w.index(s.step)), lanes.numbers(e.w, s.grid.lanes))
         case View() | Reshape():
             return _value(s, node.operands[0])
-        case Map(function):
-            chain = e.t.chains.get(node)
-            dtypes = [operand.dtype for operand in node.operands]
-            if chain is None:
-                args = [_value(s, operand) for operand in node.operands]
-                return lanes.apply(e.w, function, dtypes, node.dtype, *args)
-            return reduce(
-                lambda a, c: lanes.apply(e.w, function, [node.dtype] * 2, node.dtype, a, c),
-                [_value(s, operand) for operand in chain],
-            )
-    raise AssertionError(f"{type(node.op).__name__} in a grid")
+    return lanes.mapped(e.w, node, e.t.chains.get(node), partial(_value, s))
