@@ -23,7 +23,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import lanes, weigh
+from treadle.jit.emit import bound, lanes, weigh
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place
@@ -196,7 +196,7 @@ def sweep(e: Emitter, grid: Grid, counter: Any, limit: Any, emit_block: EmitBloc
     behind = b.add(first, w.index(most))
     b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
     b.position_at_end(body)
-    e.spend(most * grid.width)
+    bound.spend(e, grid.along, most * grid.width)
     e.t.counters[grid.outer.body] = first
     weigh.end(e, weigh.begin(e, grid.along, grid.width))
     tick(e, grid.outer.body, most * (grid.width * cost(grid.inner.body) // 8 + 4))
