@@ -45,6 +45,17 @@ def test_a_selective_scan_slices_once_what_it_sliced_in_every_step():
         same(load(MAMBA, 17), model, *feeds)
 
 
+def test_a_list_of_one_element_is_no_list():
+    text = """g (float[2] x) => (float[m,2] y) {
+        n = Constant <value_int = 1> () l0 = SequenceEmpty ()
+        l = Loop (n, "", l0) <body = b (int64 i, bool c, seq(float[2]) v)
+            => (bool d, seq(float[2]) w) { d = Identity (c) e = Neg (x) w = SequenceInsert (v, e) }>
+        y = ConcatFromSequence <axis = 0, new_axis = 1> (l) }"""
+    model, _ = cleaned(text)
+    assert operators(model) == ["Neg", "Unsqueeze"]
+    same(load(text), model, np.ones(2, np.float32))
+
+
 @pytest.mark.parametrize(
     "body",
     [

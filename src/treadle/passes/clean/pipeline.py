@@ -44,6 +44,7 @@ Pass = Callable[[Block, Cleaning], Block]
 
 PASSES: tuple[Pass, ...] = (
     settle_branches,
+    stack_lists,  # a list of one element is stacked before its loop is gone
     inline_loops,
     fold_constants,
     drop_noops,
@@ -52,7 +53,6 @@ PASSES: tuple[Pass, ...] = (
     drop_expansions,
     hoist_invariant,
     merge_equal,
-    stack_lists,
     stack_appends,
     stack_rows,
     drop_unused,
