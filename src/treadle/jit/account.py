@@ -96,7 +96,7 @@ def _facts(data: Mapping[str, object]) -> Iterable[str]:
     if data["in_place"] or data["copied"]:
         yield f"carried arrays: {data['in_place']} changed in place, {data['copied']} copied"
     if data["linear"]:
-        yield f"linear recurrences: {data['linear']} loops, several iterations at once"
+        yield f"linear recurrences, several iterations at once: {data['linear']}"
     yield from _sharing(data)
 
 
