@@ -19,7 +19,7 @@ api
 single
 fitting
 session
-feeds options
+engines feeds options
 interp jit delegate report
 plan
 passes formats

@@ -5,16 +5,16 @@ source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from treadle import checks, formats, infer, passes
+from treadle.engines import ENGINES, engines_of
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
 from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
@@ -36,9 +36,8 @@ from treadle.tracing import Listener, StageDone
 if TYPE_CHECKING:
     from treadle import interp
 
-__all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
+__all__ = ["InferenceSession", "ModelMetadata"]
 
-ENGINES = ("jit", "onnxruntime", "interp")
 _UNLIMITED = Limits()
 
 
@@ -112,7 +111,7 @@ class InferenceSession:
         _expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = listener
-        self._engines = _engines(engines or ENGINES, self._options, providers, provider_options)
+        self._engines = engines_of(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._declined: dict[tuple[str, Step], str] = {}
@@ -381,34 +380,3 @@ def _picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
         deepcopy(outputs[place]) if place in positions[:number] else outputs[place]
         for number, place in enumerate(positions)
     ]
-
-
-def _engines(
-    names: Sequence[str],
-    options: Any,
-    providers: Sequence[Any] | None,
-    provider_options: Sequence[Mapping[Any, Any]] | None,
-) -> tuple[Engine, ...]:
-    unknown = [name for name in names if name not in ENGINES]
-    if unknown:
-        raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
-    wanted = itertools.takewhile(lambda name: name != "interp", names)
-    return tuple(_MAKERS[name](options, providers, provider_options) for name in wanted)
-
-
-def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
-    from treadle import delegate
-
-    return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
-
-
-def _jit(options: Any, *_: object) -> Engine:
-    from treadle import jit
-
-    return jit.Jit.of(options)
-
-
-_MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {
-    "jit": _jit,
-    "onnxruntime": _onnxruntime,
-}

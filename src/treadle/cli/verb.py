@@ -9,9 +9,9 @@ from typing import IO, Any
 import click
 
 from treadle.cli.output import echo_json
+from treadle.engines import ENGINES
 from treadle.errors import InvalidModel, LoadError, TreadleError
 from treadle.report import as_data
-from treadle.session import ENGINES
 
 
 class Failure(click.ClickException):

@@ -1,0 +1,46 @@
+"""The engines by name: who may run what, as a session is told. A new engine is added here."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from treadle.errors import InputError
+from treadle.plan import Engine
+
+__all__ = ["ENGINES", "engines_of"]
+
+ENGINES = ("jit", "onnxruntime", "interp")
+
+
+def engines_of(
+    names: Sequence[str],
+    options: Any,
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> tuple[Engine, ...]:
+    """The engines of these names, in order, but for interp, which needs none; raises InputError."""
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
+    wanted = itertools.takewhile(lambda name: name != "interp", names)
+    return tuple(_MAKERS[name](options, providers, provider_options) for name in wanted)
+
+
+def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
+    from treadle import delegate
+
+    return delegate.Onnxruntime(delegate.Options.of(options, providers, provider_options))
+
+
+def _jit(options: Any, *_: object) -> Engine:
+    from treadle import jit
+
+    return jit.Jit.of(options)
+
+
+_MAKERS: Mapping[str, Callable[[Any, Any, Any], Engine]] = {
+    "jit": _jit,
+    "onnxruntime": _onnxruntime,
+}
