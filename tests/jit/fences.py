@@ -10,7 +10,7 @@ import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from treadle.jit import call, compiling, linking
+from treadle.jit import call, compiling, symbols
 from treadle.jit.emit import scratch
 
 _PAGE = mmap.PAGESIZE
@@ -48,7 +48,7 @@ def _take(place: int | None) -> None:
 _GIVE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(_give)
 _TAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_take)
 for _name, _function in (("fenced_realloc", _GIVE), ("fenced_free", _TAKE)):
-    linking.SYMBOLS[_name] = ctypes.cast(_function, ctypes.c_void_p).value or 0
+    symbols.SYMBOLS[_name] = ctypes.cast(_function, ctypes.c_void_p).value or 0
 
 
 @contextmanager

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD
-from treadle.jit import compiling, linking, machine
-from treadle.jit.linking import Unlinkable, link
+from treadle.jit import compiling, linking, machine, symbols
+from treadle.jit.linking import link
+from treadle.jit.symbols import Unlinkable
 
-pytestmark = pytest.mark.skipif(not linking.is_possible(), reason="x86-64 and Linux alone")
+pytestmark = pytest.mark.skipif(not symbols.is_possible(), reason="x86-64 and Linux alone")
 
 MODULE = """
 @table = internal constant [4 x double] [double 1.0, double 2.0, double 3.0, double 4.0]
@@ -69,7 +70,7 @@ def called(code: machine.Machine) -> tuple[int, float]:
 def test_what_is_linked_is_what_llvm_links(made, monkeypatch):
     code = machine.loaded(made)
     assert type(code.keep[0]).__name__ == "mmap"
-    monkeypatch.setattr(linking, "is_possible", lambda: False)
+    monkeypatch.setattr(symbols, "is_possible", lambda: False)
     other = machine.loaded(made)
     assert type(other.keep[0]).__name__ == "ExecutionEngine"
     assert called(code) == called(other) == (7, np.cos(3.0) + 7.0)
@@ -197,7 +198,7 @@ REFUSED = {
     "a group": ("kind 0x11", lambda d: changed(d, header(d, 1) + 4, "<I", 17)),
     "written": ("flags 0x", lambda d: changed(d, header(d, 1, CODE) + 8, "<Q", 7)),
     "threads' own": ("flags 0x", lambda d: changed(d, header(d, 1, CODE) + 8, "<Q", 0x402)),
-    "content beyond": ("bytes than the file", lambda d: changed(d, header(d, 1, 4) + 32, "<Q", 2**40)),
+    "content beyond": ("than the file", lambda d: changed(d, header(d, 1, 4) + 32, "<Q", 2**40)),
     "an offset beyond": ("beyond the end", lambda d: changed(d, _filled(d) + 24, "<Q", len(d))),
     "a crooked place": ("aligned to 3", lambda d: changed(d, header(d, 1, CODE) + 48, "<Q", 3)),
     "a wide place": ("aligned to", lambda d: changed(d, header(d, 1, CODE) + 48, "<Q", 2**30)),
@@ -287,7 +288,7 @@ def ran(folder: str) -> list[np.ndarray]:
 
 def test_both_ways_of_loading_give_the_same_bits(tmp_path, monkeypatch):
     wanted = ran(str(tmp_path))
-    monkeypatch.setattr(linking, "is_possible", lambda: False)
+    monkeypatch.setattr(symbols, "is_possible", lambda: False)
     compiling._recent.clear()
     found = ran(str(tmp_path))
     assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
@@ -295,23 +296,35 @@ def test_both_ways_of_loading_give_the_same_bits(tmp_path, monkeypatch):
 
 SCRIPT = """
 import sys
+from treadle.jit import symbols
+if sys.argv[2] == "LLVM":
+    symbols.is_possible = lambda: False
 from tests.jit.test_linking import ran
-from treadle.jit import team
+from treadle.jit import processor, team
+processor.is_possible = symbols.is_possible
 results = ran(sys.argv[1])
 assert team._teams[-1].helpers == 1, team._teams[-1].helpers
 loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "llvmlite")
-emitters = sorted(name for name in sys.modules if name.startswith("treadle.jit.emit"))
-print(loaded, emitters, [r.tobytes().hex() for r in results])
+print(len(loaded), *(result.tobytes().hex() for result in results))
 """
 
 
-def test_a_process_that_finds_its_kernel_never_loads_llvm(tmp_path):
+def printed(folder: Path, loader: str) -> list[str]:
+    """How many modules of llvmlite a process has when it has run the model, and the results."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
-    first, second = (
-        subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
-        for _ in range(2)
-    )
-    assert first.startswith("['llvmlite', ")
-    assert second.startswith("[] [] [")
-    assert first.split("] [")[-1] == second.split("] [")[-1]
+    command = [sys.executable, "-c", SCRIPT, str(folder), loader]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    return done.stdout.split()
+
+
+def test_a_process_that_finds_its_kernel_never_loads_llvm(tmp_path):
+    maker, finder = printed(tmp_path, "linker"), printed(tmp_path, "linker")
+    assert int(maker[0]) > 0
+    assert int(finder[0]) == 0
+    assert maker[1:] == finder[1:]
+
+
+def test_a_process_without_the_linker_does_all_with_llvm(tmp_path):
+    maker, finder = printed(tmp_path, "LLVM"), printed(tmp_path, "LLVM")
+    assert int(finder[0]) > 0
+    assert maker[1:] == finder[1:] == printed(tmp_path, "linker")[1:]

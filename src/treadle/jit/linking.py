@@ -12,21 +12,17 @@ The memory is first written, then run, never both at once; it goes when nobody h
 
 from __future__ import annotations
 
-import ctypes
 import mmap
-import os
 import struct
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-MACHINE = "x86_64"
-SYMBOLS: dict[str, int] = {}
-"""What machine code may call besides the C library and Python: addresses by name."""
+from treadle.jit import pages
+from treadle.jit.pages import make_executable, writable
+from treadle.jit.symbols import Unlinkable, address
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _IDENTITY = b"\x7fELF\x02\x01\x01\x00"
@@ -45,11 +41,6 @@ _RELOCATION = np.dtype("<u8, <u4, <u4, <u8")
 _RELOCATION.names = ("offset", "kind", "symbol", "addend")
 _R_64, _R_PC64 = 1, 24
 _WIDTH = 8
-_MATH = "libm.so.6"
-
-
-class Unlinkable(Exception):
-    """An object file has what this linker does not know, or what does not fit together."""
 
 
 class Section(NamedTuple):
@@ -84,18 +75,11 @@ class _Symbols:
     named: Mapping[str, int]
 
 
-@cache
-def is_possible() -> bool:
-    """Whether this process is one of x86-64 on Linux."""
-    is_linux = sys.platform.startswith("linux") and sys.maxsize > 2**32
-    return is_linux and os.uname().machine == MACHINE
-
-
 def link(data: bytes, names: Sequence[str]) -> Linked:
     """The functions of an object file by these names; raises Unlinkable."""
     sections = _sections(data)
     starts, size = _starts(sections, len(data))
-    memory, base = _memory(size)
+    memory, base = writable(size)
     code = np.frombuffer(memory, np.uint8)
     for section, start in zip(sections, starts, strict=True):
         if start is not None:
@@ -110,16 +94,8 @@ def link(data: bytes, names: Sequence[str]) -> Linked:
     missing = [name for name in names if name not in symbols.named]
     if missing:
         raise Unlinkable(f"no {missing[0]}")
-    _make_executable(base, size)
+    make_executable(memory, base)
     return Linked({name: symbols.named[name] for name in names}, memory)
-
-
-def executable(content: bytes) -> Linked:
-    """A piece of machine code that refers to nothing."""
-    memory, base = _memory(len(content))
-    memory[: len(content)] = content
-    _make_executable(base, len(content))
-    return Linked({"": base}, memory)
 
 
 def _sections(data: bytes) -> list[Section]:
@@ -151,7 +127,7 @@ def _starts(sections: Sequence[Section], most: int) -> tuple[list[int | None], i
         alignment = section.alignment or 1
         if section.kind != _PROGBITS or section.flags & _FOREIGN:
             raise Unlinkable(f"a section of kind {section.kind:#x}, flags {section.flags:#x}")
-        if alignment & (alignment - 1) or alignment > mmap.PAGESIZE:
+        if alignment & (alignment - 1) or alignment > pages.SIZE:
             raise Unlinkable(f"a section aligned to {alignment}")
         start = -(-end // alignment) * alignment
         end, total = start + section.size, total + section.size
@@ -181,7 +157,7 @@ def _symbols(
     for k in np.flatnonzero(table["info"] >> 4 == _GLOBAL).tolist():
         name = _word(words, int(table["name"][k]))
         if table["section"][k] == _UNDEFINED and kinds[k] == _NO_TYPE:
-            addresses[k], has[k] = _address(name), True
+            addresses[k], has[k] = address(name), True
         elif has[k]:
             named[name] = int(addresses[k])
     return _Symbols(addresses, has, named)
@@ -232,49 +208,3 @@ def _word(words: memoryview, start: int) -> str:
     if not content or not zero or not content.isascii():
         raise Unlinkable("a symbol without a name")
     return content.decode()
-
-
-def _address(name: str) -> int:
-    """Where this process has a function."""
-    place = SYMBOLS.get(name) or _found(name)
-    if not place:
-        raise Unlinkable(f"a function that this process does not have: {name}")
-    return place
-
-
-@cache
-def _found(name: str) -> int:
-    for library in _libraries():
-        try:
-            return ctypes.cast(library[name], ctypes.c_void_p).value or 0
-        except AttributeError:
-            continue
-    return 0
-
-
-@cache
-def _libraries() -> tuple[ctypes.CDLL, ...]:
-    """Where functions are looked up: what is loaded, Python too, and the library of mathematics."""
-    loaded = ctypes.CDLL(None)
-    try:
-        return loaded, ctypes.CDLL(_MATH)
-    except OSError:  # there is none beside the C library
-        return (loaded,)
-
-
-def _memory(size: int) -> tuple[mmap.mmap, int]:
-    """Pages that can be written, all zero, and where they are."""
-    try:
-        flags, access = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
-        memory = mmap.mmap(-1, max(size, 1), flags=flags, prot=access)
-    except OSError as error:
-        raise Unlinkable(f"no memory: {error}") from error
-    return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
-
-
-def _make_executable(place: int, size: int) -> None:
-    """Have the pages read and run, and written no more."""
-    protect = _libraries()[0].mprotect
-    length, access = ctypes.c_size_t(max(size, 1)), mmap.PROT_READ | mmap.PROT_EXEC
-    if protect(ctypes.c_void_p(place), length, access):
-        raise Unlinkable("memory that may not be executed")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from treadle.jit import linking
+from treadle.jit import linking, symbols
 from treadle.jit.processor import compiler, processor
 from treadle.jit.shelter import sheltered
 
@@ -122,16 +122,16 @@ def library(data: bytes, names: Sequence[str]) -> Mapping[str, int]:
     """
     places, keep = _placed(data, names)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(keep))
-    linking.SYMBOLS.update(places)
+    symbols.SYMBOLS.update(places)
     return places
 
 
 def _placed(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
     """The addresses of functions, and what must be held as long as they are called."""
-    if linking.is_possible():
+    if symbols.is_possible():
         try:
             linked = linking.link(data, names)
-        except linking.Unlinkable:  # LLVM knows more
+        except symbols.Unlinkable:  # LLVM knows more
             return _placed_by_llvm(data, names)
         return linked.places, linked.memory
     return _placed_by_llvm(data, names)
@@ -141,7 +141,7 @@ def _placed(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
 def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
     llvm = _llvm()
     with _lock:
-        for name, place in linking.SYMBOLS.items():
+        for name, place in symbols.SYMBOLS.items():
             llvm.add_symbol(name, place)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
@@ -151,7 +151,7 @@ def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int
 
 def family() -> str:
     """The first word of what LLVM calls this machine: x86_64."""
-    return linking.MACHINE if linking.is_possible() else _triple().partition("-")[0]
+    return symbols.MACHINE if symbols.is_possible() else _triple().partition("-")[0]
 
 
 @sheltered
@@ -163,7 +163,7 @@ def _triple() -> str:
 def description() -> str:
     """What machine code depends on besides its text: LLVM, the processor, and its features."""
     asked, writer = processor(), compiler()
-    return f"{linking.MACHINE} {asked} {writer}" if asked and writer else _described()
+    return f"{symbols.MACHINE} {asked} {writer}" if asked and writer else _described()
 
 
 @sheltered

@@ -11,10 +11,12 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 
-from treadle.jit.linking import Unlinkable, executable, is_possible
+from treadle.jit.pages import executable
+from treadle.jit.symbols import Unlinkable, is_possible
 
 _CPUID = bytes.fromhex(
     "53"  # push rbx
@@ -56,21 +58,24 @@ def processor() -> str | None:
     if not is_possible():
         return None
     try:
-        cpuid, xgetbv = executable(_CPUID), executable(_XGETBV)
+        memory, place = executable(_CPUID + _XGETBV)
     except Unlinkable:
         return None
-    ask, kept = _ASKS(cpuid.places[""]), _KEPT(xgetbv.places[""])
-    words = (ctypes.c_uint32 * 4)()
-    found: dict[tuple[int, int], tuple[int, ...]] = {}
-    for leaf, part, registers in _WANTED:
-        base = leaf & _EXTENDED
-        if leaf <= found.get((base, 0), (base,))[_A]:
-            ask(leaf, part, ctypes.addressof(words))
-            found[leaf, part] = tuple(words[register] for register in registers)
-    has_kept = found.get((1, 0), (0, 0))[1] & _HAS_XGETBV
-    return " ".join(f"{word:x}" for each in found.values() for word in each) + (
-        f" keeps {kept():x}" if has_kept else ""
-    )
+    with memory:
+        return " ".join(f"{word:x}" for word in _words(_ASKS(place), _KEPT(place + len(_CPUID))))
+
+
+def _words(ask: Callable[[int, int, int], None], kept: Callable[[], int]) -> list[int]:
+    registers = (ctypes.c_uint32 * 4)()
+    found: dict[tuple[int, int], list[int]] = {}
+    for leaf, part, wanted in _WANTED:
+        first = leaf & _EXTENDED
+        if leaf <= found.get((first, 0), [first])[_A]:
+            ask(leaf, part, ctypes.addressof(registers))
+            found[leaf, part] = [registers[number] for number in wanted]
+            if leaf == 1 and registers[_C] & _HAS_XGETBV:
+                found[leaf, part].append(kept())
+    return [word for words in found.values() for word in words]
 
 
 @cache
