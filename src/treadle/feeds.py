@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,29 +72,49 @@ def _word(dtype: DType | None) -> str:
     return "?" if dtype is None else _WORDS.get(dtype, dtype.value)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Binding:
-    """The inputs of a model, ready to be fed again and again.
+Shapes = set[tuple[int, ...]]
 
-    `admitted`: the shapes of arrays of the right dtype that fitted an input before.
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Admitted:
+    """What may be fed to an input as it is: arrays of a dtype and of shapes that fitted before.
+
+    `fits` says it of texts, lists and optionals, whose dtype is None here.
     """
 
+    name: str
+    dtype: np.dtype[Any] | None
+    shapes: Shapes
+    fits: Callable[[object], bool]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Binding:
+    """The inputs of a model, ready to be fed again and again."""
+
     inputs: Mapping[str, Type | None]
-    admitted: tuple[tuple[str, np.dtype[Any] | None, set[tuple[int, ...]]], ...]
+    admitted: tuple[Admitted, ...]
 
     @classmethod
     def of(cls, inputs: Mapping[str, Type | None]) -> Binding:
         """Nothing was fed yet."""
-        return cls(inputs, tuple((name, _plain(type_), set()) for name, type_ in inputs.items()))
+        return cls(inputs, tuple(_admitted(name, type_) for name, type_ in inputs.items()))
 
     def known(self, given: Mapping[str, object]) -> list[object] | None:
         """The fed values in the order of the inputs; None where any is not as one was before."""
         if len(given) != len(self.admitted):
             return None
         values: list[object] = []
-        for name, dtype, shapes in self.admitted:
-            value = given.get(name)
-            if type(value) is not np.ndarray or value.shape not in shapes or value.dtype != dtype:
+        for each in self.admitted:
+            value, dtype = given.get(each.name), each.dtype
+            if dtype is None:
+                if not each.fits(value):
+                    return None
+            elif (
+                type(value) is not np.ndarray
+                or value.shape not in each.shapes
+                or value.dtype != dtype
+            ):
                 return None
             values.append(value)
         return values
@@ -101,18 +122,35 @@ class Binding:
     def __call__(self, given: Mapping[str, object]) -> list[object]:
         """The fed values in the order of the inputs, converted and checked; InputError if not."""
         values = bind(self.inputs, given)
-        for (_, dtype, shapes), value in zip(self.admitted, values, strict=True):
-            if dtype is not None and isinstance(value, np.ndarray):
-                if len(shapes) >= _MOST_SHAPES:
-                    shapes.clear()
-                shapes.add(value.shape)
+        for each, value in zip(self.admitted, values, strict=True):
+            if isinstance(value, np.ndarray):
+                if len(each.shapes) >= _MOST_SHAPES:
+                    each.shapes.clear()
+                each.shapes.add(value.shape)
         return values
 
 
-def _plain(type_: Type | None) -> np.dtype[Any] | None:
-    """The dtype of arrays that need no conversion."""
+def _admitted(name: str, type_: Type | None) -> Admitted:
+    shapes: Shapes = set()
     dtype = type_.dtype if isinstance(type_, Tensor) else None
-    return None if dtype is None or dtype is DType.STRING else dtype.numpy
+    plain = None if dtype is None or dtype is DType.STRING else dtype.numpy
+    return Admitted(name, plain, shapes, _fits(type_, shapes))
+
+
+def _fits(type_: Type | None, shapes: Shapes) -> Callable[[object], bool]:
+    """What says whether a value needs no conversion, where it is no array of numbers."""
+    match type_:
+        case Tensor(DType.STRING):
+            return partial(_is_text, shapes)
+        case Sequence(Tensor(DType() as dtype)) if dtype is not DType.STRING:
+            return lambda value: type(value) is list and _all_of(value, dtype)
+    return lambda value: False
+
+
+def _is_text(shapes: Shapes, value: object) -> bool:
+    if type(value) is not np.ndarray or value.dtype != object or value.shape not in shapes:
+        return False
+    return all(type(item) is str for item in value.ravel().tolist())
 
 
 def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list[object]:

@@ -12,15 +12,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from treadle import checks, formats, infer, passes
 from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
 from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
-from treadle.plan import Bounding, Engine, Limits, Plan, Region, RunContext, Runnable, plan
+from treadle.plan import (
+    Bounding,
+    ByName,
+    Engine,
+    Limits,
+    Plan,
+    Refused,
+    Region,
+    RunContext,
+    Runnable,
+    plan,
+)
 from treadle.tracing import Listener, StageDone
+
+if TYPE_CHECKING:
+    from treadle import interp
 
 __all__ = ["ENGINES", "InferenceSession", "ModelMetadata"]
 
@@ -59,13 +73,17 @@ _PLAIN = Variant()
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Program:
-    """A model ready to run: its plan, its inputs in order, and what runs it."""
+    """A model ready to run: its plan, its inputs in order, and what runs it.
+
+    `direct` runs it too, fed by name, where one call of an engine is all there is to do.
+    """
 
     plan: Plan
     inputs: Mapping[str, Type | None]
     outputs: tuple[str, ...]
     run: Runnable
     bind: Binding
+    direct: ByName | None
 
 
 class InferenceSession:
@@ -137,9 +155,9 @@ class InferenceSession:
         planned, run = self._planned(model, variant)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
-        return Program(planned, inputs, outputs, run, Binding.of(inputs))
+        return Program(planned, inputs, outputs, run, Binding.of(inputs), run.direct)
 
-    def _planned(self, model: Model, variant: Variant) -> tuple[Plan, Runnable]:
+    def _planned(self, model: Model, variant: Variant) -> tuple[Plan, interp.Program]:
         from treadle import interp
 
         # who listens hears every value, unless an operator has no kernel but an engine's
@@ -193,6 +211,29 @@ class InferenceSession:
 
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
+        if run_options is None and listener is None and type(input_feed) is dict:
+            outputs = self._at_once(input_feed)
+            if outputs is not None:
+                return outputs if output_names is None else self._named(output_names, outputs)
+        return self._run(output_names, input_feed, run_options, listener)
+
+    def _at_once(self, feed: dict[str, object]) -> list[Any] | None:
+        """The outputs of a program that is one call of an engine, fed as it was before."""
+        program = self._plain
+        if program.direct is None or program.bind.known(feed) is None:
+            return None
+        try:
+            return program.direct(feed)
+        except Refused:
+            return None
+
+    def _run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        run_options: Any,
+        listener: Listener | None,
+    ) -> list[Any]:
         if run_options is not None or type(input_feed) is not dict:
             _expect_call(input_feed, run_options)
         limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
@@ -209,7 +250,7 @@ class InferenceSession:
             self._replan(variant, program, context.declined)
         if output_names is None:
             return outputs if type(outputs) is list else list(outputs)
-        return _picked(outputs, [self._position(name, program) for name in _listed(output_names)])
+        return self._named(output_names, outputs)
 
     def _variant(
         self, feed: Mapping[str, object], limits: Limits, listener: Listener | None
@@ -237,10 +278,14 @@ class InferenceSession:
         params = set(self._model.main.params)
         return {c.value.name for c in self._model.main.constants if c.value in params}
 
-    def _position(self, name: str, program: Program) -> int:
-        if name in program.outputs:
-            return program.outputs.index(name)
-        hint = did_you_mean(name, program.outputs)
+    def _named(self, names: Sequence[str], outputs: Sequence[Any]) -> list[Any]:
+        return _picked(outputs, [self._position(name) for name in _listed(names)])
+
+    def _position(self, name: str) -> int:
+        names = self._plain.outputs
+        if name in names:
+            return names.index(name)
+        hint = did_you_mean(name, names)
         raise InputError(f'the model has no output "{name}", {hint}')
 
     def get_inputs(self) -> list[NodeArg]:

@@ -10,7 +10,7 @@ from typing import Any
 from treadle.delegate.foreign import asked, failures, reason
 from treadle.delegate.watch import Watch, watched
 from treadle.errors import RunError
-from treadle.plan import Refused, RunContext
+from treadle.plan import ByName, Refused, RunContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Session:
     """
 
     path: str
-    run: Callable[[Sequence[str], dict[str, object], Any], Sequence[object]]
+    run: Callable[[Sequence[str], dict[str, object], Any], list[Any]]
     options: Callable[[], Any]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -35,10 +35,7 @@ class Session:
         """
         feed = dict(zip(self.inputs, inputs, strict=True))
         if self.is_brief and context.options is None and context.limits.seconds is None:
-            try:
-                return self.run(self.outputs, feed, None)
-            except failures() as failure:
-                raise self._refused(reason(failure)) from failure
+            return self._at_once(feed)
         while True:
             watch = Watch(self.options(), context)
             run = partial(self.run, self.outputs, feed, watch.options)
@@ -48,6 +45,16 @@ class Session:
                 context.poll(self.path)
                 if not watch.stopped_by_signal:
                     raise
+
+    def direct(self, names: Sequence[str]) -> ByName | None:
+        """A call by name, where it ends soon and the session's inputs have these names."""
+        return self._at_once if self.is_brief and tuple(names) == self.inputs else None
+
+    def _at_once(self, feed: dict[str, object]) -> list[Any]:
+        try:
+            return self.run(self.outputs, feed, None)
+        except failures() as failure:
+            raise self._refused(reason(failure)) from failure
 
     @property
     def gives_own(self) -> bool:

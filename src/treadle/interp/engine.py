@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from treadle import ops
 from treadle.errors import RunError
 from treadle.interp.action import Action, Expand
 from treadle.interp.block import prepare_block
-from treadle.plan import BlockPlan, Owning, Plan, RunContext
+from treadle.ir import Value
+from treadle.plan import BlockPlan, ByName, Direct, Owning, Plan, RunContext
 
 
 def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
@@ -23,7 +25,34 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
     """
     main = plan.main if isinstance(plan, Plan) else plan
     has_kernels = any(region.runnable is None for region in main.regions)
-    return Program(main.path, prepare_block(main, expand), has_kernels, _gives_own(main))
+    action, gives_own = prepare_block(main, expand), _gives_own(main)
+    return Program(main.path, action, has_kernels, gives_own, _direct(main) if gives_own else None)
+
+
+def _direct(main: BlockPlan) -> ByName | None:
+    """A call of the one region by the names of the params, where that is all there is to do."""
+    region, block = main.regions[0], main.block
+    is_all = {*region.inputs} <= {*block.params} and {*region.outputs} >= {*block.results}
+    runnable = region.runnable if is_all else None
+    if not isinstance(runnable, Direct):
+        return None
+    names = [value.name for value in region.inputs]
+    call = runnable.direct(names)
+    if call is not None and len(names) < len(block.params):
+        call = partial(_with_some, call, names)
+    if call is not None and region.outputs != block.results:
+        made: list[Value | None] = [*region.outputs]
+        call = partial(_in_order, call, [made.index(result) for result in block.results])
+    return call
+
+
+def _with_some(call: ByName, names: Sequence[str], feed: dict[str, object]) -> list[Any]:
+    return call({name: feed[name] for name in names})
+
+
+def _in_order(call: ByName, places: Sequence[int], feed: dict[str, object]) -> list[Any]:
+    made = call(feed)
+    return [made[place] for place in places]
 
 
 def _gives_own(main: BlockPlan) -> bool:
@@ -42,12 +71,15 @@ class Program:
     No array that comes out shares memory with one that went in, a constant, or another that comes
     out: whoever gets it may write to it. `has_kernels`: numpy runs some of it, whose warnings are
     off meanwhile. `gives_own`: an engine runs all of it, and sees to that itself.
+    `direct` then asks it by the params' names, where it can: for runs that nobody listens to,
+    bounds or may stop; may raise Refused.
     """
 
     path: str
     action: Action
     has_kernels: bool = True
     gives_own: bool = False
+    direct: ByName | None = None
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
         """One value per result, for one value per param."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from treadle.errors import LimitExceeded, RunError, Terminated
 from treadle.ir import Model, Step
@@ -170,6 +170,9 @@ class Owning(Protocol):
         ...
 
 
+ByName = Callable[[dict[str, object]], list[Any]]
+
+
 class Runnable(Protocol):
     """A region ready to run, by several threads at once."""
 
@@ -178,6 +181,18 @@ class Runnable(Protocol):
 
         A value is a numpy array, a list for a sequence, None for an absent optional. Raises
         `Refused` where the engine cannot do it on this data; the caller has interp run the steps.
+        """
+        ...
+
+
+@runtime_checkable
+class Direct(Runnable, Protocol):
+    """A Runnable that can also be fed by name, which for one operator is a third of a call."""
+
+    def direct(self, names: Sequence[str]) -> ByName | None:
+        """A call for values of these names, one per `region.inputs`; None where there is none.
+
+        For runs that nobody listens to, bounds or may stop. Raises `Refused` as the Runnable does.
         """
         ...
 
