@@ -54,6 +54,7 @@ define i64 @second(ptr %slots) {
 }
 """
 SECTION = 64
+BY_LLVM = machine._placed_by_llvm
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +256,8 @@ def test_damage_of_the_header(made, at):
             link(changed(made, at, "<B", value), ("kernel",))
 
 
-def test_what_this_linker_refuses_llvm_runs(made):
+def test_what_this_linker_refuses_llvm_runs(made, monkeypatch):
+    monkeypatch.setattr(machine, "_placed_by_llvm", BY_LLVM)
     kept = changed(made, header(made, 1, CODE) + 48, "<Q", 8192)  # a page is less
     with pytest.raises(Unlinkable):
         link(kept, ("kernel",))
