@@ -108,6 +108,11 @@ def _lines() -> Any:
     return (ctypes.c_int64 * count).from_buffer(memory, first)
 
 
+def _serve(serve: Any, place: int, words: Any) -> None:
+    """What a helper does for ever; its words must be there as long, whoever forgets the team."""
+    serve(place)
+
+
 @dataclass(eq=False, slots=True)
 class Team:
     """The helpers, and what is said to them: a line of words for each, behind one for all."""
@@ -145,7 +150,8 @@ class Team:
         place = self.place + 8 * first
         _library().sem_init(ctypes.c_void_p(place + 8 * _SEMAPHORE), 0, 0)
         name = f"treadle-{number}"
-        threading.Thread(target=serve, args=(place,), name=name, daemon=True).start()
+        given = serve, place, self.words
+        threading.Thread(target=_serve, args=given, name=name, daemon=True).start()
 
 
 _teams = [Team()]
