@@ -27,7 +27,11 @@ from benchmarks.timing import CLOCKS, Row, measure
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure or read, print, save, and say whether all is well."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    for word in options.names:
+        if not chosen([word]):
+            parser.error(f"no model has {word}; there are {', '.join(BENCHMARKS)}")
     if options.read:
         about, rows = read(options.read)
     else:
@@ -35,18 +39,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = _measured(options)
     if options.svg:
         options.svg.write_text(chart.svg(rows), encoding="utf-8")
-    if options.markdown:
-        sys.stdout.write(show.markdown(rows, about))
-        return 0
-    if options.read:
-        _write([show.HEADER, *map(show.line, rows)])
-    _write(["", *show.summary(rows), "", "times faster than onnxruntime:", *show.bars(rows), ""])
-    _write([", ".join(f"{key} {value}" for key, value in about.items())])
     if options.json:
         saved = {"machine": about, "rows": [asdict(row) for row in rows]}
         options.json.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
+    if options.markdown:
+        sys.stdout.write(show.markdown(rows, about))
+    else:
+        _print(rows, about, whole=bool(options.read))
     missed = _print_targets(rows) if options.targets else 0
     return int(missed > 0 or any(row.wrong for row in rows))
+
+
+def _print(rows: Sequence[Row], about: dict[str, str], *, whole: bool) -> None:
+    """The table, if it was not printed as it was made, means, bars and the machine."""
+    if whole:
+        _write([show.HEADER, *map(show.line, rows)])
+    _write(["", *show.summary(rows), "", "times faster than onnxruntime:", *show.bars(rows), ""])
+    _write([", ".join(f"{key} {value}" for key, value in about.items())])
 
 
 def chosen(words: Sequence[str]) -> list[Benchmark]:

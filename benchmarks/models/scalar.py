@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.registry import HEAD, Arrays, Instance, benchmark, count, scalars
+from benchmarks.registry import HEAD, Arrays, Instance, benchmark, count, random, scalars, uniform
 
 
 @benchmark("logistic map, stacked", kind="scalar", n=100_000, small=50)
@@ -102,3 +102,42 @@ def _savings(
     for _ in range(int(n)):
         x = max(min(x * by if x > low else x - cost, high), cost)
     return [np.array(x)]
+
+
+@benchmark("advantages, from the end", kind="scalar", n=50_000, small=50)
+def advantages(n: int) -> Instance:
+    """Generalised advantage estimation: discounted sums of errors, over the ends of episodes."""
+    text = """g (float[T] reward, float[T] value, float[T] after, float[T] goes_on, float discount,
+      float decay, float none) => (float[T] advantage, float[T] target) {
+      first, advantage, target = Scan <num_scan_inputs = 4, scan_input_directions = [1, 1, 1, 1],
+        scan_output_directions = [1, 1], body = b (float g, float r, float v, float w, float on)
+        => (float go, float a, float q) {
+        later = Mul (discount, w)
+        kept = Mul (later, on)
+        gained = Add (r, kept)
+        error = Sub (gained, v)
+        factor = Mul (decay, on)
+        carried = Mul (factor, g)
+        go = Add (error, carried)
+        a = Identity (go)
+        q = Add (go, v)
+      }> (none, reward, value, after, goes_on)
+    }"""
+    made = random(15)
+    feed = {
+        **{name: uniform(made, n) for name in ("reward", "value", "after")},
+        "goes_on": (made.random(n) > 0.01).astype(np.float32),
+        **scalars(discount=0.99, decay=0.9405, none=0.0),
+    }
+    return Instance(HEAD + text, feed, n, _advantages, (n,))
+
+
+def _advantages(
+    reward: np.ndarray, value: np.ndarray, after: np.ndarray, goes_on: np.ndarray,
+    discount: np.ndarray, decay: np.ndarray, none: np.ndarray,
+) -> Arrays:  # fmt: skip
+    errors = reward + float(discount) * after.astype(float) * goes_on - value
+    factors, g, found = float(decay) * goes_on, float(none), np.empty(len(reward))
+    for t in range(len(reward))[::-1]:
+        found[t] = g = errors[t] + factors[t] * g
+    return [found.astype(np.float32), (found + value).astype(np.float32)]

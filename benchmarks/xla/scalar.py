@@ -38,6 +38,16 @@ def savings(n, start, rate, fee, floor, most):
 
 
 @twin
+def advantages(reward, value, after, goes_on, discount, decay, none):
+    def step(g, item):
+        r, v, w, on = item
+        g = r + discount * w * on - v + decay * on * g
+        return g, (g, g + v)
+
+    return lax.scan(step, none, (reward, value, after, goes_on), reverse=True)[1]
+
+
+@twin
 def biquad(x, b0, b1, b2, a1, a2, z):
     def step(states, v):
         moved = []

@@ -41,6 +41,21 @@ def test_words_choose_by_name_title_and_kind():
     assert len(chosen([])) == len(BENCHMARKS)
 
 
+def test_a_word_that_no_model_has_is_a_wrong_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["lstm", "nosuch"])
+    assert stopped.value.code == 2
+    assert "no model has nosuch; there are logistic, xorshift" in capsys.readouterr().err
+
+
+def test_figures_are_saved_with_whatever_is_printed(tmp_path, capsys):
+    root = Path(__file__).parents[2]
+    figures = str(root / "benchmarks" / "figures.json")
+    assert main(["--read", figures, "--markdown", "--json", str(tmp_path / "again.json")]) == 0
+    assert read(tmp_path / "again.json") == read(root / "benchmarks" / "figures.json")
+    assert capsys.readouterr().out.startswith("| model |")
+
+
 def test_a_wrong_answer_is_told_with_its_place():
     made = BENCHMARKS["logistic"]
     wanted = [np.array([1.0, 2.0], np.float32)]

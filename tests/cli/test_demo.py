@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.conftest import Treadle
 from treadle.cli.demo import measure
+from treadle.cli.output import wrapped
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +21,15 @@ def test_demo_in_words(treadle: Treadle) -> None:
         assert words in done.out
     assert done.out.count("the outputs are onnxruntime's") == 3
     assert "treadle demo --save models" in done.out
+
+
+def test_what_is_left_of_a_line_goes_below_its_last_column() -> None:
+    text = "main/loop_1  Loop-21\n  runs      until it is found, at most limit times\n\nall of it"
+    assert wrapped(text, 31) == (
+        "main/loop_1  Loop-21\n  runs      until it is found,\n            at most limit times\n\n"
+        "all of it"
+    )
+    assert wrapped("no room" + " " * 9 + "for a column", 24) == "no room         for a\ncolumn"
 
 
 def test_demo_as_data(treadle: Treadle) -> None:

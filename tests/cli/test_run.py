@@ -123,6 +123,9 @@ def test_random_data(treadle: Treadle, folder: Path) -> None:
     sized = treadle("run", model, "--random", "--dim", "T=5", "-i", "n=7", "--json").data["outputs"]
     assert np.shape(sized["y"]) == (5, 2)
     assert sized["m"] == -7
+    wrong = treadle("run", model, "--random", "--dim", "t=5")
+    assert wrong.code == 2
+    assert 'no input of the model has an extent "t", did you mean "T"?' in wrong.err
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,7 @@ def test_random_data(treadle: Treadle, folder: Path) -> None:
         (("-i", "a=x"), '"x" is no value for input "a", float32[]'),
         (("-i", "a=@nowhere.npy"), "nowhere.npy"),
         (("--random", "--dim", "T"), '"T" is not like T=5'),
+        (("--random", "--dim", "T=5"), 'no input of the model has an extent "T", it has none'),
     ],
 )
 def test_wrong_commands(treadle: Treadle, folder: Path, given: tuple[str, ...], words: str) -> None:

@@ -75,7 +75,9 @@ REDUCED = """g (float[{extents}] x) => (float[c,d] y) {{
     a = Constant <{axes}> () y = ReduceMax (x, a) }}"""
 
 
-@pytest.mark.parametrize("axes", ["value_ints = [-1]", "value = int64[1] {-1}"])
+@pytest.mark.parametrize(
+    "axes", ["value_ints = [-1]", "value = int64[1] {-1}", "value = int64 {-1}"]
+)
 def test_axes_from_the_end_of_an_empty_tensor(whole, same, axes):
     run = whole(REDUCED.format(extents="a,3", axes=axes), 18)
     same(run(np.zeros((0, 3), np.float32))[0], np.zeros((0, 1), np.float32))

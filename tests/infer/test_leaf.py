@@ -46,6 +46,8 @@ CHAINS = [
     ("y = Range(zero, h, two)", "int64[4]"),
     ("u = Unsqueeze(t, axis) y = Expand(one, u)", "int64[T]"),
     ("u = Div(h, two) v = Unsqueeze(u, axis) y = ConstantOfShape(v)", "float32[4]"),
+    ("n = Mul(t, h) u = Div(n, two) v = Unsqueeze(u, axis) y = ConstantOfShape(v)", "float32[4*T]"),
+    ("u = Div(t, t) v = Unsqueeze(u, axis) y = ConstantOfShape(v)", "float32[?]"),
     ("y = Slice(x, axis, minus, two)", "float32[B,T,7]"),
     ("u = Slice(shape, axis, minus) y = ConstantOfShape(u)", "float32[B,T]"),
     ("u = Cast<to=6>(t) w = Cast<to=7>(u) v = Unsqueeze(w, axis) y = ConstantOfShape(v)",

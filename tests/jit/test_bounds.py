@@ -107,3 +107,38 @@ def test_runs_without_a_bound_do_not_count():
     with pytest.raises(LimitExceeded):
         session.run(None, feed, treadle.RunOptions(max_iterations=3))
     assert session.run(None, feed)[0] == 128
+
+
+TWO = """g (int64 n, float x) => (float y) {
+  u = Loop (n, , x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
+    on = Identity (go)
+    v = Sin (u)
+  }>
+  y = Loop (n, , u) <body = f (int64 i, bool go, float u) => (bool on, float v) {
+    on = Identity (go)
+    v = Sin (u)
+  }>
+}"""
+
+
+def where(text, n, most, engines):
+    options = treadle.RunOptions(max_iterations=most)
+    session = treadle.InferenceSession(HEAD + text, engines=engines)
+    with pytest.raises(LimitExceeded) as raised:
+        session.run(None, {"n": np.array(n), "x": np.float32(0.5)}, options)
+    return raised.value
+
+
+OVER = [(text, most) for text in (COUNTED, UNTIL, LARGE, TWO) for most in (0, 3)] + [(TWO, 7)]
+
+
+@pytest.mark.parametrize(("text", "most"), OVER)
+def test_the_error_is_interps(text, most):
+    found, wanted = (where(text, 5, most, each) for each in (("jit", "interp"), ("interp",)))
+    assert str(found) == str(wanted)
+    assert found.iterations
+
+
+def test_the_error_names_the_inner_loop_where_iterations_are_not_known_beforehand():
+    found = where(NESTED, 5, 9, ("jit", "interp"))
+    assert (found.path, found.iterations) == ("main/loop_0.body/loop_1", ())

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 import treadle
-from tests.jit.native import HEAD
+from tests.jit.native import HEAD, natives
 from tests.values import assert_same
 from treadle.jit import runnable
 from treadle.jit.nodes import Declined
@@ -105,3 +105,21 @@ def test_threads_that_meet_it_at_once(monkeypatch):
         thread.join()
     assert all(np.allclose(each, found[0]) for each in found)
     assert engines_of(session) == ["onnxruntime"]
+
+
+def test_a_refusal_is_judged_while_nobody_makes_a_kernel(monkeypatch):
+    """The kernels are looked through: a thread that adds one meanwhile would end that in error."""
+    refusing(monkeypatch)
+    session = treadle.InferenceSession(
+        HEAD + MODEL.replace("2,2", "K,K"), engines=("jit", "interp")
+    )
+    (native,) = natives(session)
+
+    class Looked(dict):
+        def values(self):
+            assert native._lock.locked()
+            return super().values()
+
+    native.made = Looked()
+    session.run(None, FEED)
+    assert native.made

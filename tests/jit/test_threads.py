@@ -134,6 +134,14 @@ def test_explain_says_how_many_threads(monkeypatch):
     assert "threads: 1, as none of its loop nests is expected to take long enough" in made.explain()
 
 
+def test_where_there_can_be_no_team_nothing_is_said_of_threads(monkeypatch):
+    monkeypatch.setattr(team, "is_possible", lambda: False)
+    made = session(HEAD + LONG, 3)
+    made.run(None, {"n": np.array(3), "p": P})
+    assert shared(made) == 0
+    assert "threads" not in made.explain()
+
+
 @settings(max_examples=20)
 @given(programs())
 def test_random_programs_give_the_same_bits(program):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from treadle.cli.archive import as_type, read_archive, read_array
-from treadle.cli.random import random_value
+from treadle.cli.random import random_value, symbols_of
 from treadle.errors import did_you_mean
 from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type
 from treadle.report import plural, table
@@ -80,6 +80,7 @@ def collect(
     Raises UsageError for unknown names and for missing inputs, with how to give them.
     """
     inputs = {value.name: value.type for value in model.main.params}
+    _check_extents(extents, inputs)
     feeds: dict[str, object] = {}
     if archive is not None:
         feeds = {name: as_type(v, inputs.get(name)) for name, v in _read(archive, inputs).items()}
@@ -132,6 +133,14 @@ def _check_name(name: str, inputs: Inputs, where: str) -> None:
         return
     hint = did_you_mean(name, inputs)
     raise click.UsageError(f'{where}: the model has no input "{name}", {hint}')
+
+
+def _check_extents(extents: Mapping[str, int], inputs: Inputs) -> None:
+    known = sorted(set().union(*map(symbols_of, inputs.values())))
+    for name in extents:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise click.UsageError(f'--dim: no input of the model has an extent "{name}", {hint}')
 
 
 def _show_missing(missing: Inputs) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
+_NARROWEST = 12
+"""Where there is less room below the last column, a line goes on at the left."""
 _COLOURS: Mapping[str, str] = {
     r"\b(main|[\w.]+::\w+)(/[\w.\[\]]+)+": "cyan",
     r"\b(u?int\d+|b?float\w*\d|complex\d+|bool|string)\[[^\]]*\]": "green",
@@ -39,6 +43,17 @@ def coloured(text: str) -> Any:
     for pattern, style in _COLOURS.items():
         shown.highlight_regex(pattern, style)
     return shown
+
+
+def wrapped(text: str, width: int) -> str:
+    """The text in lines of this width; what is left of a line goes below its last column."""
+    return "\n".join(each for line in text.split("\n") for each in _wrapped(line, width))
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    *_, last = re.finditer(r"^ *|  +", line)
+    below = last.end() if last.end() <= width - _NARROWEST else 0
+    return textwrap.wrap(line, width, subsequent_indent=" " * below, break_on_hyphens=False) or [""]
 
 
 def echo_json(data: object) -> None:

@@ -56,7 +56,7 @@ def _constant(draft: Draft, value: Value | None) -> tuple[int, ...]:
     for step in draft.steps:
         if isinstance(step, Leaf) and step.op == "Constant" and step.results[0] is value:
             (held,) = (each.value for each in step.attributes.values())
-            return _whole(tuple(held.array.tolist()) if isinstance(held, Literal) else held)
+            return _whole(tuple(held.array.ravel().tolist()) if isinstance(held, Literal) else held)
     return ()
 
 

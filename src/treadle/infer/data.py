@@ -193,7 +193,7 @@ def _elementwise(
 def _divided(left: Dim, right: Dim) -> Dim:
     if isinstance(left, int) and isinstance(right, int) and right:
         return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-    return quotient(left, right)
+    return quotient(left, right) if at_least(right, 1) else None
 
 
 def _mod(left: Dim, right: Dim) -> Dim:

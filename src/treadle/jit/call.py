@@ -15,7 +15,7 @@ from treadle import ops
 from treadle.errors import KernelError, RunError
 from treadle.jit import weight
 from treadle.jit.code import Code
-from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node
+from treadle.jit.kernel_ir import Extent, Kernel, Node
 from treadle.jit.machine import Machine
 from treadle.jit.memory import Lent, address, free, laid_out, words
 from treadle.jit.nodes import Declined
@@ -247,7 +247,7 @@ def _call(
         with ops.silence() if compiled.layout.calls else _NOTHING:
             status = _status(compiled, slots)
         if status == _OVER_LIMIT:
-            raise context.over(_loop_path(compiled.kernel) or path)
+            raise context.over(*_where(compiled, _told(compiled, slots)))
         if status == _OVER_BYTES:
             _tell_weight(compiled, slots, context)
         if status:
@@ -270,17 +270,20 @@ def _status(compiled: Compiled, slots: Any) -> int:
 
 def _tell_weight(compiled: Compiled, slots: Any, context: RunContext) -> None:
     """Raise what the kernel says of the loop that would hold too much."""
+    told = _told(compiled, slots)
+    context.hold(context.held + told[weight.SIZE], *_where(compiled, told))
+
+
+def _told(compiled: Compiled, slots: Any) -> dict[int, int]:
+    """What the kernel says of the loop that is over a bound."""
     outs = compiled.layout.outs
-    told = {which: slots[number] for (kind, which), number in outs.items() if kind == "over"}
+    return {which: slots[number] for (kind, which), number in outs.items() if kind == "over"}
+
+
+def _where(compiled: Compiled, told: Mapping[int, int]) -> tuple[str, tuple[int, ...]]:
+    """The path of that loop, and the iterations as far as they are known."""
     loop = weight.loops(compiled.kernel.main)[told[weight.LOOP]]
-    iterations = tuple(told[weight.FIRST + k] for k in range(told[weight.DEPTH]))
-    context.hold(context.held + told[weight.SIZE], loop.path, iterations)
-
-
-def _loop_path(kernel: Kernel) -> str:
-    """The path of the first loop of a region."""
-    loops = (node.op for node in kernel.main.nodes if isinstance(node.op, Loop))
-    return next((loop.path for loop in loops), "")
+    return loop.path, tuple(told[weight.FIRST + k] for k in range(told[weight.DEPTH]))
 
 
 def _results(compiled: Compiled, lengths: Mapping[Extent, int], room: int) -> list[Any]:

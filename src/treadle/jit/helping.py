@@ -138,11 +138,7 @@ weigh:
   %patience = load i64, ptr %patience_at
   %much = mul i64 %patience, 8
   %is_much = icmp ugt i64 %cost, %much
-  br i1 %is_much, label %large, label %find
-large:
-  %mode_now = load i64, ptr %mode_at
-  %is_awake = icmp ne i64 %mode_now, 0
-  br i1 %is_awake, label %together, label %gather
+  br i1 %is_much, label %gather, label %find
 gather:
   call void @rouse(ptr %team)
   br label %together

@@ -48,22 +48,11 @@ def outside(node: Node) -> Callable[[list[Any]], Callable[[int], object]]:
     op = node.op
     assert isinstance(op, Escape)
     prepared = None if op.leaf.domain == HOLDER else ops.prepare(op.leaf, silent=False)
-    takes = op.takes or (False,) * len(node.operands)
-    makes = op.makes or (False,) * len(op.results)
-    is_own = not any(makes)
     words = ctypes.c_int64 * count_words(node)
 
     def bind(held: list[Any]) -> Callable[[int], object]:
         run = prepared or keeping(op.leaf, held)
-        room = _Room(held, is_own=is_own)
-        readers = [
-            room.held_reader() if is_object else room.reader(operand.dtype, operand.shape)
-            for operand, is_object in zip(node.operands, takes, strict=True)
-        ]
-        writers = [
-            None if kind is None else room.holder() if is_object else room.writer(op, kind)
-            for kind, is_object in zip(op.results, makes, strict=True)
-        ]
+        readers, writers = _sides(node, op, held)
         find = _remembering(words.from_address)
 
         def call(place: int) -> object:
@@ -85,6 +74,22 @@ def outside(node: Node) -> Callable[[list[Any]], Callable[[int], object]]:
         return call
 
     return bind
+
+
+def _sides(node: Node, op: Escape, held: list[Any]) -> tuple[list[Read], list[Write | None]]:
+    """What gives each operand, and what puts each result; None for one that nobody asks for."""
+    takes = op.takes or (False,) * len(node.operands)
+    makes = op.makes or (False,) * len(op.results)
+    room = _Room(held, is_own=not any(makes))
+    readers = [
+        room.held_reader() if is_object else room.reader(operand.dtype, operand.shape)
+        for operand, is_object in zip(node.operands, takes, strict=True)
+    ]
+    writers = [
+        None if kind is None else room.holder() if is_object else room.writer(op, kind)
+        for kind, is_object in zip(op.results, makes, strict=True)
+    ]
+    return readers, writers
 
 
 def count_words(node: Node) -> int:

@@ -102,7 +102,8 @@ class Native:
 
     def _is_hopeless(self) -> bool:
         """Whether there was no kernel for any data that came."""
-        return all(isinstance(made, str) for made in self.made.values())
+        with self._lock:
+            return all(isinstance(made, str) for made in self.made.values())
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
         for position in self.holding:
@@ -198,4 +199,5 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     found = trips(kernel)
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)
-    return Compiled.of(kernel, code, machine, found, exact, native.threads)
+    threads = native.threads if kernel.shares else 1
+    return Compiled.of(kernel, code, machine, found, exact, threads)

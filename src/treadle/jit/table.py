@@ -30,10 +30,10 @@ sequences whose elements differ in shape. Sequences of elements that are alike a
 A carried value may be held; a sliced or stacked one, or a Scan's state, may not: such a loop is
 declined.
 
-Loop nests that are expected to take 1.5 microseconds or more are shared by as many threads as
-`intra_op_num_threads` says, 0 for all processors of the process; where a run finds that this is
-not faster, it goes on alone. The results are the same bits. What is not shared: gathered and
-scattered rows, running sums, grids that run by antidiagonals, loops that run part by part.
+On Linux, loop nests that are expected to take 1.5 microseconds or more are shared by as many
+threads as `intra_op_num_threads` says, 0 for all processors of the process; where a run finds that
+this is not faster, it goes on alone. The results are the same bits. What is not shared: gathered
+and scattered rows, running sums, grids that run by antidiagonals, loops that run part by part.
 
 Element types in native code: {dtypes}. float16 and bfloat16 are computed in float32 and rounded
 after every operator. Functions of a float32 are within 2 ULP over all their range, trigonometric

@@ -4,7 +4,7 @@
         share(team, f, d, cost, nest)   f(d, part, parts) of all parts, which a kernel calls
 
 The caller does the first part, helper t part t, and the caller what no helper has begun by then.
-So nobody waits for a helper that sleeps or that the system has put aside; it costs only its help.
+So nobody waits for a helper that sleeps or was put aside before it began; it costs only its help.
 A run wakes them when it has done `patience` nanoseconds of their work itself, keeps them for as
 long as that pays (see helping), and all of them sleep when it has ended.
 
@@ -108,14 +108,12 @@ def _lines() -> Any:
     return (ctypes.c_int64 * count).from_buffer(memory, first)
 
 
-def _serve(serve: Any, place: int, words: Any) -> None:
-    """What a helper does for ever; its words must be there as long, whoever forgets the team."""
-    serve(place)
-
-
 @dataclass(eq=False, slots=True)
 class Team:
-    """The helpers, and what is said to them: a line of words for each, behind one for all."""
+    """The helpers, and what is said to them: a line of words for each, behind one for all.
+
+    The words live as long as a helper does, which never ends.
+    """
 
     words: Any = field(default_factory=_lines)
     helpers: int = 0
@@ -147,11 +145,10 @@ class Team:
     def _add(self, number: int) -> None:
         first, serve = number * _LINE, ready()
         self.words[first], self.words[first + _NUMBER] = _REST, number
-        place = self.place + 8 * first
-        _library().sem_init(ctypes.c_void_p(place + 8 * _SEMAPHORE), 0, 0)
+        line = ctypes.byref(self.words, 8 * first)
+        _library().sem_init(ctypes.byref(self.words, 8 * (first + _SEMAPHORE)), 0, 0)
         name = f"treadle-{number}"
-        given = serve, place, self.words
-        threading.Thread(target=_serve, args=given, name=name, daemon=True).start()
+        threading.Thread(target=serve, args=(line,), name=name, daemon=True).start()
 
 
 _teams = [Team()]
@@ -167,8 +164,10 @@ def taken(threads: int) -> Iterator[int]:
     try:
         yield team.place if team.gather(threads) else 0
     finally:
-        team.rest()
-        team.lock.release()
+        try:
+            team.rest()
+        finally:
+            team.lock.release()
 
 
 def _begin_anew() -> None:

@@ -55,7 +55,8 @@ entry:
   %left_at = getelementptr i64, ptr %team, i64 8
   %patience = load i64, ptr %patience_at
   %penalty = load i64, ptr %penalty_at
-  %least = or i64 %penalty, 32
+  %is_first = icmp ult i64 %penalty, 32
+  %least = select i1 %is_first, i64 32, i64 %penalty
   %pause = mul i64 %patience, %least
   %longer = mul i64 %least, 4
   %is_most = icmp ugt i64 %longer, 4096

@@ -104,14 +104,18 @@ class RunContext:
             raise Terminated("stopped by RunOptions.terminate", path, iterations)
         seconds = self.limits.seconds
         if seconds is not None and time.monotonic() - self.started > seconds:
-            raise LimitExceeded(f"more than max_seconds={seconds} seconds", path, iterations)
+            fault = f"more than max_seconds={seconds} seconds"
+            raise LimitExceeded(
+                f"{fault}; raise the bound or see if the loops end", path, iterations
+            )
 
     def hold(self, size: int, path: str, iterations: Iterations) -> None:
         """Raise LimitExceeded if loops hold more than the bytes allowed."""
         most = self.limits.bytes
         if most is not None and size > most:
             raise LimitExceeded(
-                f"its carried and stacked values hold {size} bytes, over max_bytes={most}",
+                f"its carried and stacked values hold {size} bytes, over max_bytes={most};"
+                " raise the bound or look at what it stacks",
                 path,
                 iterations,
             )

@@ -155,6 +155,17 @@ def test_empty_stacks_keep_the_extents_that_the_body_reads_show(line, stays):
         assert run(model, feeds)[0].shape == run(load(text), feeds)[0].shape
 
 
+def test_what_only_steps_of_no_use_read_does_not_show_an_extent():
+    text = """g (int64 n, float[A] p) => (float[N,B] all, float[D] last) {
+        last, all = Loop (n, "", p) <body = f (int64 i, bool go, float[G] v)
+            => (bool on, float[H] w, float[C] e) {
+            on = Identity (go) w = Identity (v) q = Neg (p) e = Concat <axis = 0> (p, v) }> }"""
+    model, _ = cleaned(text)
+    for count in TRIPS:
+        feeds = {"n": np.int64(count), "p": X[0]}
+        assert run(model, feeds)[0].shape == run(load(text), feeds)[0].shape == (count, 6)
+
+
 def test_work_leaves_several_loops_at_once_but_no_branch_and_no_random_number():
     text = """g (int64 n, bool go, float[3] x, float s0) => (float s) {
         s = Loop (n, "", s0) <body = a (int64 i, bool c, float v) => (bool d, float v3) {

@@ -100,6 +100,7 @@ def test_shapes_are_folded_where_they_are_certain():
         "s = Shape <end = 1> (x) t = Shape <end = 1> (z) e = Equal (s, t) f = Cast <to = 7> (e) "
         "y = ReduceMax <keepdims = 0> (f)",
         "a = Constant <value_int = 1> () b = Constant <value_int = 0> () y = Div (a, b)",
+        "s = Shape (x) d = Div (s, s) y = ReduceMax <keepdims = 0> (d)",
     ],
 )
 def test_what_is_not_certain_or_fails_is_not_folded(line):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 import treadle
 from tests.conformance.data import exported
 from tests.passes.clean.models import cleaned, load, operators, run, same
 from treadle.ir import Loop, show_model, walk
-from treadle.passes import clean
+from treadle.passes import FOR_RUNTIMES, clean, repair
 
 MAMBA = """mamba (float[1,L,4] u, float[1,L,4] dt, float[1,L,2] B, float[1,L,2] C, float[4,2] A)
     => (float[1,m,4] y) {
@@ -42,6 +43,45 @@ def test_a_selective_scan_slices_once_what_it_sliced_in_every_step():
         shapes = [(1, length, 4)] * 2 + [(1, length, 2)] * 2 + [(4, 2)]
         feeds = [random.random(shape, np.float32) for shape in shapes]
         same(load(MAMBA, 17), model, *feeds)
+
+
+def test_a_list_of_one_element_is_no_list():
+    text = """g (float[2] x) => (float[m,2] y) {
+        n = Constant <value_int = 1> () l0 = SequenceEmpty ()
+        l = Loop (n, "", l0) <body = b (int64 i, bool c, seq(float[2]) v)
+            => (bool d, seq(float[2]) w) { d = Identity (c) e = Neg (x) w = SequenceInsert (v, e) }>
+        y = ConcatFromSequence <axis = 0, new_axis = 1> (l) }"""
+    model, _ = cleaned(text)
+    assert operators(model) == ["Neg", "Unsqueeze"]
+    same(load(text), model, np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ("seq(float[2]) v", "seq(float[2]) w", "w = SequenceInsert (v, x)"),
+        ("seq(float[2]) v", "seq(float[2]) w", "e = Neg (x) w = SequenceInsert (v, e)"),
+        ("float[p,2] v", "float[q,2] w", "r = Unsqueeze (x, k) w = Concat <axis = 0> (v, r)"),
+        ("float[3,2] v", "float[3,2] w", "j = Reshape (i, one) w = ScatterND (v, j, x)"),
+    ],
+    ids=["captured elements", "elements", "rows", "a table"],
+)
+def test_the_checker_finds_the_types_of_what_a_loop_stacks(body, tmp_path):
+    before, after, lines = body
+    is_list = before.startswith("seq")
+    joined = "ConcatFromSequence <axis = 0, new_axis = 1>" if is_list else "Identity"
+    text = f"""g (float[2] x, float[3,2] t0) => (float[m,2] y) {{
+        n = Constant <value_int = 3> () l0 = SequenceEmpty () k = Constant <value_ints = [0]> ()
+        one = Constant <value_ints = [1]> ()
+        l = Loop (n, "", {"l0" if is_list else "t0"})
+            <body = b (int64 i, bool c, {before}) => (bool d, {after}) {{
+            d = Identity (c) {lines} }}>
+        y = {joined} (l) }}"""
+    model, report = cleaned(text)
+    assert any("stacked results" in name for name in report.counts)
+    path = tmp_path / "better.onnx"
+    treadle.save(repair(model, FOR_RUNTIMES)[0], path)
+    onnx.checker.check_model(path, full_check=True)
 
 
 @pytest.mark.parametrize(

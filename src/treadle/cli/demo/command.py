@@ -12,7 +12,7 @@ import treadle
 from treadle.cli.archive import write_archive
 from treadle.cli.demo.examples import examples
 from treadle.cli.demo.measure import Measured, measure
-from treadle.cli.output import coloured, echo_json, working
+from treadle.cli.output import coloured, echo_json, working, wrapped
 from treadle.cli.verb import Verb, json_option
 from treadle.report import (
     LoopSummary,
@@ -26,6 +26,8 @@ from treadle.report import (
     table,
 )
 
+_FRAME = 6
+"""Columns of the box around a panel's text."""
 _EXAMPLE = """
 $ treadle demo
 $ treadle demo --save models
@@ -91,7 +93,9 @@ def _panel(title: str, text: str) -> None:
     from rich.console import Console
     from rich.panel import Panel
 
-    Console().print(Panel(coloured(text), title=title, title_align="left", padding=(1, 2)))
+    console = Console()
+    shown = coloured(wrapped(text, console.width - _FRAME))
+    console.print(Panel(shown, title=title, title_align="left", padding=(1, 2)))
 
 
 def _next(folder: Path | None) -> str:

@@ -115,15 +115,6 @@ class Emitter:
             self.w.builder.store(llvm.Constant(I64, status), self.status)
             self.w.builder.branch(self.leave)
 
-    def spend(self, count: Index) -> None:
-        """Take so many iterations from those that are left to the run."""
-        if not self.kernel.counts:
-            return
-        b, place = self.w.builder, self.t.slots.left()
-        left = b.sub(b.load(place, typ=I64), self.w.index(count))
-        b.store(left, place)
-        self.fail_if(b.icmp_signed("<", left, llvm.Constant(I64, 0)), OVER_LIMIT)
-
     def allocate(self, node: Node) -> Buffer:
         """Memory for a node: of the result it is, or the kernel's own."""
         if node in self.bound:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -11,6 +12,7 @@ from treadle.ir import DType
 from treadle.jit.emit import scalars
 from treadle.jit.emit.types import I32, I64, NARROW, in_register, is_float, is_signed
 from treadle.jit.emit.writer import Writer
+from treadle.jit.kernel_ir import Map, Node
 
 _PLAIN = frozenset((
     "add", "sub", "mul", "min", "max", "neg", "and", "or", "xor", "where", "equal", "not_equal",
@@ -96,3 +98,15 @@ def shifted(w: Writer, vector: Any, first: Any) -> Any:
     places = llvm.Constant(llvm.VectorType(I32, count), [0, *range(count - 1)])
     moved = w.builder.shuffle_vector(vector, llvm.Constant(vector.type, llvm.Undefined), places)
     return w.builder.insert_element(moved, first, llvm.Constant(I32, 0))
+
+
+def mapped(
+    w: Writer, node: Node, chain: Sequence[Node] | None, value: Callable[[Node], Any]
+) -> Any:
+    """A Map of what `value` says of its operands, or of those of the chain it ends."""
+    assert isinstance(node.op, Map)
+    dtypes = [operand.dtype for operand in node.operands]
+    if chain is None:
+        return apply(w, node.op.function, dtypes, node.dtype, *map(value, node.operands))
+    both = partial(apply, w, node.op.function, [node.dtype] * 2, node.dtype)
+    return reduce(both, map(value, chain))

@@ -18,7 +18,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import delay, moving, scalars, weigh
+from treadle.jit.emit import bound, delay, doubling, linear, moving, scalars, weigh
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.moving import Moving
@@ -66,6 +66,9 @@ def _run(
     grid = grid_of(e, node) if go is None else None
     if grid is not None:
         sweep(e, grid, counter, limit, emit_block)
+    recurrences = linear.linear_of(e, node, stacks) if go is None and grid is None else None
+    if recurrences is not None:
+        doubling.sweep(e, recurrences, counter, limit, stacks)
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )
@@ -77,8 +80,8 @@ def _run(
     i = b.load(counter, typ=I64)
     b.cbranch(b.icmp_signed("<", i, limit), body, after)
     b.position_at_end(body)
-    if op.path and not _is_counted(op):
-        e.spend(1)
+    if not _is_counted(op):
+        bound.spend(e, node, 1, i)
     with e.t.scope():
         goes_on = _iteration(e, node, op, i, stacks, emit_block)
         weigh.after(e, weight, i)
@@ -95,7 +98,7 @@ def _spend(e: Emitter, node: Node) -> None:
     """Count the iterations of a loop beforehand where nothing but their number ends it."""
     limit = _told(e, node) if e.kernel.counts else None
     if limit is not None:
-        e.spend(e.w.intrinsic("llvm.smax", I64, limit, e.w.index(0)))
+        bound.spend(e, node, e.w.intrinsic("llvm.smax", I64, limit, e.w.index(0)))
 
 
 def _told(e: Emitter, node: Node) -> Any:

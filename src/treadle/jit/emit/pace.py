@@ -5,7 +5,7 @@
     a product of matrices   0.018 for each product, 0.03 for a number of the right one, which four
                             rows share
 
-of four bytes; of eight twice as much, and a series of float64 eight times. Measured on 2 cores of
+of four bytes; of eight twice as much, and a series of float64 sixteen times. Measured on 2 cores of
 Zen 5; a tenth of it more or less changes little, ten times as much would.
 """
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel_ir import (
+    Axis,
     Branch,
     Constant,
     Contract,
@@ -190,13 +191,8 @@ def keeps_order(view: Node) -> bool:
     """Whether a view only adds or removes axes of one."""
     op, source = view.op, view.operands[0]
     assert isinstance(op, View)
-    if not is_same_size(source, view):
-        return False
-    order: list[int] = []
-    for extent, axis in zip(source.shape, op.axes, strict=True):
-        if extent == 1:
-            continue
-        if axis.offset != 0 or len(axis.terms) != 1 or axis.terms[0][1] != 1:
-            return False
-        order.append(axis.terms[0][0])
-    return order == sorted(order)
+    read = [
+        (extent, axis) for extent, axis in zip(source.shape, op.axes, strict=True) if extent != 1
+    ]
+    long = [(extent, Axis(0, ((k, 1),))) for k, extent in enumerate(view.shape) if extent != 1]
+    return read == long

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial
 from typing import Any
 
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import lanes, weigh
+from treadle.jit.emit import bound, lanes, weigh
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place
@@ -196,7 +196,7 @@ def sweep(e: Emitter, grid: Grid, counter: Any, limit: Any, emit_block: EmitBloc
     behind = b.add(first, w.index(most))
     b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
     b.position_at_end(body)
-    e.spend(most * grid.width)
+    bound.spend(e, grid.along, most * grid.width)
     e.t.counters[grid.outer.body] = first
     weigh.end(e, weigh.begin(e, grid.along, grid.width))
     tick(e, grid.outer.body, most * (grid.width * cost(grid.inner.body) // 8 + 4))
@@ -318,14 +318,4 @@ def _computed(s: _Sweep, node: Node) -> Any:
             return e.w.builder.sub(_many(s, e.w.index(s.step)), lanes.numbers(e.w, s.grid.lanes))
         case View() | Reshape():
             return _value(s, node.operands[0])
-        case Map(function):
-            chain = e.t.chains.get(node)
-            dtypes = [operand.dtype for operand in node.operands]
-            if chain is None:
-                args = [_value(s, operand) for operand in node.operands]
-                return lanes.apply(e.w, function, dtypes, node.dtype, *args)
-            return reduce(
-                lambda a, c: lanes.apply(e.w, function, [node.dtype] * 2, node.dtype, a, c),
-                [_value(s, operand) for operand in chain],
-            )
-    raise AssertionError(f"{type(node.op).__name__} in a grid")
+    return lanes.mapped(e.w, node, e.t.chains.get(node), partial(_value, s))

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from llvmlite import ir as llvm
-
+from treadle.jit.emit.bound import over
 from treadle.jit.emit.emitter import OVER_BYTES, Emitter
 from treadle.jit.emit.moving import changing
 from treadle.jit.emit.scratch import byte_size
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Block, Loop, Node
-from treadle.jit.weight import DEPTH, FIRST, LOOP, SIZE, is_late, is_told, loops
+from treadle.jit.weight import SIZE, is_late, is_told
 
 _NEAR = 2**20
 
@@ -147,13 +146,7 @@ def _expect(e: Emitter, weight: Weight, size: Any, own: list[Any]) -> None:
 
 def _fail(e: Emitter, weight: Weight, size: Any, own: list[Any]) -> None:
     iterations = [*_iterations(e, weight.node.home), *own]
-    number = loops(e.kernel.main).index(weight.op)
-    told = {SIZE: size, LOOP: number, DEPTH: len(iterations)}
-    told |= dict(enumerate(iterations, start=FIRST))
-    for place, value in told.items():
-        e.w.builder.store(e.w.index(value), e.t.slots.out("over", place))
-    e.w.builder.store(llvm.Constant(I64, OVER_BYTES), e.status)
-    e.w.builder.branch(e.leave)
+    over(e, weight.node, iterations, OVER_BYTES, {SIZE: size})
 
 
 def _iterations(e: Emitter, block: Block | None) -> list[Any]:

@@ -13,6 +13,7 @@ extent that its empty stacks have.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from treadle.ir import (
@@ -26,6 +27,7 @@ from treadle.ir import (
     Symbol,
     Value,
     block_values,
+    makers,
     operator_of,
     ports,
     step_path,
@@ -115,17 +117,36 @@ def _reading(step: Step, by: dict[Value, Value]) -> Step:
 
 
 def _sees_extents(before: Loop, after: Loop, at: Cleaning) -> bool:
-    """Whether the loop still reads values that show the extents its stacks have without a trip."""
+    """Whether the loop still reads values that show the extents its stacks have without a trip.
+
+    Afterwards only what the stacks are made of counts: the rest may turn out to be of no use.
+    """
     if before is after or certainly_runs(before, at):
         return True
     shapes = [at.shape(port.element) for port in ports(before).stacked]
     needed = {name for shape in shapes for dim in shape or () for name in _symbols(dim)}
-    return needed & _shown(before, at) <= _shown(after, at)
+    return needed & _shown(free_reads(before), at) <= _shown(_stacked_from(after), at)
 
 
-def _shown(loop: Loop, at: Cleaning) -> set[str]:
-    shapes = [at.shape(value) for value in free_reads(loop)]
+def _shown(values: Iterable[Value], at: Cleaning) -> set[str]:
+    shapes = [at.shape(value) for value in values]
     return {dim.name for shape in shapes for dim in shape or () if isinstance(dim, Symbol)}
+
+
+def _stacked_from(loop: Loop) -> set[Value]:
+    """The values, outer ones too, that the stacks of a loop are made of."""
+    view, made = ports(loop), makers(loop.body)
+    fed = {port.param: {port.initial, port.next} for port in view.carried}
+    fed |= {port.param: {port.operand} for port in view.sliced}
+    todo = [port.element for port in view.stacked]
+    found: set[Value] = set()
+    while todo:
+        value = todo.pop()
+        if value is None or value in found:
+            continue
+        found.add(value)
+        todo += free_reads(made[value]) if value in made else fed.get(value, ())
+    return found - set(block_values(loop.body))
 
 
 def _symbols(dim: Dim) -> set[str]:

@@ -18,21 +18,20 @@ from treadle.infer import declared_rank
 from treadle.ir import (
     Block,
     DType,
-    Info,
     Iteration,
-    Leaf,
     Loop,
+    Ports,
     Sliced,
     StackedPort,
     Step,
     Value,
-    attribute,
     ports,
     step_path,
 )
 from treadle.passes.clean.cleaning import Cleaning
 from treadle.passes.clean.opened import map_open, replaced
 from treadle.passes.clean.safety import certainly_runs, items, keeps_element, keeps_kind
+from treadle.passes.clean.writing import Writer
 
 NAME = "loops that run once or never"
 _AXES_ARE_INPUTS = 13
@@ -102,8 +101,8 @@ def _never(
     ):
         return block
     if not all(
-        keeps_element(port, at) and at.extents(port.element) for port in view.stacked
-    ) and any(at.extents(port.element) is None for port in view.stacked):
+        keeps_element(port, at) and at.extents(port.element) is not None for port in view.stacked
+    ):
         return block
     steps: list[Step] = []
     for port in view.stacked:
@@ -129,56 +128,43 @@ def _once(
     view = ports(loop)
     if any(not keeps_element(port, at) for port in view.stacked):
         return block
-    before: list[Step] = []
-
-    def constant(value: Value | None, array: np.ndarray) -> Value:
-        nonlocal block
-        value = value if value is not None else Value("first")
-        block, made = at.constant(block, value, array)
-        before.extend(made)
-        return value
-
-    for place, role in enumerate(loop.roles):
-        if isinstance(role, Iteration):
-            shape = (1,) * declared_rank(loop, place)
-            constant(view.iteration, np.zeros(shape, np.int64))
-        elif not isinstance(role, Sliced) and loop.body.params[place] is view.condition:
-            shape = (1,) * declared_rank(loop, place)
-            constant(view.condition, np.ones(shape, np.bool_))
+    before, after = Writer(at), Writer(at)
+    _give_params(loop, before)
     by.update((port.param, port.initial) for port in view.carried)
     by.update((port.result, port.next) for port in view.carried if port.result is not None)
+    _stack_once(view, after)
+    block = after.into(before.into(block))
+    around = block.steps[:position], block.steps[position + 1 :]
+    return replace(
+        block,
+        constants=(*block.constants, *loop.body.constants),
+        steps=(*around[0], *before.steps, *loop.body.steps, *after.steps, *around[1]),
+    )
+
+
+def _give_params(loop: Loop, writer: Writer) -> None:
+    """Write what a body's params are in its only iteration, but for carried ones."""
+    view = ports(loop)
+    for place, role in enumerate(loop.roles):
+        shape = (1,) * declared_rank(loop, place)
+        if isinstance(role, Iteration):
+            writer.constant(np.zeros(shape, np.int64), value=view.iteration)
+        elif not isinstance(role, Sliced) and loop.body.params[place] is view.condition:
+            writer.constant(np.ones(shape, np.bool_), value=view.condition)
     for port in view.sliced:
-        first = constant(None, np.array(0))
         assert port.operand is not None, "its length is certain"
-        before.append(_leaf("Gather", (port.operand, first), port.param, at, axis=port.role.axis))
-    after: list[Step] = []
+        first = writer.constant(np.array(0), "first")
+        writer.leaf("Gather", port.operand, first, result=port.param, axis=port.role.axis)
+
+
+def _stack_once(view: Ports, writer: Writer) -> None:
+    axes_are_inputs = writer.at.opset >= _AXES_ARE_INPUTS
     for stack in view.stacked:
         if stack.result is None:
             continue
         assert stack.element is not None, "its extents are certain"
-        if (at.version("Unsqueeze") or 1) < _AXES_ARE_INPUTS:
-            after.append(
-                _leaf("Unsqueeze", (stack.element,), stack.result, at, axes=[stack.role.axis])
-            )
-            continue
-        axes = constant(Value("axis"), np.array([stack.role.axis]))
-        after.append(_leaf("Unsqueeze", (stack.element, axes), stack.result, at))
-    return replace(
-        block,
-        constants=(*block.constants, *loop.body.constants),
-        steps=(
-            *block.steps[:position],
-            *before,
-            *loop.body.steps,
-            *after,
-            *block.steps[position + 1 :],
-        ),
-    )
-
-
-def _leaf(
-    op: str, operands: tuple[Value, ...], result: Value, at: Cleaning, **attributes: object
-) -> Leaf:
-    version = at.version(op) or 1
-    named = {name: attribute(name, value) for name, value in attributes.items()}
-    return Leaf("", op, version, operands, (result,), named, info=Info(op=op, version=version))
+        if axes_are_inputs:
+            axes = writer.constant(np.array([stack.role.axis]), "axis")
+            writer.leaf("Unsqueeze", stack.element, axes, result=stack.result)
+        else:
+            writer.leaf("Unsqueeze", stack.element, result=stack.result, axes=[stack.role.axis])

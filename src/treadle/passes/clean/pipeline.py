@@ -32,6 +32,7 @@ from treadle.passes.clean.merging import merge_equal
 from treadle.passes.clean.names import with_own_names, with_own_step_names
 from treadle.passes.clean.noops import drop_noops
 from treadle.passes.clean.opened import closed, opened
+from treadle.passes.clean.results import with_result_types
 from treadle.passes.clean.rows import stack_rows
 from treadle.passes.clean.scans import slice_items
 from treadle.passes.clean.unchanged import stop_carrying
@@ -43,6 +44,7 @@ Pass = Callable[[Block, Cleaning], Block]
 
 PASSES: tuple[Pass, ...] = (
     settle_branches,
+    stack_lists,  # a list of one element is stacked before its loop is gone
     inline_loops,
     fold_constants,
     drop_noops,
@@ -51,7 +53,6 @@ PASSES: tuple[Pass, ...] = (
     drop_expansions,
     hoist_invariant,
     merge_equal,
-    stack_lists,
     stack_appends,
     stack_rows,
     drop_unused,
@@ -122,7 +123,8 @@ def clean(
         raise AssertionError(f"the clean passes do not come to an end: {at.done}")
     if not done:
         return model, Report()
-    main = _with_own_paths(current.main) if keep_paths else _unplaced(current.main)
+    main = with_result_types(current.main, at)
+    main = _with_own_paths(main) if keep_paths else _unplaced(main)
     main = with_own_step_names(main)
     return replace(current, main=main), Report(tuple(done))
 

@@ -17,8 +17,6 @@ from treadle.ir import (
     DType,
     Loop,
     Model,
-    Optional,
-    Sequence,
     Step,
     Tensor,
     Type,
@@ -27,6 +25,7 @@ from treadle.ir import (
     renew,
     show_type,
 )
+from treadle.passes.nameless import nameless
 from treadle.passes.repairs.inferred import inferred_types
 from treadle.passes.repairs.mended import Mended, map_program
 
@@ -44,7 +43,7 @@ class _Work:
 def correct_declarations(model: Model) -> tuple[Model, list[Mended]]:
     """The model in which no value is declared as what it is not, or is not in every iteration."""
     found = considerations(infer(model))
-    types = {value: _plain(type_) for value, type_ in inferred_types(model).items()}
+    types = {value: nameless(type_) for value, type_ in inferred_types(model).items()}
     work = _Work(types, {f.path for f in found if f.code == "CF412"})
 
     def look(block: Block, path: str, step: Step | None) -> Block:
@@ -119,16 +118,6 @@ def _says_more(claim: Type, found: Type) -> bool:
         return True
     pairs = zip(claim.shape, found.shape, strict=True)
     return any(said is not None and said != is_ for said, is_ in pairs)
-
-
-def _plain(type_: Type | None) -> Type | None:
-    # extents as numbers only: a name would be said of the model's other extents of that name
-    match type_:
-        case Tensor(dtype, tuple() as shape):
-            return Tensor(dtype, tuple(dim if isinstance(dim, int) else None for dim in shape))
-        case Sequence() | Optional():
-            return replace(type_, element=_plain(type_.element))
-    return type_
 
 
 def _said(code: str, path: str, value: Value, claim: Type | None, type_: Type | None) -> Mended:

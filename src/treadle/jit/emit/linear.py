@@ -1,0 +1,165 @@
+"""Which loops are recurrences that are linear: m[t] = a[t] * m[t-1] + b[t].
+
+Needs: states and all the body computes are single; each state's next value is linear in the state,
+and other states are made of it but not it of them; its functions have a form for vectors. What is
+made of such a float has no step (comparison, cast to a whole number) in the body. Declines else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.ir import DType
+from treadle.jit.emit import lanes
+from treadle.jit.emit.emitter import Emitter
+from treadle.jit.emit.place import Place
+from treadle.jit.emit.stack import Stacking
+from treadle.jit.emit.types import NARROW, is_float
+from treadle.jit.kernel_ir import Counter, Item, Loop, Map, Node, Reshape, State, View
+from treadle.jit.machine import vector_bytes
+
+_FEWEST = 4
+NONE: frozenset[Node] = frozenset()
+"""What a node is made of that is not in `made`: of no state."""
+
+
+Made = Mapping[Node, frozenset[Node]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Linear:
+    """A loop of linear recurrences.
+
+    `made`: of which of its states a node of the body is made. `order`: the states, each after those
+    it is made of. `inexact`: those not computed as one after the other would.
+    """
+
+    node: Node
+    op: Loop
+    lanes: int
+    made: Made
+    order: tuple[int, ...]
+    inexact: frozenset[Node]
+
+
+def linear_of(e: Emitter, node: Node, stacks: Sequence[Stacking]) -> Linear | None:
+    """The recurrences of a loop, if they are linear and there is anything to gain."""
+    op, count = node.op, vector_bytes() // 8
+    assert isinstance(op, Loop)
+    if count < _FEWEST or op.has_condition or op.next_condition is not None or not op.states:
+        return None
+    if e.window is not None or e.kernel.weighs or _is_short(op, count):
+        return None
+    if not all(_is_plain(e, state, after) for state, after in _pairs(op)):
+        return None
+    if not all(_is_straight(stack) for stack in stacks):
+        return None
+    if not all(_has_lanes(each, op) for each in op.body.nodes):
+        return None
+    made = _made(op)
+    order = _order(op, made)
+    if order is None:
+        return None
+    inexact = _inexact(op, made)
+    if any(not is_float(each.dtype) and made[each] & inexact for each in op.body.nodes):
+        return None
+    return Linear(node, op, count, made, order, inexact)
+
+
+def _pairs(op: Loop) -> list[tuple[Node, Node]]:
+    return [*zip(op.states, op.nexts, strict=True)]
+
+
+def _is_short(op: Loop, count: int) -> bool:
+    known = [each for each in (op.length, op.extent) if isinstance(each, int)]
+    return bool(known) and min(known) < 4 * count
+
+
+def _is_plain(e: Emitter, state: Node, after: Node) -> bool:
+    """Whether it is a number in a register that the loop alone changes."""
+    if state in e.delays or state in e.moving or e.t.place(state) is not Place.REGISTERS:
+        return False
+    is_number = state.dtype is not DType.BOOL and state.dtype not in NARROW
+    return is_number and state.is_single and after.is_single
+
+
+def _is_straight(stack: Stacking) -> bool:
+    """Whether its elements are one after the other in memory that is there beforehand."""
+    if stack.memory is None or not stack.element.is_single or stack.part.dtype in NARROW:
+        return False
+    return is_one(stack.memory.strides[stack.stack.axis])
+
+
+def _has_lanes(node: Node, op: Loop) -> bool:
+    if not node.is_single:
+        return False
+    match node.op:
+        case State() | Counter() | View() | Reshape():
+            return all(operand.is_single for operand in node.operands)
+        case Item(axis, _):
+            source = node.operands[0]
+            is_list = all(e == 1 for k, e in enumerate(source.shape) if k != axis)
+            is_outside = source.home.depth < op.body.depth
+            return is_list and is_outside and source.dtype not in NARROW
+        case Map(function):
+            return lanes.has_form(function, [o.dtype for o in node.operands], node.dtype)
+    return False
+
+
+def _made(op: Loop) -> Made:
+    made = {state: frozenset([state]) for state in op.states}
+    for node in op.body.nodes:
+        if node not in made:
+            made[node] = NONE.union(*(made.get(operand, NONE) for operand in node.operands))
+    return made
+
+
+def _order(op: Loop, made: Made) -> tuple[int, ...] | None:
+    """The states, each after those that its next value is made of; None where one is not linear."""
+    order: list[int] = []
+    while len(order) < len(op.states):
+        known = {op.states[k] for k in order}
+        ready = [
+            k
+            for k, (state, after) in enumerate(_pairs(op))
+            if k not in order and made.get(after, NONE) <= {state, *known}
+        ]
+        if not ready:
+            return None
+        order += ready
+    are_linear = all(_is_linear(after, state, made) for state, after in _pairs(op))
+    return tuple(order) if are_linear else None
+
+
+def _is_linear(node: Node, state: Node, made: Made) -> bool:
+    """Whether the node is a * state + b, where a and b are made without the state."""
+    if node is state or state not in made.get(node, NONE):
+        return True
+    if node.dtype != state.dtype:
+        return False
+    late = [operand for operand in node.operands if state in made.get(operand, NONE)]
+    match node.op:
+        case View() | Reshape() | Map("add" | "sub" | "neg"):
+            return all(_is_linear(operand, state, made) for operand in late)
+        case Map("mul"):
+            return len(late) == 1 and _is_linear(late[0], state, made)
+        case Map("div"):
+            is_above = is_float(node.dtype) and state not in made.get(node.operands[1], NONE)
+            return is_above and _is_linear(node.operands[0], state, made)
+    return False
+
+
+def _inexact(op: Loop, made: Made) -> frozenset[Node]:
+    """The floats that are computed otherwise than one after the other, and what is made of them."""
+    of = {state: made.get(after, NONE) for state, after in _pairs(op)}
+    found = {state for state in op.states if is_float(state.dtype) and state in of[state]}
+    while more := {state for state in op.states if state not in found and of[state] & found}:
+        found |= more
+    return frozenset(found)
+
+
+def is_one(stride: Any) -> bool:
+    """Whether a stride is known to be one element."""
+    return isinstance(stride, int) and stride == 1

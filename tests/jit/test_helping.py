@@ -1,0 +1,118 @@
+"""What helpers do, seen from outside: who does which part, and when nobody is asked."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+
+import llvmlite.binding as llvm
+import pytest
+
+from treadle.jit import helping, team
+
+pytestmark = pytest.mark.skipif(not team.is_possible(), reason="no semaphores without names")
+LARGE = 10**7
+MODE, STALLED, PENALTY, LEFT = 3, 6, 7, 8
+PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+Share = Callable[[int], list[bool]]
+
+
+@pytest.fixture(name="words")
+def _team(monkeypatch: pytest.MonkeyPatch) -> Iterator[ctypes.Array[ctypes.c_int64]]:
+    """The words of a team of one helper, which a run has."""
+    fresh = team.Team()
+    monkeypatch.setattr(team, "_teams", [fresh])
+    with team.taken(2):
+        yield fresh.words
+
+
+@pytest.fixture(name="share")
+def _share(words: ctypes.Array[ctypes.c_int64]) -> Share:
+    """Shares work of a cost, each part a millisecond; gives which parts the caller did itself."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(helping.text(llvm.get_default_triple().partition("-")[0]))
+    target = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(module, target)
+    engine.finalize_object()
+    kinds = ctypes.c_void_p, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
+    function = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address(team.SHARE))
+    nest = (ctypes.c_int64 * 16)()
+
+    def share(cost: int) -> list[bool]:
+        mine = [False, False]
+
+        def work(_: int, number: int, parts: int) -> None:
+            assert parts in (1, 2)
+            mine[number] = threading.current_thread() is threading.main_thread()
+            time.sleep(0.001)
+
+        function(ctypes.addressof(words), PART(work), None, cost, ctypes.addressof(nest))
+        assert engine
+        return mine
+
+    return share
+
+
+def is_helped(share: Share) -> bool:
+    """Whether a helper does its part of what is large, soon."""
+    return any(share(LARGE) == [True, False] for _ in range(20))
+
+
+def test_what_is_large_has_help_at_once(share):
+    assert is_helped(share)
+
+
+def test_so_it_has_after_a_pause_in_which_helpers_fell_asleep(share, words):
+    words[MODE] = 1
+    for _ in range(3):
+        assert is_helped(share)
+        until = time.monotonic() + 10
+        while not words[16 + 3]:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+def test_each_time_help_stalls_it_is_done_without_four_times_as_long(share, words):
+    pauses = []
+    for _ in range(6):
+        words[STALLED], words[LEFT] = 1, 0
+        share(LARGE)
+        pauses.append(words[LEFT] // team.SHARING.patience)
+    assert pauses == [32, 128, 512, 2048, 4096, 4096]
+
+
+def test_nobody_is_asked_as_long_as_that_lasts(share, words):
+    words[STALLED] = 1
+    share(LARGE)
+    before = words[LEFT]
+    assert share(1000) == [True, False]
+    assert words[LEFT] == before - 1000
+    assert words[16] != 1
+
+
+def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monkeypatch):
+    def interrupted(_: team.Team) -> None:
+        raise KeyboardInterrupt
+
+    fresh = team.Team()
+    monkeypatch.setattr(team, "_teams", [fresh])
+    monkeypatch.setattr(team.Team, "rest", interrupted)
+    with pytest.raises(KeyboardInterrupt), team.taken(2):
+        pass
+    assert not fresh.lock.locked()
+
+
+def test_helpers_that_never_end_keep_the_words_they_look_at():
+    def begun() -> weakref.ref[object]:
+        gone = team.Team()
+        assert gone.gather(2)
+        return weakref.ref(gone.words)
+
+    words = begun()
+    gc.collect()
+    assert words() is not None

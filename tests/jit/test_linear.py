@@ -1,0 +1,244 @@
+"""Linear recurrences, several iterations at once: as exact as float64, never where they jump."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treadle
+from tests.jit.native import HEAD, WORDS, check, natives
+from treadle.jit.machine import vector_bytes
+
+RANDOM = np.random.default_rng(11)
+LENGTHS = [0, 1, 3, 8, 33, 64, 100]
+pytestmark = pytest.mark.skipif(vector_bytes() < 32, reason="vectors of fewer than four numbers")
+
+
+def scan(body, dtype="float32", *, states=("m",), outputs=("m",), more="", attributes=""):
+    """A Scan over x of `states`, which begin with m0; the body makes `mo` of `m`; stacks `y`."""
+    word = WORDS[dtype]
+    carried = ", ".join(f"{word} {s}" for s in states)
+    following = ", ".join(f"{word} {s}o" for s in states)
+    last = ", ".join(f"{s}n" for s in states)
+    stacked = ", ".join(f"y{s}" for s in outputs)
+    results = ", ".join(f"{word}[T] y{s}" for s in outputs)
+    elements = ", ".join(f"{word} e{s}" for s in outputs)
+    copies = " ".join(f"e{s} = Identity ({s}o)" for s in outputs)
+    return f"""g ({word}[T] x, {word} a, {word} m0 {more}) => ({word} mn, {results}) {{
+      {last}, {stacked} = Scan <num_scan_inputs = 1, {attributes} body = b ({carried}, {word} xt)
+        => ({following}, {elements}) {{ {body} {copies} }}> ({", ".join(["m0"] * len(states))}, x)
+    }}"""
+
+
+AVERAGE = "d = Sub (xt, m) ad = Mul (a, d) mo = Add (m, ad)"
+
+
+def feed(length, a=0.3, m0=0.5, dtype="float32"):
+    x = RANDOM.standard_normal(length)
+    return {"x": x.astype(dtype), "a": np.array(a, dtype), "m0": np.array(m0, dtype)}
+
+
+def run(text, given, *, linear=1):
+    """The answers of native code, which has so many loops several iterations at once."""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    found = session.run(None, given)
+    (native,) = natives(session)
+    (made,) = native.made.values()
+    assert not isinstance(made, str), made
+    assert dict(made.code.counts).get("linear", 0) == linear
+    return found
+
+
+def interpreted(text, given):
+    return treadle.InferenceSession(HEAD + text, engines=("interp",)).run(None, given)
+
+
+def averaged(x, a, m0):
+    m, out = float(m0), []
+    for value in x.astype(float):
+        m += float(a) * (value - m)
+        out.append(m)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("a", [0.0, 1e-6, 0.3, 1.0, 1.7, 2.0])
+def test_an_average_is_that_of_float64(length, a):
+    given = feed(length, a)
+    last, ys = run(scan(AVERAGE), given)
+    wanted = averaged(**given)
+    whole = length - length % (vector_bytes() // 8)
+    np.testing.assert_allclose(ys[:whole], wanted[:whole], rtol=1.2e-7, atol=1e-9)
+    np.testing.assert_allclose(ys, wanted, rtol=2e-6, atol=2e-7)
+    assert last == (ys[-1] if length else given["m0"])
+
+
+@pytest.mark.parametrize("attributes", [
+    "scan_input_directions = [1],", "scan_output_directions = [1],",
+    "scan_input_directions = [1], scan_output_directions = [1],",
+])  # fmt: skip
+def test_from_the_end_and_to_the_front(attributes):
+    text = scan(AVERAGE, attributes=attributes)
+    for length in LENGTHS:
+        given = feed(length)
+        for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("body", [
+    "mo = Add (m, xt)", "mo = Sub (xt, m)", "mo = Sub (m, xt)", "mo = Identity (xt)",
+    "mo = Identity (m)", "n = Neg (m) h = Mul (n, a) mo = Add (h, xt)", "mo = Mul (m, a)",
+    "s = Add (m, xt) t = Sub (s, m) mo = Add (t, a)", "mo = Identity (a)",
+    "q = Div (m, two) mo = Sub (q, xt)",
+    "g = Abs (xt) h = Min (g, a) k = Mul (h, m) mo = Add (k, xt)",
+    "p = Equal (xt, a) w = Where (p, a, xt) mo = Add (m, w)",
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_forms(body, dtype):
+    word = WORDS[dtype]
+    text = scan(body, dtype, more=f", {word} two")
+    for length in (5, 64, 77):
+        given = feed(length, 0.9, dtype=dtype) | {"two": np.array(2, dtype)}
+        with np.errstate(all="ignore"):
+            wanted = interpreted(text, given)
+        for found, value in zip(run(text, given), wanted, strict=True):
+            np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    "body", ["s = Mul (m, a) mo = Add (s, xt)", "s = Sub (xt, m) mo = Mul (s, a)"]
+)
+def test_whole_numbers_wrap_and_are_the_same(dtype, body):
+    for length in (7, 40, 123):
+        x = RANDOM.integers(0, 100, length).astype(dtype)
+        given = {"x": x, "a": np.array(93, dtype), "m0": np.array(7, dtype)}
+        text = scan(body, dtype)
+        for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_states_made_of_each_other_in_one_direction():
+    body = (
+        AVERAGE
+        + " dd = Mul (d, d) e = Sub (dd, s) ae = Mul (a, e) so = Add (s, ae) po = Identity (m)"
+    )
+    text = scan(body, states=("p", "s", "m"), outputs=("m", "s", "p")).replace(
+        "float mn,", "float sn,"
+    )
+    for length in LENGTHS:
+        given = feed(length)
+        for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("place", "value"), [
+    (0, np.inf), (9, -np.inf), (20, np.nan), (39, np.inf), (17, 3e38), (3, -3.3e38)
+])  # fmt: skip
+def test_what_is_not_finite_comes_as_one_after_the_other(place, value):
+    given = feed(40)
+    given["x"][place] = value
+    with np.errstate(all="ignore"):
+        wanted = interpreted(scan("s = Mul (m, a) mo = Add (s, xt)"), given)
+    found = run(scan("s = Mul (m, a) mo = Add (s, xt)"), given)
+    for each, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(each, other, rtol=1e-5)
+        assert np.isnan(each).tolist() == np.isnan(other).tolist()
+
+
+@pytest.mark.parametrize("a", [1.0001, -1.5, 30.0, np.inf, np.nan])
+def test_what_grows_is_the_same_bits(a):
+    text = scan("s = Mul (m, a) mo = Add (s, xt)")
+    given = feed(100, a)
+    with np.errstate(all="ignore"):
+        wanted = interpreted(text, given)
+    for each, other in zip(run(text, given), wanted, strict=True):
+        np.testing.assert_array_equal(each, other)
+
+
+@pytest.mark.parametrize("body", [
+    "p = Less (m, xt) w = Where (p, a, xt) mo = Add (m, w)",
+    "k = Cast <to = 6> (m) f = Cast <to = 1> (k) mo = Add (f, xt)",
+    "s = Mul (m, m) t = Mul (s, a) mo = Add (t, xt)",
+    "s = Div (a, m) mo = Add (s, xt)",
+    "s = Max (m, xt) mo = Mul (s, a)",
+    "s = Floor (m) mo = Add (s, xt)",
+])  # fmt: skip
+def test_steps_and_curves_are_left_as_they_are(body):
+    text = scan(body)
+    given = feed(64, 0.3)
+    for each, other in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+        np.testing.assert_array_equal(each, other)
+
+
+def test_states_that_make_each_other_are_left_as_they_are():
+    body = "po = Add (m, xt) h = Mul (p, a) mo = Sub (h, xt)"
+    text = scan(body, states=("m", "p"))
+    given = feed(64)
+    for each, other in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+        np.testing.assert_array_equal(each, other)
+
+
+def test_a_loop_that_counts_inside_another():
+    text = """g (int64[N] counts, float[T] x, float a) => (float[N] last) {
+      yes = Constant <value = bool {1}> ()
+      last = Scan <num_scan_inputs = 1, body = outer (int64 n) => (float end) {
+        zero = Constant <value = float {0.0}> ()
+        end = Loop <body = inner (int64 i, bool c, float m) => (bool go, float mo) {
+          go = Identity (c)
+          f = Cast <to = 1> (i)
+          h = Mul (a, m)
+          mo = Add (h, f)
+        }> (n, yes, zero)
+      }> (counts)
+    }"""
+    counts = np.array([0, 3, 100, 8, 57])
+    given = {"counts": counts, "x": np.zeros(4, np.float32), "a": np.array(0.5, np.float32)}
+    (last,) = run(text, given)
+    for n, end in zip(counts.tolist(), last.tolist(), strict=True):
+        m = 0.0
+        for i in range(n):
+            m = 0.5 * m + i
+        assert end == pytest.approx(m, rel=2e-7)
+
+
+def test_masks_columns_and_steps_of_their_own():
+    text = """g (float[T, 1] x, bool[T] done, float[1, T] rate, float[1] m0) => (float[1, T] ys) {
+      last, ys = Scan <num_scan_inputs = 3, scan_input_axes = [0, 0, 1], scan_output_axes = [1],
+        body = b (float[1] m, float[1] xt, bool end, float[1] r) => (float[1] mo, float[1] y) {
+        none = Constant <value = float[1] {0.0}> ()
+        k = Where (end, none, r)
+        h = Mul (m, k)
+        mo = Add (h, xt)
+        y = Identity (mo)
+      }> (m0, x, done, rate)
+    }"""
+    for length in (4, 50):
+        given = {
+            "x": RANDOM.standard_normal((length, 1)).astype(np.float32),
+            "done": RANDOM.random(length) < 0.2,
+            "rate": RANDOM.random((1, length)).astype(np.float32),
+            "m0": np.ones(1, np.float32),
+        }
+        (ys,) = run(text, given)
+        (wanted,) = interpreted(text, given)
+        np.testing.assert_allclose(ys, wanted, rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_linear_body(data):
+    dtype = data.draw(st.sampled_from(["float64", "int32"]))
+    names, lines = ["m", "xt", "a"], []
+    for number in range(data.draw(st.integers(1, 6))):
+        op = data.draw(st.sampled_from(["Add", "Sub", "Mul"]))
+        left, right = (data.draw(st.sampled_from(names)) for _ in range(2))
+        lines.append(f"n{number} = {op} ({left}, {right})")
+        names.append(f"n{number}")
+    lines.append(f"mo = Identity ({names[-1]})")
+    length = data.draw(st.integers(0, 70))
+    x = RANDOM.uniform(-1, 1, length) if dtype == "float64" else RANDOM.integers(-9, 9, length)
+    given = {"x": x.astype(dtype), "a": np.array(0.5 if dtype == "float64" else 3, dtype)}
+    check(scan(" ".join(lines), dtype), given | {"m0": np.array(1, dtype)})
