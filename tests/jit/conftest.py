@@ -1,16 +1,29 @@
-"""Every test of native code begins without what this process made before."""
+"""Every test of native code begins without what was made before, and links what it makes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from tests.jit.fences import fenced
-from treadle.jit import compiling
+from treadle.jit import compiling, machine, symbols
 
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> None:
     compiling._recent.clear()
+
+
+@pytest.fixture(autouse=True)
+def _linked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is a linker it knows all that the emitter writes."""
+    by_llvm = machine._placed_by_llvm
+
+    def placed(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
+        assert not symbols.is_possible(), "the linker of jit/linking must learn this"
+        return by_llvm(data, names)
+
+    monkeypatch.setattr(machine, "_placed_by_llvm", placed)
 
 
 @pytest.fixture

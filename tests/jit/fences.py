@@ -10,9 +10,7 @@ import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import llvmlite.binding as llvm
-
-from treadle.jit import call, compiling
+from treadle.jit import call, compiling, symbols
 from treadle.jit.emit import scratch
 
 _PAGE = mmap.PAGESIZE
@@ -49,8 +47,8 @@ def _take(place: int | None) -> None:
 
 _GIVE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(_give)
 _TAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_take)
-llvm.add_symbol("fenced_realloc", ctypes.cast(_GIVE, ctypes.c_void_p).value)
-llvm.add_symbol("fenced_free", ctypes.cast(_TAKE, ctypes.c_void_p).value)
+for _name, _function in (("fenced_realloc", _GIVE), ("fenced_free", _TAKE)):
+    symbols.SYMBOLS[_name] = ctypes.cast(_function, ctypes.c_void_p).value or 0
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -105,6 +106,15 @@ def test_one_thread_has_no_helpers(monkeypatch):
     assert fresh.helpers == 0
     session(HEAD + LONG, 3).run(None, {"n": np.array(3), "p": P})
     assert fresh.helpers == 2
+
+
+def test_words_of_a_team_that_is_forgotten_stay_with_its_helpers():
+    fresh = team.Team()
+    words = weakref.ref(fresh.words)
+    assert fresh.gather(3)
+    del fresh
+    gc.collect()
+    assert words() is not None
 
 
 def test_all_processors_of_the_process_are_meant_by_none():

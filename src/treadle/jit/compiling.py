@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from treadle.jit import machine
 from treadle.jit.code import Code, pack, unpack
@@ -43,8 +44,8 @@ def compiled(
         if key is not None:
             _keep(store, key, kernel, code, machine_code)
         code = replace(code, text="")
-    if kernel.shares:
-        ready()
+    if any(slot.kind == "team" for slot in code.slots):
+        ready(store)
     made = machine.loaded(machine_code)
     seconds = time.perf_counter() - started
     return code, replace(made, seconds=seconds, was_kept=data is not None)
@@ -94,7 +95,18 @@ def _keep(store: Store | None, key: str, kernel: Kernel, code: Code, machine_cod
 def _source() -> str:
     """The digest of this room's files, which decide what code a kernel has; "" without files."""
     digest = hashlib.sha256()
-    files = sorted(Path(__file__).parent.rglob("*.py"))
+    files = sorted(_files(os.path.dirname(__file__)))
     for file in files:
-        digest.update(file.read_bytes())
+        with open(file, "rb", buffering=0) as opened:
+            digest.update(opened.read())
     return digest.hexdigest() if files else ""
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The paths of a folder's sources; a `Path` for each would take as long as reading it."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif "." not in entry.name and entry.is_dir():
+                yield from _files(entry.path)

@@ -8,7 +8,7 @@ kernel's slots hold can be written down by number and found again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -28,8 +28,9 @@ class Unwritable(Exception):
 def fingerprint(kernel: Kernel, exact: Collection[Extent]) -> str:
     """The digest of a kernel and of the extents known before it runs."""
     walk = _Walk()
+    walk.write(kernel)
     digest = hashlib.sha256()
-    for piece in walk.written(kernel):
+    for piece in walk.pieces:
         digest.update(piece)
     met = (walk.numbers.get(id(extent), -1) for extent in exact)
     digest.update(repr(sorted(met)).encode())
@@ -37,56 +38,62 @@ def fingerprint(kernel: Kernel, exact: Collection[Extent]) -> str:
 
 
 class _Walk:
-    """One way through a kernel; `numbers` are those of nodes, blocks and extents by identity."""
+    """One way through a kernel, which `pieces` describe.
+
+    `numbers` are those of nodes, blocks and extents by identity.
+    """
 
     def __init__(self) -> None:
         self.numbers: dict[int, int] = {}
+        self.pieces: list[bytes] = []
 
-    def written(self, value: Any) -> Iterator[bytes]:
+    def write(self, value: Any) -> None:
         """The value in bytes."""
         kind: Any = type(value)
-        return _form(kind)(self, value)
+        _form(kind)(self, value)
 
-    def fields(self, value: Any) -> Iterator[bytes]:
+    def fields(self, value: Any) -> None:
         """A dataclass."""
-        yield f"{type(value).__name__}(".encode()
-        for field in fields(value):
-            yield from self.written(getattr(value, field.name))
-        yield b")"
+        kind: Any = type(value)
+        head, names = _parts(kind)
+        self.pieces.append(head)
+        for name in names:
+            self.write(getattr(value, name))
+        self.pieces.append(b")")
 
-    def once(self, value: Any) -> Iterator[bytes]:
+    def once(self, value: Any) -> None:
         """A number, and what it stands for where it is new."""
         is_new = id(value) not in self.numbers
         number = self.numbers.setdefault(id(value), len(self.numbers))
-        yield f"#{number}".encode()
+        self.pieces.append(b"#%d" % number)
         if is_new:
-            yield from self.fields(value)
+            self.fields(value)
 
-    def items(self, value: Any) -> Iterator[bytes]:
+    def items(self, value: Any) -> None:
         """A list of values."""
-        yield f"[{len(value)}".encode()
+        self.pieces.append(b"[%d" % len(value))
         for item in value:
-            yield from self.written(item)
+            self.write(item)
 
-    def pairs(self, value: Any) -> Iterator[bytes]:
+    def pairs(self, value: Any) -> None:
         """A mapping."""
-        yield from self.items(tuple(value.items()))
+        self.items(tuple(value.items()))
 
-    def plain(self, value: object) -> Iterator[bytes]:
+    def plain(self, value: object) -> None:
         """A number, a word, or None."""
-        yield f"{type(value).__name__}={value!r};".encode()
+        self.pieces.append(f"{type(value).__name__}={value!r};".encode())
 
-    def array(self, value: np.ndarray) -> Iterator[bytes]:
+    def array(self, value: np.ndarray) -> None:
         """The elements of a constant."""
-        yield f"array {value.dtype.name} {value.shape}".encode()
-        yield np.ascontiguousarray(value).tobytes()
+        self.pieces.append(f"array {value.dtype.name} {value.shape}".encode())
+        self.pieces.append(np.ascontiguousarray(value).tobytes())
 
-    def operator(self, value: Leaf) -> Iterator[bytes]:
+    def operator(self, value: Leaf) -> None:
         """What runs outside the machine code: its name is enough."""
-        yield f"{value.domain} {value.op} {value.version};".encode()
+        self.pieces.append(f"{value.domain} {value.op} {value.version};".encode())
 
 
-Form = Callable[[_Walk, Any], Iterator[bytes]]
+Form = Callable[[_Walk, Any], None]
 _FORMS: Sequence[tuple[Any, Form]] = (
     (Node | Block | Extent, _Walk.once),
     (Enum | str | int | float | None, _Walk.plain),
@@ -105,6 +112,12 @@ def _form(kind: type) -> Form:
     if is_dataclass(kind):
         return _Walk.fields
     raise Unwritable(f"a {kind.__name__}")
+
+
+@cache
+def _parts(kind: type) -> tuple[bytes, tuple[str, ...]]:
+    """How a dataclass begins, and its fields."""
+    return f"{kind.__name__}(".encode(), tuple(field.name for field in fields(kind))
 
 
 class Names:

@@ -1,4 +1,4 @@
-"""LLVM: text in, machine code out."""
+"""LLVM: text in, machine code out; and machine code made ready to run, which seldom needs LLVM."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from treadle.jit import linking, symbols
+from treadle.jit.processor import compiler, processor
 from treadle.jit.shelter import sheltered
 
 _lock = threading.Lock()
-_libraries: list[Any] = []
 _WIDE = (("avx512f", 64), ("avx2", 32))
 _PYTHON = (
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
     "PyObject_CallOneArg", "PyLong_FromVoidPtr", "Py_DecRef",
 )  # fmt: skip
+_KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -89,51 +91,83 @@ def object_code(text: str, *, packs: bool = True) -> bytes:
 
 
 @sheltered
+def hurried_code(text: str) -> bytes:
+    """The same, made in a hurry."""
+    with _lock:
+        target = _target(0)
+        module = _llvm().parse_assembly(text)
+        module.triple = target.triple
+        module.data_layout = str(target.target_data)
+        made: bytes = target.emit_object(module)
+        return made
+
+
+@sheltered
 def optimised_text(text: str, *, packs: bool = True) -> str:
     """The module after LLVM's passes, as text."""
     with _lock:
         return str(optimised(text, _target(), packs=packs))
 
 
-@sheltered
 def loaded(data: bytes, name: str = "kernel") -> Machine:
     """The function of an object file, ready to be called."""
+    places, keep = _placed(data, (name,))
+    return Machine(_KERNEL(places[name]), len(data), (keep,))
+
+
+def library(data: bytes, names: Sequence[str]) -> Mapping[str, int]:
+    """The addresses of functions of an object file; kernels may call them from then on.
+
+    They outlive the interpreter, as threads may that run them.
+    """
+    places, keep = _placed(data, names)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(keep))
+    symbols.SYMBOLS.update(places)
+    return places
+
+
+def _placed(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
+    """The addresses of functions, and what must be held as long as they are called."""
+    if symbols.is_possible():
+        try:
+            linked = linking.link(data, names)
+        except symbols.Unlinkable:  # LLVM knows more
+            return _placed_by_llvm(data, names)
+        return linked.places, linked.memory
+    return _placed_by_llvm(data, names)
+
+
+@sheltered
+def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
     llvm = _llvm()
     with _lock:
+        for name, place in symbols.SYMBOLS.items():
+            llvm.add_symbol(name, place)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
-        place = engine.get_function_address(name)
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-    return Machine(prototype(place), len(data), (engine,))
+        return {name: engine.get_function_address(name) for name in names}, engine
 
 
-def library(text: str, names: Sequence[str]) -> Mapping[str, int]:
-    """The addresses of functions that kernels may call from then on; made in a hurry."""
-    llvm = _llvm()
-    with _lock:
-        target = _target(0)
-        module = llvm.parse_assembly(text)
-        module.triple = target.triple
-        module.data_layout = str(target.target_data)
-        engine = llvm.create_mcjit_compiler(module, target)
-        engine.finalize_object()
-        found = {name: engine.get_function_address(name) for name in names}
-        _libraries.append(engine)
-        for name, place in found.items():
-            llvm.add_symbol(name, place)
-    return found
-
-
-def processor() -> str:
+def family() -> str:
     """The first word of what LLVM calls this machine: x86_64."""
-    return str(_llvm().get_default_triple()).partition("-")[0]
+    return symbols.MACHINE if symbols.is_possible() else _triple().partition("-")[0]
+
+
+@sheltered
+def _triple() -> str:
+    return str(_llvm().get_default_triple())
 
 
 @cache
-@sheltered
 def description() -> str:
     """What machine code depends on besides its text: LLVM, the processor, and its features."""
+    asked, writer = processor(), compiler()
+    return f"{symbols.MACHINE} {asked} {writer}" if asked and writer else _described()
+
+
+@sheltered
+def _described() -> str:
     llvm = _llvm()
     features = llvm.get_host_cpu_features().flatten()
     version = ".".join(map(str, llvm.llvm_version_info))

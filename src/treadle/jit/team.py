@@ -14,6 +14,7 @@ long as that pays (see helping), and all of them sleep when it has ended.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import sys
 import threading
@@ -24,6 +25,7 @@ from functools import cache
 from typing import Any
 
 from treadle.jit import helping, machine
+from treadle.jit.store import Store
 
 SERVE, SHARE = "treadle_serve", "treadle_share"
 _LINE = 16
@@ -31,6 +33,7 @@ _MOST = 63
 _FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
 _NUMBER, _SEMAPHORE = 5, 6
 _REST = 4
+_serving: list[Any] = []
 
 
 @dataclass(slots=True)
@@ -74,11 +77,27 @@ def _library() -> Any:
     return ctypes.CDLL(None)
 
 
-@cache
-def ready() -> Any:
-    """Kernels may call `share` from here on; the function of a helper."""
-    places = machine.library(helping.text(machine.processor()), (SERVE, SHARE))
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(places[SERVE])
+def ready(store: Store | None = None) -> Any:
+    """Kernels may call `share` from here on; the function of a helper.
+
+    Its code is kept in the store, as that of kernels is.
+    """
+    if not _serving:
+        places = machine.library(_code(store), (SERVE, SHARE))
+        _serving.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(places[SERVE]))
+    return _serving[0]
+
+
+def _code(store: Store | None) -> bytes:
+    """The machine code of jit/helping."""
+    text = helping.text(machine.family())
+    key = hashlib.sha256(f"{machine.description()} {text}".encode()).hexdigest()
+    data = store.read(key) if store is not None else None
+    if data is None:
+        data = machine.hurried_code(text)
+        if store is not None:
+            store.write(key, data)
+    return data
 
 
 def _lines() -> Any:

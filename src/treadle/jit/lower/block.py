@@ -151,7 +151,7 @@ def is_deterministic(leaf: Leaf) -> bool:
 
 def _folded(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Node | None] | None:
     """The results as constants, where all operands are constants and it is not much."""
-    if not is_deterministic(leaf) or leaf.op in LISTS:
+    if not is_deterministic(leaf) or leaf.op in LISTS or leaf.op in _SAME:
         return None
     arrays: list[Any] = []
     for node in operands:

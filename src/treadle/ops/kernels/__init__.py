@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from functools import cache
 
 from treadle.ops.kernels.registry import TABLE, Kernel
@@ -17,14 +18,28 @@ _FAMILIES = (
 )  # fmt: skip
 
 
+_lock = threading.RLock()
+_imported: list[str] = []
+
+
 def kernel(domain: str, op: str, version: int) -> Kernel | None:
-    """What evaluates this version of an operator; None where nothing here does."""
-    return kernels().get(("" if domain == "ai.onnx" else domain, op, version))
+    """What evaluates this version of an operator; None where nothing here does.
+
+    Families are imported one after the other until one has it; all of them take milliseconds.
+    """
+    key = ("" if domain == "ai.onnx" else domain, op, version)
+    with _lock:
+        while key not in TABLE and len(_imported) < len(_FAMILIES):
+            family = _FAMILIES[len(_imported)]
+            importlib.import_module(f"treadle.ops.kernels.{family}")
+            _imported.append(family)
+        return TABLE.get(key)
 
 
 @cache
 def kernels() -> dict[tuple[str, str, int], Kernel]:
-    """Every kernel by (domain, operator, version); the families are imported on first use."""
-    for family in _FAMILIES:
-        importlib.import_module(f"treadle.ops.kernels.{family}")
+    """Every kernel by (domain, operator, version)."""
+    with _lock:
+        for family in _FAMILIES:
+            importlib.import_module(f"treadle.ops.kernels.{family}")
     return TABLE

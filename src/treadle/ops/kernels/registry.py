@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -85,10 +85,9 @@ def evaluates(op: str, *versions: int, domain: str = "") -> Callable[[Function],
 
 def from_function(function: Callable[..., Any]) -> Maker:
     """The maker of a plain function: binds the keywords it declares, `outputs` among them."""
-    declared = _keywords(function)
-    takes_all = _takes_all(function)
 
     def bind(attributes: Attributes, outputs: int) -> Body:
+        declared, takes_all = _keywords(function)
         names = attributes if takes_all else declared
         given = {name: attributes[name] for name in names if name in attributes}
         if "outputs" in declared:
@@ -117,15 +116,14 @@ def value(result: Any) -> Any:
     return np.asarray(result) if isinstance(result, np.generic) else result
 
 
-def _keywords(function: Callable[..., Any]) -> frozenset[str]:
-    if isinstance(function, np.ufunc):
-        return frozenset()
-    parameters = inspect.signature(function).parameters.values()
-    return frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+@cache
+def _keywords(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
+    """The keywords a function declares, and whether it takes all others; asked when it is bound.
 
-
-def _takes_all(function: Callable[..., Any]) -> bool:
+    Asking takes longer than importing what is asked.
+    """
     if isinstance(function, np.ufunc):
-        return False
+        return frozenset(), False
     parameters = inspect.signature(function).parameters.values()
-    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    declared = (p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+    return frozenset(declared), any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)

@@ -1,0 +1,99 @@
+"""What machine code depends on, asked without LLVM: all that LLVM finds out is in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle.jit import machine, processor, symbols
+
+pytestmark = pytest.mark.skipif(not symbols.is_possible(), reason="x86-64 and Linux alone")
+
+_A, _B, _C, _D = range(4)
+BITS = {
+    "sse3": (1, _C, 0),
+    "sse4.2": (1, _C, 20),
+    "popcnt": (1, _C, 23),
+    "avx2": (7, _B, 5),
+    "bmi2": (7, _B, 8),
+    "avx512f": (7, _B, 16),
+    "adx": (7, _B, 19),
+    "gfni": (7, _C, 8),
+    "avx512vnni": (7, _C, 11),
+    "sse4a": (0x80000001, _C, 6),
+    "lzcnt": (0x80000001, _C, 5),
+}
+"""Features by LLVM's names, and where CPUID tells them."""
+
+
+def asked(monkeypatch, change=lambda leaf, part, words: None) -> str:
+    """The words of a processor, some of them changed."""
+    whole = processor._words
+
+    def words(ask, kept):
+        def changed(leaf, part, place):
+            ask(leaf, part, place)
+            registers = processor.ctypes.c_uint32 * 4
+            change(leaf, part, registers.from_address(place))
+
+        return whole(changed, kept)
+
+    monkeypatch.setattr(processor, "_words", words)
+    processor.processor.cache_clear()
+    found = processor.processor()
+    monkeypatch.undo()
+    processor.processor.cache_clear()
+    assert found is not None
+    return found
+
+
+def test_the_processor_says_what_llvm_finds(monkeypatch):
+    seen = {}
+    asked(monkeypatch, lambda leaf, part, words: seen.setdefault((leaf, part), list(words)))
+    features = machine._llvm().get_host_cpu_features()
+    for name, (leaf, register, bit) in BITS.items():
+        assert bool(seen[leaf, 0][register] >> bit & 1) == features[name], name
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_one_feature_more_or_less_is_another_processor(monkeypatch, name):
+    wanted, register, bit = BITS[name]
+
+    def change(leaf, part, words):
+        if (leaf, part) == (wanted, 0):
+            words[register] ^= 1 << bit
+
+    assert asked(monkeypatch, change) != asked(monkeypatch)
+
+
+def test_cores_of_one_processor_are_alike(monkeypatch):
+    def move(leaf, part, words):
+        if leaf == 1:
+            words[_B] ^= 0xFF << 24  # the number of the core
+
+    assert asked(monkeypatch, move) == asked(monkeypatch)
+
+
+def test_leaves_that_are_not_there_are_not_asked(monkeypatch):
+    asked_for = []
+
+    def change(leaf, part, words):
+        asked_for.append(leaf)
+        if leaf in (0, 0x80000000):
+            words[_A] = leaf + 1
+
+    asked(monkeypatch, change)
+    assert asked_for == [0, 1, 0x80000000, 0x80000001]
+
+
+@pytest.mark.parametrize("missing", ["processor", "compiler"])
+def test_llvm_is_asked_where_something_is_not_known(monkeypatch, missing):
+    known = machine.description()
+    monkeypatch.setattr(machine, missing, lambda: None)
+    assert machine.description.__wrapped__() == machine._described() != known
+
+
+def test_another_llvm_is_another_description(monkeypatch):
+    known = machine.description()
+    monkeypatch.setattr(machine, "compiler", lambda: "another")
+    assert machine.description.__wrapped__() != known
+    assert symbols.MACHINE == machine.family() == machine._triple().partition("-")[0]
