@@ -65,7 +65,7 @@ class Writer:
         """Memory for a variable of the function; LLVM keeps it in a register where it can."""
         number = llvm.Constant(I64, count)
         pointer = self._entry_builder.alloca(type_, number if count > 1 else None)
-        pointer.align = 64 if count > 1 else 8
+        pointer.align = 64 if count > 1 or isinstance(type_, llvm.VectorType) else 8
         if value is not None:
             self.builder.store(value, pointer)
         return pointer
