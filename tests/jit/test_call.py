@@ -182,6 +182,24 @@ def test_small_steps_beside_a_loop_are_one_call_with_it():
     assert is_all_native(session)
 
 
+def test_the_shape_of_what_has_unknown_extents_is_small():
+    text = """g (float[K,2] p) => (float[N,2] rows) {
+      at = Constant <value = int64 {0}> ()
+      yes = Constant <value = bool {1}> ()
+      shape = Shape (p)
+      trips = Gather (shape, at)
+      rows = Loop (trips, yes) <body = f (int64 i, bool go) => (bool on, float[2] row) {
+        on = Identity (go)
+        taken = Gather (p, i)
+        row = Neg (taken)
+      }>
+    }"""
+    feed = {"p": np.arange(6, dtype=np.float32).reshape(3, 2)}
+    check(text, feed)
+    (region,) = session_of(text).plan.main.regions
+    assert region.engine == "jit"
+
+
 def test_a_step_others_read_as_well_stays_where_it_is():
     text = """g (int64 n, float[K,K] p) => (float[K,K] last, float[K,K] other) {
       start = Tanh (p)

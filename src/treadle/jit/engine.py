@@ -33,6 +33,7 @@ from treadle.plan import Region, Runnable, Verdict
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
 _OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
+_OF_SHAPES = frozenset(("Shape", "Size"))
 _MOST_ELEMENTS = 65536
 
 
@@ -96,7 +97,8 @@ def _is_small(step: Step) -> bool:
         return False
     if step.op in _OF_LISTS:
         return True
-    shapes = [_extents(value) for value in (*step.operands, *step.results) if value is not None]
+    looked_at = step.results if step.op in _OF_SHAPES else (*step.operands, *step.results)
+    shapes = [_extents(value) for value in looked_at if value is not None]
     return all(shape is not None and prod(shape) <= _MOST_ELEMENTS for shape in shapes)
 
 
