@@ -38,7 +38,10 @@ and scattered rows, running sums, grids that run by antidiagonals, loops that ru
 Element types in native code: {dtypes}. float16 and bfloat16 are computed in float32 and rounded
 after every operator. Functions of a float32 are within 2 ULP over all their range, trigonometric
 and hyperbolic ones and powers within 0.6; of float64, those that have no form of their own are the
-C library's.
+C library's. Products and sums of elements are rounded one by one, as interp does. Sums of a
+reduction or of a product of matrices may be reordered, and so may a recurrence of single numbers
+that is linear, such as a moving average: that is computed in float64, several iterations at once,
+and rounded where it leaves.
 
 `pytest tests/jit/test_table.py --update-golden` writes this page.
 """
