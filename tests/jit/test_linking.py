@@ -21,7 +21,8 @@ import treadle
 from tests.jit.native import HEAD
 from treadle.jit import compiling, linking, machine, symbols
 from treadle.jit.linking import link
-from treadle.jit.symbols import Unlinkable
+from treadle.jit.locks import Lock
+from treadle.jit.symbols import Unlinkable, Unrunnable
 
 pytestmark = pytest.mark.skipif(not symbols.is_possible(), reason="x86-64 and Linux alone")
 
@@ -233,7 +234,7 @@ def _filled(data: bytes) -> int:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_known_is_refused(made, name):
     why, harm = REFUSED[name]
-    with pytest.raises(Unlinkable) as refused:
+    with pytest.raises((Unlinkable, Unrunnable)) as refused:
         link(harm(made), ("kernel",))
     assert why in str(refused.value)
 
@@ -245,15 +246,56 @@ def test_damage_never_does_more_than_being_refused(made, data):
         at = data.draw(st.integers(0, len(made) - 1), label="where")
         damaged[at] = data.draw(st.integers(0, 255), label="what")
     end = data.draw(st.sampled_from([len(made)] * 3 + [len(made) // 2]), label="cut")
-    with contextlib.suppress(Unlinkable):
+    with contextlib.suppress(Unlinkable, Unrunnable):
         link(bytes(damaged[:end]), ("kernel",))
 
 
 @pytest.mark.parametrize("at", range(0, 64))
 def test_damage_of_the_header(made, at):
     for value in (0, 1, 0x7F, 0x80, 0xFF):
-        with contextlib.suppress(Unlinkable):
+        with contextlib.suppress(Unlinkable, Unrunnable):
             link(changed(made, at, "<B", value), ("kernel",))
+
+
+COUNTING = """g (int64 n, float x) => (float y) {
+  yes = Constant <value = bool {1}> ()
+  y = Loop (n, yes, x) <body = f (int64 i, bool go, float m) => (bool on, float mo) {
+    on = Identity (go)
+    mo = Mul (m, m)
+  }>
+}"""
+
+
+def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
+    def refused(memory, place):
+        raise Unrunnable("this system lets no memory be written and then executed")
+
+    monkeypatch.setattr(linking, "make_executable", refused)
+    options = treadle.SessionOptions(cache_dir="")
+    session = treadle.InferenceSession(HEAD + COUNTING, options)
+    (y,) = session.run(None, {"n": np.array(2), "x": np.array(3, np.float32)})
+    assert y == 81
+    assert "lets no memory be written and then executed" in session.explain()
+
+
+def test_a_function_that_nobody_has_is_not_called(made, monkeypatch):
+    monkeypatch.setattr(machine, "_placed_by_llvm", BY_LLVM)
+    with pytest.raises(Unrunnable, match="no place for a function"):
+        machine.loaded(made, "another")
+
+
+def test_a_lock_is_open_in_a_process_that_was_forked():
+    inside, asked = Lock(), os.pipe()
+    with inside:
+        child = os.fork()
+        if not child:
+            with inside:
+                os.write(asked[1], b"in")
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(asked[0], 2) == b"in"
+    for end in asked:
+        os.close(end)
 
 
 def test_what_this_linker_refuses_llvm_runs(made, monkeypatch):

@@ -37,10 +37,10 @@ def asked(monkeypatch, change=lambda leaf, part, words: None) -> str:
 
         return whole(changed, kept)
 
-    monkeypatch.setattr(processor, "_words", words)
     processor.processor.cache_clear()
-    found = processor.processor()
-    monkeypatch.undo()
+    with monkeypatch.context() as changes:
+        changes.setattr(processor, "_words", words)
+        found = processor.processor()
     processor.processor.cache_clear()
     assert found is not None
     return found

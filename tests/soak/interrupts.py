@@ -42,6 +42,7 @@ def soak(chance: random.Random, times: int) -> str:
 
 
 def _soak(chance: random.Random, times: int) -> str:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs may ignore it
     session = _session()
     p = np.linspace(0, 1, 64, dtype=np.float32)
     wanted = session.run(None, {"n": np.array(3), "p": p})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import threading
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -16,13 +15,14 @@ from treadle.jit.code import Code, pack, unpack
 from treadle.jit.faults import declining
 from treadle.jit.fingerprint import Unwritable, fingerprint
 from treadle.jit.kernel_ir import Extent, Kernel
+from treadle.jit.locks import Lock
 from treadle.jit.machine import Machine
 from treadle.jit.store import Store
 from treadle.jit.team import ready
 
 _MOST_RECENT = 64
 _recent: dict[str, bytes] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 @declining
@@ -93,12 +93,18 @@ def _keep(store: Store | None, key: str, kernel: Kernel, code: Code, machine_cod
 
 @cache
 def _source() -> str:
-    """The digest of this room's files, which decide what code a kernel has; "" without files."""
+    """The digest of this room's files, which decide what code a kernel has; "" without files.
+
+    It is made as the room is imported, so that it is of the files that were.
+    """
     digest = hashlib.sha256()
     files = sorted(_files(os.path.dirname(__file__)))
-    for file in files:
-        with open(file, "rb", buffering=0) as opened:
-            digest.update(opened.read())
+    try:
+        for file in files:
+            with open(file, "rb", buffering=0) as opened:
+                digest.update(opened.read())
+    except OSError:
+        return ""
     return digest.hexdigest() if files else ""
 
 
@@ -106,7 +112,10 @@ def _files(folder: str) -> Iterator[str]:
     """The paths of a folder's sources; a `Path` for each would take as long as reading it."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(".py"):
+            if entry.name.endswith(".py") and not entry.name.startswith("."):
                 yield entry.path
             elif "." not in entry.name and entry.is_dir():
                 yield from _files(entry.path)
+
+
+_source()

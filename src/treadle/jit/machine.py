@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from treadle.jit import linking, symbols
+from treadle.jit.locks import Lock
 from treadle.jit.processor import compiler, processor
 from treadle.jit.shelter import sheltered
 
-_lock = threading.Lock()
+_lock = Lock()
 _WIDE = (("avx512f", 64), ("avx2", 32))
 _PYTHON = (
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
@@ -39,7 +39,12 @@ class Machine:
 @cache
 def _llvm() -> Any:
     """Llvmlite's binding, made ready for this machine."""
-    import llvmlite.binding as llvm
+    try:
+        import llvmlite.binding as llvm
+    except (ImportError, OSError) as error:
+        raise symbols.Unrunnable(
+            f"llvmlite, which has the compiler, is not there: {error}"
+        ) from error
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -92,7 +97,7 @@ def object_code(text: str, *, packs: bool = True) -> bytes:
 
 @sheltered
 def hurried_code(text: str) -> bytes:
-    """The same, made in a hurry."""
+    """The machine code of a module as it is, without LLVM's passes."""
     with _lock:
         target = _target(0)
         module = _llvm().parse_assembly(text)
@@ -141,12 +146,15 @@ def _placed(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
 def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
     llvm = _llvm()
     with _lock:
-        for name, place in symbols.SYMBOLS.items():
+        for name, place in dict(symbols.SYMBOLS).items():
             llvm.add_symbol(name, place)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
-        return {name: engine.get_function_address(name) for name in names}, engine
+        places = {name: engine.get_function_address(name) for name in names}
+    if not all(places.values()):
+        raise symbols.Unrunnable("LLVM finds no place for a function")
+    return places, engine
 
 
 def family() -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 
-from treadle.jit.symbols import Unlinkable, address
+from treadle.jit.symbols import Unrunnable, address
 
 SIZE = mmap.PAGESIZE
 
@@ -20,14 +20,14 @@ def writable(size: int) -> tuple[mmap.mmap, int]:
         flags, access = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
         memory = mmap.mmap(-1, max(size, 1), flags=flags, prot=access)
     except OSError as error:
-        raise Unlinkable(f"no memory: {error}") from error
+        raise Unrunnable(f"no memory for machine code: {error}") from error
     return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 def make_executable(memory: mmap.mmap, place: int) -> None:
     """Have the pages read and run, and written no more: who writes there ends the process."""
     if _PROTECT(address("mprotect"))(place, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
-        raise Unlinkable("memory that may not be executed")
+        raise Unrunnable("this system lets no memory be written and then executed")
 
 
 def executable(content: bytes) -> tuple[mmap.mmap, int]:

@@ -1,9 +1,10 @@
 """What machine code depends on besides its text, without LLVM: the processor, and whose LLVM it is.
 
 LLVM knows a processor by what its instruction CPUID says, and by which registers the system keeps
-(XGETBV). Here the same words are asked for by a few bytes of machine code, all that LLVM reads of
-them, so that two machines for which it could write different code never look the same. What Linux
-says in /proc/cpuinfo was the rival: it leaves out features that LLVM knows.
+(XGETBV). Here the same words are asked for by a few bytes of machine code, all that LLVM 22 reads
+of them and some that later ones may, so that two machines for which it could write different code
+never look the same. What Linux says in /proc/cpuinfo was the rival: it leaves out features that
+LLVM knows.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from treadle.jit.pages import executable
-from treadle.jit.symbols import Unlinkable, is_possible
+from treadle.jit.symbols import Unrunnable, is_possible
 
 _CPUID = bytes.fromhex(
     "53"  # push rbx
@@ -42,6 +43,7 @@ _WANTED = (
     (7, 1, (_A, _B, _C, _D)), (7, 2, (_A, _B, _C, _D)), (0xD, 1, (_A,)), (0x14, 0, (_B,)),
     (0x19, 0, (_B,)), (0x1E, 1, (_A,)), (0x21, 0, (_A,)), (0x24, 0, (_A, _B)), (0x29, 0, (_B,)),
     (0x80000000, 0, (_A,)), (0x80000001, 0, (_C, _D)), (0x80000008, 0, (_B,)),
+    (0x80000021, 0, (_A,)),
 )  # fmt: skip
 """Leaves, their parts, and the registers that are the same on every core; the first of a kind,
 0 and 0x80000000, say how many there are."""
@@ -49,7 +51,8 @@ _EXTENDED = 0x80000000
 _HAS_XGETBV = 1 << 27
 _ASKS = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
 _KEPT = ctypes.CFUNCTYPE(ctypes.c_uint32)
-_LIBRARY = "libllvmlite"
+_LIBRARY, _WHOLE = "libllvmlite", 20_000_000
+"""What has LLVM in it, and the bytes of one that has it whole: a smaller one reads another file."""
 
 
 @cache
@@ -59,7 +62,7 @@ def processor() -> str | None:
         return None
     try:
         memory, place = executable(_CPUID + _XGETBV)
-    except Unlinkable:
+    except Unrunnable:
         return None
     with memory:
         return " ".join(f"{word:x}" for word in _words(_ASKS(place), _KEPT(place + len(_CPUID))))
@@ -90,7 +93,9 @@ def compiler() -> str | None:
             version = hashlib.sha256(file.read()).hexdigest()
         with os.scandir(os.path.join(folder, "binding")) as entries:
             libraries = [e for e in entries if e.name.startswith(_LIBRARY)]
-            sizes = sorted(f"{e.name} {e.stat().st_size}" for e in libraries)
+            sizes = {each.name: each.stat().st_size for each in libraries}
     except OSError:
         return None
-    return f"{version} {' '.join(sizes)}" if sizes else None
+    if max(sizes.values(), default=0) < _WHOLE:
+        return None
+    return f"{version} {sorted(sizes.items())}"

@@ -65,9 +65,10 @@ class Store:
             if not _is_ours(self.folder):
                 return None
             data = path.read_bytes()
-            os.utime(path)
         except OSError:
             return None
+        with contextlib.suppress(OSError):  # a folder that may only be read
+            os.utime(path)
         content = data[_HEAD:]
         if data[:_HEAD] != _MAGIC + _DIGEST(content).digest():
             return None

@@ -7,6 +7,8 @@ import os
 import sys
 from functools import cache
 
+from treadle.jit.nodes import Declined
+
 MACHINE = "x86_64"
 SYMBOLS: dict[str, int] = {}
 """What machine code may call besides the C library and Python: addresses by name."""
@@ -17,6 +19,10 @@ class Unlinkable(Exception):
     """An object file has what the linker does not know, or what does not fit together."""
 
 
+class Unrunnable(Declined):
+    """No linker could make the code ready: this process lacks what it needs."""
+
+
 @cache
 def is_possible() -> bool:
     """Whether this process is one of x86-64 on Linux, where machine code needs no LLVM to run."""
@@ -25,10 +31,10 @@ def is_possible() -> bool:
 
 
 def address(name: str) -> int:
-    """Where the function of this name is; raises Unlinkable."""
+    """Where the function of this name is; raises Unrunnable."""
     place = SYMBOLS.get(name) or _found(name)
     if not place:
-        raise Unlinkable(f"a function that this process does not have: {name}")
+        raise Unrunnable(f"a function that this process does not have: {name}")
     return place
 
 

@@ -5,12 +5,13 @@
     a, b = a * (a one lane before), b + a * (b one lane before)        then two lanes, then four
     m = a * (m before the vector) + b
 
-floats are computed in float64 and rounded where they leave, so the answer differs from that of one
+float32 is computed in float64 and rounded where it leaves, so the answer differs from that of one
 iteration after the other by what that one rounds. Whole numbers are the same. (Kogge and Stone,
 "A parallel algorithm for the efficient solution of a general class of recurrence equations", 1973)
 
-A vector counts only where every |a| is at most 1, so that no rounding grows, and every m is finite.
-From the first that does not, and for what is left over, there is the plain loop.
+A vector counts only where every |a| is at most 1, every m is far from the largest float32, and no m
+is 2**24 times smaller than what it is the sum of: so each has the digits of a float32. Where one
+does not, the plain loop does the next iterations, as it does what is left over in the end.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ from treadle.jit.emit.writer import word
 from treadle.jit.kernel_ir import Counter, Item, Map, Node, Reshape, View
 
 _FUSED = ("contract",)
+_LARGEST = 2.0**125
+_CANCELLED = 2.0**24
+_PLAIN = 64
+"""How many iterations the plain loop does where a vector does not count."""
 
 
 @dataclass(eq=False, slots=True)
@@ -49,6 +54,7 @@ class _Sweep:
     first: Any
     before: dict[Node, Any]
     values: dict[Node, Any] = field(default_factory=dict)
+    parts: dict[tuple[Node, Node], tuple[Any, ...]] = field(default_factory=dict)
     checks: list[Any] = field(default_factory=list)
 
     def many(self, value: Any) -> Any:
@@ -58,13 +64,23 @@ class _Sweep:
         return llvm.VectorType(type_, self.linear.lanes)
 
 
-def sweep(e: Emitter, linear: Linear, counter: Any, limit: Any, stacks: Sequence[Stacking]) -> None:
-    """As many iterations as there are lanes, again and again; `counter` says which come next."""
+def sweep(
+    e: Emitter, linear: Linear, counter: Any, limit: Any, stop: Any, stacks: Sequence[Stacking]
+) -> Any:
+    """As many iterations as there are lanes, again and again; `counter` says which come next.
+
+    The plain loop goes on from there and ends before the iteration in `stop`; where that is not
+    the limit, it branches back to the block that this gives.
+    """
     b, w, op = e.w.builder, e.w, linear.op
     e.counts["linear"] += 1
-    head, body, kept, after = (
-        w.function.append_basic_block(n) for n in ("lanes", "vector", "kept", "rest")
+    again, head, body, kept, failed, after = (
+        w.function.append_basic_block(n)
+        for n in ("again", "lanes", "vector", "kept", "failed", "rest")
     )
+    b.branch(again)
+    b.position_at_end(again)
+    b.store(limit, stop)
     before = {}
     for k, state in enumerate(op.states):
         (variable,) = e.parts[linear.node, k]
@@ -82,7 +98,7 @@ def sweep(e: Emitter, linear: Linear, counter: Any, limit: Any, stacks: Sequence
         s = _Sweep(e, linear, first, before)
         nexts = {op.states[k]: _solve(s, op.states[k], op.nexts[k]) for k in linear.order}
         elements = [_value(s, stack.element) for stack in stacks]
-        b.cbranch(_all(s), kept, after)
+        b.cbranch(_all(s), kept, failed)
         b.position_at_end(kept)
         for stack, element in zip(stacks, elements, strict=True):
             _put(s, stack, element)
@@ -91,46 +107,74 @@ def sweep(e: Emitter, linear: Linear, counter: Any, limit: Any, stacks: Sequence
             b.store(last, before[state])
     b.store(behind, counter)
     b.branch(head)
+    b.position_at_end(failed)
+    soon = b.add(first, w.index(_PLAIN))
+    b.store(w.intrinsic("llvm.smin", I64, soon, limit), stop)
+    b.branch(after)
     b.position_at_end(after)
     for k, state in enumerate(op.states):
         last = b.load(before[state], typ=before[state].allocated_type)
         one = b.extract_element(last, w.index(0))
         b.store(_narrowed(e, one, state.dtype), e.parts[linear.node, k][0])
+    return again
 
 
 def _solve(s: _Sweep, state: Node, after: Node) -> Any:
     """What the state is after each of the iterations, wide; what it was before is left in `s`."""
-    w, b = s.e.w, s.e.w.builder
-    earlier = b.load(s.before[state], typ=s.vector(_wide(state.dtype)))
+    earlier = s.e.w.builder.load(s.before[state], typ=s.vector(_wide(state.dtype)))
     factor, term = _parts(s, after, state)
-    if factor is None:
-        found = term
-    else:
-        factor, term = _scanned(s, state.dtype, factor, term)
-        found = _plus(s, _times(s, factor, earlier), term)
+    found = term if factor is None else _found(s, state, factor, term, earlier)
     narrow = _narrowed(s.e, found, state.dtype)
-    if state in s.linear.inexact:
-        infinity = llvm.Constant(narrow.type, [float("inf")] * narrow.type.count)
-        size = w.intrinsic("llvm.fabs", narrow.type, narrow)
-        s.checks.append(b.fcmp_ordered("<", size, infinity))
     s.values[state] = _chosen(s, _turned(s, narrow, 1), _narrowed(s.e, earlier, state.dtype), 1)
     s.values[after] = narrow
     return found
 
 
+def _found(s: _Sweep, state: Node, factor: Any, term: Any, earlier: Any) -> Any:
+    """What the state is after each iteration, by what it was before all of them."""
+    whole, scanned = _scanned(s, state.dtype, factor, term)
+    kept = _times(s, whole, earlier)
+    found = _plus(s, kept, scanned)
+    if is_float(state.dtype):
+        one, largest = (_every(s, found.type, number) for number in (1.0, _LARGEST))
+        size = _size(s, found)
+        _expect(s, "<=", _size(s, factor), one)
+        _expect(s, "<", size, largest)
+        if term is not None:
+            most = s.many(_most(s, _size(s, term), _size(s, kept)))
+            _expect(s, ">=", _times(s, size, _every(s, found.type, _CANCELLED)), most)
+    return found
+
+
+def _expect(s: _Sweep, sign: str, left: Any, right: Any) -> None:
+    s.checks.append(s.e.w.builder.fcmp_ordered(sign, left, right))
+
+
+def _size(s: _Sweep, vector: Any) -> Any:
+    return s.e.w.intrinsic("llvm.fabs", vector.type, vector)
+
+
+def _every(s: _Sweep, vector: Any, number: float) -> Any:
+    return llvm.Constant(vector, [number] * s.linear.lanes)
+
+
+def _most(s: _Sweep, left: Any, right: Any) -> Any:
+    """The largest of two vectors of numbers that are not below 0; NaN where there is one."""
+    w, b, bits = s.e.w, s.e.w.builder, s.vector(I64)
+    both = w.intrinsic("llvm.smax", bits, b.bitcast(left, bits), b.bitcast(right, bits))
+    fold = w.external(f"llvm.vector.reduce.smax.{word(bits)}", I64, bits)
+    return b.bitcast(b.call(fold, [both]), F64)
+
+
 def _scanned(s: _Sweep, dtype: DType, factor: Any, term: Any) -> tuple[Any, Any]:
     """The factor and the term of each lane in what the state was before all of them."""
-    w, b = s.e.w, s.e.w.builder
     vector = s.vector(_wide(dtype))
-    one = llvm.Constant(vector, [1] * s.linear.lanes)
-    if is_float(dtype):
-        size = w.intrinsic("llvm.fabs", vector, factor)
-        s.checks.append(b.fcmp_ordered("<=", size, one))
-    term = llvm.Constant(vector, None) if term is None else term
+    one, zero = llvm.Constant(vector, [1] * s.linear.lanes), llvm.Constant(vector, None)
     step = 1
     while step < s.linear.lanes:
-        reaching = _chosen(s, factor, llvm.Constant(vector, None), step)
-        term = _plus(s, term, _times(s, reaching, _turned(s, term, step)))
+        if term is not None:
+            reaching = _chosen(s, factor, zero, step)
+            term = _plus(s, term, _times(s, reaching, _turned(s, term, step)))
         factor = _times(s, factor, _chosen(s, _turned(s, factor, step), one, step))
         step *= 2
     return factor, term
@@ -156,6 +200,12 @@ def _shuffled(s: _Sweep, vector: Any, lanes: Sequence[int]) -> Any:
 
 def _parts(s: _Sweep, node: Node, state: Node) -> tuple[Any, ...]:
     """The factor and the term of a node that is linear in the state, wide; None: nothing."""
+    if (node, state) not in s.parts:
+        s.parts[node, state] = _parted(s, node, state)
+    return s.parts[node, state]
+
+
+def _parted(s: _Sweep, node: Node, state: Node) -> tuple[Any, ...]:
     if node is state:
         return llvm.Constant(s.vector(_wide(state.dtype)), [1] * s.linear.lanes), None
     if state not in s.linear.made.get(node, NONE):

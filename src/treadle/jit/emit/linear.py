@@ -1,8 +1,9 @@
 """Which loops are recurrences that are linear: m[t] = a[t] * m[t-1] + b[t].
 
-Needs: states and all the body computes are single; each state's next value is linear in the state,
-and other states are made of it but not it of them; its functions have a form for vectors. What is
-made of such a float has no step (comparison, cast to a whole number) in the body. Declines else.
+Needs: all values of the body are single numbers, and few; each state is linear in what it was, and
+no two states are made of each other; floats that are computed otherwise are float32, for which
+float64 is wider; every function has a form for vectors. Nothing made of such a float takes a step:
+no comparison, no cast to a whole number, no constant added and taken away again. Else declines.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.stack import Stacking
 from treadle.jit.emit.types import NARROW, is_float
-from treadle.jit.kernel_ir import Counter, Item, Loop, Map, Node, Reshape, State, View
+from treadle.jit.kernel_ir import Constant, Counter, Item, Loop, Map, Node, Reshape, State, View
 from treadle.jit.machine import vector_bytes
 
-_FEWEST = 4
+_FEWEST, _MOST_NODES, _ROUNDS = 4, 64, 2
 NONE: frozenset[Node] = frozenset()
 """What a node is made of that is not in `made`: of no state."""
 
@@ -52,6 +53,8 @@ def linear_of(e: Emitter, node: Node, stacks: Sequence[Stacking]) -> Linear | No
         return None
     if e.window is not None or e.kernel.weighs or _is_short(op, count):
         return None
+    if len(op.body.nodes) > _MOST_NODES:
+        return None
     if not all(_is_plain(e, state, after) for state, after in _pairs(op)):
         return None
     if not all(_is_straight(stack) for stack in stacks):
@@ -63,6 +66,8 @@ def linear_of(e: Emitter, node: Node, stacks: Sequence[Stacking]) -> Linear | No
     if order is None:
         return None
     inexact = _inexact(op, made)
+    if any(state.dtype is DType.FLOAT64 for state in inexact):
+        return None
     if any(not is_float(each.dtype) and made[each] & inexact for each in op.body.nodes):
         return None
     return Linear(node, op, count, made, order, inexact)
@@ -129,26 +134,46 @@ def _order(op: Loop, made: Made) -> tuple[int, ...] | None:
         if not ready:
             return None
         order += ready
-    are_linear = all(_is_linear(after, state, made) for state, after in _pairs(op))
+    are_linear = all(_is_linear(after, state, op, made) for state, after in _pairs(op))
     return tuple(order) if are_linear else None
 
 
-def _is_linear(node: Node, state: Node, made: Made) -> bool:
+def _is_linear(after: Node, state: Node, op: Loop, made: Made) -> bool:
     """Whether the node is a * state + b, where a and b are made without the state."""
-    if node is state or state not in made.get(node, NONE):
+    if state not in made.get(after, NONE):
         return True
-    if node.dtype != state.dtype:
-        return False
-    late = [operand for operand in node.operands if state in made.get(operand, NONE)]
+    linear = {state}
+    shifted = 0
+    for node in op.body.nodes:
+        late = [each for each in node.operands if state in made.get(each, NONE)]
+        if not late or node.dtype != state.dtype or not linear.issuperset(late):
+            continue
+        if _keeps_linear(node, late):
+            linear.add(node)
+            shifted += _is_shift(node, op)
+    return after in linear and shifted < _ROUNDS
+
+
+def _keeps_linear(node: Node, late: list[Node]) -> bool:
     match node.op:
         case View() | Reshape() | Map("add" | "sub" | "neg"):
-            return all(_is_linear(operand, state, made) for operand in late)
+            return True
         case Map("mul"):
-            return len(late) == 1 and _is_linear(late[0], state, made)
+            return len(late) == 1
         case Map("div"):
-            is_above = is_float(node.dtype) and state not in made.get(node.operands[1], NONE)
-            return is_above and _is_linear(node.operands[0], state, made)
+            return is_float(node.dtype) and late == [node.operands[0]]
     return False
+
+
+def _is_shift(node: Node, op: Loop) -> bool:
+    """Whether it adds or takes away what is the same in every iteration.
+
+    Two of these, of a large number, round what is between them: x + 2**23 - 2**23.
+    """
+    is_sum = isinstance(node.op, Map) and node.op.function in ("add", "sub")
+    return is_sum and any(
+        o.home is not op.body or isinstance(o.op, Constant) for o in node.operands
+    )
 
 
 def _inexact(op: Loop, made: Made) -> frozenset[Node]:

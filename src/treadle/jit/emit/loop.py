@@ -67,8 +67,9 @@ def _run(
     if grid is not None:
         sweep(e, grid, counter, limit, emit_block)
     recurrences = linear.linear_of(e, node, stacks) if go is None and grid is None else None
+    stop, again = w.variable(I64, limit), None
     if recurrences is not None:
-        doubling.sweep(e, recurrences, counter, limit, stacks)
+        again = doubling.sweep(e, recurrences, counter, limit, stop, stacks)
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )
@@ -78,7 +79,7 @@ def _run(
         b.cbranch(go, head, after)
     b.position_at_end(head)
     i = b.load(counter, typ=I64)
-    b.cbranch(b.icmp_signed("<", i, limit), body, after)
+    b.cbranch(b.icmp_signed("<", i, b.load(stop, typ=I64)), body, after)
     b.position_at_end(body)
     if not _is_counted(op):
         bound.spend(e, node, 1, i)
@@ -91,6 +92,10 @@ def _run(
     else:
         b.cbranch(goes_on, head, after)
     b.position_at_end(after)
+    if again is not None:
+        done = w.function.append_basic_block("done")
+        b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), limit), again, done)
+        b.position_at_end(done)
     _end(e, node, op, b.load(counter, typ=I64), stacks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import threading
 from functools import cache
 
@@ -18,8 +19,8 @@ _FAMILIES = (
 )  # fmt: skip
 
 
-_lock = threading.RLock()
 _imported: list[str] = []
+_locks = [threading.RLock()]
 
 
 def kernel(domain: str, op: str, version: int) -> Kernel | None:
@@ -28,18 +29,32 @@ def kernel(domain: str, op: str, version: int) -> Kernel | None:
     Families are imported one after the other until one has it; all of them take milliseconds.
     """
     key = ("" if domain == "ai.onnx" else domain, op, version)
-    with _lock:
+    if key in TABLE:
+        return TABLE[key]
+    with _locks[-1]:
         while key not in TABLE and len(_imported) < len(_FAMILIES):
-            family = _FAMILIES[len(_imported)]
-            importlib.import_module(f"treadle.ops.kernels.{family}")
-            _imported.append(family)
+            _import(_FAMILIES[len(_imported)])
         return TABLE.get(key)
 
 
 @cache
 def kernels() -> dict[tuple[str, str, int], Kernel]:
     """Every kernel by (domain, operator, version)."""
-    with _lock:
-        for family in _FAMILIES:
-            importlib.import_module(f"treadle.ops.kernels.{family}")
+    with _locks[-1]:
+        for family in _FAMILIES[len(_imported) :]:
+            _import(family)
     return TABLE
+
+
+def _import(family: str) -> None:
+    importlib.import_module(f"treadle.ops.kernels.{family}")
+    _imported.append(family)
+
+
+def _begin_anew() -> None:
+    """In a process that was forked nobody holds the lock."""
+    _locks[:] = [threading.RLock()]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

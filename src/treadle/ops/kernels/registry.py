@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, update_wrapper
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,10 +54,21 @@ TABLE: dict[Key, Kernel] = {}
 
 
 def register(kernel: Kernel) -> None:
-    """Enter a kernel; a second one for the same version is a bug."""
+    """Enter a kernel; a second one for the same version is a bug.
+
+    But for the same one again, of a module whose import was interrupted.
+    """
     key = (kernel.domain, kernel.op, kernel.version)
-    assert key not in TABLE, f"two kernels for {key}"
+    is_fine = key not in TABLE or _written(TABLE[key].bind) == _written(kernel.bind)
+    assert is_fine, f"two kernels for {key}"
     TABLE[key] = kernel
+
+
+def _written(bind: Maker) -> object:
+    """Where the function is written that a maker is of."""
+    function = inspect.unwrap(bind)
+    code = getattr(function, "__code__", None)
+    return function if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def maker(op: str, *versions: int, domain: str = "") -> Callable[[Function], Function]:
@@ -94,7 +105,7 @@ def from_function(function: Callable[..., Any]) -> Maker:
             given["outputs"] = outputs
         return body_of(partial(function, **given) if given else function)
 
-    return bind
+    return update_wrapper(bind, function)
 
 
 def body_of(function: Callable[..., Any]) -> Body:
