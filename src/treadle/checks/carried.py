@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.ir import CarriedPort, Leaf, Loop, Ports, Step, Value, makers, ports, reads
+from treadle.ir import CarriedPort, Leaf, Loop, Ports, Step, Value, makers, ports, reached, reads
 from treadle.ops import source
 
 _APPEND = 2
@@ -52,16 +52,7 @@ def _live(
 def closure(view: Ports, made: Mapping[Value, Step], wanted: Iterable[Value | None]) -> set[Value]:
     """The values of the body that the wanted ones depend on, in whatever iteration."""
     ends = {port.param: port.next for port in view.carried}
-    todo, live = list(wanted), set[Value]()
-    while todo:
-        value = todo.pop()
-        if value is None or value in live:
-            continue
-        live.add(value)
-        if value in made:
-            todo += reads(made[value])
-        todo.append(ends.get(value))
-    return live
+    return reached(wanted, lambda v: reads(made[v]) if v in made else (ends.get(v),))
 
 
 def _names(found: Sequence[CarriedPort]) -> str:

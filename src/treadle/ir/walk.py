@@ -6,7 +6,7 @@ attribute that held it. Functions are walked on their own: `local::gelu/mul_2`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
@@ -120,3 +120,16 @@ def block_values(block: Block) -> Iterator[Value]:
 def makers(block: Block) -> dict[Value, Step]:
     """The step of the block that makes each value."""
     return {value: step for step in block.steps for value in step.results if value is not None}
+
+
+def reached(
+    wanted: Iterable[Value | None], before: Callable[[Value], Iterable[Value | None]]
+) -> set[Value]:
+    """The values wanted, and all that `before` leads to from them; None leads nowhere."""
+    todo, found = list(wanted), set[Value]()
+    while todo:
+        value = todo.pop()
+        if value is not None and value not in found:
+            found.add(value)
+            todo += before(value)
+    return found

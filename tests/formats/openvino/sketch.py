@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,8 @@ class Sketch:
         outputs: Sequence[tuple[str, Sequence[int]]] = (),
         version: str = "opset1",
         name: str = "",
-        **rest: object,
+        data: Mapping[str, object] | None = None,
+        **rest: Any,
     ) -> int:
         number = len(self.layers)
         for place, source in enumerate(inputs):
@@ -65,8 +67,8 @@ class Sketch:
             for k, (word, dims) in enumerate(outputs)
         )
         name = name or f"{type_}_{number}"
-        data = {key: str(value) for key, value in rest.pop("data", {}).items()}  # type: ignore[attr-defined]
-        layer_ = Layer(number, name, type_, version, data, ports, made, **rest)  # type: ignore[arg-type]
+        said = {key: str(value) for key, value in (data or {}).items()}
+        layer_ = Layer(number, name, type_, version, said, ports, made, **rest)
         self.layers.append(layer_)
         return number
 

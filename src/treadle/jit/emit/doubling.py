@@ -31,7 +31,7 @@ from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import cost, tick
 from treadle.jit.emit.stack import Stacking
 from treadle.jit.emit.tensors import Buffer
-from treadle.jit.emit.types import F64, I1, I8, I32, I64, in_memory, in_register, is_float
+from treadle.jit.emit.types import F32, F64, I1, I8, I32, I64, in_memory, in_register, is_float
 from treadle.jit.emit.writer import word
 from treadle.jit.kernel_ir import Counter, Item, Map, Node, Reshape, View
 
@@ -260,18 +260,17 @@ def _wide(dtype: DType) -> Any:
 
 
 def _widened(e: Emitter, value: Any, dtype: DType) -> Any:
-    if dtype is not DType.FLOAT32:
-        return value
-    type_ = llvm.VectorType(F64, value.type.count) if hasattr(value.type, "count") else F64
-    return e.w.builder.fpext(value, type_)
+    return e.w.builder.fpext(value, _like(value, F64)) if dtype is DType.FLOAT32 else value
 
 
 def _narrowed(e: Emitter, value: Any, dtype: DType) -> Any:
-    if dtype is not DType.FLOAT32:
-        return value
-    own = in_register(dtype)
-    type_ = llvm.VectorType(own, value.type.count) if hasattr(value.type, "count") else own
-    return e.w.builder.fptrunc(value, type_)
+    return e.w.builder.fptrunc(value, _like(value, F32)) if dtype is DType.FLOAT32 else value
+
+
+def _like(value: Any, element: Any) -> Any:
+    """The type of as many elements as the value has, in a vector where it is one."""
+    is_vector = isinstance(value.type, llvm.VectorType)
+    return llvm.VectorType(element, value.type.count) if is_vector else element
 
 
 def _all(s: _Sweep) -> Any:

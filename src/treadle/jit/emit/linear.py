@@ -21,10 +21,12 @@ from treadle.jit.emit.types import NARROW, is_float
 from treadle.jit.kernel_ir import Constant, Counter, Item, Loop, Map, Node, Reshape, State, View
 from treadle.jit.machine import vector_bytes
 
-_FEWEST, _MOST_NODES, _ROUNDS = 4, 64, 2
+_FEWEST, _MOST_NODES = 4, 64
+_ROUNDING_SHIFTS = 2
+"""So many sums with what stays the same may be there to round what is between them."""
+
 NONE: frozenset[Node] = frozenset()
 """What a node is made of that is not in `made`: of no state."""
-
 
 Made = Mapping[Node, frozenset[Node]]
 
@@ -114,6 +116,7 @@ def _has_lanes(node: Node, op: Loop) -> bool:
 
 
 def _made(op: Loop) -> Made:
+    """The states that each node of the body is made of, each node after its operands."""
     made = {state: frozenset([state]) for state in op.states}
     for node in op.body.nodes:
         if node not in made:
@@ -151,7 +154,7 @@ def _is_linear(after: Node, state: Node, op: Loop, made: Made) -> bool:
         if _keeps_linear(node, late):
             linear.add(node)
             shifted += _is_shift(node, op)
-    return after in linear and shifted < _ROUNDS
+    return after in linear and shifted < _ROUNDING_SHIFTS
 
 
 def _keeps_linear(node: Node, late: list[Node]) -> bool:

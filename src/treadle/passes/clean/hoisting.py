@@ -30,6 +30,7 @@ from treadle.ir import (
     makers,
     operator_of,
     ports,
+    reached,
     step_path,
     with_operands,
     with_results,
@@ -138,14 +139,8 @@ def _stacked_from(loop: Loop) -> set[Value]:
     view, made = ports(loop), makers(loop.body)
     fed = {port.param: {port.initial, port.next} for port in view.carried}
     fed |= {port.param: {port.operand} for port in view.sliced}
-    todo = [port.element for port in view.stacked]
-    found: set[Value] = set()
-    while todo:
-        value = todo.pop()
-        if value is None or value in found:
-            continue
-        found.add(value)
-        todo += free_reads(made[value]) if value in made else fed.get(value, ())
+    elements = [port.element for port in view.stacked]
+    found = reached(elements, lambda v: free_reads(made[v]) if v in made else fed.get(v, ()))
     return found - set(block_values(loop.body))
 
 

@@ -25,6 +25,7 @@ from treadle.ir import (
     makers,
     operator_of,
     ports,
+    reached,
     step_path,
 )
 from treadle.passes.clean.cleaning import Cleaning
@@ -95,21 +96,13 @@ def _needed(
     """The carried values that something depends on, in whatever iteration."""
     view, made = ports(loop), makers(loop.body)
     ends = {port.param: port.next for port in view.carried}
-    todo = [view.next_condition, *(port.element for port in stacks)]
+    wanted = [view.next_condition, *(port.element for port in stacks)]
     kept = {p for p in view.carried if p.result in used or not keeps_kind(loop, p, at)}
-    todo += [value for port in kept for value in (port.param, port.next)]
+    wanted += [value for port in kept for value in (port.param, port.next)]
     for step in loop.body.steps:
         if not cannot_fail(step, at):
-            todo += free_reads(step)
-    live: set[Value] = set()
-    while todo:
-        value = todo.pop()
-        if value is None or value in live:
-            continue
-        live.add(value)
-        todo.append(ends.get(value))
-        if value in made:
-            todo += free_reads(made[value])
+            wanted += free_reads(step)
+    live = reached(wanted, lambda v: free_reads(made[v]) if v in made else (ends.get(v),))
     return [port for port in view.carried if port.param in live]
 
 
