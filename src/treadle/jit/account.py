@@ -56,6 +56,7 @@ def _data(made: Compiled) -> dict[str, object]:
         "nests": counts.get("nests", 0),
         "in_place": counts.get("in place", 0),
         "copied": counts.get("copied", 0),
+        "taking_turns": counts.get("taking turns", 0),
         "linear": counts.get("linear", 0),
         "threads": made.threads,
         "shared": counts.get("shared", 0),
@@ -93,8 +94,12 @@ def _facts(data: Mapping[str, object]) -> Iterable[str]:
         yield f"held outside, since they have no native form: the results of {data['held']} calls"
     if data["nests"]:
         yield f"fused: {data['fused']} operations on arrays in {data['nests']} loop nests"
-    if data["in_place"] or data["copied"]:
-        yield f"carried arrays: {data['in_place']} changed in place, {data['copied']} copied"
+    if data["in_place"] or data["copied"] or data["taking_turns"]:
+        turns = f", {data['taking_turns']} in two memories that take turns"
+        yield (
+            f"carried arrays: {data['in_place']} changed in place, {data['copied']} copied"
+            f"{turns if data['taking_turns'] else ''}"
+        )
     if data["linear"]:
         yield f"linear recurrences, several iterations at once: {data['linear']}"
     yield from _sharing(data)

@@ -20,6 +20,7 @@ class Aliases:
         self._module = module
         self._numbers = count()
         self._marked: list[tuple[Any, str]] = []
+        self._alike: list[tuple[Any, str, str]] = []
 
     def fresh(self) -> str:
         """A name for memory that is like no other."""
@@ -28,6 +29,10 @@ class Aliases:
     def mark(self, instruction: Any, name: str) -> None:
         """The instruction touches the memory of this name and no other."""
         self._marked.append((instruction, name))
+
+    def alike(self, block: Any, one: str, other: str) -> None:
+        """In the function that has the block, both names may be of one memory."""
+        self._alike.append((block, one, other))
 
     def close(self) -> None:
         """Write down what was marked; once, at the end.
@@ -38,7 +43,8 @@ class Aliases:
         domain = self._module.add_metadata(["treadle"])
         functions: dict[Any, list[tuple[Any, str]]] = {}
         for instruction, name in self._marked:
-            functions.setdefault(id(instruction.function), []).append((instruction, name))
+            own = self._one_of(instruction.function, name)
+            functions.setdefault(id(instruction.function), []).append((instruction, own))
         scopes: list[Any] = []
         for marked in functions.values():
             names = list(dict.fromkeys(name for _, name in marked))
@@ -47,6 +53,16 @@ class Aliases:
                 for number in range(len(scopes), len(names))
             ]
             self._write(marked, dict(zip(names, scopes, strict=False)))
+
+    def _one_of(self, function: Any, name: str) -> str:
+        """The least of all names that may be of the same memory."""
+        names, before = {name}, 0
+        while len(names) > before:
+            before = len(names)
+            for block, *both in self._alike:
+                if block.parent is function and not names.isdisjoint(both):
+                    names.update(both)
+        return min(names)
 
     def _write(self, marked: list[tuple[Any, str]], scopes: Mapping[str, Any]) -> None:
         own = {name: self._module.add_metadata([scope]) for name, scope in scopes.items()}

@@ -48,9 +48,10 @@ class Emitter:
     `bound` are nodes whose memory is a result's, by number; `status` and `leave` are how it fails.
     `dims` are extents a loop or a branch leaves behind: (whose, part, axis). `scopes` are the names
     of memory that is to become another's, `moving` the carried values whose extents change,
-    `delays` those that only move on, and their next values. `held`
+    `delays` those that only move on, and their next values, `swaps` those with two memories, and
+    their next values. `held`
     is a variable for the bytes that the loops around hold, `weighed` what looks at the extents of a
-    value they are to hold.
+    value they are to hold. `is_apart`: what is written at once becomes a function of its own.
     """
 
     kernel: Kernel
@@ -69,12 +70,21 @@ class Emitter:
     weighed: dict[Node, Callable[[Sequence[Index]], None]] = field(default_factory=dict)
     moving: dict[Node, Any] = field(default_factory=dict)
     delays: dict[Node, Any] = field(default_factory=dict)
+    swaps: dict[Node, Any] = field(default_factory=dict)
+    is_apart: bool = False
     scratches: list[Scratch] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     window: Window | None = None
     joined: dict[Node, Buffer] = field(default_factory=dict)
     shared: list[Calls] = field(default_factory=list)
     placed: dict[tuple[Node, Node], Buffer] = field(default_factory=dict)
+
+    @contextmanager
+    def apart(self, *, when: bool) -> Iterator[None]:
+        """Nests that are written inside become functions of their own."""
+        before, self.is_apart = self.is_apart, when
+        yield
+        self.is_apart = before
 
     @contextmanager
     def positions(self, size: Index, cost: float = 0.0) -> Iterator[Index]:

@@ -28,7 +28,7 @@ def memory(e: Emitter, node: Node, nest: Collection[Node] = ()) -> Buffer | None
 
 def whole(e: Emitter, join: Node) -> Buffer:
     """The memory of a Join: that its operands were put into, or a part of another's, or its own."""
-    return e.joined.pop(join, None) or memory(e, join) or e.allocate(join)
+    return e.joined.pop(join, None) or memory(e, join) or _own(e, join)
 
 
 def is_there(e: Emitter, join: Node, node: Node) -> bool:
@@ -48,10 +48,15 @@ def once(e: Emitter, join: Node | None, operand: Node) -> Iterator[None]:
         yield
 
 
+def _own(e: Emitter, join: Node) -> Buffer:
+    found = e.swaps.get(join)
+    return e.allocate(join) if found is None else found.next()
+
+
 def _stays(e: Emitter, join: Node, operand: Node) -> bool:
     """Whether the loop neither changes the operand nor writes anything else where it is put."""
     is_known = join.home.is_loop and operand.home.depth < join.home.depth
-    while is_known and join.is_static and _is_left_alone(e, join):
+    while is_known and join.is_static and join not in e.swaps and _is_left_alone(e, join):
         (reader, *others) = e.t.places.readers.get(join, (join,))
         if others or not _takes(e, reader, join):
             return True
@@ -76,7 +81,7 @@ def _part(e: Emitter, join: Node, node: Node) -> Buffer:
     op = join.op
     assert isinstance(op, Join)
     if join not in e.joined:
-        e.joined[join] = memory(e, join) or e.allocate(join)
+        e.joined[join] = memory(e, join) or _own(e, join)
     buffer, first = e.joined[join], 0
     for operand in join.operands:
         if operand is node:

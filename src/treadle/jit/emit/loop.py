@@ -7,7 +7,8 @@
         elements of this iteration into the stacks
         variables = next                              all at once
 
-A next value that was written in place, over a state nobody reads any more, is not moved.
+A next value that was written in place, over a state nobody reads any more, is not moved; nor is one
+whose state has two memories that take turns.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import bound, delay, doubling, linear, moving, scalars, weigh
+from treadle.jit.emit import bound, delay, doubling, linear, moving, scalars, swap, weigh
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.moving import Moving
@@ -67,6 +68,7 @@ def _run(
     if grid is not None:
         sweep(e, grid, counter, limit, emit_block)
     recurrences = linear.linear_of(e, node, stacks) if go is None and grid is None else None
+    swap.begin(e, node)
     stop, again = w.variable(I64, limit), None
     if recurrences is not None:
         again = doubling.sweep(e, recurrences, counter, limit, stop, stacks)
@@ -77,6 +79,7 @@ def _run(
         b.branch(head)
     else:
         b.cbranch(go, head, after)
+    swap.tell(e, op, head)
     b.position_at_end(head)
     i = b.load(counter, typ=I64)
     b.cbranch(b.icmp_signed("<", i, b.load(stop, typ=I64)), body, after)
@@ -171,6 +174,7 @@ def _iteration(
     """One iteration; whether it goes on, None for always."""
     tick(e, op.body)
     e.t.counters[op.body] = i
+    swap.load(e, op)
     for number, state in enumerate(op.states):
         if state in e.delays:
             e.delays[state].place(e, state, i)
@@ -226,6 +230,7 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
         and state not in ending.written
         and state not in e.moving
         and state not in e.delays
+        and state not in e.swaps
     ]
     changed = [e.moving[state] for state in op.states if state in e.moving]
     for made in changed:
@@ -240,6 +245,7 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
             continue
         moves.append((after, _safe(e, op, after), e.parts[node, number]))
     e.counts.update({"in place": len(ending.written), "copied": len(moves)})
+    e.counts["taking turns"] += sum(state in e.swaps for state in op.states)
     for value, variable in values:
         e.w.builder.store(value, variable)
     for after, source, target in moves:
@@ -250,6 +256,7 @@ def _carry(e: Emitter, node: Node, op: Loop, ending: Ending) -> None:
                 e.t.store(target, Flat(position), e.t.load(source, Flat(position)))
     for made in changed:
         moving.take_next(e, made)
+    swap.take_next(e, op)
 
 
 def _safe(e: Emitter, op: Loop, after: Node) -> Node | Buffer:
@@ -262,18 +269,20 @@ def _safe(e: Emitter, op: Loop, after: Node) -> Node | Buffer:
 
 
 def _reads_state(e: Emitter, op: Loop, node: Node) -> bool:
-    """Whether it is read out of memory a carried value is in."""
+    """Whether it is read out of memory a carried value is in, and the next one will be."""
     found = e.t.buffers.get(node)
-    if found is not None and any(found is e.t.buffers.get(state) for state in op.states):
+    changed = [state for state in op.states if state not in e.swaps]
+    if found is not None and any(found is e.t.buffers.get(state) for state in changed):
         return True
     if isinstance(node.op, State):
-        return e.t.place(node) is not Place.REGISTERS
+        return e.t.place(node) is not Place.REGISTERS and node not in e.swaps
     if isinstance(node.op, Constant) or e.t.place(node) is not Place.INLINE:
         return False
     return any(_reads_state(e, op, operand) for operand in node.operands)
 
 
 def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -> None:
+    swap.end(e, op)
     for number, state in enumerate(op.states):
         if state in e.delays:
             e.delays[state].end(e, node, number, count)

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from treadle.jit.emit.cuts import Cuts, are_few, cuts, together
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import memory
 from treadle.jit.emit.pace import per_element
 from treadle.jit.emit.place import Place, is_same_size
+from treadle.jit.emit.shared import pieces
 from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import Block, Loop, Map, Node
 from treadle.jit.walk import all_nodes, inner_blocks, leaving
@@ -46,6 +48,7 @@ class Nests:
     ending: Ending
     member: dict[Node, list[Node]] = field(default_factory=dict)
     done: set[Node] = field(default_factory=set)
+    cut: dict[Node, Cuts] = field(default_factory=dict)
 
     def join(self, node: Node) -> None:
         """Put a node into the open nest of its shape, or into a new one."""
@@ -59,10 +62,23 @@ class Nests:
                 if nest is mine:
                     mine = None
                 self.flush(nest)
+        own = cuts([node], self._is_inline)
+        if own is not None:
+            self.cut[node] = own
+            shared = self._cuts([*(mine or ()), node])
+            mine = mine if shared is not None and are_few(shared) else None
         if mine is None:
             mine = []
         mine.append(node)
         self.member[node] = mine
+
+    def _cuts(self, nest: list[Node]) -> Cuts | None:
+        """Where the nest is cut for the Joins it reads."""
+        found = [self.cut[node] for node in nest if node in self.cut]
+        return together(found) if found else None
+
+    def _is_inline(self, node: Node) -> bool:
+        return self.e.t.place(node) is Place.INLINE
 
     def need(self, node: Node) -> None:
         """Finish every nest the node reads from."""
@@ -93,19 +109,26 @@ class Nests:
         targets = self._targets(nest)
         t, e = self.e.t, self.e
         e.counts.update({"nests": 1, "fused": len(nest)})
-        shape, cost = t.shape(nest[0]), per_element(t, nest)
-        if self._is_flat(nest, targets):
-            with e.positions(t.size(nest[0]), cost) as position:
-                self._element(nest, targets, Flat(position))
-        else:
-            with e.indices(shape, cost) as index:
-                self._element(nest, targets, index)
+        with e.apart(when=any(node in e.swaps for node in nest)):
+            self._write(nest, targets)
         for node in nest:
             del self.member[node]
             self.done.add(node)
             for buffer in targets[node][:1]:
                 if self._is_kept(node, nest):
                     t.buffers[node] = buffer
+
+    def _write(self, nest: list[Node], targets: dict[Node, list[Buffer]]) -> None:
+        t, e = self.e.t, self.e
+        cost, found = per_element(t, nest), self._cuts(nest)
+        if found is not None:
+            pieces(e, found, cost, lambda index: self._element(nest, targets, index))
+        elif self._is_flat(nest, targets):
+            with e.positions(t.size(nest[0]), cost) as position:
+                self._element(nest, targets, Flat(position))
+        else:
+            with e.indices(t.shape(nest[0]), cost) as index:
+                self._element(nest, targets, index)
 
     def _element(self, nest: list[Node], targets: dict[Node, list[Buffer]], at: Indices) -> None:
         t = self.e.t
@@ -158,6 +181,9 @@ class Nests:
         return False
 
     def _memory(self, node: Node, nest: list[Node]) -> Buffer:
+        if node in self.e.swaps:
+            target: Buffer = self.e.swaps[node].next()
+            return target
         state = self.ending.state_of.get(node)
         if state is None or state in self.ending.written or not self._is_last(state, nest):
             part = memory(self.e, node, nest) if state is None else None

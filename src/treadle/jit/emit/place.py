@@ -2,7 +2,7 @@
 
 REGISTERS   one LLVM value for each element: a few elements, computed where they stand
 NEST        element by element in a loop nest that nodes of one shape share
-INLINE      nowhere: computed anew by whoever reads it, index by index
+INLINE      nowhere: computed anew by whoever reads it, index by index; a Join piece by piece
 BUFFER      in memory, whole, before anything reads it
 """
 
@@ -12,6 +12,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from treadle.jit.emit.cuts import are_few, cuts
 from treadle.jit.kernel_ir import (
     Axis,
     Branch,
@@ -21,6 +22,7 @@ from treadle.jit.kernel_ir import (
     Fetch,
     Iota,
     Item,
+    Join,
     Kernel,
     Loop,
     Map,
@@ -74,6 +76,9 @@ def places(kernel: Kernel) -> Places:
     place: dict[Node, Place] = {}
     crowd = _crowd(nodes)
     for node in reversed(nodes):
+        if isinstance(node.op, Join) and _is_read_in_pieces(node, readers, place, kernel.results):
+            place[node] = Place.INLINE
+            continue
         found = _place(node, readers.get(node, []), place, node in kernel.results)
         place[node] = Place.NEST if node in crowd else found
     spilled = {
@@ -113,9 +118,40 @@ def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_resu
     return Place.BUFFER
 
 
+def _is_read_in_pieces(
+    join: Node,
+    readers: Mapping[Node, Sequence[Node]],
+    place: Mapping[Node, Place],
+    results: Sequence[Node],
+) -> bool:
+    """Whether one Map alone reads the Join, at its own index, and so do all Joins it is made of."""
+    own = readers.get(join, ())
+    if len(own) != 1 or join in results or not _may_be_inner(join):
+        return False
+    (reader,) = own
+    if reader.home is not join.home or join.size <= MOST_IN_REGISTERS:
+        return False
+    if isinstance(reader.op, Join):
+        return place[reader] is Place.INLINE
+    is_own = isinstance(reader.op, Map) and reader.shape == join.shape
+    if not is_own or place[reader] is not Place.NEST:
+        return False
+    found = cuts([join], lambda n: len(readers.get(n, ())) == 1 and _may_be_inner(n))
+    return found is not None and are_few(found)
+
+
+def _may_be_inner(node: Node) -> bool:
+    """Whether it may be computed where a Join that is made of it is read."""
+    if isinstance(node.op, Join):
+        return all(each.is_static for each in (node, *node.operands))
+    return isinstance(node.op, Map) and node.is_static
+
+
 def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Place]) -> bool:
     if isinstance(reader.op, Reduce):
         return place[reader] is not Place.INLINE
+    if isinstance(reader.op, Join):
+        return place[reader] is Place.INLINE
     is_inline = place.get(reader) is Place.INLINE and isinstance(reader.op, Map)
     return is_inline and reader.shape == node.shape
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit.cuts import Cuts
 from treadle.jit.emit.types import I64, POINTER, VOID
 from treadle.jit.emit.writer import Index, Writer
 
@@ -44,17 +46,17 @@ def shared(
     A thread takes `least` items at a time. `cost` are the nanoseconds of an element, of which there
     are as many as the product of `size`, or as many as items.
     """
-    if not _is_worth_it(e, count, least, size, cost):
+    is_shared = _is_worth_it(e, count, least, size, cost)
+    if not (is_shared or e.is_apart) or e.window is not None or is_inside(e):
         yield 0, count
         return
     outer = e.w
     function = llvm.Function(
-        e.w.module, llvm.FunctionType(VOID, [POINTER, I64, I64]), f"part.{e.counts['shared']}"
+        e.w.module, llvm.FunctionType(VOID, [POINTER, I64, I64]), f"part.{len(e.shared)}"
     )
     function.linkage = "internal"
     function.attributes.add("noinline")
     function.args[0].add_attribute("noalias")
-    e.counts.update({"shared": 1})
     own = e.w = e.t.w = Writer(e.w.module, function)
     with e.t.scope():
         yield _part(own, function.args, count, least)
@@ -62,6 +64,10 @@ def shared(
     e.w = e.t.w = outer
     data = _handed(outer, own)
     own.close_entry()
+    if not is_shared:
+        e.shared.append(Calls(function, None, _alone(e, function, data)))
+        return
+    e.counts.update({"shared": 1})
     e.shared.append(_call(e, function, data, outer.product((*(size or (count,)), _fine(cost)))))
 
 
@@ -85,8 +91,7 @@ def items(
 @contextmanager
 def spread(e: Emitter, shape: Sequence[Index], cost: float) -> Iterator[tuple[Index, ...]]:
     """What is written inside, for every index of the shape; `cost` nanoseconds each."""
-    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
-    axis = next(wide, 0)
+    axis = _divided(shape)
     extent = shape[axis] if shape else 1
     with shared(e, extent, cost, size=shape) as (first, count):
         own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
@@ -95,13 +100,64 @@ def spread(e: Emitter, shape: Sequence[Index], cost: float) -> Iterator[tuple[In
             yield (*index[:axis], *moved, *index[axis + 1 :])
 
 
+def pieces(
+    e: Emitter, found: Cuts, cost: float, write: Callable[[tuple[Index, ...]], None]
+) -> None:
+    """Write what is to be done for an index of each piece, for every index of all; as `spread`."""
+    shape = [places[-1] for places in found]
+    axis = _divided(shape)
+    with shared(e, shape[axis], cost, size=shape) as (first, count):
+        last = e.w.add(first, count)
+
+        def inner(index: tuple[Index, ...]) -> None:
+            if len(index) == len(found):
+                write(index)
+                return
+            places = found[len(index)]
+            for bounds in pairwise(places):
+                start, end = bounds
+                if len(index) == axis:
+                    start, end = _later(e, start, first), _earlier(e, end, last)
+                with e.w.range(_less(e, end, start)) as number, e.t.scope():
+                    own = e.w.add(number, start)
+                    if not isinstance(own, int):
+                        e.t.bounds[own] = bounds
+                    inner((*index, own))
+
+        inner(())
+
+
+def _divided(shape: Sequence[Index]) -> int:
+    """The axis along which several threads divide a nest."""
+    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
+    return next(wide, 0)
+
+
+def _later(e: Emitter, one: int, other: Index) -> Index:
+    if isinstance(other, int):
+        return max(one, other)
+    return other if not one else e.w.intrinsic("llvm.smax", I64, other, e.w.index(one))
+
+
+def _earlier(e: Emitter, one: int, other: Index) -> Index:
+    if isinstance(other, int):
+        return min(one, other)
+    return e.w.intrinsic("llvm.smin", I64, other, e.w.index(one))
+
+
+def _less(e: Emitter, end: Index, start: Index) -> Index:
+    if isinstance(end, int) and isinstance(start, int):
+        return end - start
+    return e.w.builder.sub(e.w.index(end), e.w.index(start), flags=("nsw",))
+
+
 def is_inside(e: Emitter) -> bool:
     """Whether a part is being written."""
     return bool(e.w.function.name != e.leave.function.name)
 
 
 def _is_worth_it(e: Emitter, count: Index, least: int, size: Sequence[Index], cost: float) -> bool:
-    if not e.kernel.shares or e.window is not None or is_inside(e):
+    if not e.kernel.shares:
         return False
     if isinstance(count, int) and count < 2 * least:
         return False
@@ -164,18 +220,19 @@ def _own(value: Any, own: Writer, found: dict[Any, Any]) -> Any:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Calls:
-    """A part, and the calls that have it written: by several threads, and by one."""
+    """A part, and the calls that have it written: by several threads, if they may, and by one."""
 
     function: Any
-    together: Any
+    together: Any | None
     alone: Any
 
     def take(self, function: Any) -> None:
         """Call another function that is equal."""
         self.alone.callee = function
-        self.together.operands = [
-            function if each is self.function else each for each in self.together.operands
-        ]
+        if self.together is not None:
+            self.together.operands = [
+                function if each is self.function else each for each in self.together.operands
+            ]
 
 
 def _call(e: Emitter, function: Any, data: Any, cost: Index) -> Calls:
@@ -191,5 +248,10 @@ def _call(e: Emitter, function: Any, data: Any, cost: Index) -> Calls:
         with together:
             shares = b.call(share, [team, function, data, nanoseconds, nest])
         with alone:
-            writes = b.call(function, [data, w.index(0), w.index(1)])
+            writes = _alone(e, function, data)
     return Calls(function, shares, writes)
+
+
+def _alone(e: Emitter, function: Any, data: Any) -> Any:
+    """The call that has all of it written by one thread."""
+    return e.w.builder.call(function, [data, e.w.index(0), e.w.index(1)])

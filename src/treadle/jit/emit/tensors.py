@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -28,6 +28,7 @@ from treadle.jit.kernel_ir import (
     Extent,
     Iota,
     Item,
+    Join,
     Map,
     Node,
     Number,
@@ -69,7 +70,10 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(eq=False, slots=True)
 class Tensors:
-    """Where every node's elements are while a kernel is written."""
+    """Where every node's elements are while a kernel is written.
+
+    `bounds` are the least and the end of what an index can be, where a Join is read by it.
+    """
 
     w: Writer
     places: Places
@@ -81,6 +85,7 @@ class Tensors:
     exact: frozenset[Extent] = frozenset()
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
     packed: dict[Node, Buffer] = field(default_factory=dict)
+    bounds: dict[Index, tuple[int, int]] = field(default_factory=dict)
     anew: frozenset[Node] = frozenset()
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
@@ -134,11 +139,14 @@ class Tensors:
             return self.registers[node][self.flat(index, extents(node))]
         if isinstance(node.op, Constant) and (node.is_single or _is_known(index)):
             return literal(node.dtype, _element(node.op.array, index))
-        key = (node, index)
+        return self._once((node, index), lambda: self._read(node, index))
+
+    def _once(self, key: tuple[Any, ...], made: Callable[[], Any]) -> Any:
+        """What was written for the key before, where that has run; else what is made now."""
         for known in self._memo:
             if key in known:
                 return known[key]
-        value = self._read(node, index)
+        value = made()
         self._memo[-1][key] = value
         return value
 
@@ -174,6 +182,8 @@ class Tensors:
                 return self._item(node, index)
             case Iota():
                 return self.w.index(index.value if isinstance(index, Flat) else index[0])
+            case Join(axis) if not isinstance(index, Flat):
+                return self._piece(node, axis, index)
             case Pick(axis) if not isinstance(index, Flat):
                 rest = index[axis + len(node.operands[1].shape) :]
                 at = (*index[:axis], self.counters[node.home], *rest)
@@ -202,6 +212,21 @@ class Tensors:
             size = self.size(node)
             return self.read(source, Flat(self.w.add(self.w.multiply(at, size), index.value)))
         return self.read(source, (*index[: op.axis], at, *index[op.axis :]))
+
+    def _piece(self, node: Node, axis: int, index: tuple[Index, ...]) -> Any:
+        """An element of a Join, of the one operand that has those within the index's bounds."""
+        at, first = index[axis], 0
+        low, end = (at, at + 1) if isinstance(at, int) else self.bounds[at]
+        for operand in node.operands:
+            last = first + extents(operand)[axis]
+            if low < last:
+                break
+            first = last
+        assert end <= last, "an index of two operands of a Join"
+        own = self._once((at, first), partial(self.w.add, at, -first))
+        if not isinstance(own, int):
+            self.bounds[own] = low - first, end - first
+        return self.read(operand, (*index[:axis], own, *index[axis + 1 :]))
 
     def item_number(self, node: Node) -> Index:
         """Which item of its source an Item is in this iteration."""
@@ -235,6 +260,8 @@ class Tensors:
             return True
         if self.place(node) is Place.REGISTERS and node not in self.buffers:
             return isinstance(node.op, Constant)
+        if isinstance(node.op, Join) and self.place(node) is Place.INLINE:
+            return False
         match node.op:
             case Iota() if self.place(node) is Place.INLINE:
                 return True

@@ -1,0 +1,186 @@
+"""Joins that are in no memory: nests that read them are cut in pieces."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.jit.native import HEAD, check, outcomes
+from treadle import InferenceSession
+from treadle.jit import team
+from treadle.jit.emit.cuts import are_few, cuts
+from treadle.jit.emit.place import Place, places
+from treadle.jit.kernel_ir import Join, Kernel
+from treadle.jit.walk import all_nodes
+
+ONES = {"zero": 0, "one": 1, "two": 2, "last": -1, "end": 1000, "ax0": 0, "ax1": 1}
+BODIES = {
+    "a border around": ("""
+        inner = Slice (x, ones, lasts, both)
+        m = Mul (inner, k)
+        whole = Pad (m, ring)
+        x1 = Add (x, whole)""", 2),
+    "rows on top": ("""
+        some = Slice (x, zero, last, ax0)
+        m = Sin (some)
+        whole = Concat <axis = 0> (top, m)
+        x1 = Sub (whole, x)""", 1),
+    "halves exchanged and negated": ("""
+        a = Slice (x, zero, half, ax1)
+        b = Slice (x, half, end, ax1)
+        n = Neg (b)
+        turned = Concat <axis = 1> (n, a)
+        c = Cos (x)
+        u = Mul (turned, k)
+        v = Mul (x, c)
+        x1 = Add (u, v)""", 1),
+    "two of other cuts": ("""
+        some = Slice (x, zero, last, ax0)
+        first = Concat <axis = 0> (top, some)
+        a = Slice (x, one, end, ax1)
+        second = Concat <axis = 1> (a, side)
+        u = Sub (x, first)
+        v = Sub (x, second)
+        x1 = Mul (u, v)""", 2),
+    "read twice": ("""
+        some = Slice (x, zero, last, ax0)
+        first = Concat <axis = 0> (top, some)
+        u = Sub (x, first)
+        v = Sub (first, x)
+        x1 = Mul (u, v)""", 0),
+    "narrow": ("""
+        a = Slice (x, zero, two, ax1)
+        b = Slice (x, two, eight, ax1)
+        c = Slice (x, eight, end, ax1)
+        t = Concat <axis = 1> (b, a, c)
+        x1 = Add (t, k)""", 0),
+    "reduced": ("""
+        some = Slice (x, zero, last, ax0)
+        first = Concat <axis = 0> (top, some)
+        u = Sub (x, first)
+        s = ReduceSum <keepdims = 1> (u, ax1)
+        x1 = Add (x, s)""", 0),
+    "a part with nothing in it": ("""
+        none = Slice (x, zero, zero, ax0)
+        first = Concat <axis = 0> (none, x, none)
+        x1 = Add (first, k)""", 1),
+    "sums in it": ("""
+        s = ReduceMean <keepdims = 1> (x, ax0)
+        some = Slice (x, one, end, ax0)
+        first = Concat <axis = 0> (s, some)
+        x1 = Sub (x, first)""", 1),
+}  # fmt: skip
+
+
+def text(body: str) -> str:
+    constants = "\n".join(
+        f"{name} = Constant <value = int64[1] {{{value}}}> ()" for name, value in ONES.items()
+    )
+    return f"""g (int64 n, float[24,40] p, float k, float[1,40] top, float[24,1] side)
+      => (float[24,40] a) {{
+      {constants}
+      half = Constant <value = int64[1] {{20}}> ()
+      eight = Constant <value = int64[1] {{8}}> ()
+      ones = Constant <value = int64[2] {{1, 1}}> ()
+      lasts = Constant <value = int64[2] {{-1, -1}}> ()
+      both = Constant <value = int64[2] {{0, 1}}> ()
+      ring = Constant <value = int64[4] {{1, 1, 1, 1}}> ()
+      a = Loop (n, , p) <body = f (int64 i, bool go, float[24,40] x) =>
+        (bool on, float[24,40] x1) {{
+        on = Identity (go)
+        {body}
+      }}>
+    }}"""
+
+
+def feed(trips: int) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(5)
+
+    def numbers(*shape: int) -> np.ndarray:
+        return random.uniform(-1, 1, shape).astype(np.float32)
+
+    return {"n": np.array(trips), "p": numbers(24, 40), "k": np.float32(0.5),
+            "top": numbers(1, 40), "side": numbers(24, 1)}  # fmt: skip
+
+
+def in_pieces(kernel: Kernel) -> int:
+    """How many Joins are in no memory."""
+    placed = places(kernel).place
+    joins = (node for node in all_nodes(kernel.main) if isinstance(node.op, Join))
+    return sum(placed[node] is Place.INLINE for node in joins)
+
+
+@pytest.mark.parametrize("least", [0, 1], ids=["one thread", "all threads"])
+@pytest.mark.parametrize("name", BODIES)
+def test_in_pieces(name: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if least:
+        monkeypatch.setattr(team.SHARING, "least", 1)
+        monkeypatch.setattr(team.SHARING, "patience", 0)
+        monkeypatch.setattr(team.SHARING, "waits", True)
+    check(text(BODIES[name][0]), *(feed(trips) for trips in (0, 1, 2, 5)))
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_which_are(name: str) -> None:
+    body, wanted = BODIES[name]
+    session = InferenceSession(HEAD + text(body), engines=("jit", "interp"))
+    session.run(None, feed(2))
+    assert in_pieces(outcomes(session)[0].kernel) == wanted
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [(((0, 1, 255, 256), (0, 1, 255, 256)), True), (((0, 4),), False), (((0, 16),), True),
+     (((0, 8), (0, 8, 40)), False), (((0, 8), (0, 5, 40)), True), (((0,), (0, 40)), False),
+     (((0, 1, 2, 3, 4, 5), (0, 20, 40)), False), (((0, 20, 40), (0, 32)), True)],
+)  # fmt: skip
+def test_few_pieces(found: tuple[tuple[int, ...], ...], wanted: bool) -> None:
+    assert are_few(found) is wanted
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> str:
+    """Tensors cut along their axes, put together otherwise, and added to each other."""
+    lines, known = [], ["x"]
+    for number in range(draw(st.integers(1, 4))):
+        axis = draw(st.sampled_from([0, 1]))
+        extent = (24, 40)[axis]
+        where = sorted(draw(st.sets(st.integers(1, extent - 1), min_size=1, max_size=2)))
+        places = [0, *where, extent]
+        parts = []
+        for k, (start, end) in enumerate(pairwise(places)):
+            name, own = f"p{number}_{k}", draw(st.sampled_from(known))
+            at, to, ax = f"{name}a", f"{name}b", f"ax{axis}"
+            lines.append(f"{at} = Constant <value = int64[1] {{{start}}}> ()")
+            lines.append(f"{to} = Constant <value = int64[1] {{{end}}}> ()")
+            lines.append(f"{name}s = Slice ({own}, {at}, {to}, {ax})")
+            function = draw(st.sampled_from(["Neg", "Sin", "Identity", "Abs"]))
+            lines.append(f"{name} = {function} ({name}s)")
+            parts.append(name)
+        parts = draw(st.permutations(parts))
+        lines.append(f"j{number} = Concat <axis = {axis}> ({', '.join(parts)})")
+        other, function = draw(st.sampled_from(known)), draw(st.sampled_from(["Add", "Sub", "Max"]))
+        lines.append(f"y{number} = {function} (j{number}, {other})")
+        known.append(f"y{number}")
+        if draw(st.booleans()):
+            known.append(f"j{number}")
+    lines.append(f"z = Mul ({known[-1]}, k)")
+    lines.append(f"x1 = Add (z, {draw(st.sampled_from(known))})")
+    return "\n".join(lines)
+
+
+@settings(max_examples=40, deadline=None)
+@given(bodies(), st.integers(0, 5))
+def test_any_cut(body: str, trips: int) -> None:
+    check(text(body), feed(trips))
+
+
+def test_a_nest_without_joins_is_in_one_piece() -> None:
+    session = InferenceSession(HEAD + text("x1 = Add (x, k)"), engines=("jit", "interp"))
+    session.run(None, feed(2))
+    nodes = list(all_nodes(outcomes(session)[0].kernel.main))
+    assert all(cuts([node], lambda _: True) is None for node in nodes if node.shape == (24, 40))
