@@ -225,3 +225,48 @@ def test_a_matrix_laid_out_anew_begins_at_a_line_of_the_cache(dtype):
         assert laid.strides == (80 * laid.itemsize, laid.itemsize)
         assert np.array_equal(laid[:, :columns], matrix)
         assert not laid[:, columns:].any()
+
+
+UNTOLD = """g (int64 n, float[K,2] p) => (float[2] last, float[K,2] scaled) {
+  at = Constant <value = int64[1] {0}> ()
+  long = Mul (p, p)
+  start = ReduceMax <keepdims = 0> (long, at)
+  last = Loop (n, , start) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] x1) {
+    on = Identity (go)
+    x1 = Cos (x)
+  }>
+  scaled = Mul (last, p)
+}"""
+
+
+def untold(rows):
+    return {"n": np.array(3), "p": np.linspace(-1, 1, 2 * rows, dtype=np.float32).reshape(-1, 2)}
+
+
+def test_steps_join_a_loop_whose_extents_only_data_tells():
+    check(UNTOLD, untold(3), untold(5), untold(1), untold(9))
+    session = session_of(UNTOLD)
+    session.run(None, untold(3))
+    (region,) = session.plan.main.regions
+    assert region.engine == "jit"
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_they_are_left_out_where_they_turn_out_to_be_large(is_first):
+    session = treadle.InferenceSession(HEAD + UNTOLD)
+    interp = treadle.InferenceSession(HEAD + UNTOLD, engines=("interp",))
+    sizes = (100_000, 3) if is_first else (3, 100_000)
+    for rows in sizes:
+        names = [output.name for output in session.get_outputs()]
+        assert_same(session.run(None, untold(rows)), interp.run(None, untold(rows)), names)
+    engines = [region.engine for region in session.plan.main.regions]
+    assert engines == (["interp", "jit", "interp"] if is_first else ["jit"])
+
+
+def test_what_computes_much_joins_only_where_types_tell_its_extents():
+    text = UNTOLD.replace("long = Mul (p, p)", "long = Softmax (p)")
+    engines = [region.engine for region in treadle.InferenceSession(HEAD + text).plan.main.regions]
+    assert engines == ["onnxruntime", "jit"]
+    told = text.replace("float[K,2]", "float[3,2]")
+    (region,) = treadle.InferenceSession(HEAD + told).plan.main.regions
+    assert region.engine == "jit"

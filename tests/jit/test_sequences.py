@@ -108,6 +108,28 @@ def test_an_empty_list_of_elements_that_only_the_body_tells():
     check(text, *({"n": np.array(n), "p": floats(2, 3)} for n in (1, 2, 3)))
 
 
+def test_a_list_of_rows_whose_extent_only_data_tells_is_native():
+    text = """g (float[?,?] x) => (float[?,?] r) {
+      zero = Constant <value = int64[1] {0}> ()
+      one = Constant <value = int64[1] {1}> ()
+      shape = Shape (x)
+      rows = Slice (shape, zero, one)
+      n = Squeeze (rows)
+      s = SequenceEmpty ()
+      t = Loop (n, "", s) <body = f (int64 i, bool go, v) => (bool on, w) {
+        on = Identity (go)
+        row = Gather (x, i)
+        k = Softmax (row)
+        w = SequenceInsert (v, k)
+      }>
+      r = ConcatFromSequence <axis = 0, new_axis = 1> (t)
+    }"""
+    check(text, *({"x": floats(*shape)} for shape in ((5, 3), (1, 4), (2, 3))))
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    session.run(None, {"x": floats(5, 3)})
+    assert "called outside" not in session.explain()
+
+
 def test_a_position_out_of_range_is_the_interpreters_error():
     text = """g (int64 n, seq(float[3]) p) => (float[M,3] e) {
       e = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[3] e) {

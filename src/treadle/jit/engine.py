@@ -4,37 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 from pathlib import Path
 
-from treadle.ir import (
-    Branch,
-    Call,
-    Leaf,
-    Loop,
-    Model,
-    Optional,
-    Sequence,
-    Step,
-    Tensor,
-    Value,
-    bodies,
-    operator_of,
-    reads,
-)
+from treadle.ir import Branch, Call, Leaf, Loop, Model, Step, bodies, operator_of
+from treadle.jit.beside import may_be_small
 from treadle.jit.lists import is_list
 from treadle.jit.lower import escapes, lowering
-from treadle.jit.nodes import NATIVE
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.jit.store import Store, default_folder
 from treadle.jit.team import cores
 from treadle.plan import Region, Runnable, Verdict
-
-_DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
-_OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
-_OF_SHAPES = frozenset(("Shape", "Size"))
-_MOST_ELEMENTS = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +52,7 @@ class Jit:
         """Whether it is a loop all of whose steps have native code."""
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
-            return Verdict(False, why, None if inside else partial(_is_small, step))
+            return Verdict(False, why, None if inside else partial(may_be_small, step))
         if inside and not (self.counts or self.weighs):
             return Verdict(False, "every iteration must be seen, and native code shows none")
         why = _refusal(step)
@@ -89,28 +69,6 @@ class Jit:
         )  # fmt: skip
 
 
-def _is_small(step: Step) -> bool:
-    """Whether the step is worth taking along beside a loop: native, cheap, its shapes known."""
-    if not isinstance(step, Leaf) or step.op in _DEAR or not _is_native(step):
-        return False
-    if lowering(step.domain, step.op, step.version) is None:
-        return False
-    if step.op in _OF_LISTS:
-        return True
-    looked_at = step.results if step.op in _OF_SHAPES else (*step.operands, *step.results)
-    shapes = [_extents(value) for value in looked_at if value is not None]
-    return all(shape is not None and prod(shape) <= _MOST_ELEMENTS for shape in shapes)
-
-
-def _extents(value: Value) -> tuple[int, ...] | None:
-    """The shape where every extent of it is known."""
-    shape = value.type.shape if isinstance(value.type, Tensor) else None
-    if shape is None:
-        return None
-    extents = tuple(extent for extent in shape if isinstance(extent, int))
-    return extents if len(extents) == len(shape) else None
-
-
 def _refusal(step: Step) -> str:
     """Why it is not compiled; "" where it is."""
     match step:
@@ -122,16 +80,3 @@ def _refusal(step: Step) -> str:
         case Loop() | Branch():
             inner = (_refusal(s) for _, body in bodies(step) for s in body.steps)
             return next(filter(None, inner), "")
-
-
-def _is_native(step: Step) -> bool:
-    """Whether what it reads and gives has a native form, as far as types tell."""
-    for value in (*step.results, *reads(step)):
-        type_ = value.type if value is not None else None
-        while isinstance(type_, Optional | Sequence):
-            type_ = type_.element
-        if type_ is not None and not isinstance(type_, Tensor):
-            return False
-        if isinstance(type_, Tensor) and type_.dtype is not None and type_.dtype not in NATIVE:
-            return False
-    return True

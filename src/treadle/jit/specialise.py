@@ -12,12 +12,13 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
+from treadle.jit.beside import expect_small
 from treadle.jit.building import Building
 from treadle.jit.faults import declining
 from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View
 from treadle.jit.kernel_ir import Loop as LoopNode
 from treadle.jit.lists import is_list
-from treadle.jit.lower import lower_block, nothing
+from treadle.jit.lower import lower_steps, nothing
 from treadle.jit.walk import all_nodes
 from treadle.plan import Region
 
@@ -150,8 +151,11 @@ def specialise(region: Region, given: Signature, lengths: Lengths, known: Known)
             params.append(b.constant(np.ones(shape, np.bool_)))
         else:
             params.append(node)
-    made = lower_block(b, region.block(), params)
-    results = tuple(nothing(b) if node is None else node for node in made)
+    block = region.block()
+    made = lower_steps(b, block, params)
+    expect_small(region.beside, made)
+    found = (None if value is None else made[value] for value in block.results)
+    results = tuple(nothing(b) if node is None else node for node in found)
     objects = tuple(k for k, node in enumerate(results) if node in b.objects)
     return Kernel(tuple(inputs), b.main, results, b.hoisted, objects=objects)
 

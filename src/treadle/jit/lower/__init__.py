@@ -18,7 +18,7 @@ from treadle.jit.lower import (
     sequence,
     window,
 )
-from treadle.jit.lower.block import lower_block
+from treadle.jit.lower.block import lower_block, lower_steps
 from treadle.jit.lower.escape import escapes
 from treadle.jit.lower.held import nothing
 from treadle.jit.lower.registry import TABLE, lowering
@@ -36,6 +36,7 @@ __all__ = [
     "index",
     "layout",
     "lower_block",
+    "lower_steps",
     "lowering",
     "normalize",
     "nothing",

@@ -25,7 +25,7 @@ from treadle.ir import (
     dtype_of,
     operator_of,
 )
-from treadle.jit.building import Building
+from treadle.jit.building import Building, Mistaken
 from treadle.jit.kernel_ir import Constant as ConstantNode
 from treadle.jit.kernel_ir import Node
 from treadle.jit.lower.branch import lower_branch
@@ -41,6 +41,11 @@ _SAME = ("Identity", "Optional")
 
 def lower_block(b: Building, block: Block, params: Sequence[Node | None]) -> list[Node | None]:
     """The nodes of the block's results; `params` are those of its params."""
+    return _read(lower_steps(b, block, params), block.results)
+
+
+def lower_steps(b: Building, block: Block, params: Sequence[Node | None]) -> Environment:
+    """The nodes of all that the block has a name for."""
     environment: Environment = {c.value: _constant(b, c) for c in block.constants}
     environment.update(zip(block.params, params, strict=True))
     for step in block.steps:
@@ -48,7 +53,7 @@ def lower_block(b: Building, block: Block, params: Sequence[Node | None]) -> lis
         for value, node in zip(step.results, made, strict=True):
             if value is not None:
                 environment[value] = node
-    return _read(environment, block.results)
+    return environment
 
 
 def _constant(b: Building, constant: Constant) -> Node | None:
@@ -93,6 +98,8 @@ def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Seq
         given = _completed(leaf, operands, attributes_of(leaf))
         made = lower(b, operands, given)
         return _wanted(leaf, (made,) if isinstance(made, Node) else tuple(made))
+    except Mistaken:
+        raise
     except Declined as why:
         b.back(mark)
         return _called(b, leaf, operands, why)
