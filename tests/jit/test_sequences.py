@@ -199,3 +199,26 @@ def test_optionals_are_what_they_hold():
       }>
     }"""
     check(text, {"n": np.array(3), "p": floats(2)})
+
+
+@pytest.mark.parametrize("extents", [(3, 3), (3, 4)], ids=["alike", "held"])
+def test_what_comes_out_is_the_callers_to_write(extents):
+    text = """g (int64 n, seq(float[?]) p) => (seq(float[?]) q, seq(float[?]) r) {
+      q, r = Loop (n, , p, p) <body = f (int64 i, bool go, s, t) => (bool on, s1, t1) {
+        on = Identity (go)
+        zero = Constant <value = int64 {0}> ()
+        s1 = Identity (s)
+        e = SequenceAt (t, zero)
+        t1 = SequenceInsert (t, e)
+      }>
+    }"""
+    items = [floats(extent) for extent in extents]
+    before = [item.copy() for item in items]
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    results = session.run(None, {"n": np.array(2), "p": items})
+    arrays = [item for result in results for item in result]
+    wanted = [*before, *before, before[0], before[0]]
+    for number, array in enumerate(arrays):
+        assert np.array_equal(array, wanted[number])
+        array[...] = np.nan
+    assert all(map(np.array_equal, items, before))

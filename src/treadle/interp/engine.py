@@ -86,7 +86,7 @@ class Program:
         try:
             if self.gives_own:
                 results = self.action(inputs, context, ())
-                return _owned(results, inputs) if context.was_refused else list(results)
+                return _owned(results, inputs) if context.may_share else list(results)
             if not self.has_kernels:
                 return _owned(self.action(inputs, context, ()), inputs)
             with ops.silence():

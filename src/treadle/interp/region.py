@@ -38,7 +38,7 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
         try:
             return runnable(operands, context)
         except Refused as refusal:
-            context.was_refused = True
+            context.may_share = True
             if refusal.is_lasting:
                 context.decline(region, refusal.error.reason)
             return instead(refusal, operands, context, iterations)

@@ -11,17 +11,21 @@ from treadle import ir
 from treadle.jit.nodes import NATIVE
 
 
-def is_alike(items: Sequence[Any]) -> bool:
-    """Whether the elements are tensors of one native dtype and one shape."""
-    if not all(isinstance(item, np.ndarray) for item in items):
-        return False
-    kinds = {(item.dtype, item.shape) for item in items}
-    return len(kinds) < 2 and all(ir.dtype_of(dtype) in NATIVE for dtype, _ in kinds)
-
-
-def stacked(items: Sequence[Any], type_: ir.Type | None) -> np.ndarray:
-    """The elements, which are alike, along a new first axis."""
-    return np.stack(items) if items else _nothing(type_)
+def stacked(items: Sequence[Any], type_: ir.Type | None) -> np.ndarray | None:
+    """The elements along a new first axis; None unless they are of one native dtype and shape."""
+    if not items:
+        return _nothing(type_)
+    first = items[0]
+    if not isinstance(first, np.ndarray) or ir.dtype_of(first.dtype) not in NATIVE:
+        return None
+    dtype, shape = first.dtype, first.shape
+    for item in items:
+        if not isinstance(item, np.ndarray) or item.dtype != dtype or item.shape != shape:
+            return None
+    made = np.empty((len(items), *shape), dtype)
+    for number, item in enumerate(items):
+        made[number] = item
+    return made
 
 
 def _nothing(type_: ir.Type | None) -> np.ndarray:
@@ -36,7 +40,7 @@ def _nothing(type_: ir.Type | None) -> np.ndarray:
 
 def unstacked(array: np.ndarray) -> list[np.ndarray]:
     """The items along the first axis; none of them is memory of another."""
-    return [array[number, ...] for number in range(len(array))]
+    return [*array] if array.ndim > 1 else [array[number, ...] for number in range(len(array))]
 
 
 def is_list(value: ir.Value) -> bool:

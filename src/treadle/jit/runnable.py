@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
-from treadle.ir import Tensor, Value, dtype_of
+from treadle.ir import dtype_of
 from treadle.jit.account import account
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.held import HANDLE, entered
 from treadle.jit.kernel_ir import Extent, Kernel
-from treadle.jit.lists import is_alike, stacked, unstacked
+from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
 from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.openings import Openings
@@ -76,22 +76,26 @@ class Native:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
             raise Refused(error, is_lasting=self._is_hopeless()) from why
+        objects = kernel.kernel.objects
         for number in self.lists:
-            if number not in kernel.kernel.objects:
+            if number not in objects:
                 results[number] = unstacked(results[number])
+        if objects:
+            context.may_share = True
         return results
 
     @property
     def gives_own(self) -> bool:
-        """Whether nobody else has the memory of the results, as may be of what is held outside."""
-        return all(map(_has_native_form, self.region.outputs))
+        """Nobody else has the memory of the results, but of what is held outside."""
+        return True
 
     def _array(self, number: int, value: object, held: list[object]) -> np.ndarray:
         """The input as an array: what has no native form is held, and known by its number."""
         if isinstance(value, np.ndarray) and dtype_of(value.dtype) in NATIVE:
             return row_major(value)
-        if isinstance(value, list) and is_alike(value):
-            return stacked(value, self.region.inputs[number].type)
+        if isinstance(value, list):
+            array = stacked(value, self.region.inputs[number].type)
+            return entered(value, held) if array is None else array
         return entered(value, held)
 
     def accounts(self) -> list[Account]:
@@ -168,11 +172,6 @@ class Native:
         except Declined as why:
             self.made[key] = str(why)
         return key
-
-
-def _has_native_form(value: Value) -> bool:
-    type_ = value.type
-    return isinstance(type_, Tensor) and type_.dtype in NATIVE and type_.shape is not None
 
 
 def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, int]:

@@ -53,8 +53,8 @@ class RunContext:
     """What one run carries along: who listens, what bounds it, and how to stop it.
 
     `held` is what the loops that are running hold, in bytes; counted only where that is bounded.
-    `declined` are regions whose engine will not have them again either, and why; `was_refused`: an
-    engine refused one, so interp ran it.
+    `declined` are regions whose engine will not have them again either, and why. `may_share`: what
+    an engine that gives own results gave may have memory of others, since it refused, or held that.
     """
 
     listener: Listener | None = None
@@ -64,7 +64,7 @@ class RunContext:
     held: int = 0
     started: float = field(default_factory=time.monotonic)
     declined: dict[Region, str] | None = None
-    was_refused: bool = False
+    may_share: bool = False
 
     def decline(self, region: Region, why: str) -> None:
         """Remember that the engine of the region will not have it."""
