@@ -117,3 +117,16 @@ def test_a_nest_may_read_any_number_of_values(monkeypatch: pytest.MonkeyPatch) -
     }}"""
     given = {name: RANDOM.uniform(-1, 1, 20).astype(np.float32) for name in names}
     check(text, {"n": np.array(3), "x": np.zeros(20, np.float32), **given})
+
+
+def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[Code]) -> None:
+    text = """g (int64 n, float[16,40] x) => (float[16,40] y) {
+      last = Constant <value = int64[1] {-1}> ()
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[16,40] a) => (bool on, float[16,40] b) {
+        on = Identity (go)
+        mean = ReduceMean <keepdims = 1> (a, last)
+        b = Sub (a, mean)
+      }>
+    }"""
+    check(text, {"n": np.array(3), "x": RANDOM.uniform(-1, 1, (16, 40)).astype(np.float32)})
+    assert emitted[-1].text.count("fadd reassoc") <= 2

@@ -24,7 +24,7 @@ from treadle.ir import (
     reads,
     tensor,
 )
-from treadle.plan import INTERP, Verdict, interp_only, plan
+from treadle.plan import INTERP, Verdict, beside, interp_only, plan
 
 
 @dataclass
@@ -277,6 +277,15 @@ def test_small_steps_join_the_loop_beside_them():
     assert shown(around_a_loop("Neg", "Neg"), engine) == [("fast", 3)]
     assert shown(around_a_loop("Neg", "Odd"), engine) == [("fast", 2), (INTERP, 1)]
     assert shown(around_a_loop("Odd", "Neg"), engine) == [(INTERP, 1), ("fast", 2)]
+
+
+def test_too_many_steps_beside_a_loop_join_none():
+    engine, most = TakesBeside(frozenset(("Neg",))), beside._MOST
+    full = shown(around_a_loop("Neg", *("Neg",) * (most - 1)), engine)
+    assert full == [("fast", most + 1)]
+    assert [name for name, _ in shown(around_a_loop("Neg", *("Neg",) * most), engine)] == [
+        INTERP, "fast", INTERP
+    ]  # fmt: skip
 
 
 def test_steps_not_beside_a_loop_join_none():

@@ -6,7 +6,8 @@
             all that read it are among them, or
             all it reads is made by them or before the block, and something by them
 
-A step whose operands are all made before the block joins no loop by what it reads.
+A step whose operands are all made before the block joins no loop by what it reads. Where more than
+256 would join, which take a second to compile, none does.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from treadle.ir import Block, Step, Value, reads
+
+_MOST = 256
 
 
 def joining(block: Block, own: Collection[int], beside: Collection[int]) -> set[int]:
@@ -31,7 +34,8 @@ def joining(block: Block, own: Collection[int], beside: Collection[int]) -> set[
         for position in positions:
             if joins(block.steps[position], taken):
                 taken.add(position)
-    return taken.difference(own)
+    joined = taken.difference(own)
+    return joined if len(joined) <= _MOST else set()
 
 
 def _readers(block: Block) -> Mapping[Value, Sequence[int]]:

@@ -198,6 +198,9 @@ def _has_many_rows(product: Node) -> bool:
 
 def _is_long(node: Node) -> bool:
     """Whether few elements take so much work that loops must do it."""
+    if isinstance(node.op, Reduce):
+        source = node.operands[0]
+        return node.size > 1 and source.is_static and source.size > MOST_UNROLLED
     if not isinstance(node.op, Contract):
         return False
     inner = node.operands[0].shape[-1]

@@ -4,7 +4,7 @@
     in each iteration: the next value is written to `other`, from `now`; then the two change places
     after the last: copied where it belongs, if it is in the other one
 
-For a value of which each element is made of others: stencils, shifts, transposed and sorted rows.
+For a value of which each element is made of others: stencils, shifts, transposes.
 What is written at once is a function of its own, in which the two are known to be apart; in the
 function that changes their places nothing is said of that.
 """
@@ -124,7 +124,7 @@ def end(e: Emitter, op: Loop) -> None:
         is_away = e.w.builder.icmp_unsigned(
             "!=", e.w.builder.load(made.now, typ=POINTER), made.first.pointer
         )
-        with e.w.rarely(is_away), e.positions(e.t.size(state), COPIED) as position:
+        with e.w.builder.if_then(is_away), e.positions(e.t.size(state), COPIED) as position:
             e.t.store(made.first, Flat(position), e.t.load(made.second, Flat(position)))
 
 
