@@ -5,7 +5,9 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -23,6 +25,13 @@ DOCS = Path(__file__).parents[1] / "docs"
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test draws the same numbers from its module's RANDOM, whichever tests ran before it."""
+    module = getattr(item, "module", None)
+    if hasattr(module, "RANDOM"):
+        module.RANDOM = np.random.default_rng(crc32(item.nodeid.encode()))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

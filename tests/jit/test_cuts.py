@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.jit.native import HEAD, check, outcomes
 from treadle import InferenceSession
 from treadle.jit import team
+from treadle.jit.call import Compiled
 from treadle.jit.emit.cuts import are_few, cuts
 from treadle.jit.emit.place import Place, places
 from treadle.jit.kernel_ir import Join, Kernel
@@ -46,6 +47,33 @@ BODIES = {
         u = Sub (x, first)
         v = Sub (x, second)
         x1 = Mul (u, v)""", 2),
+    "too many together": ("""
+        inner = Slice (x, ones, lasts, both)
+        first = Pad (inner, ring)
+        m = Add (x, first)
+        lo = Slice (x, zero, eight, ax0)
+        hi = Slice (x, eight, end, ax0)
+        second = Concat <axis = 0> (hi, lo)
+        n = Mul (m, second)
+        s = ReduceMax <keepdims = 1> (n, ax1)
+        x1 = Sub (n, s)""", 3),
+    "too many of one": ("""
+        a = Slice (x, ones, lasts, both)
+        p1 = Pad (a, ring)
+        b = Slice (x, zero, eight, ax0)
+        c = Slice (x, eight, end, ax0)
+        p2 = Concat <axis = 0> (b, c)
+        d = Greater (x, k)
+        x1 = Where (d, p1, p2)""", 1),
+    "much beside it": ("""
+        inner = Slice (x, ones, lasts, both)
+        m = Mul (inner, k)
+        whole = Pad (m, ring)
+        a = Sin (x)
+        b = Cos (a)
+        c = Tanh (b)
+        d = Sin (c)
+        x1 = Add (d, whole)""", 2),
     "read twice": ("""
         some = Slice (x, zero, last, ax0)
         first = Concat <axis = 0> (top, some)
@@ -107,6 +135,14 @@ def feed(trips: int) -> dict[str, np.ndarray]:
             "top": numbers(1, 40), "side": numbers(24, 1)}  # fmt: skip
 
 
+def compiled(known: str, given: dict[str, np.ndarray]) -> list[Compiled]:
+    session = InferenceSession(HEAD + known, engines=("jit", "interp"))
+    session.run(None, given)
+    found = outcomes(session)
+    assert all(isinstance(made, Compiled) for made in found)
+    return found
+
+
 def in_pieces(kernel: Kernel) -> int:
     """How many Joins are in no memory."""
     placed = places(kernel).place
@@ -127,9 +163,14 @@ def test_in_pieces(name: str, least: int, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", BODIES)
 def test_which_are(name: str) -> None:
     body, wanted = BODIES[name]
-    session = InferenceSession(HEAD + text(body), engines=("jit", "interp"))
-    session.run(None, feed(2))
-    assert in_pieces(outcomes(session)[0].kernel) == wanted
+    (made,) = compiled(text(body), feed(2))
+    assert in_pieces(made.kernel) == wanted
+
+
+def test_what_is_beside_is_not_written_for_every_piece() -> None:
+    known = text(BODIES["much beside it"][0])
+    (made,) = compiled(known, feed(2))
+    assert (dict(made.code.counts)["nests"], dict(made.code.counts)["fused"]) == (2, 5)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +221,6 @@ def test_any_cut(body: str, trips: int) -> None:
 
 
 def test_a_nest_without_joins_is_in_one_piece() -> None:
-    session = InferenceSession(HEAD + text("x1 = Add (x, k)"), engines=("jit", "interp"))
-    session.run(None, feed(2))
-    nodes = list(all_nodes(outcomes(session)[0].kernel.main))
+    (made,) = compiled(text("x1 = Add (x, k)"), feed(2))
+    nodes = list(all_nodes(made.kernel.main))
     assert all(cuts([node], lambda _: True) is None for node in nodes if node.shape == (24, 40))

@@ -71,7 +71,8 @@ def test_operators_on_what_grows(name):
         new = Unsqueeze (bent, axes)
         x1 = Concat <axis = 0> (x, new)
         {BODIES[name]}
-        s = ReduceSum <keepdims = 0> (r)
+        sizes = Abs (r)
+        s = ReduceSum <keepdims = 0> (sizes)
         square = Shape (r)
         dims = Cast <to = 1> (square)
         t = ReduceSum <keepdims = 0> (dims)

@@ -24,6 +24,19 @@ BODIES = {
         above = Slice (x, zero, last, ax0)
         y1 = Identity (y)
         x1 = Concat <axis = 0> (top, above)""",
+    "a part turned around": """
+        back = Slice (x, minus, first, ax0, minus)
+        above = Slice (back, zero, last, ax0)
+        m = Mul (above, k)
+        y1 = Identity (y)
+        x1 = Concat <axis = 0> (top, m)""",
+    "a sum of what is finished": """
+        back = Slice (x, minus, first, ax0, minus)
+        t = Mul (back, k)
+        m = ReduceMax <keepdims = 1> (t, ax1)
+        u = Sub (t, m)
+        y1 = Identity (y)
+        x1 = Add (x, u)""",
     "turned around": """
         back = Slice (x, minus, first, ax0, minus)
         y1 = Add (y, x)
@@ -141,7 +154,8 @@ def test_every_width(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "turns"),
-    [("a stencil", 1), ("moved on by a row", 1), ("turned around", 1), ("the one before last", 1),
+    [("a stencil", 1), ("moved on by a row", 1), ("a part turned around", 1),
+     ("a sum of what is finished", 0), ("turned around", 1), ("the one before last", 1),
      ("both turned around", 2), ("exchanged", 2), ("read again", 1), ("one next value for both", 0),
      ("inside", 1), ("on one side", 1)],
 )  # fmt: skip

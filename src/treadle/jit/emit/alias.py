@@ -6,7 +6,7 @@ every result has another. Without this LLVM would check addresses before each sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -42,9 +42,10 @@ class Aliases:
         """
         domain = self._module.add_metadata(["treadle"])
         functions: dict[Any, list[tuple[Any, str]]] = {}
+        known = self._known()
         for instruction, name in self._marked:
-            own = self._one_of(instruction.function, name)
-            functions.setdefault(id(instruction.function), []).append((instruction, own))
+            function = id(instruction.function)
+            functions.setdefault(function, []).append((instruction, known(function, name)))
         scopes: list[Any] = []
         for marked in functions.values():
             names = list(dict.fromkeys(name for _, name in marked))
@@ -54,15 +55,21 @@ class Aliases:
             ]
             self._write(marked, dict(zip(names, scopes, strict=False)))
 
-    def _one_of(self, function: Any, name: str) -> str:
-        """The least of all names that may be of the same memory."""
-        names, before = {name}, 0
-        while len(names) > before:
-            before = len(names)
-            for block, *both in self._alike:
-                if block.parent is function and not names.isdisjoint(both):
-                    names.update(both)
-        return min(names)
+    def _known(self) -> Callable[[int, str], str]:
+        """By which name a function knows memory: one of all that are alike there."""
+        names: dict[tuple[int, str], str] = {}
+
+        def known(function: int, name: str) -> str:
+            while (function, name) in names:
+                name = names[function, name]
+            return name
+
+        for block, one, other in self._alike:
+            function = id(block.parent)
+            left, right = known(function, one), known(function, other)
+            if left != right:
+                names[function, right] = left
+        return known
 
     def _write(self, marked: list[tuple[Any, str]], scopes: Mapping[str, Any]) -> None:
         own = {name: self._module.add_metadata([scope]) for name, scope in scopes.items()}

@@ -163,8 +163,7 @@ def _join(e: Emitter, node: Node) -> None:
     if appended(e, node):
         return
     buffer = joined.whole(e, node)
-    with e.apart(when=node in e.swaps):
-        join_into(e, buffer, op.axis, 0, node.operands, join=node)
+    join_into(e, buffer, op.axis, 0, node.operands, join=node)
     e.t.buffers[node] = buffer
 
 

@@ -9,14 +9,15 @@ A nest is cut wherever an operand of such a Join ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
+from math import prod
 
 from treadle.jit.kernel_ir import Join, Map, Node, extents
 
 Cuts = tuple[tuple[int, ...], ...]
 """Along each axis the places where a piece begins, and where the last one ends."""
-MOST_PIECES = 9
+_MOST_PIECES = 9
 _WIDE, _NARROW_PART = 16, 8
 
 
@@ -58,15 +59,13 @@ def together(all_cuts: Iterable[Cuts]) -> Cuts:
     return tuple(tuple(sorted(set().union(*each))) for each in zip(*all_cuts, strict=True))
 
 
+def count(found: Cuts) -> int:
+    """How many pieces there are."""
+    return prod(len(places) - 1 for places in found)
+
+
 def are_few(found: Cuts) -> bool:
     """Whether there are few pieces, and hardly an element is in one too narrow for vectors."""
-    pieces = 1
-    for places in found:
-        pieces *= len(places) - 1
-    widths = _widths(found[-1]) if found else ()
+    widths = [end - start for start, end in pairwise(found[-1])] if found else []
     narrow = sum(width for width in widths if width < _WIDE)
-    return 0 < pieces <= MOST_PIECES and narrow * _NARROW_PART <= sum(widths)
-
-
-def _widths(places: Sequence[int]) -> Sequence[int]:
-    return [end - start for start, end in pairwise(places)]
+    return 0 < count(found) <= _MOST_PIECES and narrow * _NARROW_PART <= sum(widths)

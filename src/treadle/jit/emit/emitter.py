@@ -49,9 +49,9 @@ class Emitter:
     `dims` are extents a loop or a branch leaves behind: (whose, part, axis). `scopes` are the names
     of memory that is to become another's, `moving` the carried values whose extents change,
     `delays` those that only move on, and their next values, `swaps` those with two memories, and
-    their next values. `held`
-    is a variable for the bytes that the loops around hold, `weighed` what looks at the extents of a
-    value they are to hold. `is_apart`: what is written at once becomes a function of its own.
+    their next values, of whose memory `turning` are the names. `held` is a variable for the bytes
+    that the loops around hold, `weighed` what looks at the extents of a value they are to hold.
+    `is_apart`: what is written at once becomes a function of its own.
     """
 
     kernel: Kernel
@@ -71,6 +71,7 @@ class Emitter:
     moving: dict[Node, Any] = field(default_factory=dict)
     delays: dict[Node, Any] = field(default_factory=dict)
     swaps: dict[Node, Any] = field(default_factory=dict)
+    turning: set[str] = field(default_factory=set)
     is_apart: bool = False
     scratches: list[Scratch] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -85,6 +86,10 @@ class Emitter:
         before, self.is_apart = self.is_apart, when
         yield
         self.is_apart = before
+
+    def is_turning(self, buffer: Buffer) -> bool:
+        """Whether it is a memory that the next value of a `swaps` is written to, or in one."""
+        return buffer.scope in self.turning
 
     @contextmanager
     def positions(self, size: Index, cost: float = 0.0) -> Iterator[Index]:
@@ -173,6 +178,10 @@ class Emitter:
 
     def copy(self, source: Node, target: Buffer) -> None:
         """Every element of a node into memory."""
+        with self.apart(when=self.is_turning(target)):
+            self._copy(source, target)
+
+    def _copy(self, source: Node, target: Buffer) -> None:
         t, cost = self.t, per_read(self.t, source) + COPIED
         if t.place(source) is Place.REGISTERS:
             for position, value in enumerate(t.registers[source]):

@@ -50,7 +50,7 @@ def once(e: Emitter, join: Node | None, operand: Node) -> Iterator[None]:
 
 def _own(e: Emitter, join: Node) -> Buffer:
     found = e.swaps.get(join)
-    return e.allocate(join) if found is None else found.next()
+    return e.allocate(join) if found is None else found.target
 
 
 def _stays(e: Emitter, join: Node, operand: Node) -> bool:

@@ -79,7 +79,6 @@ def _run(
         b.branch(head)
     else:
         b.cbranch(go, head, after)
-    swap.tell(e, op, head)
     b.position_at_end(head)
     i = b.load(counter, typ=I64)
     b.cbranch(b.icmp_signed("<", i, b.load(stop, typ=I64)), body, after)

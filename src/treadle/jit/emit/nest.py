@@ -2,7 +2,8 @@
 
 A node joins the open nest of its shape unless it reads a member elsewhere than at its own index.
 Members that nothing outside reads never reach memory. A member that is the next value of a carried
-one goes right into its memory where nothing reads the old value any more.
+one goes right into its memory where nothing reads the old value any more, or into the other memory
+of one that has two (see swap). A nest that reads Joins is cut into pieces (see cuts).
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from treadle.jit.emit.cuts import Cuts, are_few, cuts, together
+from treadle.jit.emit.cuts import Cuts, are_few, count, cuts, together
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import memory
 from treadle.jit.emit.pace import per_element
-from treadle.jit.emit.place import Place, is_same_size
+from treadle.jit.emit.place import Place, is_long, is_same_size
 from treadle.jit.emit.shared import pieces
 from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import Block, Loop, Map, Node
 from treadle.jit.walk import all_nodes, inner_blocks, leaving
+
+_LONG_SIZE, _MOST_WRITTEN = 8, 256
+"""What a function with long code counts for, and the most that all pieces of a nest may."""
 
 
 @dataclass(eq=False, slots=True)
@@ -65,8 +69,9 @@ class Nests:
         own = cuts([node], self._is_inline)
         if own is not None:
             self.cut[node] = own
-            shared = self._cuts([*(mine or ()), node])
-            mine = mine if shared is not None and are_few(shared) else None
+        if mine is not None and not self._fits([*mine, node]):
+            self.flush(mine)
+            mine = None
         if mine is None:
             mine = []
         mine.append(node)
@@ -76,6 +81,14 @@ class Nests:
         """Where the nest is cut for the Joins it reads."""
         found = [self.cut[node] for node in nest if node in self.cut]
         return together(found) if found else None
+
+    def _fits(self, nest: list[Node]) -> bool:
+        """Whether the nodes may be written once for each piece they are cut into."""
+        found = self._cuts(nest)
+        if found is None:
+            return True
+        size = sum(_LONG_SIZE if is_long(node) else 1 for node in nest)
+        return are_few(found) and size * count(found) <= _MOST_WRITTEN
 
     def _is_inline(self, node: Node) -> bool:
         return self.e.t.place(node) is Place.INLINE
@@ -109,7 +122,7 @@ class Nests:
         targets = self._targets(nest)
         t, e = self.e.t, self.e
         e.counts.update({"nests": 1, "fused": len(nest)})
-        with e.apart(when=any(node in e.swaps for node in nest)):
+        with e.apart(when=any(e.is_turning(b) for node in nest for b in targets[node])):
             self._write(nest, targets)
         for node in nest:
             del self.member[node]
@@ -182,7 +195,7 @@ class Nests:
 
     def _memory(self, node: Node, nest: list[Node]) -> Buffer:
         if node in self.e.swaps:
-            target: Buffer = self.e.swaps[node].next()
+            target: Buffer = self.e.swaps[node].target
             return target
         state = self.ending.state_of.get(node)
         if state is None or state in self.ending.written or not self._is_last(state, nest):

@@ -11,13 +11,13 @@ Zen 5; a tenth of it more or less changes little, ten times as much would.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from treadle.ir import DType
 from treadle.jit.emit.place import LONG, Place
 from treadle.jit.emit.tensors import Tensors
 from treadle.jit.emit.writer import Index
-from treadle.jit.kernel_ir import Map, Node
+from treadle.jit.kernel_ir import Join, Map, Node
 
 _PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
 _QUICK = frozenset(("exp", "log", "sigmoid", "tanh", "softplus", "erf"))
@@ -56,8 +56,15 @@ def _read(t: Tensors, nodes: list[Node], computed: set[Node]) -> float:
             total += _READ * _words(node.dtype)
             continue
         total += _function(node)
-        waiting += node.operands
+        waiting += _read_by(node)
     return total
+
+
+def _read_by(node: Node) -> Sequence[Node]:
+    """What an element is made of: of a Join's, of one operand, mostly the largest."""
+    if not isinstance(node.op, Join):
+        return node.operands
+    return [max(node.operands, key=lambda each: each.size)]
 
 
 def _function(node: Node) -> float:

@@ -99,14 +99,18 @@ def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
 
 
 def _is_written_out(node: Node) -> bool:
-    is_long = isinstance(node.op, Map) and node.op.function in LONG
-    return is_long and node.is_static and 1 < node.size <= MOST_IN_REGISTERS
+    return is_long(node) and node.is_static and 1 < node.size <= MOST_IN_REGISTERS
+
+
+def is_long(node: Node) -> bool:
+    """Whether it is a function whose code is long."""
+    return isinstance(node.op, Map) and node.op.function in LONG
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:
     if isinstance(node.op, Loop | Branch | Escape):
         return Place.BUFFER
-    if node.is_static and node.size <= MOST_IN_REGISTERS and not _is_long(node):
+    if node.is_static and node.size <= MOST_IN_REGISTERS and not _is_much(node):
         return Place.REGISTERS
     if isinstance(node.op, Item | View | Reshape | Iota):
         is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, place)
@@ -124,9 +128,12 @@ def _is_read_in_pieces(
     place: Mapping[Node, Place],
     results: Sequence[Node],
 ) -> bool:
-    """Whether one Map alone reads the Join, at its own index, and so do all Joins it is made of."""
+    """Whether the Join is read by one Map alone, at its own index, or by a Join that is.
+
+    All Joins the Map reads so cut its nest: there are few pieces yet.
+    """
     own = readers.get(join, ())
-    if len(own) != 1 or join in results or not _may_be_inner(join):
+    if len(own) != 1 or join in results or not _is_static(join):
         return False
     (reader,) = own
     if reader.home is not join.home or join.size <= MOST_IN_REGISTERS:
@@ -136,15 +143,19 @@ def _is_read_in_pieces(
     is_own = isinstance(reader.op, Map) and reader.shape == join.shape
     if not is_own or place[reader] is not Place.NEST:
         return False
-    found = cuts([join], lambda n: len(readers.get(n, ())) == 1 and _may_be_inner(n))
+
+    def is_inline(node: Node) -> bool:
+        if node in place:
+            return isinstance(node.op, Join) and place[node] is Place.INLINE
+        is_inner = isinstance(node.op, Join) and node.shape != join.shape
+        return node is join or (is_inner and _is_static(node) and len(readers[node]) == 1)
+
+    found = cuts([reader], is_inline)
     return found is not None and are_few(found)
 
 
-def _may_be_inner(node: Node) -> bool:
-    """Whether it may be computed where a Join that is made of it is read."""
-    if isinstance(node.op, Join):
-        return all(each.is_static for each in (node, *node.operands))
-    return isinstance(node.op, Map) and node.is_static
+def _is_static(join: Node) -> bool:
+    return all(each.is_static for each in (join, *join.operands))
 
 
 def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Place]) -> bool:
@@ -196,7 +207,7 @@ def _has_many_rows(product: Node) -> bool:
     return not isinstance(rows, int) or rows >= _MANY_ROWS
 
 
-def _is_long(node: Node) -> bool:
+def _is_much(node: Node) -> bool:
     """Whether few elements take so much work that loops must do it."""
     if isinstance(node.op, Reduce):
         source = node.operands[0]

@@ -118,7 +118,8 @@ def pieces(
                 start, end = bounds
                 if len(index) == axis:
                     start, end = _later(e, start, first), _earlier(e, end, last)
-                with e.w.range(_less(e, end, start)) as number, e.t.scope():
+                length = e.w.add(end, e.w.multiply(-1, start))
+                with e.w.range(length) as number, e.t.scope():
                     own = e.w.add(number, start)
                     if not isinstance(own, int):
                         e.t.bounds[own] = bounds
@@ -143,12 +144,6 @@ def _earlier(e: Emitter, one: int, other: Index) -> Index:
     if isinstance(other, int):
         return min(one, other)
     return e.w.intrinsic("llvm.smin", I64, other, e.w.index(one))
-
-
-def _less(e: Emitter, end: Index, start: Index) -> Index:
-    if isinstance(end, int) and isinstance(start, int):
-        return end - start
-    return e.w.builder.sub(e.w.index(end), e.w.index(start), flags=("nsw",))
 
 
 def is_inside(e: Emitter) -> bool:

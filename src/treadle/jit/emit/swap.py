@@ -36,13 +36,8 @@ class Swap:
     second: Buffer
     now: Any
     other: Any
-    read: Any = None
-    target: Buffer | None = None
-
-    def next(self) -> Buffer:
-        """The memory of the next value, in this iteration."""
-        assert self.target is not None, "no iteration has begun"
-        return self.target
+    read: Buffer
+    target: Buffer
 
 
 def begin(e: Emitter, node: Node) -> None:
@@ -54,7 +49,9 @@ def begin(e: Emitter, node: Node) -> None:
             continue
         first, second = e.parts[node, number], e.t.allocate(state)
         now, other = (e.w.variable(POINTER, each.pointer) for each in (first, second))
-        e.swaps[state] = e.swaps[after] = Swap(first, second, now, other)
+        e.swaps[state] = e.swaps[after] = Swap(first, second, now, other, first, second)
+        e.turning.add(second.scope)
+        e.t.aliases.alike(e.w.builder.block, first.scope, second.scope)
 
 
 def _takes_turns(e: Emitter, op: Loop, state: Node, after: Node) -> bool:
@@ -68,8 +65,8 @@ def _takes_turns(e: Emitter, op: Loop, state: Node, after: Node) -> bool:
         return e.t.place(after) is Place.BUFFER
     if e.t.place(after) is not Place.NEST:
         return False
-    nest = (n for n in op.nexts if n.shape == after.shape and e.t.place(n) is Place.NEST)
-    return any(_is_read_elsewhere(e, each, state) for each in nest)
+    nexts = (n for n in op.nexts if n.shape == after.shape and e.t.place(n) is Place.NEST)
+    return any(_is_read_elsewhere(e, each, state) for each in nexts)
 
 
 def _is_read_elsewhere(e: Emitter, after: Node, state: Node) -> bool:
@@ -81,19 +78,24 @@ def _is_read_elsewhere(e: Emitter, after: Node, state: Node) -> bool:
             is_same = is_own and isinstance(node.op, Map) and operand.shape == node.shape
             if operand is state and not is_same:
                 return True
-            place = e.t.place(operand)
-            is_inside = place is Place.INLINE or (is_same and place is Place.NEST)
-            if (operand, is_same) in seen or operand.home is not state.home or not is_inside:
-                continue
-            seen.add((operand, is_same))
-            waiting.append((operand, is_same))
+            if (operand, is_same) not in seen and _is_in_nest(e, operand, state, is_same):
+                seen.add((operand, is_same))
+                waiting.append((operand, is_same))
     return False
 
 
-def tell(e: Emitter, op: Loop, block: Any) -> None:
-    """Say in which block of LLVM the iterations begin: its function knows both by one name."""
-    for made in _of(e, op):
-        e.t.aliases.alike(block, made.first.scope, made.second.scope)
+def _is_in_nest(e: Emitter, node: Node, state: Node, is_same: bool) -> bool:
+    """Whether it is computed in the nest that reads it: nothing asks for it before that."""
+    if node.home is not state.home:
+        return False
+    place = e.t.place(node)
+    if place is not Place.NEST or not is_same:
+        return place is Place.INLINE
+    readers = e.t.places.readers.get(node, ())
+    return all(
+        r.home is not node.home or (isinstance(r.op, Map) and r.shape == node.shape)
+        for r in readers
+    )
 
 
 def load(e: Emitter, op: Loop) -> None:
@@ -101,17 +103,16 @@ def load(e: Emitter, op: Loop) -> None:
     for state in op.states:
         made = e.swaps.get(state)
         if made is not None:
-            made.read = e.w.builder.load(made.now, typ=POINTER)
-            e.t.buffers[state] = replace(made.first, pointer=made.read)
-            pointer = e.w.builder.load(made.other, typ=POINTER)
-            made.target = replace(made.second, pointer=pointer)
+            now, other = (e.w.builder.load(each, typ=POINTER) for each in (made.now, made.other))
+            made.read = e.t.buffers[state] = replace(made.first, pointer=now)
+            made.target = replace(made.second, pointer=other)
 
 
 def take_next(e: Emitter, op: Loop) -> None:
     """The next values are the carried ones from here on."""
     for made in _of(e, op):
-        e.w.builder.store(made.next().pointer, made.now)
-        e.w.builder.store(made.read, made.other)
+        e.w.builder.store(made.target.pointer, made.now)
+        e.w.builder.store(made.read.pointer, made.other)
 
 
 def end(e: Emitter, op: Loop) -> None:
