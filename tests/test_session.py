@@ -324,3 +324,22 @@ def test_the_names_and_numbers_of_onnxruntimes_options():
 def test_a_session_option_that_is_none():
     with pytest.raises(InputError, match='did you mean "engines"'):
         treadle.InferenceSession(SUM, engine=("interp",))
+
+
+@pytest.mark.parametrize("engines", [("interp",), ("jit", "interp"), None])
+def test_a_constant_that_is_given_away_stays_what_it_is(engines):
+    text = """<ir_version: 10, opset_import: ["" : 18]>
+      g (int64 n, float[4] p) => (float[4] a, float[4] k) {
+        k = Constant <value = float[4] {1.0, 2.0, 3.0, 4.0}> ()
+        a = Loop (n, , p) <body = f (int64 i, bool go, float[4] x) => (bool on, float[4] y) {
+          on = Identity (go)
+          y = Add (x, k)
+        }>
+      }"""
+    session = treadle.InferenceSession(text, engines=engines)
+    feed = {"n": np.array(2), "p": np.zeros(4, np.float32)}
+    for _ in range(2):
+        a, k = session.run(None, feed)
+        assert a.tolist() == [2, 4, 6, 8]
+        assert k.tolist() == [1, 2, 3, 4]
+        k[...] = a[...] = 99

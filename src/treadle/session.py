@@ -114,7 +114,7 @@ class InferenceSession:
         self._engines = engines_of(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
-        self._declined: dict[tuple[str, Step], str] = {}
+        self._declined: dict[Variant, dict[tuple[str, Step], str]] = {}
         self._lock = threading.Lock()
         self._plain = self._program(_PLAIN)
 
@@ -164,7 +164,8 @@ class InferenceSession:
         for engines in ((), asked) if variant.watched else (asked,):
             with self._stage("plan"):
                 inside = variant.watched or variant.bounded or variant.weighed
-                planned = plan(model, engines, inside=inside, declined=self._declined)
+                declined = self._declined.get(variant, {})
+                planned = plan(model, engines, inside=inside, declined=declined)
             try:
                 with self._stage("bind"):
                     return planned, interp.prepare(planned, self._expand)
@@ -262,9 +263,10 @@ class InferenceSession:
         with self._lock:
             if self._programs[variant] is not program:
                 return
+            known = self._declined.setdefault(variant, {})
             for region, why in declined.items():
                 for step in region.beside or region.steps:
-                    self._declined[region.engine, step] = f"{region.engine}: {why}"
+                    known[region.engine, step] = f"{region.engine}: {why}"
             made = self._bound(program.plan.model, variant)
             self._programs[variant] = made
             if program is self._plain:

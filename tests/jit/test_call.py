@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import HEAD, check
+from tests.jit.native import HEAD, check, outcomes
 from tests.values import assert_same
 from treadle.jit import memory
 
@@ -153,7 +153,8 @@ def test_what_was_declined_is_not_tried_again(monkeypatch):
     monkeypatch.setattr("treadle.jit.runnable.compile_region", refuse)
     for _ in range(3):
         assert session.run(None, feed)[0] == 24
-    assert len(tries) == 2  # the loop with what stands beside it, then the loop
+    # the loop with what stands beside it, then the loop: in its place, and in the new plan
+    assert len(tries) == 3
     assert "for a test" in session.explain()
 
 
@@ -270,3 +271,33 @@ def test_what_computes_much_joins_only_where_types_tell_its_extents():
     told = text.replace("float[K,2]", "float[3,2]")
     (region,) = treadle.InferenceSession(HEAD + told).plan.main.regions
     assert region.engine == "jit"
+
+
+def test_a_length_that_only_loops_slice_stays_open_beside_other_steps():
+    text = """g (float[N,4] p) => (float[N,4] a) {
+      q = Mul (p, p)
+      a = Scan <num_scan_inputs = 1, body = f (float[4] x) => (float[4] y) {
+        y = Cos (x)
+      }> (q)
+    }"""
+    session = session_of(text)
+    for rows in range(1, 9):
+        p = np.linspace(-1, 1, 4 * rows, dtype=np.float32).reshape(rows, 4)
+        assert_same(session.run(None, {"p": p}), [np.cos(p * p)], ["a"])
+    assert len(outcomes(session)) == 1
+
+
+def test_one_large_feed_changes_nothing_for_small_ones():
+    session = treadle.InferenceSession(HEAD + UNTOLD)
+    for rows in (3, 4, 5, 100_000, *range(6, 40)):
+        session.run(None, untold(rows))
+    (region,) = session.plan.main.regions
+    assert region.engine == "jit"
+    assert len(outcomes(session)) <= 4  # three closed ones at most, and an open one
+
+
+def test_what_is_planned_for_a_large_feed_says_nothing_of_others(monkeypatch):
+    monkeypatch.setattr("treadle.jit.runnable.slower", lambda *_: "for a test")
+    refused = treadle.InferenceSession(HEAD + UNTOLD)
+    refused.run(None, untold(100_000))
+    assert "jit" in [region.engine for region in refused.plan.main.regions]

@@ -130,3 +130,41 @@ def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[Code]
     }"""
     check(text, {"n": np.array(3), "x": RANDOM.uniform(-1, 1, (16, 40)).astype(np.float32)})
     assert emitted[-1].text.count("fadd reassoc") <= 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "function", "least"),
+    [("200", 600, "Neg", 2), ("200", 12, "Tanh", 6), ("4", 300, "Abs", 1), ("4", 40, "Sin", 20)],
+)
+def test_a_long_chain_of_functions_is_several_nests(
+    emitted: list[Code], shape: str, steps: int, function: str, least: int
+) -> None:
+    """LLVM makes no vectors of thousands of operations, and writes few elements out for ever."""
+    chain = "\n".join(f"s{k + 1} = {function} (s{k})" for k in range(steps))
+    text = f"""g (int64 n, float[{shape}] x) => (float[{shape}] y, float[N] sums) {{
+      y, sums = Loop (n, , x) <body = f (int64 i, bool go, float[{shape}] s0)
+        => (bool on, float[{shape}] z, float sum) {{
+        on = Identity (go)
+        {chain}
+        z = Identity (s{steps})
+        sum = ReduceMax <keepdims = 0> (z)
+      }}>
+    }}"""
+    x = RANDOM.uniform(-1, 1, int(shape)).astype(np.float32)
+    check(text, {"n": np.array(3), "x": x})
+    assert dict(emitted[-1].counts)["nests"] >= least
+
+
+def test_what_only_a_reduction_reads_is_cut_too(emitted: list[Code]) -> None:
+    chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(20))
+    text = f"""g (int64 n, float[200] s0) => (float y) {{
+      zero = Constant <value = float {{0.0}}> ()
+      y = Loop (n, , zero) <body = f (int64 i, bool go, float a) => (bool on, float b) {{
+        on = Identity (go)
+        shifted = Add (s0, a)
+        {chain.replace("(s0)", "(shifted)")}
+        b = ReduceMean <keepdims = 0> (s20)
+      }}>
+    }}"""
+    check(text, {"n": np.array(3), "s0": RANDOM.uniform(-1, 1, 200).astype(np.float32)})
+    assert dict(emitted[-1].counts)["nests"] >= 6

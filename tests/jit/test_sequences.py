@@ -222,3 +222,40 @@ def test_what_comes_out_is_the_callers_to_write(extents):
         assert np.array_equal(array, wanted[number])
         array[...] = np.nan
     assert all(map(np.array_equal, items, before))
+
+
+TWO = """g (int64 n, float[K] p, float[K,2] pp) => (r, s) {
+  e = SequenceEmpty ()
+  r, s = Loop (n, , e, e) <body = f (int64 i, bool go, u, w) => (bool on, v, x) {
+    on = Identity (go)
+    v = SequenceInsert (u, p)
+    x = SequenceInsert (w, pp)
+  }>
+}"""
+COMPUTED = """g (int64 n, float[K] p) => (r, int64 l) {
+  e = SequenceEmpty ()
+  r = Loop (n, , e) <body = f (int64 i, bool go, u) => (bool on, v) {
+    on = Identity (go)
+    zero = Constant <value = float {0.0}> ()
+    is_more = Greater (p, zero)
+    z = Compress (p, is_more)
+    v = SequenceInsert (u, z)
+  }>
+  l = SequenceLength (r)
+}"""
+
+
+def test_two_lists_that_begin_as_one_empty_one():
+    feeds = ((0, 3), (1, 3), (2, 3), (3, 4))
+    check(TWO, *({"n": np.array(n), "p": floats(k), "pp": floats(k, 2)} for n, k in feeds))
+
+
+def test_two_ranks_in_one_list_are_held():
+    text = TWO.replace("(w, pp)", "(v, pp)")
+    check(text, *({"n": np.array(n), "p": floats(3), "pp": floats(3, 2)} for n in (1, 2)))
+
+
+@pytest.mark.parametrize("made", ["Compress (p, is_more)", "Concat <axis = 0> (p, p)"])
+def test_elements_whose_extent_is_computed(made):
+    text = COMPUTED.replace("Compress (p, is_more)", made)
+    check(text, *({"n": np.array(2), "p": floats(k)} for k in (2, 3, 4, 5, 6)))

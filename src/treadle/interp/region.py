@@ -29,10 +29,13 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
         try:
             if not interpreted:
                 interpreted.append(prepare(region.otherwise()))
+            known = dict(context.declined or {})
             with ops.silence():
-                return interpreted[0](operands, context, iterations)
+                results = interpreted[0](operands, context, iterations)
         except Unsupported:
             raise at(refusal.error, path, iterations) from refusal
+        context.declined = known  # what is planned instead was asked for this data alone
+        return results
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         try:

@@ -105,8 +105,13 @@ class Native:
         return [account(self.region.inputs, key, found) for key, found in made.items()]
 
     def _is_hopeless(self) -> bool:
-        """Whether there was no kernel for any data that came."""
+        """Whether there was no kernel for any data that came, or no room is left for one.
+
+        Where others have joined the loops, which are sooner without a kernel than they are alone.
+        """
         with self._lock:
+            if self.region.beside and len(self.made) >= _MOST_KERNELS:
+                return True
             return all(isinstance(made, str) for made in self.made.values())
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
@@ -118,9 +123,19 @@ class Native:
     def _missed(self, arrays: Sequence[np.ndarray]) -> None:
         """A guard failed: where that happens to open kernels, the next ones are closed."""
         with self._lock:
+            if not self._can_be(arrays):
+                return
             self.openings.miss(self.openings.lengths(arrays))
             if self.openings.is_closed:
                 self.seen.clear()
+
+    def _can_be(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether a closed kernel could run this, so that an open one should have."""
+        try:
+            specialise(self.region, signature(arrays, self.lengths), self.lengths, self.known)
+        except Declined:
+            return False
+        return True
 
     def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
@@ -143,8 +158,9 @@ class Native:
             lengths = self.openings.lengths(arrays)
             found = self._made(arrays, lengths)
             if isinstance(found, str) and lengths is not self.lengths:
-                self.openings.close()
                 found = self._made(arrays, self.lengths)
+                if not isinstance(found, str):
+                    self.openings.close()
         return found
 
     def _made(self, arrays: Sequence[np.ndarray], lengths: Lengths) -> Found:

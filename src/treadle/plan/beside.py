@@ -6,16 +6,17 @@
             all that read it are among them, or
             all it reads is made by them or before the block, and something by them
 
-A step whose operands are all made before the block joins no loop by what it reads. Where more than
-256 would join, which take a second to compile, none does.
+A step whose operands are all made before the block joins no loop by what it reads. Nor does one
+that makes or reads what a loop slices, where nobody knows how long that is: of what only loops have
+to do with, the length stays open. At most 256 join, in the order above: they take long to compile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from treadle.ir import Block, Step, Value, reads
+from treadle.ir import Block, Loop, Step, Tensor, Value, ports, reads
 
 _MOST = 256
 
@@ -24,18 +25,32 @@ def joining(block: Block, own: Collection[int], beside: Collection[int]) -> set[
     """The positions in `beside` that join the steps at `own`."""
     makers = {value: k for k, step in enumerate(block.steps) for value in step.results if value}
     readers = _readers(block)
-    taken = set(own)
-    forwards = sorted(beside)
+    taken, most = set(own), len(own) + _MOST
+    sliced = {value for k in own for value in _sliced(block.steps[k])}
+    forwards = [k for k in sorted(beside) if sliced.isdisjoint(_touched(block.steps[k]))]
     for joins, positions in (
         (partial(_leads, readers), forwards[::-1]),
         (partial(_follows, block, makers), forwards),
         (partial(_leads, readers), forwards[::-1]),
     ):
         for position in positions:
-            if joins(block.steps[position], taken):
+            if len(taken) < most and joins(block.steps[position], taken):
                 taken.add(position)
-    joined = taken.difference(own)
-    return joined if len(joined) <= _MOST else set()
+    return taken.difference(own)
+
+
+def _sliced(step: Step) -> Iterator[Value]:
+    """What a loop slices along an axis of which nobody knows the length."""
+    for port in ports(step).sliced if isinstance(step, Loop) else ():
+        type_ = None if port.operand is None else port.operand.type
+        shape = type_.shape if isinstance(type_, Tensor) else None
+        is_told = shape is not None and isinstance(shape[port.role.axis], int)
+        if port.operand is not None and not is_told:
+            yield port.operand
+
+
+def _touched(step: Step) -> Iterator[Value]:
+    yield from (value for value in (*step.results, *reads(step)) if value is not None)
 
 
 def _readers(block: Block) -> Mapping[Value, Sequence[int]]:

@@ -15,14 +15,11 @@ from treadle.jit.emit.cuts import Cuts, are_few, count, cuts, together
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import memory
 from treadle.jit.emit.pace import per_element
-from treadle.jit.emit.place import Place, is_long, is_same_size
+from treadle.jit.emit.place import MOST_FUSED, MOST_IN_A_ROW, Place, is_long, is_same_size, weight
 from treadle.jit.emit.shared import pieces
 from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import Block, Loop, Map, Node
 from treadle.jit.walk import all_nodes, inner_blocks, leaving
-
-_LONG_SIZE, _MOST_WRITTEN = 8, 256
-"""What a function with long code counts for, and the most that all pieces of a nest may."""
 
 
 @dataclass(eq=False, slots=True)
@@ -53,6 +50,7 @@ class Nests:
     member: dict[Node, list[Node]] = field(default_factory=dict)
     done: set[Node] = field(default_factory=set)
     cut: dict[Node, Cuts] = field(default_factory=dict)
+    row: dict[Node, int] = field(default_factory=dict)
 
     def join(self, node: Node) -> None:
         """Put a node into the open nest of its shape, or into a new one."""
@@ -74,6 +72,7 @@ class Nests:
             mine = None
         if mine is None:
             mine = []
+        self.row[node] = self._row(node)
         mine.append(node)
         self.member[node] = mine
 
@@ -82,13 +81,20 @@ class Nests:
         found = [self.cut[node] for node in nest if node in self.cut]
         return together(found) if found else None
 
+    def _row(self, node: Node) -> int:
+        """How many long functions wait for each other in its nest, up to it."""
+        before = [self.row[found] for found, _ in self.open_reads(node)]
+        return max(before, default=0) + is_long(node)
+
     def _fits(self, nest: list[Node]) -> bool:
-        """Whether the nodes may be written once for each piece they are cut into."""
+        """Whether the last node may join: LLVM makes vectors of all, and few long ones wait."""
+        if self._row(nest[-1]) > MOST_IN_A_ROW:
+            return False
+        size = sum(map(weight, nest))
         found = self._cuts(nest)
         if found is None:
-            return True
-        size = sum(_LONG_SIZE if is_long(node) else 1 for node in nest)
-        return are_few(found) and size * count(found) <= _MOST_WRITTEN
+            return size <= MOST_FUSED
+        return are_few(found) and size * count(found) <= MOST_FUSED
 
     def _is_inline(self, node: Node) -> bool:
         return self.e.t.place(node) is Place.INLINE

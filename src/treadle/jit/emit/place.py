@@ -44,6 +44,13 @@ LONG = frozenset((
     "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
 ))  # fmt: skip
 """Functions whose code is long: written anew for many elements, they take seconds to compile."""
+MOST_FUSED, _LONG_WEIGHT = 256, 8
+"""How many functions are computed in one loop nest, and what a long one counts for: of four times
+as many LLVM makes no vectors any more."""
+MOST_IN_A_ROW = 2
+"""How many long ones of them may wait for each other: of a hundred `tanh` of each other each takes
+0.36 nanoseconds two at a time, 0.55 four, 0.78 eight; the processor does not see so far ahead."""
+_MOST_WRITTEN_OUT = 1024
 _MANY_ROWS = 4
 _FEWEST, _MOST = 64, 1_000_000
 
@@ -74,12 +81,19 @@ def places(kernel: Kernel) -> Places:
         for operand in (*node.operands, *leaving(node)):
             readers.setdefault(operand, []).append(node)
     place: dict[Node, Place] = {}
+    fused: dict[Node, tuple[int, int]] = {}
     crowd = _crowd(nodes)
     for node in reversed(nodes):
         if isinstance(node.op, Join) and _is_read_in_pieces(node, readers, place, kernel.results):
             place[node] = Place.INLINE
             continue
         found = _place(node, readers.get(node, []), place, node in kernel.results)
+        if found is Place.INLINE and isinstance(node.op, Map):
+            reader = readers[node][0]
+            size, row = fused.get(reader, (0, 0))
+            fused[node] = size, row = size + weight(node), row + is_long(node)
+            is_much = size > MOST_FUSED or row > MOST_IN_A_ROW
+            found = Place.NEST if is_much else found
         place[node] = Place.NEST if node in crowd else found
     spilled = {
         operand
@@ -95,16 +109,24 @@ def places(kernel: Kernel) -> Places:
 def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
     """Functions of a few elements each that are too many together to be written out."""
     found = [node for node in nodes if _is_written_out(node)]
-    return frozenset(found if sum(node.size for node in found) > MOST_LONG else ())
+    if sum(node.size for node in found) > _MOST_WRITTEN_OUT:
+        return frozenset(found)
+    long = [node for node in found if is_long(node)]
+    return frozenset(long if sum(node.size for node in long) > MOST_LONG else ())
 
 
 def _is_written_out(node: Node) -> bool:
-    return is_long(node) and node.is_static and 1 < node.size <= MOST_IN_REGISTERS
+    return isinstance(node.op, Map) and node.is_static and 1 < node.size <= MOST_IN_REGISTERS
 
 
 def is_long(node: Node) -> bool:
     """Whether it is a function whose code is long."""
     return isinstance(node.op, Map) and node.op.function in LONG
+
+
+def weight(node: Node) -> int:
+    """How many functions a node counts for, by the length of its code."""
+    return _LONG_WEIGHT if is_long(node) else 1
 
 
 def _place(node: Node, readers: list[Node], place: Mapping[Node, Place], is_result: bool) -> Place:

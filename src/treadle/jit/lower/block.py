@@ -98,7 +98,7 @@ def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Seq
         given = _completed(leaf, operands, attributes_of(leaf))
         made = lower(b, operands, given)
         return _wanted(leaf, (made,) if isinstance(made, Node) else tuple(made))
-    except Mistaken:
+    except Mistaken:  # the loop that carries the list writes its body again
         raise
     except Declined as why:
         b.back(mark)

@@ -53,7 +53,7 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     count = None if trip is None else b.most(b.number(trip), 0)
     moving = _lost(step, operands)
     operands = _typed(b, step, operands)
-    held = _held(b, step, operands)
+    held, learnt = _held(b, step, operands), set[int]()
     mark = b.mark()
     for _ in range(_most_tries(operands)):
         made = _Body(Block("body", b.block, is_loop=True), held)
@@ -61,7 +61,7 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
             _write(b, made, step, operands, moving, lower)
         except Mistaken as mistake:
             b.back(mark)
-            operands, held = _corrected(b, made, operands, mistake)
+            operands, held = _corrected(b, step, made, operands, mistake, learnt)
             mark = b.mark()
             continue
         foreign = _foreign(b, made, step)
@@ -208,20 +208,37 @@ def _typed(b: Building, step: ir.Loop, operands: Given) -> list[Node | None]:
 
 
 def _corrected(
-    b: Building, made: _Body, operands: Given, mistake: Mistaken
+    b: Building,
+    step: ir.Loop,
+    made: _Body,
+    operands: Given,
+    mistake: Mistaken,
+    learnt: set[int],
 ) -> tuple[list[Node | None], frozenset[int]]:
-    """The operands, the mistaken one as an empty sequence of such elements, or held outside."""
+    """The operands, the mistaken one as an empty sequence of such elements, or held outside.
+
+    Held it is where an extent of its elements is only known to what was written of the body, and
+    where it was mistaken before: `learnt` are the numbers of those.
+    """
     if mistake.state not in made.states:
         raise mistake
     number = made.states.index(mistake.state)
     initial = made.initials[number]
-    is_inside_only = any(is_inside(extent, made.block) for extent in mistake.shape)
-    if isinstance(initial.op, State) and not is_inside_only:
+    is_known = number not in learnt and all(_is_written(extent) for extent in mistake.shape)
+    if isinstance(initial.op, State) and is_known:
         raise Mistaken(initial, mistake.dtype, mistake.shape)
-    if is_inside_only or not isinstance(initial.op, Empty):
+    if not is_known or not isinstance(initial.op, Empty):
         return list(operands), made.held | {number}
-    right = empty(b, mistake.dtype, mistake.shape)
-    return [right if node is initial else node for node in operands], made.held
+    learnt.add(number)
+    corrected = list(operands)
+    corrected[_carried(step)[number]] = empty(b, mistake.dtype, mistake.shape)
+    return corrected, made.held
+
+
+def _is_written(extent: Number) -> bool:
+    """Whether what tells the extent is still there, now that the body is to be written again."""
+    source = extent.source if isinstance(extent, Extent) else None
+    return source is None or any(node is source for node in source.home.nodes)
 
 
 def _foreign(b: Building, made: _Body, step: ir.Loop) -> frozenset[int]:

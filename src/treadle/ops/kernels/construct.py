@@ -25,7 +25,9 @@ _CONSTANTS: dict[str, Any] = {
 @maker("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def bind_constant(attributes: Attributes, outputs: int) -> Body:
     """The one attribute that is given; a sparse value is written out."""
-    results = (constant_of(attributes),)
+    constant = constant_of(attributes).view()
+    constant.flags.writeable = False  # every run gives it: who hands it out makes a copy
+    results = (constant,)
 
     def body(inputs: Operands) -> Results:
         return results
