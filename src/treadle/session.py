@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["InferenceSession", "ModelMetadata"]
 
 _UNLIMITED = Limits()
+_CODES = ("kernel", "llvm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +351,8 @@ class InferenceSession:
         """
         from treadle import report
 
+        if code and code not in _CODES:
+            raise InputError(f'there is no code called "{code}", {did_you_mean(code, _CODES)}')
         plan = self._plain.plan
         return report.show_code(plan, code) if code else report.explain(plan)
 

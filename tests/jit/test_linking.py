@@ -273,8 +273,9 @@ def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
     monkeypatch.setattr(linking, "make_executable", refused)
     options = treadle.SessionOptions(cache_dir="")
     session = treadle.InferenceSession(HEAD + COUNTING, options)
-    (y,) = session.run(None, {"n": np.array(2), "x": np.array(3, np.float32)})
-    assert y == 81
+    for _ in range(2):  # with what stands beside the loop, then the loop alone
+        (y,) = session.run(None, {"n": np.array(2), "x": np.array(3, np.float32)})
+        assert y == 81
     assert "lets no memory be written and then executed" in session.explain()
 
 

@@ -92,7 +92,7 @@ def written(text):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
 @pytest.mark.parametrize(
     ("text", "depth"),
-    [(COUNTED, 1), (UNTIL, 1), (APPENDING, 1), (FILLED, 1), (INNER, 1)],
+    [(COUNTED, 0), (UNTIL, 1), (APPENDING, 1), (FILLED, 1), (INNER, 1)],
     ids=["counted", "until", "appending", "filled", "inner"],
 )
 def test_memory_that_runs_out_is_an_error(text, depth):

@@ -131,7 +131,7 @@ def test_explain_says_how_many_threads(monkeypatch):
     monkeypatch.setattr(team.SHARING, "least", 10**9)
     made = session(HEAD + LONG, 3)
     made.run(None, {"n": np.array(3), "p": P})
-    assert "threads: 1, as none of its loop nests is expected to take long enough" in made.explain()
+    assert "threads: 1, as none of its loop nests is shared" in made.explain()
 
 
 def test_where_there_can_be_no_team_nothing_is_said_of_threads(monkeypatch):

@@ -75,7 +75,7 @@ def engines_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--engines",
         metavar="A,B",
         callback=_split,
-        help="Who may run what, in order of preference: onnxruntime, interp.",
+        help="Who may run what, in order of preference: jit, onnxruntime, interp.",
     )(function)
 
 

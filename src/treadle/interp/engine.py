@@ -84,18 +84,22 @@ class Program:
     def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
         """One value per result, for one value per param."""
         try:
-            if self.gives_own:
-                results = self.action(inputs, context, ())
-                return _owned(results, inputs) if context.may_share else list(results)
-            if not self.has_kernels:
-                return _owned(self.action(inputs, context, ()), inputs)
-            with ops.silence():
-                return _owned(self.action(inputs, context, ()), inputs)
-        except MemoryError as error:
-            raise RunError("there is not enough memory", self.path) from error
+            return self._results(inputs, context)
+        except MemoryError:
+            pass  # what it held is let go before the message needs memory
         except RecursionError as error:
             reason = "bodies are nested deeper than Python's recursion limit allows"
             raise RunError(reason, self.path) from error
+        raise RunError("there is not enough memory", self.path)
+
+    def _results(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
+        if self.gives_own:
+            results = self.action(inputs, context, ())
+            return _owned(results, inputs) if context.may_share else list(results)
+        if not self.has_kernels:
+            return _owned(self.action(inputs, context, ()), inputs)
+        with ops.silence():
+            return _owned(self.action(inputs, context, ()), inputs)
 
 
 def _owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:

@@ -19,6 +19,15 @@ from treadle.plan import Account
 _GIVEN = (Input, Constant)
 
 
+_WAYS = {
+    "ahead": "products of an iteration's items, made for many iterations at once",
+    "tiled": "loops turned inside out, for a part of the elements at a time",
+    "antidiagonals": "grids computed by antidiagonals",
+    "linear": "linear recurrences, several iterations at once",
+}
+"""What is counted as code is written, in words."""
+
+
 def account(inputs: Sequence[Value], signature: Signature, made: Compiled | str) -> Account:
     """What was made for this signature of these inputs: a kernel, or why there is none."""
     title = _title(inputs, signature)
@@ -57,7 +66,7 @@ def _data(made: Compiled) -> dict[str, object]:
         "in_place": counts.get("in place", 0),
         "copied": counts.get("copied", 0),
         "taking_turns": counts.get("taking turns", 0),
-        "linear": counts.get("linear", 0),
+        **{name: counts.get(name, 0) for name in _WAYS},
         "threads": made.threads,
         "shared": counts.get("shared", 0),
         "escapes": dict(Counter(
@@ -100,8 +109,7 @@ def _facts(data: Mapping[str, object]) -> Iterable[str]:
             f"carried arrays: {data['in_place']} changed in place, {data['copied']} copied"
             f"{turns if data['taking_turns'] else ''}"
         )
-    if data["linear"]:
-        yield f"linear recurrences, several iterations at once: {data['linear']}"
+    yield from (f"{words}: {data[name]}" for name, words in _WAYS.items() if data[name])
     yield from _sharing(data)
 
 
@@ -109,7 +117,7 @@ def _sharing(data: Mapping[str, object]) -> Iterable[str]:
     if data["shared"]:
         yield f"threads: {data['threads']}, which share {data['shared']} loop nests"
     elif data["threads"] != 1:
-        yield "threads: 1, as none of its loop nests is expected to take long enough"
+        yield "threads: 1, as none of its loop nests is shared"
 
 
 def _code(made: Compiled, kind: str) -> str:

@@ -15,7 +15,7 @@ from treadle import ops
 from treadle.errors import KernelError, RunError
 from treadle.jit import weight
 from treadle.jit.code import Code
-from treadle.jit.kernel_ir import Extent, Kernel, Node
+from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node, Part
 from treadle.jit.machine import Machine
 from treadle.jit.memory import Lent, address, free, laid_out, words
 from treadle.jit.nodes import Declined
@@ -288,15 +288,32 @@ def _where(compiled: Compiled, told: Mapping[int, int]) -> tuple[str, tuple[int,
 
 def _results(compiled: Compiled, lengths: Mapping[Extent, int], room: int) -> list[Any]:
     """The arrays results are written into; None for one whose length nobody knows."""
+    made: list[Any] = []
     try:
-        return [
-            _open(result, lengths, room)
-            if result.is_open or result.is_weighed
-            else np.empty(result.shape, result.dtype)
-            for result in compiled.results
-        ]
+        for result in compiled.results:
+            is_plain = not (result.is_open or result.is_weighed)
+            made.append(
+                np.empty(result.shape, result.dtype) if is_plain else _open(result, lengths, room)
+            )
     except (MemoryError, ValueError) as error:
-        raise Declined("a result that does not fit into memory") from error
+        result, node = compiled.results[len(made)], compiled.kernel.results[len(made)]
+        extents = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in result.shape]
+        reason = f"there is not enough memory for a result of {extents} {result.dtype}"
+        if (place := _counted(node)) is None:
+            raise Declined(reason) from error
+        raise RunError(reason, place) from error
+    return made
+
+
+def _counted(node: Node) -> str | None:
+    """The path of the loop a result is of, if it runs as often as it is told, whatever it slices.
+
+    Where one slices, interp says first whether its lengths agree.
+    """
+    while node.operands and not isinstance(node.op, Part):
+        node = node.operands[0]
+    around = node.operands[0].op if isinstance(node.op, Part) else None
+    return around.path if isinstance(around, Loop) and around.length is None else None
 
 
 def _open(result: Result, lengths: Mapping[Extent, int], room: int) -> np.ndarray | None:

@@ -28,7 +28,7 @@ class Code:
     in registers, which LLVM may put into vectors; of single numbers that makes a chain slower.
     `counts` say how often something was done as it was written: loop "nests", nodes "fused" in
     them, carried arrays that are changed "in place", "copied" or "taking turns" with their next
-    values, loops that are "linear". The text of what was read from disk is empty.
+    values, and more that jit/account has words for. The text of what was read from disk is empty.
     """
 
     text: str

@@ -14,9 +14,9 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit.buffer import Buffer, dense_strides
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, dense_strides
 from treadle.jit.emit.types import I64, in_memory
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Block, Counter, Item, Node, Pick, Reshape, View, extents
@@ -69,6 +69,7 @@ class Ahead:
 
     def __init__(self, e: Emitter, node: Node, between: tuple[Node, ...]) -> None:
         self.e, self.between = e, between
+        e.counts["ahead"] += 1
         self.home: Block = node.home
         self.steps = steps(node)
         self.rows = extents(node)[-2]

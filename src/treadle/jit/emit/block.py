@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.jit.emit import joined
 from treadle.jit.emit.branch import Home, emit_branch
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.contract import emit_contract
 from treadle.jit.emit.emitter import UNFIT, UNMATCHED, Emitter
 from treadle.jit.emit.escape import emit_escape
@@ -22,7 +23,6 @@ from treadle.jit.emit.put import emit_put
 from treadle.jit.emit.reduce import emit_reduce
 from treadle.jit.emit.running import emit_running
 from treadle.jit.emit.shared import spread
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.top import emit_top
 from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (

@@ -11,12 +11,12 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.inplace import side, taken
 from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I64, in_register
 from treadle.jit.kernel_ir import Block, Branch, Node, extents
 

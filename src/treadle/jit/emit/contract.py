@@ -12,12 +12,12 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.emit import ahead
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.matrix import MOST_ROWS, Product, multiply
 from treadle.jit.emit.pace import per_product
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.shared import spread
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I1, NARROW, in_register, is_float, literal
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, extents

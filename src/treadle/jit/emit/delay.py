@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place, keeps_order
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import in_memory
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Axis, Item, Join, Loop, Node, Reshape, View, extents

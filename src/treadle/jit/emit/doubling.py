@@ -25,12 +25,12 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit import lanes
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.linear import NONE, Linear, is_one
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import cost, tick
 from treadle.jit.emit.stack import Stacking
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import F32, F64, I1, I8, I32, I64, in_memory, in_register, is_float
 from treadle.jit.emit.writer import word
 from treadle.jit.kernel_ir import Counter, Item, Map, Node, Reshape, View

@@ -11,11 +11,12 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
+from treadle.jit.emit.buffer import Buffer, Flat
 from treadle.jit.emit.pace import COPIED, per_read
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch, byte_size
 from treadle.jit.emit.shared import Calls, is_inside, items, spread
-from treadle.jit.emit.tensors import Buffer, Flat, Tensors
+from treadle.jit.emit.tensors import Tensors
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents

@@ -14,10 +14,10 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit.buffer import Buffer, dense_strides
 from treadle.jit.emit.emitter import INTERRUPTED, OUT_OF_MEMORY, Emitter
 from treadle.jit.emit.poll import give_gil, take_gil
 from treadle.jit.emit.scratch import Scratch, byte_size
-from treadle.jit.emit.tensors import Buffer, dense_strides
 from treadle.jit.emit.types import I1, I64, POINTER, VOID
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Escape, Node, extents

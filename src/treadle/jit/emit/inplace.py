@@ -7,10 +7,10 @@ chain; each link takes over the memory where all who read the link before have d
 
 from __future__ import annotations
 
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending, Nests
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.kernel_ir import Block, Branch, Loop, Node, Part, Put
 from treadle.jit.walk import inner_blocks, leaving
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.kernel_ir import Join, Node, Put, State, extents
 
 

@@ -9,6 +9,7 @@ from llvmlite import ir as llvm
 from treadle.jit.code import Code
 from treadle.jit.emit.alias import Aliases
 from treadle.jit.emit.block import emit_block
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.chains import ordered
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
@@ -17,7 +18,7 @@ from treadle.jit.emit.place import Place, Places, keeps_order, places
 from treadle.jit.emit.poll import PERIOD, end, give_gil
 from treadle.jit.emit.scratch import Scratch, release, settle
 from treadle.jit.emit.slots import Slots
-from treadle.jit.emit.tensors import Buffer, Tensors
+from treadle.jit.emit.tensors import Tensors
 from treadle.jit.emit.types import I64, POINTER
 from treadle.jit.emit.writer import Writer
 from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part, Reshape, View

@@ -20,6 +20,7 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit import bound, delay, doubling, linear, moving, scalars, swap, weigh
+from treadle.jit.emit.buffer import Buffer, Flat
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
 from treadle.jit.emit.moving import Moving
@@ -29,7 +30,6 @@ from treadle.jit.emit.pack import pack
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import tick
 from treadle.jit.emit.stack import Stacking, stackings
-from treadle.jit.emit.tensors import Buffer, Flat
 from treadle.jit.emit.tile import parts
 from treadle.jit.emit.types import I64, in_register
 from treadle.jit.emit.wavefront import grid_of, sweep
@@ -66,6 +66,7 @@ def _run(
     counter = w.variable(I64, llvm.Constant(I64, 0))
     grid = grid_of(e, node) if go is None else None
     if grid is not None:
+        e.counts["antidiagonals"] += 1
         sweep(e, grid, counter, limit, emit_block)
     recurrences = linear.linear_of(e, node, stacks) if go is None and grid is None else None
     swap.begin(e, node)

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import is_there, once
 from treadle.jit.emit.scratch import Scratch, larger
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Dim, Extent, Join, Loop, Node

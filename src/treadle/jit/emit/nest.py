@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from treadle.jit.emit.buffer import Buffer, Flat, Indices
 from treadle.jit.emit.cuts import Cuts, are_few, count, cuts, together
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import memory
 from treadle.jit.emit.pace import per_element
 from treadle.jit.emit.place import MOST_FUSED, MOST_IN_A_ROW, Place, is_long, is_same_size, weight
 from treadle.jit.emit.shared import pieces
-from treadle.jit.emit.tensors import Buffer, Flat, Indices
 from treadle.jit.kernel_ir import Block, Loop, Map, Node
 from treadle.jit.walk import all_nodes, inner_blocks, leaving
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.ir import DType
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import NARROW
 from treadle.jit.kernel_ir import Constant, Contract, Item, Loop, Node, View, extents
 from treadle.jit.walk import all_nodes

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.jit.emit import scalars
+from treadle.jit.emit.buffer import Buffer, Flat, Indices, dense_strides
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.index import depth_of, found_at, placed
 from treadle.jit.emit.inplace import is_in
 from treadle.jit.emit.nest import Nests
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Flat, Indices, dense_strides
 from treadle.jit.emit.types import in_memory
 from treadle.jit.kernel_ir import Fetch, Join, Node, Part, Pick, Put, extents
 

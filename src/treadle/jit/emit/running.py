@@ -7,10 +7,10 @@ from itertools import product
 from typing import Any
 
 from treadle.jit.emit import scalars
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.reduce import neutral
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, Running, extents
 

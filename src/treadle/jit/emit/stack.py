@@ -15,9 +15,9 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import UNMATCHED, Emitter
 from treadle.jit.emit.scratch import Scratch, larger
-from treadle.jit.emit.tensors import Buffer
 from treadle.jit.emit.types import I64, in_memory
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Dim, Extent, Loop, Node, Part, Stack

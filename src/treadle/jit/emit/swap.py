@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from treadle.jit.emit.buffer import Buffer, Flat
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.pace import COPIED
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.tensors import Buffer, Flat
 from treadle.jit.emit.types import POINTER
 from treadle.jit.kernel_ir import Join, Loop, Map, Node
 

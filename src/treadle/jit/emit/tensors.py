@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from itertools import accumulate
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir as llvm
@@ -16,8 +15,8 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.emit import narrow, scalars
 from treadle.jit.emit.alias import Aliases
+from treadle.jit.emit.buffer import Buffer, Flat, Indices, dense_strides
 from treadle.jit.emit.place import Place, Places, is_same_size, keeps_order
-from treadle.jit.emit.scratch import Scratch
 from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.types import I8, I64, NARROW, in_memory, literal
 from treadle.jit.emit.writer import Index, Writer
@@ -37,35 +36,6 @@ from treadle.jit.kernel_ir import (
     View,
     extents,
 )
-
-
-class Flat(NamedTuple):
-    """The index of an element in row-major order."""
-
-    value: Index
-
-
-Indices = tuple[Index, ...] | Flat
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Buffer:
-    """Elements in memory; `strides` count elements, `scope` says which memory it is.
-
-    `owner` is the scratch that has the memory, where it is one's.
-    """
-
-    pointer: Any
-    dtype: DType
-    strides: tuple[Index, ...]
-    scope: str
-    is_dense: bool = True
-    owner: Scratch | None = None
-
-
-def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of row-major order."""
-    return tuple(accumulate(shape[:0:-1], int.__mul__, initial=1))[::-1] if shape else ()
 
 
 @dataclass(eq=False, slots=True)

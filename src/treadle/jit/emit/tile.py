@@ -32,6 +32,7 @@ def parts(e: Emitter, node: Node) -> Iterator[None]:
     axis, extent, count, inner = window
     with e.w.range(extent // count) as number:
         start = e.w.multiply(number, count)
+        e.counts["tiled"] += 1
         e.window = Window(axis, start, count, inner, extent // count)
         yield
         e.window = None

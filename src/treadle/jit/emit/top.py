@@ -13,11 +13,11 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit.buffer import Buffer, Flat, dense_strides
 from treadle.jit.emit.emitter import OUT_OF_MEMORY, Emitter
 from treadle.jit.emit.heap import sifting, sorting
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import byte_size
-from treadle.jit.emit.tensors import Buffer, Flat, dense_strides
 from treadle.jit.emit.types import I32, I64, in_memory, in_register, is_signed
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Node, Top, extents

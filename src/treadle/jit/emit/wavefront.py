@@ -24,11 +24,11 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit import bound, lanes, weigh
+from treadle.jit.emit.buffer import Buffer, Flat
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.nest import Ending
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.poll import cost, tick
-from treadle.jit.emit.tensors import Buffer, Flat
 from treadle.jit.emit.types import I64, NARROW, in_register
 from treadle.jit.kernel_ir import (
     Block,
