@@ -262,3 +262,20 @@ def test_closed_for_good(closing):
     closing(openings, made)
     assert openings.is_closed
     assert openings.lengths([np.zeros(5, np.float32)]) is openings.base
+
+
+def test_a_list_that_is_held_this_time_has_no_length():
+    text = """g (int64 n, float[K] p, seq(float[?]) s) => (float[M] r) {
+      last = Constant <value = int64 {-1}> ()
+      r = Loop (n, , p) <body = f (int64 i, bool go, float[L] a) => (bool on, float[L] b) {
+        on = Identity (go)
+        x = SequenceAt (s, last)
+        m = ReduceMax <keepdims = 0> (x)
+        b = Add (a, m)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    for length, extents in ((2, (3, 3)), (3, (3, 2)), (4, (1, 2)), (5, (3, 4)), (6, (2, 2))):
+        feed = {"n": np.array(2), "p": floats(length), "s": [floats(e) for e in extents]}
+        assert_same(session.run(None, dict(feed)), interp.run(None, dict(feed)), ["r"])

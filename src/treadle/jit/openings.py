@@ -73,6 +73,7 @@ class Openings:
         names: dict[tuple[int, ...], Extent | Axes] = {
             tuple(each[k][axis] for each in seen): extent
             for (k, axis), extent in self.base.open.items()
+            if axis < len(seen[-1][k])  # what is held outside this time has no axes
         }
         return {key: names.setdefault(column, key) for key, column in columns.items()}
 
