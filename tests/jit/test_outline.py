@@ -168,3 +168,18 @@ def test_what_only_a_reduction_reads_is_cut_too(emitted: list[Code]) -> None:
     }}"""
     check(text, {"n": np.array(3), "s0": RANDOM.uniform(-1, 1, 200).astype(np.float32)})
     assert dict(emitted[-1].counts)["nests"] >= 6
+
+
+def test_what_is_between_nests_of_large_tensors_is_little(emitted: list[Code]) -> None:
+    chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(30))
+    text = f"""g (int64 n, float[300000] x) => (float[300000] y) {{
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[300000] s0)
+        => (bool on, float[300000] z) {{
+        on = Identity (go)
+        {chain}
+        z = Identity (s30)
+      }}>
+    }}"""
+    check(text, {"n": np.array(2), "x": RANDOM.uniform(-1, 1, 300_000).astype(np.float32)})
+    assert dict(emitted[-1].counts)["nests"] == 1
+    assert emitted[-1].workspace < 4 * 300_000

@@ -16,7 +16,7 @@ from treadle.jit.emit.cuts import Cuts, are_few, count, cuts, together
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.joined import memory
 from treadle.jit.emit.pace import per_element
-from treadle.jit.emit.place import MOST_FUSED, MOST_IN_A_ROW, Place, is_long, is_same_size, weight
+from treadle.jit.emit.place import MOST_FUSED, Place, is_long, is_same_size, waits_long, weight
 from treadle.jit.emit.shared import pieces
 from treadle.jit.kernel_ir import Block, Loop, Map, Node
 from treadle.jit.walk import all_nodes, inner_blocks, leaving
@@ -88,7 +88,7 @@ class Nests:
 
     def _fits(self, nest: list[Node]) -> bool:
         """Whether the last node may join: LLVM makes vectors of all, and few long ones wait."""
-        if self._row(nest[-1]) > MOST_IN_A_ROW:
+        if waits_long(nest[-1], self._row(nest[-1])):
             return False
         size = sum(map(weight, nest))
         found = self._cuts(nest)

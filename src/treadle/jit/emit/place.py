@@ -47,9 +47,10 @@ LONG = frozenset((
 MOST_FUSED, _LONG_WEIGHT = 256, 8
 """How many functions are computed in one loop nest, and what a long one counts for: of four times
 as many LLVM makes no vectors any more."""
-MOST_IN_A_ROW = 2
+_MOST_IN_A_ROW, _NEAR = 2, 16_384
 """How many long ones of them may wait for each other: of a hundred `tanh` of each other each takes
-0.36 nanoseconds two at a time, 0.55 four, 0.78 eight; the processor does not see so far ahead."""
+0.36 nanoseconds two at a time, 0.55 four, 0.78 eight; the processor does not see so far ahead. Of
+larger tensors what is between would go to far memory."""
 _MOST_WRITTEN_OUT = 1024
 _MANY_ROWS = 4
 _FEWEST, _MOST = 64, 1_000_000
@@ -92,7 +93,7 @@ def places(kernel: Kernel) -> Places:
             reader = readers[node][0]
             size, row = fused.get(reader, (0, 0))
             fused[node] = size, row = size + weight(node), row + is_long(node)
-            is_much = size > MOST_FUSED or row > MOST_IN_A_ROW
+            is_much = size > MOST_FUSED or waits_long(node, row)
             found = Place.NEST if is_much else found
         place[node] = Place.NEST if node in crowd else found
     spilled = {
@@ -122,6 +123,11 @@ def _is_written_out(node: Node) -> bool:
 def is_long(node: Node) -> bool:
     """Whether it is a function whose code is long."""
     return isinstance(node.op, Map) and node.op.function in LONG
+
+
+def waits_long(node: Node, row: int) -> bool:
+    """Whether so many long functions in a row are too many for it."""
+    return row > _MOST_IN_A_ROW and node.is_static and node.size <= _NEAR
 
 
 def weight(node: Node) -> int:
