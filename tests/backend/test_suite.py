@@ -65,10 +65,11 @@ def test_node(name):
     run_or_know_why(name, suite.node_samples()[name])
 
 
+@pytest.mark.parametrize("engines", [("interp",), ("jit", "interp")], ids="-".join)
 @pytest.mark.parametrize("name", WITH_CONTROL_FLOW)
-def test_node_with_control_flow_on_interp_alone(name):
+def test_node_with_control_flow_without_onnxruntime(name, engines):
     sample = suite.node_samples()[name]
-    prepared = treadle.backend.prepare(sample.model, engines=("interp",))
+    prepared = treadle.backend.prepare(sample.model, engines=engines)
     names = [value.name for value in sample.model.graph.output]
     for feed in sample.feeds:
         assert_same(prepared.run(feed.inputs), feed.outputs, names, sample.tolerances)

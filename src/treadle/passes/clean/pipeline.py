@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 from treadle.ir import (
     Block,
@@ -15,9 +14,6 @@ from treadle.ir import (
     Step,
     Value,
     map_bodies,
-    operator_of,
-    segment,
-    walk_block,
 )
 from treadle.passes.clean.appends import stack_appends
 from treadle.passes.clean.branches import settle_branches
@@ -97,15 +93,12 @@ def _by_place(done: Sequence[Cleaned]) -> list[str]:
     return lines
 
 
-def clean(
-    model: Model, passes: Sequence[Pass] = PASSES, *, keep_paths: bool = False
-) -> tuple[Model, Report]:
+def clean(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]:
     """The model with everything gone that need not be done, and what was done.
 
     It gives the same outputs, fails on the same feeds, and keeps the names of inputs and outputs.
     Functions are put in the place of their calls first, if they import the model's opsets. The
-    model itself comes back where there is nothing to do. `keep_paths`: steps say where
-    the file had them, as messages need it, not where they are now.
+    model itself comes back where there is nothing to do.
     """
     current = _inlined(model)
     current = replace(current, main=place(current.main, "main"))
@@ -124,8 +117,7 @@ def clean(
     if not done:
         return model, Report()
     main = with_result_types(current.main, at)
-    main = _with_own_paths(main) if keep_paths else _unplaced(main)
-    main = with_own_step_names(main)
+    main = with_own_step_names(_unplaced(main))
     return replace(current, main=main), Report(tuple(done))
 
 
@@ -162,30 +154,3 @@ def _unplaced(block: Block) -> Block:
         return replace(inner, info=replace(inner.info, path=""))
 
     return replace(block, steps=tuple(map(moved, block.steps)))
-
-
-def _with_own_paths(block: Block) -> Block:
-    """The block in which steps that a pass made have paths of their own too."""
-    taken = {step.info.path for step in _steps(block)}
-
-    def placed(step: Step, path: str) -> Step:
-        own = step.info.path or _free(path, taken)
-        inner = map_bodies(step, lambda name, body: inside(body, f"{own}.{name}"))
-        return replace(inner, info=replace(inner.info, path=own))
-
-    def inside(each: Block, path: str) -> Block:
-        names = (f"{path}/{segment(operator_of(s), k)}" for k, s in enumerate(each.steps))
-        return replace(each, steps=tuple(map(placed, each.steps, names)))
-
-    return inside(block, "main")
-
-
-def _steps(block: Block) -> Iterator[Step]:
-    for visit in walk_block(block):
-        yield visit.step
-
-
-def _free(path: str, taken: set[str]) -> str:
-    free = next(name for k in count() if (name := f"{path}_{k}" if k else path) not in taken)
-    taken.add(free)
-    return free
