@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treadle.errors import InputError
-from treadle.plan import Engine
+from treadle.plan import Borrowing, Engine
 
 __all__ = ["ENGINES", "engines_of"]
 
@@ -25,7 +25,13 @@ def engines_of(
     if unknown:
         raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
     wanted = itertools.takewhile(lambda name: name != "interp", names)
-    return tuple(_MAKERS[name](options, providers, provider_options) for name in wanted)
+    made = [_MAKERS[name](options, providers, provider_options) for name in wanted]
+    return tuple(
+        engine.beside([other for other in made if other is not engine])
+        if isinstance(engine, Borrowing)
+        else engine
+        for engine in made
+    )
 
 
 def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:

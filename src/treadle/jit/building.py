@@ -8,7 +8,7 @@ they are, a guard looks when the kernel runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
 
@@ -31,6 +31,7 @@ from treadle.jit.kernel_ir import (
     View,
     extents,
 )
+from treadle.jit.kernels import Kernels
 from treadle.jit.nodes import Declined, Nodes
 
 _DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
@@ -46,7 +47,12 @@ class Mistaken(Declined):
 
 @dataclass(eq=False, slots=True)
 class Building(Nodes):
-    """What the lowerings write with: nodes, numbers that only the run tells, guards, elements."""
+    """What the lowerings write with: nodes, numbers that only the run tells, guards, elements.
+
+    `kernels` are those of operators without native code.
+    """
+
+    kernels: Kernels = field(default_factory=Kernels)
 
     def scalar(self, number: float | bool, dtype: DType) -> Node:
         """A constant of rank 0."""

@@ -16,6 +16,7 @@ from treadle.errors import KernelError, RunError
 from treadle.jit import weight
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node, Part
+from treadle.jit.kernels import Kernels
 from treadle.jit.machine import Machine
 from treadle.jit.memory import Lent, address, free, laid_out, words
 from treadle.jit.nodes import Declined
@@ -92,8 +93,8 @@ class Layout:
         return bool(self.escapes or self.keepers)
 
     @classmethod
-    def of(cls, code: Code) -> Layout:
-        """The slots of this code, sorted."""
+    def of(cls, code: Code, kernels: Kernels) -> Layout:
+        """The slots of this code, sorted; what it calls is found in `kernels`."""
         fixed = np.zeros(len(code.slots), np.int64)
         kinds: dict[str, list[tuple[int, Any]]] = {}
         for number, slot in enumerate(code.slots):
@@ -106,9 +107,9 @@ class Layout:
         escapes, keepers = [], []
         for number, node in kinds.get("escape", ()):
             if node.op.has_objects:
-                keepers.append((number, outside(node)))
+                keepers.append((number, outside(node, kernels)))
             else:
-                escapes.append(outside(node)([]))
+                escapes.append(outside(node, kernels)([]))
                 fixed[number] = id(escapes[-1])
         single = {
             kind: kinds[kind][0][0]
@@ -151,10 +152,11 @@ class Compiled:
         trips: Mapping[Extent, int],
         exact: Collection[Extent] = (),
         threads: int = 1,
+        kernels: Kernels | None = None,
     ) -> Compiled:
-        """With its slots sorted."""
+        """With its slots sorted; `kernels` are numpy's unless they are given."""
         results = tuple(Result.of(node, weighs=kernel.weighs) for node in kernel.results)
-        layout = Layout.of(code)
+        layout = Layout.of(code, kernels or Kernels())
         return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads)
 
 

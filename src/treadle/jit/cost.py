@@ -4,6 +4,7 @@ What both do alike is left out. In nanoseconds, measured against onnxruntime:
 
     native code saves   1500 for every iteration, and 300 for every operator in it
     it loses            5000 for a call out of it, 200000 where numpy has to compute much there,
+                        8000 where onnxruntime's kernel is called,
                         2000 where only what is held outside is put in order,
                         two thirds of the time of a convolution,
                         a sixth of the time of a product of 96 rows or more,
@@ -20,12 +21,14 @@ from math import prod
 
 from treadle.ir import Leaf, Loop, Step, bodies
 from treadle.jit.kernel_ir import HOLDER, Block, Contract, Escape, Kernel, Node, View, extents
+from treadle.jit.kernels import Kernels
 from treadle.jit.walk import inner_blocks
 from treadle.plan import is_heavy
 
 _ITERATION = 1500.0
 _OPERATOR = 300.0
 _CALL = 5_000.0
+_LENT_CALL = 8_000.0
 _LIGHT_CALL = 2_000.0
 _HEAVY_CALL = 200_000.0
 _INNER = 10.0
@@ -37,10 +40,10 @@ _WINDOWED = 0.03
 _FREE = frozenset(("Constant", "Identity"))
 
 
-def slower(steps: Sequence[Step], kernel: Kernel, threads: int) -> str:
+def slower(steps: Sequence[Step], kernel: Kernel, threads: int, kernels: Kernels) -> str:
     """Why onnxruntime is expected to be faster with these steps; "" where it is not."""
     saved = sum(_saved(step) for step in steps if isinstance(step, Loop))
-    found = [(_lost(node, threads) * _INNER ** max(depth - 1, 0), node)
+    found = [(_lost(node, threads, kernels) * _INNER ** max(depth - 1, 0), node)
              for node, depth in _nodes(kernel.main, 0) if depth]  # fmt: skip
     lost = sum(cost for cost, _ in found)
     if lost <= saved:
@@ -51,6 +54,23 @@ def slower(steps: Sequence[Step], kernel: Kernel, threads: int) -> str:
         f"an iteration would save {saved / 1000:.0f} µs, and lose {lost / 1000:.0f}, most of"
         f" them by {what}"
     )
+
+
+def calls_too_much(loop: Loop, kernels: Kernels) -> bool:
+    """Whether calls of other engines' kernels, where there are no others, lose what it saves."""
+    return _called(loop.body.steps, kernels) > _saved(loop)
+
+
+def _called(steps: Sequence[Step], kernels: Kernels) -> float:
+    """What those calls lose in one iteration."""
+    lost = 0.0
+    for step in steps:
+        if isinstance(step, Leaf):
+            lost += _LENT_CALL if kernels.needs_another(step) else 0.0
+        else:
+            inner = max((_called(body.steps, kernels) for _, body in bodies(step)), default=0.0)
+            lost += inner * (_INNER if isinstance(step, Loop) else 1.0)
+    return lost
 
 
 def _saved(loop: Loop) -> float:
@@ -74,12 +94,15 @@ def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
             yield from _nodes(inner, depth + inner.is_loop)
 
 
-def _lost(node: Node, threads: int) -> float:
+def _lost(node: Node, threads: int, kernels: Kernels) -> float:
     """What one evaluation of the node loses."""
     match node.op:
         case Escape(leaf=leaf):
-            is_light = leaf.domain == HOLDER
-            return _LIGHT_CALL if is_light else _HEAVY_CALL if is_heavy(leaf) else _CALL
+            if leaf.domain == HOLDER:
+                return _LIGHT_CALL
+            if kernels.lends(leaf):
+                return _LENT_CALL
+            return _HEAVY_CALL if is_heavy(leaf) else _CALL
         case Contract() if node.is_static and node.operands[0].is_static:
             operations = 2.0 * prod(extents(node)) * extents(node.operands[0])[-1]
             if _has_windows(node.operands[1]):

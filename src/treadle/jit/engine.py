@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Step, bodies, operator_of
 from treadle.jit.beside import may_be_small
+from treadle.jit.cost import calls_too_much
+from treadle.jit.kernels import Kernels
 from treadle.jit.lists import is_list
-from treadle.jit.lower import escapes, lowering
+from treadle.jit.lower import lowering
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.jit.store import Store, default_folder
 from treadle.jit.team import cores
-from treadle.plan import Region, Runnable, Verdict
+from treadle.plan import Engine, Region, Runnable, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +26,14 @@ class Jit:
 
     `store` keeps the code for other processes; `threads` is how many a run may use;
     `counts`: the code counts iterations, since a run bounds them; `weighs`: so it does what loops
-    hold.
+    hold. `others` are the engines whose kernels it may call, for single operators.
     """
 
     store: Store | None = None
     threads: int = 1
     counts: bool = False
     weighs: bool = False
+    others: tuple[Engine, ...] = ()
 
     @classmethod
     def of(cls, options: object) -> Jit:
@@ -48,6 +52,10 @@ class Jit:
         """The engine for runs that bound their iterations, or what loops hold."""
         return replace(self, counts=counts, weighs=weighs)
 
+    def beside(self, others: Sequence[Engine]) -> Jit:
+        """The engine that may call the kernels of others."""
+        return replace(self, others=tuple(others))
+
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""
         if not isinstance(step, Loop):
@@ -55,8 +63,17 @@ class Jit:
             return Verdict(False, why, None if inside else partial(may_be_small, step))
         if inside and not (self.counts or self.weighs):
             return Verdict(False, "every iteration must be seen, and native code shows none")
-        why = _refusal(step)
+        kernels = Kernels(self.others, model)
+        why = _refusal(step, kernels) or self._outdone(step, model, kernels, inside)
         return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")
+
+    def _outdone(self, loop: Loop, model: Model, kernels: Kernels, inside: bool) -> str:
+        """Why another engine is faster, by how often it would be called; "" if it is not."""
+        if not calls_too_much(loop, kernels):
+            return ""
+        whole = (e.name for e in self.others if e.judge(loop, model, inside=inside).takes)
+        lost = "runs it sooner: calls of its kernels would lose more than is saved"
+        return next((f"{name} {lost}" for name in whole), "")
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
@@ -65,18 +82,18 @@ class Jit:
         lengths = Lengths.of(region)
         return Native(
             region, lengths, conditions(region), known, self.store, self.threads, lists,
-            self.counts, self.weighs,
+            self.counts, self.weighs, Kernels(self.others, model),
         )  # fmt: skip
 
 
-def _refusal(step: Step) -> str:
+def _refusal(step: Step, kernels: Kernels) -> str:
     """Why it is not compiled; "" where it is."""
     match step:
         case Call():
             return f"no native code for {operator_of(step)}"
         case Leaf():
-            is_known = lowering(step.domain, step.op, step.version) or escapes(step)
+            is_known = lowering(step.domain, step.op, step.version) or kernels.has(step)
             return "" if is_known else f"no native code for {step.op}-{step.version}"
         case Loop() | Branch():
-            inner = (_refusal(s) for _, body in bodies(step) for s in body.steps)
+            inner = (_refusal(s, kernels) for _, body in bodies(step) for s in body.steps)
             return next(filter(None, inner), "")

@@ -14,6 +14,7 @@ from treadle import ops
 from treadle.ir import DType
 from treadle.jit.held import keeping
 from treadle.jit.kernel_ir import HOLDER, Escape, Kind, Node
+from treadle.jit.kernels import Kernels
 from treadle.jit.memory import row_major
 from treadle.jit.memory import words as memory_words
 from treadle.jit.nodes import Declined
@@ -33,7 +34,7 @@ _memory.restype, _memory.argtypes = (
 )  # fmt: skip
 
 
-def outside(node: Node) -> Callable[[list[Any]], Callable[[int], object]]:
+def outside(node: Node, kernels: Kernels) -> Callable[[list[Any]], Callable[[int], object]]:
     """What an Escape calls, for what a run holds, with the address of its words, 64 bits each.
 
         operand = address, its extents where it has open ones
@@ -47,7 +48,7 @@ def outside(node: Node) -> Callable[[list[Any]], Callable[[int], object]]:
     """
     op = node.op
     assert isinstance(op, Escape)
-    prepared = None if op.leaf.domain == HOLDER else ops.prepare(op.leaf, silent=False)
+    prepared = None if op.leaf.domain == HOLDER else kernels.prepare(op.leaf)
     words = ctypes.c_int64 * count_words(node)
 
     def bind(held: list[Any]) -> Callable[[int], object]:

@@ -17,6 +17,7 @@ from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
 from treadle.jit.held import HANDLE, entered
 from treadle.jit.kernel_ir import Extent, Kernel
+from treadle.jit.kernels import Kernels
 from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
 from treadle.jit.nodes import NATIVE, Declined
@@ -39,7 +40,8 @@ class Native:
 
     `lists` are the outputs that are sequences. `holding` are the inputs that are a loop's
     condition: kernels are made for true ones. `seen` are the shapes of late, with their kernel and
-    the extents of the axes it leaves open, or why there is none.
+    the extents of the axes it leaves open, or why there is none. `kernels` are those of operators
+    without native code.
     """
 
     region: Region
@@ -51,6 +53,7 @@ class Native:
     lists: tuple[int, ...] = ()
     counts: bool = False
     weighs: bool = False
+    kernels: Kernels = field(default_factory=Kernels)
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
@@ -132,7 +135,7 @@ class Native:
     def _can_be(self, arrays: Sequence[np.ndarray]) -> bool:
         """Whether a closed kernel could run this, so that an open one should have."""
         try:
-            specialise(self.region, signature(arrays, self.lengths), self.lengths, self.known)
+            self._specialised(signature(arrays, self.lengths), self.lengths)
         except Declined:
             return False
         return True
@@ -175,15 +178,18 @@ class Native:
         except Declined as why:
             return str(why)
 
+    def _specialised(self, key: Signature, lengths: Lengths) -> Kernel:
+        return specialise(self.region, key, lengths, self.known, self.kernels)
+
     def _make(self, key: Signature, arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
         """Note the kernel of a signature; of the values too where its extents hang on them."""
         try:
-            kernel = specialise(self.region, key, lengths, self.known)
+            kernel = self._specialised(key, lengths)
             if self.shaping.found(key, kernel):
                 self.seen.clear()
                 open_key, key = key, self.shaping.valued(key, arrays)
                 if key != open_key:
-                    kernel = specialise(self.region, key, lengths, self.known)
+                    kernel = self._specialised(key, lengths)
             self.made[key] = compile_region(self, kernel, lengths)
         except Declined as why:
             self.made[key] = str(why)
@@ -203,7 +209,7 @@ def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, 
 def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled:
     """The kernel of a region as machine code."""
     region = native.region
-    why = slower(region.steps, kernel, native.threads) if region.rival else ""
+    why = slower(region.steps, kernel, native.threads, native.kernels) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
     if native.weighs and any(map(makes_objects, all_nodes(kernel.main))):
@@ -215,4 +221,4 @@ def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled
     exact = {*lengths.open.values(), *found}
     code, machine = compiled(kernel, exact, native.store)
     threads = native.threads if kernel.shares else 1
-    return Compiled.of(kernel, code, machine, found, exact, threads)
+    return Compiled.of(kernel, code, machine, found, exact, threads, native.kernels)

@@ -17,6 +17,7 @@ from treadle.jit.building import Building
 from treadle.jit.faults import declining
 from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View
 from treadle.jit.kernel_ir import Loop as LoopNode
+from treadle.jit.kernels import Kernels
 from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_steps, nothing
 from treadle.jit.walk import all_nodes
@@ -122,9 +123,12 @@ def known_inputs(region: Region, model: Model) -> Known:
 
 
 @declining
-def specialise(region: Region, given: Signature, lengths: Lengths, known: Known) -> Kernel:
+def specialise(
+    region: Region, given: Signature, lengths: Lengths, known: Known, kernels: Kernels
+) -> Kernel:
     """The kernel of a region for a signature; Declined where there is none."""
     b = Building.start()
+    b.kernels = kernels
     inputs: list[Node] = []
     params: list[Node] = []
     holding = conditions(region)

@@ -21,7 +21,9 @@ What becomes of an operator inside a loop that is compiled, by the versions of i
   count, that operand is known when the kernel is made, or the operator is called.
 * **called**: the machine code calls its numpy kernel, each time for about 5 microseconds more than
   the kernel takes. What a native operator has no code for (training, a shape that only the run
-  tells) is called, too. Extents of its operands and results may be those of the run.
+  tells) is called, too. Extents of its operands and results may be those of the run. Where numpy
+  has no kernel (an operator of another domain, such as `com.microsoft`) or would compute much,
+  onnxruntime's kernel of that one operator is called, if the session's `engines` name onnxruntime.
 * **declined**: the loop goes to another engine, for the reason given.
 
 What native code has no form for is held outside, by number, and every operator of it is called:

@@ -3,6 +3,7 @@
 from treadle.plan.engines import (
     Account,
     Accountable,
+    Borrowing,
     Bounding,
     ByName,
     Direct,
@@ -24,6 +25,7 @@ __all__ = [
     "Account",
     "Accountable",
     "BlockPlan",
+    "Borrowing",
     "Bounding",
     "ByName",
     "Declined",

@@ -210,6 +210,15 @@ class Bounding(Protocol):
         ...
 
 
+@runtime_checkable
+class Borrowing(Protocol):
+    """An engine that has others run single operators within what it takes."""
+
+    def beside(self, others: Sequence[Engine]) -> Engine:
+        """The engine that may ask these."""
+        ...
+
+
 class Engine(Protocol):
     """Something that runs regions."""
 

@@ -19,7 +19,6 @@ from treadle.jit.lower import (
     window,
 )
 from treadle.jit.lower.block import lower_block, lower_steps
-from treadle.jit.lower.escape import escapes
 from treadle.jit.lower.held import nothing
 from treadle.jit.lower.registry import TABLE, lowering
 
@@ -30,7 +29,6 @@ __all__ = [
     "create",
     "einsum",
     "elementwise",
-    "escapes",
     "fill",
     "found",
     "index",

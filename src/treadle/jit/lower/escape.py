@@ -18,6 +18,7 @@ from treadle.errors import InvalidModel, KernelError, Unsupported
 from treadle.ir import Leaf, Symbol, Tensor, dtype_of
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Constant, Escape, Extent, Kind, Node, Number
+from treadle.jit.kernels import Given
 from treadle.jit.lists import is_list
 from treadle.jit.lower.held import OBJECT, boxed, call, kind_of
 from treadle.jit.nodes import NATIVE, Declined
@@ -33,20 +34,19 @@ LISTS = frozenset(
 """Operators of sequences and optionals: natively a sequence is a tensor, elsewhere a list."""
 
 
-def escapes(leaf: Leaf) -> bool:
-    """Whether a call out of native code can run it, as far as the operator alone tells."""
-    return not leaf.blocks and ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
-
-
 def lower_escape(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Sequence[Node | None]:
     """The results of a call; Declined where there is nothing to be called."""
-    if not escapes(leaf):
+    if not b.kernels.has(leaf):
         raise Declined(f"no native code for {leaf.op}-{leaf.version}")
     given = [
         boxed(b, node, value) if node is not None and value is not None and is_list(value) else node
         for node, value in zip(operands, leaf.operands, strict=True)
     ]
     present = [node for node in given if node is not None]
+    try:
+        leaf = b.kernels.fitted(leaf, _told(b, leaf, given))
+    except Unsupported as why:
+        raise Declined(why.why) from why
     kinds = _kinds(b, leaf, given)
     wanted = tuple(
         None if value is None else kind or OBJECT
@@ -78,6 +78,20 @@ def _kinds(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Kin
     return [ruled or tried_ or told_ for ruled, tried_, told_ in found]
 
 
+def _told(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Given | None]:
+    """What is known of the operands."""
+    found: list[Given | None] = []
+    for node, value in zip(operands, leaf.operands, strict=True):
+        if node is None:
+            found.append(None)
+        elif node in b.objects:
+            found.append((None if value is None else value.type, None))
+        else:
+            array = node.op.array if isinstance(node.op, Constant) else None
+            found.append((Tensor(node.dtype, (None,) * len(node.shape)), array))
+    return found
+
+
 def _is_foreign(value: ir.Value | None) -> bool:
     """Whether it is known to be no tensor of native elements."""
     type_ = value.type if value is not None else None
@@ -94,6 +108,8 @@ def _ruled(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Kin
         value.type if value is not None and node in b.objects else _type(node, symbols)
         for node, value in zip(operands, leaf.operands, strict=True)
     ]
+    if any(t is None and node is not None for t, node in zip(types, operands, strict=True)):
+        return [None] * len(leaf.results)
     arrays = [n.op.array if n is not None and isinstance(n.op, Constant) else None
               for n in operands]  # fmt: skip
     try:
@@ -128,9 +144,10 @@ def _tried(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Kin
     if any(node in b.objects for node in operands):
         return nothing
     try:
-        run = ops.prepare(leaf)
-        tries = [run([_sample(n, *each) for n in operands]) for each in enumerate(_SIZES)]
-    except (KernelError, Unsupported):
+        run = b.kernels.prepare(leaf)
+        with ops.silence():
+            tries = [run([_sample(n, *each) for n in operands]) for each in enumerate(_SIZES)]
+    except KernelError:
         return nothing
     first, second = ([_given(value) for value in made] for made in tries)
     return [_both(*kinds) for kinds in zip(first, second, strict=True)]

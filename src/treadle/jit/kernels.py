@@ -1,0 +1,110 @@
+"""Who evaluates an operator without native code: numpy, or another engine for that one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from treadle import ops
+from treadle.errors import KernelError
+from treadle.ir import Block, Constant, Leaf, Literal, Model, Type, Value
+from treadle.ops import Prepared
+from treadle.plan import Engine, Refused, Region, RunContext, is_heavy
+
+Given = tuple[Type | None, np.ndarray | None]
+"""What is known of an operand: its type, and its elements where they never change."""
+
+
+@dataclass(eq=False, slots=True)
+class Kernels:
+    """Where the kernels of operators are found.
+
+    `others` are the engines that may run one that numpy has no kernel for, or none that is quick;
+    `model` is the one whose operators they are.
+    """
+
+    others: Sequence[Engine] = ()
+    model: Model = field(default_factory=lambda: Model(Block()))
+    _lent: dict[object, Leaf] = field(default_factory=dict)
+    _ready: dict[Leaf, Prepared] = field(default_factory=dict)
+
+    def has(self, leaf: Leaf) -> bool:
+        """Whether there is a kernel, as far as the operator alone tells."""
+        return not leaf.blocks and (_is_numpys(leaf) or self._lender(leaf) is not None)
+
+    def needs_another(self, leaf: Leaf) -> bool:
+        """Whether only another engine has one."""
+        return not _is_numpys(leaf) and self._lender(leaf) is not None
+
+    def lends(self, leaf: Leaf) -> bool:
+        """Whether it is a leaf that `fitted` gave for another engine."""
+        return leaf in self._ready
+
+    def fitted(self, leaf: Leaf, given: Sequence[Given | None]) -> Leaf:
+        """The leaf that is to be called for these operands, None for an absent one.
+
+        It stands for the engine's own session where another engine runs it. Raises Unsupported
+        where nobody does.
+        """
+        lender = self._lender(leaf) if is_heavy(leaf) or not _is_numpys(leaf) else None
+        if lender is None:
+            ops.prepare(leaf)
+            return leaf
+        key = (leaf, *(each and (each[0], id(each[1])) for each in given))
+        if key not in self._lent:
+            made, constants = _over(leaf, given)
+            self._ready[made] = self._borrowed(lender, made, constants)
+            self._lent[key] = made
+        return self._lent[key]
+
+    def prepare(self, leaf: Leaf) -> Prepared:
+        """The kernel of a leaf that `fitted` gave; the caller is inside `ops.silence()`."""
+        ready = self._ready.get(leaf)
+        return ops.prepare(leaf, silent=False) if ready is None else ready
+
+    def _lender(self, leaf: Leaf) -> Engine | None:
+        verdicts = ((e, e.judge(leaf, self.model, inside=False)) for e in self.others)
+        return next((engine for engine, verdict in verdicts if verdict.takes), None)
+
+    def _borrowed(self, lender: Engine, leaf: Leaf, constants: Sequence[Constant]) -> Prepared:
+        """The one leaf as a region of another engine."""
+        known = {constant.value for constant in constants}
+        inputs = [(k, v) for k, v in enumerate(leaf.operands) if v is not None and v not in known]
+        outputs = tuple(value for value in leaf.results if value is not None)
+        region = Region(
+            leaf.info.path, lender.name, "", (leaf,), tuple(value for _, value in inputs), outputs,
+            constants=tuple(constants),
+        )  # fmt: skip
+        runnable, places = lender.prepare(region, self.model), [k for k, _ in inputs]
+
+        def run(operands: Sequence[Any]) -> tuple[Any, ...]:
+            try:
+                made = iter(runnable([operands[place] for place in places], RunContext()))
+            except Refused as refusal:
+                given = ", ".join(map(ops.describe, operands))
+                name = f"{leaf.op}-{leaf.version}({given})"
+                raise KernelError(f"{name}: {refusal.error.reason}") from refusal
+            return tuple(None if value is None else next(made) for value in leaf.results)
+
+        return run
+
+
+def _is_numpys(leaf: Leaf) -> bool:
+    return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
+
+
+def _over(leaf: Leaf, given: Sequence[Given | None]) -> tuple[Leaf, list[Constant]]:
+    """The leaf over values of its own, of these types, and those of them that are constants."""
+    values = [each and Value(f"x{k}", each[0]) for k, each in enumerate(given)]
+    results = [v and Value(f"y{k}", None, v.inferred) for k, v in enumerate(leaf.results)]
+    own = replace(leaf, operands=tuple(values), results=tuple(results))
+    return own, list(_constants(values, given))
+
+
+def _constants(values: Sequence[Value | None], given: Sequence[Given | None]) -> Iterator[Constant]:
+    for value, each in zip(values, given, strict=True):
+        if value is not None and each is not None and each[1] is not None:
+            yield Constant(value, Literal.of(each[1], value.name))

@@ -1,0 +1,183 @@
+"""Operators that only another engine has a kernel for, called from inside compiled loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import natives, outcomes
+from tests.jit.test_escape import escapes
+from tests.values import assert_same
+from treadle.errors import LimitExceeded, RunError, Unsupported
+
+RANDOM = np.random.default_rng(41)
+HEAD = '<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1]>\n'
+SMALL = "\n".join(f"t{k + 1} = Tanh (t{k})" for k in range(40))
+"""Enough for native code to pay, one call of another engine included."""
+GELU = f"""g (int64 n, float[4] x) => (float[4] y, float[T,4] r) {{
+  y, r = Loop (n, "", x) <body = f (int64 i, bool go, float[4] a)
+      => (bool on, float[4] b, float[4] t40) {{
+    on = Identity (go)
+    q = com.microsoft.QuickGelu <alpha = 1.5> (a)
+    t0 = Add (q, a)
+    {SMALL}
+    b = Neg (t40)
+  }}>
+}}"""
+
+
+def floats(*shape):
+    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+
+
+def both(text, *feeds, head=HEAD):
+    """The native session, after both engines gave the same for these feeds."""
+    session = treadle.InferenceSession(head + text)
+    whole = treadle.InferenceSession(head + text, engines=("onnxruntime", "interp"))
+    names = [output.name for output in session.get_outputs()]
+    for feed in feeds:
+        assert_same(session.run(None, feed), whole.run(None, feed), names)
+    assert not [made for made in outcomes(session) if isinstance(made, str)]
+    return session
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_an_operator_of_another_domain(trips):
+    session = both(GELU, {"n": np.array(trips), "x": floats(4)})
+    assert escapes(session) == ["QuickGelu"]
+
+
+def test_a_loop_that_would_lose_goes_to_the_other_engine():
+    text = GELU.replace(SMALL, "t40 = Tanh (t0)")
+    session = treadle.InferenceSession(HEAD + text)
+    assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
+    assert "onnxruntime runs it sooner" in session.explain()
+
+
+def test_without_the_other_engine_nobody_has_it():
+    with pytest.raises(Unsupported, match=r"main/loop_0\.body.*QuickGelu"):
+        treadle.InferenceSession(HEAD + GELU, engines=("jit", "interp"))
+
+
+def test_extents_of_the_run():
+    text = """g (float[T,3,A] x, float[A] h) => (float[A] last, float[T,3,A] y) {
+      last, y = Scan <num_scan_inputs = 1, body = b (float[A] s, float[3,A] a)
+        => (float[A] s1, float[3,A] c) {
+        q = com.microsoft.QuickGelu (a)
+        t0 = Add (q, s)
+        SMALL
+        c = Identity (t40)
+        axis = Constant <value = int64[1] {0}> ()
+        s1 = ReduceSum <keepdims = 0> (c, axis)
+      }> (h, x)
+    }""".replace("SMALL", SMALL)
+    feeds = [{"x": floats(t, 3, a), "h": floats(a)} for t, a in ((2, 4), (5, 4), (3, 2), (4, 7))]
+    assert set(escapes(both(text, *feeds))) == {"QuickGelu"}
+
+
+def test_inside_a_branch_with_a_constant():
+    text = """g (int64 n, float[4] x) => (float[T,4] r) {
+      w = Constant <value = float[4] {1, 2, 3, 4}> ()
+      r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[4] t40) {
+        on = Identity (go)
+        two = Constant <value = int64 {2}> ()
+        odd = Mod (i, two)
+        is_odd = Cast <to = 9> (odd)
+        t0 = If (is_odd) <
+          then_branch = a () => (float[4] u) { u = com.microsoft.BiasGelu (x, w) },
+          else_branch = b () => (float[4] v) { v = Add (x, w) }>
+        SMALL
+      }>
+    }""".replace("SMALL", SMALL)
+    session = both(text, {"n": np.array(5), "x": floats(4)})
+    assert escapes(session) == ["BiasGelu"]
+
+
+def test_half_precision():
+    text = GELU.replace("float[", "float16[")
+    session = both(text, {"n": np.array(3), "x": floats(4).astype(np.float16)})
+    assert escapes(session) == ["QuickGelu"]
+
+
+def test_several_results_one_of_them_unused():
+    text = """g (int64 n, float[1,2,4] x, float[4] w) => (float[1,2,4] y, float[T,1,2,4] r) {
+      y, r = Loop (n, "", x) <body = f (int64 i, bool go, float[1,2,4] a)
+          => (bool on, float[1,2,4] b, float[1,2,4] t40) {
+        on = Identity (go)
+        q, , , sum = com.microsoft.SkipLayerNormalization (a, x, w)
+        t0 = Add (q, sum)
+        SMALL
+        b = Neg (t40)
+      }>
+    }""".replace("SMALL", SMALL)
+    session = both(text, {"n": np.array(3), "x": floats(1, 2, 4), "w": floats(4)})
+    assert escapes(session) == ["SkipLayerNormalization"]
+
+
+def test_one_that_computes_much_though_numpy_could():
+    text = """g (int64 n, float[1,1,4,4] x) => (float[1,1,4,4] y) {
+      y = Loop (n, "", x) <body = f (int64 i, bool go, float[1,1,4,4] a)
+          => (bool on, float[1,1,4,4] t40) {
+        on = Identity (go)
+        t0 = LRN <size = 3> (a)
+        SMALL
+      }>
+    }""".replace("SMALL", SMALL)
+    session = both(text, {"n": np.array(3), "x": floats(1, 1, 4, 4)})
+    (native,) = natives(session)
+    (made,) = native.made.values()
+    assert escapes(session) == ["LRN"]
+    assert len(native.kernels._ready) == 1
+    assert made.layout.calls
+
+
+BIASED = """g (int64 n, float[2,4] x, int64 k) => (float[T,4] r) {
+  r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[4] t40) {
+    on = Identity (go)
+    at = Add (i, k)
+    zero = Constant <value = int64[1] {0}> ()
+    ends = Unsqueeze (at, zero)
+    z = ConstantOfShape (ends)
+    g = com.microsoft.BiasGelu (x, z)
+    t0 = ReduceSum <keepdims = 0> (g, zero)
+    SMALL
+  }>
+}""".replace("SMALL", SMALL)
+
+
+def test_its_failure_says_where():
+    text = """g (int64 n, float[1] x) => (float[T] r) {
+      r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float t40) {
+        on = Identity (go)
+        axis = Cast <to = 6> (i)
+        z = com.microsoft.ExpandDims (x, axis)
+        t0 = ReduceSum <keepdims = 0> (z)
+        SMALL
+      }>
+    }""".replace("SMALL", SMALL)
+    session = both(text, {"n": np.array(2), "x": floats(1)})
+    assert escapes(session) == ["ExpandDims"]
+    with pytest.raises(RunError, match=r"loop_0\.body.*iteration 2: onnxruntime: .*ExpandDims"):
+        session.run(None, {"n": np.array(3), "x": floats(1)})
+
+
+def test_what_nobody_knows_the_type_of_is_held():
+    """It fits no shapes one could try, so even its rank is not known before it is called."""
+    text = BIASED.replace("t0 = ReduceSum", "s = ReduceSum").replace(SMALL, "t40 = Identity (s)")
+    options = treadle.RunOptions()
+    options.max_iterations = 5
+    session = treadle.InferenceSession(HEAD + text)
+    whole = treadle.InferenceSession(HEAD + text, engines=("onnxruntime", "interp"))
+    feed = {"x": floats(2, 4), "k": np.array(4), "n": np.array(1)}
+    assert_same(session.run(None, feed, options), whole.run(None, feed), ["r"])
+
+
+def test_bounds_are_kept_that_the_other_engine_has_not():
+    session = treadle.InferenceSession(HEAD + GELU)
+    options = treadle.RunOptions()
+    options.max_iterations = 7
+    feed = {"n": np.array(7), "x": floats(4)}
+    assert_same(session.run(None, feed, options), session.run(None, feed), ["y", "r"])
+    with pytest.raises(LimitExceeded, match="max_iterations=7"):
+        session.run(None, {**feed, "n": np.array(8)}, options)
