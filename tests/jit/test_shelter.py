@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from treadle.jit.shelter import sheltered
+from treadle.jit.shelter import aside, sheltered
 
 
 @sheltered
@@ -46,5 +46,21 @@ def test_an_interrupt_ends_the_waiting_only():
     threading.Thread(target=strike).start()
     with pytest.raises(KeyboardInterrupt):
         work()
+    assert not ended.is_set()
+    assert ended.wait(5)
+
+
+def test_whoever_waits_is_asked_whether_to_go_on():
+    ended = threading.Event()
+
+    def work() -> None:
+        time.sleep(0.3)
+        ended.set()
+
+    def poll() -> None:
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        aside(work, poll)
     assert not ended.is_set()
     assert ended.wait(5)

@@ -34,7 +34,7 @@ class Session:
         A Ctrl-C whose handler does not raise leaves the run to be done again: it has no effects.
         """
         feed = dict(zip(self.inputs, inputs, strict=True))
-        if self.is_brief and context.options is None and context.limits.seconds is None:
+        if self.is_brief and not context.may_stop:
             return self._at_once(feed)
         while True:
             watch = Watch(self.options(), context)

@@ -119,8 +119,7 @@ def watched(run: Callable[[], T], watch: Watch) -> T:
     """`run()`, stopped through `watch.options` when its context or Ctrl-C asks for it."""
     watcher = _watcher()
     context = watch.context
-    is_polled = context.options is not None or context.limits.seconds is not None
-    if is_polled:
+    if context.may_stop:
         watcher.poll(watch)
     try:
         if threading.get_ident() != threading.main_thread().ident:

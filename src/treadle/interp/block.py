@@ -93,7 +93,7 @@ def _alone(prepared: _Prepared) -> Action | None:
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         if context.listener is not None:
             return _run(prepared, operands, context, iterations)
-        if context.options is not None or context.limits.seconds is not None:
+        if context.may_stop:
             context.poll(instruction.path, iterations)
         own = operands if is_straight else [operands[k] for k in picked]
         found = instruction.action(own, context, iterations)
@@ -109,7 +109,7 @@ def _run(
     if listener is not None:
         for value in prepared.shown:
             listener(ValueMade(prepared.path, iterations, value.name, environment[value]))
-    is_polled = context.options is not None or context.limits.seconds is not None
+    is_polled = context.may_stop
     for instruction in prepared.instructions:
         if is_polled:
             context.poll(instruction.path, iterations)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from treadle.jit.memory import row_major
 from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.openings import Openings
 from treadle.jit.shaping import Shaping
+from treadle.jit.shelter import aside
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
 from treadle.jit.store import Store
 from treadle.jit.team import least
@@ -30,6 +32,7 @@ from treadle.jit.walk import all_nodes, makes_objects
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
+_UNFINISHED = "its native code is still being made, and a later run will find it"
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[Compiled, Mapping[Extent, int]] | str
 
@@ -69,7 +72,7 @@ class Native:
         held: list[object] = []
         try:
             arrays = [self._array(number, value, held) for number, value in enumerate(inputs)]
-            kernel, lengths = self._found(arrays)
+            kernel, lengths = self._found(arrays, context)
             self._check_holding(arrays)
             results = run(kernel, arrays, lengths, context, self.region.path, held)
         except Unmatched:
@@ -140,14 +143,16 @@ class Native:
             return False
         return True
 
-    def _found(self, arrays: Sequence[np.ndarray]) -> tuple[Compiled, Mapping[Extent, int]]:
+    def _found(
+        self, arrays: Sequence[np.ndarray], context: RunContext
+    ) -> tuple[Compiled, Mapping[Extent, int]]:
         shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
         shaping = self.shaping.all
         if shaping:
             shapes = (*shapes, *(arrays[k].tobytes() for k in shaping))
         found = self.seen.get(shapes)
         if found is None:
-            found = self._sought(arrays)
+            found = self._awaited(arrays, context)
             if len(self.seen) >= _MOST_SHAPES:
                 self.seen.clear()
             if shaping == self.shaping.all:
@@ -155,6 +160,13 @@ class Native:
         if isinstance(found, str):
             raise Declined(found)
         return found
+
+    def _awaited(self, arrays: Sequence[np.ndarray], context: RunContext) -> Found:
+        """What is sought, as long as the run may go on; what it waits for is done all the same."""
+        seek = partial(self._sought, arrays)
+        if not context.may_stop:
+            return seek()
+        return aside(seek, partial(context.poll, self.region.path, (), _UNFINISHED))
 
     def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
         with self._lock:

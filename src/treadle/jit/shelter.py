@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import ParamSpec, TypeVar
 
+_NAME = "treadle compiles"
 P = ParamSpec("P")
 R = TypeVar("R")
 _MOMENT = 0.02
@@ -26,21 +27,32 @@ def sheltered(function: Callable[P, R]) -> Callable[P, R]:
     def outer(*args: P.args, **kwargs: P.kwargs) -> R:
         if threading.current_thread() is not threading.main_thread():
             return function(*args, **kwargs)
-        results: list[R] = []
-        errors: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                results.append(function(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
-                errors.append(error)
-
-        thread = threading.Thread(target=work, name="treadle compiles")
-        thread.start()
-        while thread.is_alive():
-            thread.join(_MOMENT)  # a signal that another thread gets does not wake this one
-        if errors:
-            raise errors[0]
-        return results[0]
+        return aside(partial(function, *args, **kwargs))
 
     return outer
+
+
+def aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> R:
+    """What `work` gives, which another thread does to its end.
+
+    `poll`, asked every now and then, may raise, and so may the handler of a signal: that ends the
+    waiting only.
+    """
+    results: list[R] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name=_NAME)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_MOMENT)  # a signal that another thread gets does not wake this one
+        if poll is not None and thread.is_alive():
+            poll()
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -46,6 +46,7 @@ class Limits:
 
 
 _UNBOUNDED = 2**62
+_ADVICE = "raise the bound or see if the loops end"
 
 
 @dataclass(slots=True)
@@ -98,16 +99,19 @@ class RunContext:
             iterations,
         )
 
-    def poll(self, path: str, iterations: Iterations = ()) -> None:
-        """Raise Terminated or LimitExceeded if the run must stop here."""
+    @property
+    def may_stop(self) -> bool:
+        """Whether `poll` may ever raise."""
+        return self.options is not None or self.limits.seconds is not None
+
+    def poll(self, path: str, iterations: Iterations = (), advice: str = _ADVICE) -> None:
+        """Raise Terminated, or LimitExceeded with the advice, if the run must stop here."""
         if self.options is not None and self.options.terminate:
             raise Terminated("stopped by RunOptions.terminate", path, iterations)
         seconds = self.limits.seconds
         if seconds is not None and time.monotonic() - self.started > seconds:
             fault = f"more than max_seconds={seconds} seconds"
-            raise LimitExceeded(
-                f"{fault}; raise the bound or see if the loops end", path, iterations
-            )
+            raise LimitExceeded(f"{fault}; {advice}", path, iterations)
 
     def hold(self, size: int, path: str, iterations: Iterations) -> None:
         """Raise LimitExceeded if loops hold more than the bytes allowed."""

@@ -1,0 +1,103 @@
+"""max_seconds and terminate hold while native code is made, which goes on all the same."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import HEAD, natives, outcomes
+from treadle.errors import LimitExceeded, Terminated
+from treadle.jit import machine
+from treadle.jit.call import Compiled
+
+TEXT = """g (int64 n, float x) => (float y) {
+  y = Loop (n, , x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
+    on = Identity (go)
+    s = Sin (u)
+    v = Add (s, UNLIKE)
+  }>
+}"""
+FEED = {"n": np.array(3), "x": np.float32(0.5)}
+LONG = 1.0
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """LLVM takes a second, and tells when it begins; a session of a model that nobody else has."""
+    begun, made = threading.Event(), machine.object_code
+
+    def object_code(*given, **named):
+        begun.set()
+        time.sleep(LONG)
+        return made(*given, **named)
+
+    monkeypatch.setattr(machine, "object_code", object_code)
+    return begun
+
+
+@pytest.fixture
+def session():
+    unlike = np.random.default_rng().uniform(1, 2)
+    text = TEXT.replace("s, UNLIKE", "s, c").replace(
+        "s = Sin", f"c = Constant <value = float {{{unlike}}}> ()\n    s = Sin"
+    )
+    options = treadle.SessionOptions(cache_dir="")
+    return treadle.InferenceSession(HEAD + text, options, engines=("jit", "interp"))
+
+
+def stopped(session, options, error):
+    started = time.perf_counter()
+    with pytest.raises(error) as raised:
+        session.run(None, FEED, options)
+    assert time.perf_counter() - started < LONG / 2
+    return str(raised.value)
+
+
+def test_max_seconds(session, slow):
+    options = treadle.RunOptions()
+    options.max_seconds = 0.05
+    told = stopped(session, options, LimitExceeded)
+    assert "max_seconds=0.05 seconds; its native code is still being made" in told
+    assert slow.is_set()
+    assert not outcomes(session)
+    session.run(None, FEED)
+    assert [type(made) for made in outcomes(session)] == [Compiled]
+
+
+def test_what_was_made_meanwhile_is_found(session, slow):
+    options = treadle.RunOptions()
+    options.max_seconds = 0.05
+    stopped(session, options, LimitExceeded)
+    for _ in range(100):
+        if outcomes(session):
+            break
+        time.sleep(0.05)
+    slow.clear()
+    session.run(None, FEED, options)
+    assert not slow.is_set()
+
+
+def test_terminate(session, slow):
+    options = treadle.RunOptions()
+
+    def end():
+        assert slow.wait(10)
+        options.terminate = True
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    stopped(session, options, Terminated)
+    thread.join()
+
+
+def test_in_a_thread_that_waits_for_another_one_to_compile(session, slow):
+    first = threading.Thread(target=session.run, args=(None, FEED))
+    first.start()
+    assert slow.wait(10)
+    options = treadle.RunOptions()
+    options.max_seconds = 0.05
+    stopped(session, options, LimitExceeded)
+    first.join()
+    assert len(natives(session)[0].made) == 1
