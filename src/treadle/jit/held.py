@@ -10,19 +10,24 @@ down all that came since but what it carries on.
     nothing()          an absent value
     mark()             how high the stack is
     settle(m, *kept)   all from place m on goes, then kept are put there
+    Apart(x)           the parts of a list or an optional; Together(*parts)   what they are of
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from treadle.ir import Leaf, Value
 from treadle.jit.kernel_ir import HOLDER
+from treadle.jit.lists import apart, ragged
+from treadle.jit.parts import APART, TOGETHER, elements, nothing, tensors
 
 Run = Callable[[Sequence[Any]], Sequence[Any]]
+_OPTIONAL, _MOST_OF_A_TENSOR = (2, 4), 2
 HANDLE = np.dtype("V8")
 """The dtype of a number that an input held outside is known by, natively."""
 
@@ -37,6 +42,8 @@ def keeping(leaf: Leaf, held: list[Any]) -> Run:
     """What the operator does with what a run holds."""
     if leaf.op == "mark":
         return lambda _: (np.array(len(held), np.int64),)
+    if leaf.op in (APART, TOGETHER):
+        return partial(_to_parts if leaf.op == APART else _from_parts, leaf)
     return _settling(held) if leaf.op == "settle" else _KEEPERS[leaf.op]
 
 
@@ -51,6 +58,23 @@ def _settling(held: list[Any]) -> Run:
 
 def _items(given: Sequence[Any]) -> Sequence[Any]:
     return ([np.array(item) for item in given[0]],)
+
+
+def _to_parts(leaf: Leaf, given: Sequence[Any]) -> Sequence[Any]:
+    (value,), count = given, len(leaf.results)
+    there = [np.array(value is not None)] if count in _OPTIONAL else []
+    if count > _MOST_OF_A_TENSOR:
+        dtype, rank = elements(leaf.results)
+        return [*there, *ragged(value or [], dtype.numpy, rank)]
+    return [*there, nothing(tensors(leaf.results)[-1]) if value is None else value]
+
+
+def _from_parts(leaf: Leaf, given: Sequence[Any]) -> Sequence[Any]:
+    is_optional = len(given) in _OPTIONAL
+    if is_optional and not given[0].item():
+        return (None,)
+    parts = given[1:] if is_optional else given
+    return (apart(*parts),) if len(parts) > 1 else parts
 
 
 _KEEPERS: dict[str, Run] = {

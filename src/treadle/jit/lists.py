@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from treadle import ir
-from treadle.jit.nodes import NATIVE
+from treadle.jit.nodes import NATIVE, Declined
+
+LISTS = frozenset(
+    (
+        "SequenceEmpty", "SequenceConstruct", "SequenceInsert", "SequenceErase", "SequenceAt",
+        "SequenceLength", "ConcatFromSequence", "SplitToSequence", "Optional",
+        "OptionalGetElement", "OptionalHasElement",
+    )
+)  # fmt: skip
+"""Operators of sequences and optionals: natively a sequence is a tensor, elsewhere a list."""
 
 
 def stacked(items: Sequence[Any], type_: ir.Type | None) -> np.ndarray | None:
@@ -41,6 +50,27 @@ def _nothing(type_: ir.Type | None) -> np.ndarray:
 def unstacked(array: np.ndarray) -> list[np.ndarray]:
     """The items along the first axis; none of them is memory of another."""
     return [*array] if array.ndim > 1 else [array[number, ...] for number in range(len(array))]
+
+
+def ragged(
+    items: Sequence[Any], dtype: np.dtype[Any], rank: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The elements one after the other, where each ends after a 0, and their shapes, by rows.
+
+    Raises Declined where they are not of the dtype and rank.
+    """
+    for item in items:
+        if not isinstance(item, np.ndarray) or (item.dtype, item.ndim) != (dtype, rank):
+            raise Declined("a sequence of other elements than its type tells")
+    flat = np.concatenate([np.empty(0, dtype), *(item.ravel() for item in items)])
+    ends = np.cumsum([0, *(item.size for item in items)], dtype=np.int64)
+    return flat, ends, np.array([item.shape for item in items], np.int64).reshape(-1, rank)
+
+
+def apart(flat: np.ndarray, ends: np.ndarray, shapes: np.ndarray) -> list[np.ndarray]:
+    """The items of which those are the parts; none of them is memory of another."""
+    bounds = zip(ends[:-1].tolist(), ends[1:].tolist(), shapes.tolist(), strict=True)
+    return [flat[start:end].reshape(shape).copy() for start, end, shape in bounds]
 
 
 def is_list(value: ir.Value) -> bool:

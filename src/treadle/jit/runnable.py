@@ -191,7 +191,8 @@ class Native:
             return str(why)
 
     def _specialised(self, key: Signature, lengths: Lengths) -> Kernel:
-        return specialise(self.region, key, lengths, self.known, self.kernels)
+        parts = not self.weighs
+        return specialise(self.region, key, lengths, self.known, self.kernels, parts=parts)
 
     def _make(self, key: Signature, arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
         """Note the kernel of a signature; of the values too where its extents hang on them."""

@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treadle import ops
-from treadle.ir import DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
+from treadle.ir import Block, DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
 from treadle.jit.beside import expect_small
 from treadle.jit.building import Building
 from treadle.jit.faults import declining
-from treadle.jit.kernel_ir import Constant, Empty, Extent, Input, Kernel, Map, Node, View
+from treadle.jit.kernel_ir import Block as BlockNode
+from treadle.jit.kernel_ir import Constant, Empty, Escape, Extent, Input, Kernel, Map, Node, View
 from treadle.jit.kernel_ir import Loop as LoopNode
 from treadle.jit.kernels import Kernels
 from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_steps, nothing
-from treadle.jit.walk import all_nodes
+from treadle.jit.nodes import Declined
+from treadle.jit.parts import apart
+from treadle.jit.walk import all_nodes, inner_blocks
 from treadle.plan import Region
 
 Given = tuple[DType | None, tuple[int, ...]] | tuple[DType | None, tuple[int, ...], bytes]
@@ -124,9 +127,60 @@ def known_inputs(region: Region, model: Model) -> Known:
 
 @declining
 def specialise(
-    region: Region, given: Signature, lengths: Lengths, known: Known, kernels: Kernels
+    region: Region,
+    given: Signature,
+    lengths: Lengths,
+    known: Known,
+    kernels: Kernels,
+    *,
+    parts: bool = True,
 ) -> Kernel:
-    """The kernel of a region for a signature; Declined where there is none."""
+    """The kernel of a region for a signature; Declined where there is none.
+
+    Where its loops would hold values outside it is written again with their parts, if it may be.
+    """
+
+    def written(block: Block | None) -> Kernel | Declined:
+        try:
+            return _written(region, block or region.block(), given, lengths, known, kernels)
+        except Declined as why:
+            return why
+
+    found = written(None)
+    if parts and (isinstance(found, Declined) or _held(found.main)):
+        parted = apart(region.block())
+        other = written(parted) if parted is not None else None
+        if isinstance(other, Kernel) and _is_fewer(other, found):
+            return other
+    if isinstance(found, Declined):
+        raise found
+    return found
+
+
+def _is_fewer(kernel: Kernel, other: Kernel | Declined) -> bool:
+    """Whether fewer calls in its loops have to do with what is held outside."""
+    return isinstance(other, Declined) or _held(kernel.main) < _held(other.main)
+
+
+def _held(block: BlockNode, *, inside: bool = False) -> int:
+    """How many calls in loops have to do with what is held outside."""
+    count = 0
+    for node in block.nodes:
+        count += inside and isinstance(node.op, Escape) and node.op.has_objects
+        for inner in inner_blocks(node):
+            count += _held(inner, inside=inside or inner.is_loop)
+    return count
+
+
+def _written(
+    region: Region,
+    block: Block,
+    given: Signature,
+    lengths: Lengths,
+    known: Known,
+    kernels: Kernels,
+) -> Kernel:
+    """The kernel of the block of a region, or of one that stands for it."""
     b = Building.start()
     b.kernels = kernels
     inputs: list[Node] = []
@@ -155,7 +209,6 @@ def specialise(
             params.append(b.constant(np.ones(shape, np.bool_)))
         else:
             params.append(node)
-    block = region.block()
     made = lower_steps(b, block, params)
     expect_small(region.beside, made)
     found = (None if value is None else made[value] for value in block.results)

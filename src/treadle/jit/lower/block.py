@@ -28,11 +28,14 @@ from treadle.ir import (
 from treadle.jit.building import Building, Mistaken
 from treadle.jit.kernel_ir import Constant as ConstantNode
 from treadle.jit.kernel_ir import Node
+from treadle.jit.lists import LISTS
 from treadle.jit.lower.branch import lower_branch
 from treadle.jit.lower.control import lower_loop
-from treadle.jit.lower.escape import LISTS, lower_escape
+from treadle.jit.lower.escape import lower_escape
+from treadle.jit.lower.parts import lower_parts
 from treadle.jit.lower.registry import lowering
 from treadle.jit.nodes import NATIVE, Declined
+from treadle.jit.parts import PARTS
 
 Environment = dict[Value, Node | None]
 _MOST_FOLDED = 4096
@@ -71,6 +74,8 @@ def _read(environment: Environment, values: Operands) -> list[Node | None]:
 
 def _lower_step(b: Building, step: Step, environment: Environment) -> Sequence[Node | None]:
     match step:
+        case Leaf(domain=domain) if domain == PARTS:
+            return lower_parts(b, step, _read(environment, step.operands))
         case Leaf():
             return _lower_leaf(b, step, _read(environment, step.operands))
         case Loop():

@@ -24,14 +24,6 @@ from treadle.jit.lower.held import OBJECT, boxed, call, kind_of
 from treadle.jit.nodes import NATIVE, Declined
 
 _SIZES = (2, 3)
-LISTS = frozenset(
-    (
-        "SequenceEmpty", "SequenceConstruct", "SequenceInsert", "SequenceErase", "SequenceAt",
-        "SequenceLength", "ConcatFromSequence", "SplitToSequence", "Optional",
-        "OptionalGetElement", "OptionalHasElement",
-    )
-)  # fmt: skip
-"""Operators of sequences and optionals: natively a sequence is a tensor, elsewhere a list."""
 
 
 def lower_escape(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Sequence[Node | None]:

@@ -66,13 +66,13 @@ def insert(b: Building, operands: Operands, _: Attributes) -> Node:
     new = _single(b, element)
     if isinstance(items.op, Empty):
         if position is not None:
-            _place(b, position, 0, 0)
+            place_in(b, position, 0, 0)
         return new
     _check_alike(items, element)
     if position is None:
         return joined(b, (items, new), 0)
     count = items.shape[0]
-    place = _place(b, position, count, count)
+    place = place_in(b, position, count, count)
     rest = b.minus(count, place)
     return joined(b, (part(b, items, 0, 0, 1, place), new, part(b, items, 0, place, 1, rest)), 0)
 
@@ -86,7 +86,7 @@ def erase(b: Building, operands: Operands, _: Attributes) -> Node:
     if position is None:
         b.expect(b.compare("greater", count, 0))
         return part(b, items, 0, 0, 1, most)
-    place = _place(b, position, count, most)
+    place = place_in(b, position, count, most)
     behind = b.plus(place, 1)
     rest = part(b, items, 0, behind, 1, b.minus(count, behind))
     return joined(b, (part(b, items, 0, 0, 1, place), rest), 0)
@@ -115,7 +115,7 @@ def concat(b: Building, operands: Operands, attributes: Attributes) -> Node:
     if not rank:
         raise Declined("a concatenation of scalars")
     b.expect(b.compare("greater", count, 0))
-    stacked = _moved(b, items, axis)
+    stacked = moved(b, items, axis)
     if attributes["new_axis"]:
         return stacked
     return b.reshape(stacked, (*shape[:axis], b.times(count, shape[axis]), *shape[axis + 1 :]))
@@ -148,7 +148,7 @@ def _one_size(sizes: np.ndarray) -> int:
     return found.pop()
 
 
-def _moved(b: Building, items: Node, axis: int) -> Node:
+def moved(b: Building, items: Node, axis: int) -> Node:
     """The first axis moved to another place."""
     order = [*range(1, axis + 1), 0, *range(axis + 1, len(items.shape))]
     axes = [Axis(0, ((order.index(k), 1),)) for k in range(len(order))]
@@ -183,7 +183,7 @@ def _may_differ(left: Number, right: Number) -> bool:
     return not sources or any(source is not None for source in sources)
 
 
-def _place(b: Building, position: Node, count: Number, most: Number) -> Number:
+def place_in(b: Building, position: Node, count: Number, most: Number) -> Number:
     """The position counted from the front, between 0 and `most`."""
     found = b.cast(b.resolved(position), DType.INT64)
     if isinstance(found.op, Constant) and found.op.array >= 0:
