@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import treadle
 from tests.jit.native import HEAD
@@ -98,3 +99,81 @@ def test_what_is_held_outside_is_told():
     shown = str(session.explain())
     assert "o held outside" in shown
     assert "called outside: OptionalHasElement" in shown
+
+
+def floats(*shape):
+    return np.linspace(-1, 1, np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+
+
+WAYS = {
+    "delay lines, laid out in memory before their loop, so that nothing is moved: 1": (
+        """g (float[T] x, float[50] none, float[50] taps) => (float[50] last, float[T] ys) {
+          one = Constant <value = int64[1] {1}> ()
+          end = Constant <value = int64[1] {50}> ()
+          zero = Constant <value = int64[1] {0}> ()
+          last, ys = Scan <num_scan_inputs = 1, body = b (float[50] line, float v)
+            => (float[50] moved, float y) {
+            kept = Slice (line, one, end, zero)
+            new = Unsqueeze (v, zero)
+            moved = Concat <axis = 0> (kept, new)
+            products = Mul (moved, taps)
+            y = ReduceSum <keepdims = 0> (products, zero)
+          }> (none, x)
+        }""",
+        {"x": floats(9), "none": floats(50), "taps": floats(50)},
+    ),
+    "carried arrays that grow at their end: only what comes is written: 1": (
+        """g (int64 n, float[A,40] p) => (float[C,40] a, float[N] s) {
+          a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[B,40] x)
+            => (bool on, float[D,40] x1, float s) {
+            on = Identity (go)
+            x1 = Concat <axis = 0> (x, p)
+            s = ReduceSum <keepdims = 0> (x1)
+          }>
+        }""",
+        {"n": np.array(3), "p": floats(1, 40)},
+    ),
+    "carried arrays whose shape changes: made anew in every iteration: 1": (
+        """g (int64 n, float[A] p) => (float[C] a) {
+          one = Constant <value = int64[1] {1}> ()
+          far = Constant <value = int64[1] {100}> ()
+          a = Loop (n, "", p) <body = f (int64 i, bool go, float[B] x) => (bool on, float[D] x1) {
+            on = Identity (go)
+            x1 = Slice (x, one, far)
+          }>
+        }""",
+        {"n": np.array(3), "p": floats(40)},
+    ),
+    "joined arrays that are in no memory, read piece by piece: 1": (
+        """g (int64 n, float[24,40] p, float[1,40] top) => (float[24,40] a) {
+          zero = Constant <value = int64[1] {0}> ()
+          end = Constant <value = int64[1] {23}> ()
+          a = Loop (n, "", p) <body = f (int64 i, bool go, float[24,40] x)
+            => (bool on, float[24,40] x1) {
+            on = Identity (go)
+            most = Slice (x, zero, end, zero)
+            down = Concat <axis = 0> (top, most)
+            x1 = Sub (x, down)
+          }>
+        }""",
+        {"n": np.array(3), "p": floats(24, 40), "top": floats(1, 40)},
+    ),
+    "matrices laid out for their products before the loop: 1": (
+        """g (int64 n, float[1,70] h, float[70,70] w) => (float[1,70] y) {
+          y = Loop (n, "", h) <body = f (int64 i, bool go, float[1,70] x)
+            => (bool on, float[1,70] x1) {
+            on = Identity (go)
+            x1 = MatMul (x, w)
+          }>
+        }""",
+        {"n": np.array(3), "h": floats(1, 70), "w": floats(70, 70)},
+    ),
+}
+
+
+@pytest.mark.parametrize("words", WAYS)
+def test_ways_the_code_takes_are_named(words):
+    shown = explained(*WAYS[words]).explain()
+    assert words in map(str.strip, shown.splitlines()), shown
+    named = [each for each in WAYS if each.rpartition(":")[0] in shown]
+    assert named == [words], shown

@@ -20,6 +20,11 @@ _GIVEN = (Input, Constant)
 
 
 _WAYS = {
+    "delay_lines": "delay lines, laid out in memory before their loop, so that nothing is moved",
+    "growing": "carried arrays that grow at their end: only what comes is written",
+    "remade": "carried arrays whose shape changes: made anew in every iteration",
+    "unjoined": "joined arrays that are in no memory, read piece by piece",
+    "laid_out": "matrices laid out for their products before the loop",
     "ahead": "products of an iteration's items, made for many iterations at once",
     "tiled": "loops turned inside out, for a part of the elements at a time",
     "antidiagonals": "grids computed by antidiagonals",
