@@ -34,7 +34,7 @@ def explained(text=MODEL, feed=FEED, engines=("jit", "interp")):
 def test_before_a_run_nothing_is_compiled():
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     assert "bytes" not in session.explain()
-    assert session.explain("kernel") == session.explain("llvm") == ""
+    assert "not compiled yet" in session.explain()
 
 
 def test_what_was_done():
@@ -84,6 +84,66 @@ def test_declines_are_told():
     assert isinstance(account, Account)
     assert account.facts == ("declined: for a test",)
     assert account.code("kernel") == ""
+    assert session.explain("kernel").splitlines()[1:] == ["# declined: for a test"]
+
+
+BOUNDS = {
+    "runs with bounded iterations": {"max_iterations": 100},
+    "runs with bounded bytes": {"max_bytes": 10**6},
+    "runs with bounded iterations and bytes": {"max_iterations": 100, "max_bytes": 10**6},
+}
+
+
+@pytest.mark.parametrize("runs", BOUNDS)
+def test_bounded_runs_have_a_plan_of_their_own(runs):
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    assert "runs " not in session.explain()
+    session.run(None, FEED, treadle.RunOptions(**BOUNDS[runs]))
+    ordinary, others = session.explain().split(f"\n\n{runs}:\n")
+    assert "not compiled yet" in ordinary
+    assert "not compiled yet" not in others
+    made = "for n int64[], p float32[6,7], w float32[6,7]:"
+    assert made in others
+    code = session.explain("kernel")
+    assert code.startswith(f"# main/loop_0 in {runs} {made[:-1]}\nkernel\n")
+    assert code.count("# main") == 1  # not of ordinary runs: there were none
+    assert f"# main/loop_0 in {runs} for n" in session.explain("llvm")
+    session.run(None, FEED)
+    both = session.explain()
+    assert both.count(made) == 2
+    assert session.explain("kernel").count("\nkernel\n") == 2
+
+
+def test_a_bound_of_time_alone_is_an_ordinary_run():
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    session.run(None, FEED, treadle.RunOptions(max_seconds=100.0))
+    assert "runs with" not in session.explain()
+
+
+def test_runs_that_feed_a_default_have_a_plan_of_their_own():
+    text = """g (int64 n, float[2] p, float[2] w) => (float[2] y) <float[2] w = {1, 2}> {
+      y = Loop (n, , p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] x1) {
+        on = Identity (go)
+        s = Mul (x, w)
+        x1 = Tanh (s)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    feed, w = {"n": np.array(3), "p": np.ones(2, np.float32)}, np.ones(2, np.float32)
+    session.run(None, feed)
+    assert "runs that" not in session.explain()
+    session.run(None, {**feed, "w": w})
+    session.run(None, {**feed, "w": w}, treadle.RunOptions(max_iterations=9))
+    shown = session.explain()
+    assert "\nruns that feed w:\n" in shown
+    assert "\nruns with bounded iterations, that feed w:\n" in shown
+
+
+def test_who_listens_hears_interp_and_has_no_code():
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    before = session.explain()
+    session.run(None, FEED, listener=treadle.Recorder())
+    assert session.explain() == before
 
 
 def test_what_is_held_outside_is_told():
