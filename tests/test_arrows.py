@@ -19,7 +19,7 @@ api
 single
 fitting
 session
-engines feeds options
+engines feeds options variants
 interp jit delegate report
 plan
 passes formats

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, infer, passes
 from treadle.engines import ENGINES, engines_of
@@ -32,6 +32,7 @@ from treadle.plan import (
     plan,
 )
 from treadle.tracing import Listener, StageDone
+from treadle.variants import PLAIN, Variant
 
 if TYPE_CHECKING:
     from treadle import interp
@@ -53,22 +54,6 @@ class ModelMetadata:
     graph_description: str
     version: int
     custom_metadata_map: Mapping[str, str]
-
-
-class Variant(NamedTuple):
-    """Which program a run needs.
-
-    `watched`: a listener must see every value; `bounded`: iterations are counted; `weighed`: so is
-    what loops hold; `overridden`: defaults that are fed.
-    """
-
-    watched: bool = False
-    bounded: bool = False
-    weighed: bool = False
-    overridden: frozenset[str] = frozenset()
-
-
-_PLAIN = Variant()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,7 +102,7 @@ class InferenceSession:
         self._programs: dict[Variant, Program] = {}
         self._declined: dict[Variant, dict[tuple[str, Step], str]] = {}
         self._lock = threading.Lock()
-        self._plain = self._program(_PLAIN)
+        self._plain = self._program(PLAIN)
 
     def _accepted(self, source: object) -> Model:
         with self._stage("read"):
@@ -238,7 +223,7 @@ class InferenceSession:
         if run_options is not None or type(input_feed) is not dict:
             _expect_call(input_feed, run_options)
         limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
-        program, variant = self._plain, _PLAIN
+        program, variant = self._plain, PLAIN
         is_plain = limits.iterations is None and limits.bytes is None and listener is None
         values = program.bind.known(input_feed) if is_plain else None
         if values is None:
@@ -346,15 +331,23 @@ class InferenceSession:
         """The plan in words: nested regions, the engine of each and the reason.
 
         After a run also what the native engine made for the data that came: what it compiled,
-        hoisted, fused, changed in place and called outside. With `code` the code itself: the
-        native engine's own ("kernel"), or LLVM's, optimised ("llvm").
+        hoisted, fused, changed in place and called outside. Runs that are bounded, or feed what has
+        a default, have plans of their own, which follow once there was such a run.
+
+        With `code` the code itself: the native engine's own ("kernel"), or LLVM's, optimised
+        ("llvm"). Before any run it is made of the types the model tells, with the extents they do
+        not tell left open, or says what they would have to tell; what runs compile is not changed
+        by that. "" where the native engine has no part of the model.
         """
         from treadle import report
 
         if code and code not in _CODES:
             raise InputError(f'there is no code called "{code}", {did_you_mean(code, _CODES)}')
-        plan = self._plain.plan
-        return report.show_code(plan, code) if code else report.explain(plan)
+        with self._lock:
+            programs = dict(self._programs)
+        plan = programs.pop(PLAIN).plan
+        others = {v.words: p.plan for v, p in programs.items() if not v.watched}
+        return report.show_code(plan, code, others) if code else report.explain(plan, others)
 
 
 def _expect_known(keywords: Mapping[str, object]) -> None:

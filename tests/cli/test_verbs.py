@@ -56,11 +56,23 @@ def test_explain_says_what_was_compiled(treadle: Treadle, folder: Path) -> None:
     assert region["made"][0]["bytes"] > 0
     assert treadle(*given, "--kernel").out.splitlines()[1] == "kernel"
     assert "i64 @kernel(" in treadle(*given, "--llvm").out
-    missing = treadle("explain", model, "--kernel", "--engines", "jit,interp")
+    missing = treadle("explain", folder / "many.onnxtxt", "-i", "n=1", "--kernel")
     assert missing.code == 2
     assert "--random" in missing.err
     none = treadle("explain", model, "--random", "--kernel", "--engines", "interp")
     assert "no part of it" in none.out
+
+
+def test_explain_without_inputs_runs_nothing(treadle: Treadle, folder: Path) -> None:
+    model = folder / "newton.onnxtxt"
+    done = treadle("explain", model, "--engines", "jit,interp")
+    assert "not compiled yet" in done.out
+    (region,) = treadle("explain", model, "--engines", "jit,interp", "--json").data["regions"]
+    assert region["made"] == []
+    head, kernel, *_ = treadle("explain", model, "--kernel").out.splitlines()
+    assert head.endswith(", before its first run")
+    assert kernel == "kernel"
+    assert "i64 @kernel(" in treadle("explain", model, "--llvm").out
 
 
 def test_infer(treadle: Treadle, folder: Path) -> None:

@@ -58,7 +58,7 @@ def test_nothing_is_copied(order: str) -> None:
     session.run(None, feed(9, 40, 3))
     (made,) = session.plan.main.regions[0].runnable.made.values()
     assert isinstance(made, Compiled)
-    assert dict(made.code.counts)["in place"] == 1
+    assert dict(made.code.counts)["delay_lines"] == 1
     assert dict(made.code.counts)["copied"] == 0
 
 

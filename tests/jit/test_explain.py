@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import treadle
 from tests.jit.native import HEAD
@@ -33,7 +34,7 @@ def explained(text=MODEL, feed=FEED, engines=("jit", "interp")):
 def test_before_a_run_nothing_is_compiled():
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     assert "bytes" not in session.explain()
-    assert session.explain("kernel") == session.explain("llvm") == ""
+    assert "not compiled yet" in session.explain()
 
 
 def test_what_was_done():
@@ -83,6 +84,66 @@ def test_declines_are_told():
     assert isinstance(account, Account)
     assert account.facts == ("declined: for a test",)
     assert account.code("kernel") == ""
+    assert session.explain("kernel").splitlines()[1:] == ["# declined: for a test"]
+
+
+BOUNDS = {
+    "runs with bounded iterations": {"max_iterations": 100},
+    "runs with bounded bytes": {"max_bytes": 10**6},
+    "runs with bounded iterations and bytes": {"max_iterations": 100, "max_bytes": 10**6},
+}
+
+
+@pytest.mark.parametrize("runs", BOUNDS)
+def test_bounded_runs_have_a_plan_of_their_own(runs):
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    assert "runs " not in session.explain()
+    session.run(None, FEED, treadle.RunOptions(**BOUNDS[runs]))
+    ordinary, others = session.explain().split(f"\n\n{runs}:\n")
+    assert "not compiled yet" in ordinary
+    assert "not compiled yet" not in others
+    made = "for n int64[], p float32[6,7], w float32[6,7]:"
+    assert made in others
+    code = session.explain("kernel")
+    assert code.startswith(f"# main/loop_0 in {runs} {made[:-1]}\nkernel\n")
+    assert code.count("# main") == 1  # not of ordinary runs: there were none
+    assert f"# main/loop_0 in {runs} for n" in session.explain("llvm")
+    session.run(None, FEED)
+    both = session.explain()
+    assert both.count(made) == 2
+    assert session.explain("kernel").count("\nkernel\n") == 2
+
+
+def test_a_bound_of_time_alone_is_an_ordinary_run():
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    session.run(None, FEED, treadle.RunOptions(max_seconds=100.0))
+    assert "runs with" not in session.explain()
+
+
+def test_runs_that_feed_a_default_have_a_plan_of_their_own():
+    text = """g (int64 n, float[2] p, float[2] w) => (float[2] y) <float[2] w = {1, 2}> {
+      y = Loop (n, , p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] x1) {
+        on = Identity (go)
+        s = Mul (x, w)
+        x1 = Tanh (s)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    feed, w = {"n": np.array(3), "p": np.ones(2, np.float32)}, np.ones(2, np.float32)
+    session.run(None, feed)
+    assert "runs that" not in session.explain()
+    session.run(None, {**feed, "w": w})
+    session.run(None, {**feed, "w": w}, treadle.RunOptions(max_iterations=9))
+    shown = session.explain()
+    assert "\nruns that feed w:\n" in shown
+    assert "\nruns with bounded iterations, that feed w:\n" in shown
+
+
+def test_who_listens_hears_interp_and_has_no_code():
+    session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
+    before = session.explain()
+    session.run(None, FEED, listener=treadle.Recorder())
+    assert session.explain() == before
 
 
 def test_what_is_held_outside_is_told():
@@ -98,3 +159,81 @@ def test_what_is_held_outside_is_told():
     shown = str(session.explain())
     assert "o held outside" in shown
     assert "called outside: OptionalHasElement" in shown
+
+
+def floats(*shape):
+    return np.linspace(-1, 1, np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+
+
+WAYS = {
+    "delay lines, laid out in memory before their loop, so that nothing is moved: 1": (
+        """g (float[T] x, float[50] none, float[50] taps) => (float[50] last, float[T] ys) {
+          one = Constant <value = int64[1] {1}> ()
+          end = Constant <value = int64[1] {50}> ()
+          zero = Constant <value = int64[1] {0}> ()
+          last, ys = Scan <num_scan_inputs = 1, body = b (float[50] line, float v)
+            => (float[50] moved, float y) {
+            kept = Slice (line, one, end, zero)
+            new = Unsqueeze (v, zero)
+            moved = Concat <axis = 0> (kept, new)
+            products = Mul (moved, taps)
+            y = ReduceSum <keepdims = 0> (products, zero)
+          }> (none, x)
+        }""",
+        {"x": floats(9), "none": floats(50), "taps": floats(50)},
+    ),
+    "carried arrays that grow at their end: only what comes is written: 1": (
+        """g (int64 n, float[A,40] p) => (float[C,40] a, float[N] s) {
+          a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[B,40] x)
+            => (bool on, float[D,40] x1, float s) {
+            on = Identity (go)
+            x1 = Concat <axis = 0> (x, p)
+            s = ReduceSum <keepdims = 0> (x1)
+          }>
+        }""",
+        {"n": np.array(3), "p": floats(1, 40)},
+    ),
+    "carried arrays whose shape changes: made anew in every iteration: 1": (
+        """g (int64 n, float[A] p) => (float[C] a) {
+          one = Constant <value = int64[1] {1}> ()
+          far = Constant <value = int64[1] {100}> ()
+          a = Loop (n, "", p) <body = f (int64 i, bool go, float[B] x) => (bool on, float[D] x1) {
+            on = Identity (go)
+            x1 = Slice (x, one, far)
+          }>
+        }""",
+        {"n": np.array(3), "p": floats(40)},
+    ),
+    "joined arrays that are in no memory, read piece by piece: 1": (
+        """g (int64 n, float[24,40] p, float[1,40] top) => (float[24,40] a) {
+          zero = Constant <value = int64[1] {0}> ()
+          end = Constant <value = int64[1] {23}> ()
+          a = Loop (n, "", p) <body = f (int64 i, bool go, float[24,40] x)
+            => (bool on, float[24,40] x1) {
+            on = Identity (go)
+            most = Slice (x, zero, end, zero)
+            down = Concat <axis = 0> (top, most)
+            x1 = Sub (x, down)
+          }>
+        }""",
+        {"n": np.array(3), "p": floats(24, 40), "top": floats(1, 40)},
+    ),
+    "matrices laid out for their products before the loop: 1": (
+        """g (int64 n, float[1,70] h, float[70,70] w) => (float[1,70] y) {
+          y = Loop (n, "", h) <body = f (int64 i, bool go, float[1,70] x)
+            => (bool on, float[1,70] x1) {
+            on = Identity (go)
+            x1 = MatMul (x, w)
+          }>
+        }""",
+        {"n": np.array(3), "h": floats(1, 70), "w": floats(70, 70)},
+    ),
+}
+
+
+@pytest.mark.parametrize("words", WAYS)
+def test_ways_the_code_takes_are_named(words):
+    shown = explained(*WAYS[words]).explain()
+    assert words in map(str.strip, shown.splitlines()), shown
+    named = [each for each in WAYS if each.rpartition(":")[0] in shown]
+    assert named == [words], shown

@@ -1,11 +1,13 @@
 """A plan in words and as data."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tests.report.models import loop
 from treadle.ir import Loop
-from treadle.plan import BlockPlan, Plan, Region
-from treadle.report import explain, plan_data
+from treadle.plan import Account, BlockPlan, Plan, Region, RunContext
+from treadle.report import explain, plan_data, show_code
 
 
 def planned() -> Plan:
@@ -41,3 +43,62 @@ def test_the_data_has_every_region() -> None:
     (outer,) = data["regions"]
     (inner,) = outer["bodies"]["body"]["regions"]
     assert (inner["engine"], inner["nodes"]) == ("onnxruntime", 5)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A region's engine that has made this of it."""
+
+    made: tuple[Account, ...] = ()
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+        raise AssertionError("nobody runs it")
+
+    def accounts(self) -> Sequence[Account]:
+        return self.made
+
+    def foreseen(self) -> Account:
+        return Account("x ?", ("not yet",), {}, lambda kind: f"{kind} of types")
+
+
+def said(*made: Account) -> Plan:
+    counted = loop()
+    region = Region("main", "jit", "", counted.main.steps, (), (), runnable=Said(made))
+    return Plan(counted, BlockPlan(counted.main, "main", (region,)))
+
+
+def as_made(plan: Plan) -> object:
+    (region,) = json.loads(json.dumps(plan_data(plan)))["regions"]
+    return region["made"]
+
+
+MADE = Account("x int64[2]", ("made",), {"seconds": 1}, lambda kind: f"{kind} of data")
+DECLINED = Account("x int64[3]", ("declined: why",), {}, lambda kind: "")
+
+
+def test_what_was_made_or_that_nothing_was() -> None:
+    assert explain(said()).splitlines()[3:] == ["  not yet"]
+    made = said(MADE, DECLINED)
+    words = ["  for x int64[2]:", "    made", "  for x int64[3]:", "    declined: why"]
+    assert explain(made).splitlines()[3:] == words
+    assert as_made(made) == [{"for": "x int64[2]", "seconds": 1}, {"for": "x int64[3]"}]
+    assert as_made(said()) == []
+
+
+def test_the_plans_of_other_runs_follow() -> None:
+    shown = explain(said(), {"runs that feed w": said(MADE)}).splitlines()
+    own, blank = len(explain(said()).splitlines()), ""
+    assert shown[own : own + 2] == [blank, "runs that feed w:"]
+    assert shown[own + 2 :] == [f"  {line}" for line in explain(said(MADE)).splitlines()]
+
+
+def test_code_of_types_only_where_no_run_made_any() -> None:
+    types = "# main/loop_0 for x ?\nllvm of types"
+    data = "# main/loop_0{} for x int64[2]\nllvm of data"
+    assert show_code(said(), "llvm") == types
+    assert show_code(said(), "llvm", {"bounded runs": said()}) == types
+    bounded = {"bounded runs": said(MADE)}
+    in_bounded = data.format(" in bounded runs")
+    assert show_code(said(), "llvm", bounded) == in_bounded
+    assert show_code(said(MADE), "llvm", bounded) == f"{data.format('')}\n{in_bounded}"
+    assert show_code(said(DECLINED), "llvm") == "# main/loop_0 for x int64[3]\n# declined: why"

@@ -17,6 +17,7 @@ from treadle.report import plan_data, show_code
 _EXAMPLE = """
 $ treadle explain decoder.onnx
 $ treadle explain decoder.onnx --engines interp
+$ treadle explain decoder.onnx --kernel
 $ treadle explain decoder.onnx --random --dim T=100
 $ treadle explain decoder.onnx --input in.npz --kernel
 """
@@ -46,15 +47,18 @@ def explain(
     engine compiles for the data that comes: with inputs, as `treadle run` takes them, the model is
     run once, and what was compiled is shown: how long it took, what left its loop, what was fused,
     changed in place, or called outside.
+
+    Without inputs nothing is run: --kernel and --llvm then print the code for the types that the
+    model tells, extents it does not tell left open, or what it would have to tell.
     """
     with working(f"planning {model}", quiet=as_json):
         session = treadle.InferenceSession(model, engines=engines)
-    if archive is not None or assignments or made_up or code:
+    if archive is not None or assignments or made_up:
         feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
         with working(f"running {model}", quiet=as_json):
             session.run(None, feeds)
     if code:
-        echo(show_code(session.plan, code) or "no part of it runs in native code on this data")
+        echo(show_code(session.plan, code) or "no part of it runs in native code")
     elif as_json:
         echo_json(plan_data(session.plan))
     else:

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from treadle.ir import Value, show_shape
-from treadle.jit import machine
 from treadle.jit.call import Compiled
-from treadle.jit.compiling import emitted
+from treadle.jit.foreseen import show
 from treadle.jit.kernel_ir import HOLDER, Constant, Escape, Input, Map, Node, Reduce
-from treadle.jit.printer import show_kernel
 from treadle.jit.specialise import Signature
 from treadle.jit.walk import all_nodes, makes_objects
 from treadle.plan import Account
@@ -20,6 +18,11 @@ _GIVEN = (Input, Constant)
 
 
 _WAYS = {
+    "delay_lines": "delay lines, laid out in memory before their loop, so that nothing is moved",
+    "growing": "carried arrays that grow at their end: only what comes is written",
+    "remade": "carried arrays whose shape changes: made anew in every iteration",
+    "unjoined": "joined arrays that are in no memory, read piece by piece",
+    "laid_out": "matrices laid out for their products before the loop",
     "ahead": "products of an iteration's items, made for many iterations at once",
     "tiled": "loops turned inside out, for a part of the elements at a time",
     "antidiagonals": "grids computed by antidiagonals",
@@ -34,7 +37,7 @@ def account(inputs: Sequence[Value], signature: Signature, made: Compiled | str)
     if isinstance(made, str):
         return Account(title, (f"declined: {made}",), {"declined": made}, lambda kind: "")
     data = _data(made)
-    return Account(title, tuple(_facts(data)), data, partial(_code, made))
+    return Account(title, tuple(_facts(data)), data, partial(show, made.kernel, made.exact))
 
 
 def _title(inputs: Sequence[Value], signature: Signature) -> str:
@@ -118,12 +121,3 @@ def _sharing(data: Mapping[str, object]) -> Iterable[str]:
         yield f"threads: {data['threads']}, which share {data['shared']} loop nests"
     elif data["threads"] != 1:
         yield "threads: 1, as none of its loop nests is shared"
-
-
-def _code(made: Compiled, kind: str) -> str:
-    if kind == "kernel":
-        return show_kernel(made.kernel)
-    if kind != "llvm":
-        return ""
-    code = emitted(made.kernel, made.exact)
-    return machine.optimised_text(code.text, packs=code.packs)

@@ -62,7 +62,7 @@ class Openings:
         names = self._named(columns, seen)
         key = kind, tuple(names.items())
         if key not in self.made:
-            self.made[key] = self._opened(names)
+            self.made[key] = opened(self.base, names)
         return self.made[key]
 
     def _named(self, columns: Columns, seen: list[Seen]) -> dict[Axes, Extent | Axes]:
@@ -87,10 +87,10 @@ class Openings:
         }
         return {key: column for key, column in found.items() if len(set(column)) >= _MANY}
 
-    def _opened(self, names: Mapping[Axes, Extent | Axes]) -> Lengths:
-        made = {name: Extent(f"d{name[0]}_{name[1]}") for name in names.values()
-                if not isinstance(name, Extent)}  # fmt: skip
-        opened = {
-            key: name if isinstance(name, Extent) else made[name] for key, name in names.items()
-        }
-        return replace(self.base, open={**self.base.open, **opened})
+
+def opened(base: Lengths, names: Mapping[Axes, Extent | Axes]) -> Lengths:
+    """The lengths with more axes open: each as long as an extent, or as an axis that is opened."""
+    made = {name: Extent(f"d{name[0]}_{name[1]}") for name in names.values()
+            if not isinstance(name, Extent)}  # fmt: skip
+    found = {key: name if isinstance(name, Extent) else made[name] for key, name in names.items()}
+    return replace(base, open={**base.open, **found})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from treadle.jit.account import account
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
+from treadle.jit.foreseen import foreseen
 from treadle.jit.held import HANDLE, entered
 from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.kernels import Kernels
@@ -109,6 +110,14 @@ class Native:
         with self._lock:
             made = dict(self.made)
         return [account(self.region.inputs, key, found) for key, found in made.items()]
+
+    def foreseen(self) -> Account:
+        """What is to be said before any data came; nothing is compiled, or kept of it."""
+        return foreseen(self.region, self.lengths, self._thought_of)
+
+    def _thought_of(self, key: Signature, lengths: Lengths) -> tuple[Kernel, Collection[Extent]]:
+        kernel = settled(self, self._specialised(key, lengths))
+        return kernel, exact(kernel, lengths)
 
     def _is_hopeless(self) -> bool:
         """Whether there was no kernel for any data that came, or no room is left for one.
@@ -221,17 +230,24 @@ def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, 
 
 def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled:
     """The kernel of a region as machine code."""
+    kernel = settled(native, kernel)
+    found = exact(kernel, lengths)
+    code, machine = compiled(kernel, found, native.store)
+    threads = native.threads if kernel.shares else 1
+    return Compiled.of(kernel, code, machine, trips(kernel), found, threads, native.kernels)
+
+
+def exact(kernel: Kernel, lengths: Lengths) -> Collection[Extent]:
+    """The extents known before the kernel runs."""
+    return {*lengths.open.values(), *trips(kernel)}
+
+
+def settled(native: Native, kernel: Kernel) -> Kernel:
+    """The kernel with what is asked of its code; Declined where that is not worth it."""
     region = native.region
     why = slower(region.steps, kernel, native.threads, native.kernels) if region.rival else ""
     if why:
         raise Declined(f"{region.rival} is expected to be faster: {why}")
     if native.weighs and any(map(makes_objects, all_nodes(kernel.main))):
         raise Declined("values held outside, whose bytes nobody counts")
-    kernel = replace(
-        kernel, counts=native.counts, weighs=native.weighs, shares=least(native.threads)
-    )
-    found = trips(kernel)
-    exact = {*lengths.open.values(), *found}
-    code, machine = compiled(kernel, exact, native.store)
-    threads = native.threads if kernel.shares else 1
-    return Compiled.of(kernel, code, machine, found, exact, threads, native.kernels)
+    return replace(kernel, counts=native.counts, weighs=native.weighs, shares=least(native.threads))

@@ -26,7 +26,9 @@ from treadle.jit.parts import apart
 from treadle.jit.walk import all_nodes, inner_blocks
 from treadle.plan import Region
 
-Given = tuple[DType | None, tuple[int, ...]] | tuple[DType | None, tuple[int, ...], bytes]
+Kind = tuple[DType | None, tuple[int, ...]]
+"""A dtype and a shape; without a dtype: held outside."""
+Given = Kind | tuple[DType | None, tuple[int, ...], bytes]
 Signature = tuple[Given, ...]
 """What each input is: its dtype, its shape, and its elements where a kernel is made for them."""
 
@@ -93,17 +95,25 @@ def conditions(region: Region) -> tuple[int, ...]:
 
 def signature(arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
     """What a kernel is made for; an open extent is a number below zero, equal ones the same."""
-    found = []
+    return signed([(dtype_of(array.dtype), array.shape) for array in arrays], lengths)
+
+
+def signed(kinds: Sequence[Kind], lengths: Lengths) -> Signature:
+    """The signature of inputs of these dtypes and shapes; of open axes the extent is not looked at.
+
+    But that of a sequence, which stays where it is 0.
+    """
+    found: list[Kind] = []
     order = list(dict.fromkeys(lengths.open.values()))
-    for position, array in enumerate(arrays):
-        open_ = [lengths.open.get((position, axis)) for axis in range(array.ndim)]
+    for position, (dtype, given) in enumerate(kinds):
+        open_ = [lengths.open.get((position, axis)) for axis in range(len(given))]
         shape = tuple(
-            given if extent is None else -1 - order.index(extent)
-            for given, extent in zip(array.shape, open_, strict=True)
+            length if extent is None else -1 - order.index(extent)
+            for length, extent in zip(given, open_, strict=True)
         )
-        if position in lengths.lists and array.shape[:1] == (0,):
-            shape = array.shape
-        found.append((dtype_of(array.dtype), shape))
+        if position in lengths.lists and given[:1] == (0,):
+            shape = given
+        found.append((dtype, shape))
     return tuple(found)
 
 

@@ -164,6 +164,10 @@ class Accountable(Protocol):
         """An account for every kind of data that came."""
         ...
 
+    def foreseen(self) -> Account:
+        """What is to be said before any came, and the code it would have as far as types tell."""
+        ...
+
 
 @runtime_checkable
 class Owning(Protocol):

@@ -10,12 +10,23 @@ from treadle.plan import Account, Accountable, BlockPlan, Plan, Region
 from treadle.report.body import count_operators, show_operators, summarize_body
 from treadle.report.text import indented, plural
 
+Others = Mapping[str, Plan]
+"""The plans of runs that are not ordinary ones, by words that say which: "runs that ..."."""
 
-def explain(plan: Plan) -> str:
-    """The regions of the plan, bodies indented below the step that runs them."""
+
+def explain(plan: Plan, others: Others | None = None) -> str:
+    """The regions of the plan, bodies indented below the step that runs them; then other plans."""
+    lines = list(_show_plan(plan))
+    for runs, other in (others or {}).items():
+        lines += ["", f"{runs}:", *indented(_show_plan(other))]
+    return "\n".join(lines)
+
+
+def _show_plan(plan: Plan) -> Iterator[str]:
     engines = engine_counts(plan)
     counts = ", ".join(f"{plural(n, 'region')} by {engine}" for engine, n in engines.items())
-    return "\n".join([counts or "nothing to run", *_show_block(plan.main)])
+    yield counts or "nothing to run"
+    yield from _show_block(plan.main)
 
 
 def plan_data(plan: Plan) -> dict[str, object]:
@@ -61,33 +72,49 @@ def _held(region: Region) -> str:
 
 
 def _accounts(region: Region) -> Iterator[str]:
-    """What the engine has made of the region in the runs so far."""
+    """What the engine has made of the region in the runs so far, or that it has not yet."""
     for account in accounts(region):
         yield f"for {account.title}:"
         yield from indented(account.facts)
+    for account in _foreseen(region):
+        yield from account.facts
 
 
 def accounts(region: Region) -> Sequence[Account]:
-    """What the region's engine has to say of it; nothing where it keeps no account."""
+    """What the region's engine has made of it so far; nothing where it keeps no account."""
     runnable = region.runnable
     return runnable.accounts() if isinstance(runnable, Accountable) else ()
 
 
-def show_code(plan: Plan, kind: str) -> str:
-    """The code that engines made in the runs so far: "kernel" or "llvm"; "" where there is none."""
-    return "\n".join(_codes(plan.main, kind))
+def _foreseen(region: Region) -> Sequence[Account]:
+    """What the region's engine says where it has made nothing of it yet."""
+    runnable: object = region.runnable
+    if not isinstance(runnable, Accountable) or runnable.accounts():
+        return ()
+    return (runnable.foreseen(),)
 
 
-def _codes(block: BlockPlan, kind: str) -> Iterator[str]:
+def show_code(plan: Plan, kind: str, others: Others | None = None) -> str:
+    """The code that engines made in the runs so far: "kernel" or "llvm".
+
+    Of regions that no data came to what they would make of types alone; for a plan without any run
+    only where the other plans have none either. "" where no engine has code.
+    """
+    plans = {"": plan, **(others or {})}
+    made = {runs: each for runs, each in plans.items() if any(map(accounts, _regions(each.main)))}
+    shown = (made or {"": plan}).items()
+    return "\n".join(line for runs, each in shown for line in _codes(each.main, kind, runs))
+
+
+def _codes(block: BlockPlan, kind: str, runs: str) -> Iterator[str]:
     positions = {step: number for number, step in enumerate(block.block.steps)}
     for region in block.regions:
-        for account in accounts(region):
-            code = account.code(kind)
-            if code:
-                yield f"# {_where(region, positions)} for {account.title}"
-                yield code
+        for account in (*accounts(region), *_foreseen(region)):
+            which = f" in {runs}" if runs else ""
+            yield f"# {_where(region, positions)}{which} for {account.title}"
+            yield account.code(kind) or "\n".join(f"# {fact}" for fact in account.facts)
         for body in region.bodies.values():
-            yield from _codes(body, kind)
+            yield from _codes(body, kind, runs)
 
 
 def _region_data(region: Region) -> dict[str, object]:

@@ -87,7 +87,7 @@ def begin(e: Emitter, op: Loop, number: int, initial: Node) -> bool:
     e.copy(initial, delay.window(e, 0))
     e.copy(source, _coming_rows(e, delay, count))
     e.delays[state], e.delays[op.nexts[number]] = delay, delay
-    e.counts.update({"in place": 1})
+    e.counts["delay_lines"] += 1
     return True
 
 

@@ -21,7 +21,18 @@ from treadle.jit.emit.slots import Slots
 from treadle.jit.emit.tensors import Tensors
 from treadle.jit.emit.types import I64, POINTER
 from treadle.jit.emit.writer import Writer
-from treadle.jit.kernel_ir import Branch, Escape, Extent, Kernel, Loop, Node, Part, Reshape, View
+from treadle.jit.kernel_ir import (
+    Branch,
+    Escape,
+    Extent,
+    Join,
+    Kernel,
+    Loop,
+    Node,
+    Part,
+    Reshape,
+    View,
+)
 
 
 def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel") -> Code:
@@ -54,6 +65,7 @@ def emit_kernel(kernel: Kernel, exact: Collection[Extent], name: str = "kernel")
     merge(module, calls)
     merge_parts(module, e.shared)
     settle(module, inline=not calls)
+    e.counts.update(_unjoined(placed))
     counts = tuple(sorted(e.counts.items()))
     return Code(str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts)
 
@@ -64,6 +76,15 @@ def _packs(placed: Places) -> bool:
         place is Place.REGISTERS and node.size > 1 and node.home.is_loop
         for node, place in placed.place.items()
     )
+
+
+def _unjoined(placed: Places) -> list[str]:
+    """The word for a Join that is in no memory, once for each."""
+    return [
+        "unjoined"
+        for node, place in placed.place.items()
+        if isinstance(node.op, Join) and place is Place.INLINE
+    ]
 
 
 def _bound(kernel: Kernel, t: Tensors) -> dict[Node, int]:

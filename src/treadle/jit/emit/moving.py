@@ -91,6 +91,7 @@ def begin(e: Emitter, op: Loop, number: int, initial: Node, part: Node | None) -
     if axis is not None:
         made.axis = axis
         made.rows = e.w.variable(I64, e.w.index(shape[axis]))
+        e.counts["growing"] += 1
     elif after.home is op.body and op.nexts.count(after) == 1:
         e.scopes[after] = made.scope
     buffer = e.fill(made.scratch, initial, made.scope)
@@ -177,6 +178,7 @@ def make_next(e: Emitter, op: Loop, made: Moving) -> None:
     made.new = {axis: e.w.index(e.t.extent(made.after.shape[axis])) for axis in made.dims}
     if made.rows is not None:
         return
+    e.counts["remade"] += 1
     found = e.t.buffers.get(made.after)
     if found is not None and e.scopes.get(made.after) == found.scope == made.scope:
         made.pending = found.owner if found.is_dense else None

@@ -27,6 +27,7 @@ def pack(e: Emitter, loop: Node) -> None:
         if right in e.t.packed or not _is_worth_it(e, right):
             continue
         rows, columns = extents(right)
+        e.counts["laid_out"] += 1
         stride = _stride(columns, right.dtype)
         if isinstance(right.op, Constant):
             pointer = e.t.slots.laid(right.op.array, stride)
