@@ -15,10 +15,19 @@ from tests.jit.native import HEAD, check
 from tests.jit.test_escape import escapes
 from tests.values import assert_same
 from treadle.errors import RunError
+from treadle.jit import specialise
 
 RANDOM = np.random.default_rng(31)
 HEAD_20 = HEAD.replace("18", "20")
 TRIPS = (1, 2, 5, 40)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def whole():
+    """Lists and optionals are not taken apart, as those of unknown elements are not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(specialise, "apart", lambda block: None)
+        yield
 
 
 def floats(*shape):

@@ -12,8 +12,8 @@ import pytest
 
 from tests.jit.node_cases import Node, best, single_nodes
 from treadle.ir import dtype_of
+from treadle.jit.lists import LISTS
 from treadle.jit.lower import TABLE
-from treadle.jit.lower.escape import LISTS
 from treadle.jit.nodes import NATIVE
 
 MOST = 2

@@ -138,6 +138,11 @@ class TestSequences:
         assert one("ConcatFromSequence", 11, rows, axis=1, new_axis=1).tolist() == [[0, 2], [1, 3]]
         with pytest.raises(KernelError, match="does not sum"):
             one("SplitToSequence", 11, np.arange(5), np.array([2, 2]))
+        with pytest.raises(KernelError, match="below zero"):
+            one("SplitToSequence", 11, np.arange(5), np.array([7, -2]))
+        with pytest.raises(KernelError, match="pieces of length -2"):
+            one("SplitToSequence", 11, np.arange(5), np.array(-2))
+        assert one("SplitToSequence", 11, np.arange(0), np.empty(0, np.int64)) == []
 
     @pytest.mark.parametrize("version", [15, 18, 28])
     def test_optionals(self, version):

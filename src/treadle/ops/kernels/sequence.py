@@ -74,10 +74,14 @@ def split_to_sequence(
         return pieces if keepdims else [np.squeeze(piece, along) for piece in pieces]
     if split.ndim == 0:
         each = whole(split)
+        if each < 1:
+            raise ValueError(f"pieces of length {each}; they have one or more")
         return np.split(x, range(each, extent, each), along) if extent else []
+    if (split < 0).any():
+        raise ValueError(f"the split {split.tolist()} has a length below zero")
     if int(split.sum()) != extent:
         raise ValueError(f"the split {split.tolist()} does not sum to the axis's extent, {extent}")
-    return np.split(x, np.cumsum(split)[:-1].tolist(), along)
+    return np.split(x, np.cumsum(split)[:-1].tolist(), along) if split.size else []
 
 
 @evaluates("Optional", 15, 28)

@@ -1,0 +1,269 @@
+"""Lists of elements that differ, and optionals that may be empty, natively: by their parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treadle
+from tests.jit import test_held as held
+from tests.jit.native import HEAD, check, outcomes
+from tests.jit.test_held import floats
+from treadle.errors import RunError
+from treadle.jit import specialise
+from treadle.jit.call import Compiled
+
+TRIPS = (1, 2, 5, 40)
+
+
+def native(text, *feeds, head=HEAD):
+    """Run it as interp does, without a call in any loop."""
+    check(text, *feeds, head=head)
+    session = treadle.InferenceSession(head + text, engines=("jit", "interp"))
+    for feed in feeds:
+        session.run(None, dict(feed))
+    for made in outcomes(session):
+        assert isinstance(made, Compiled)
+        assert specialise._held(made.kernel.main) == 0
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        held.test_a_list_of_growing_rows,
+        held.test_a_list_that_begins_empty_and_gets_each_row_longer,
+        held.test_pieces_of_unlike_lengths,
+        held.test_lists_of_one_session_are_alike_or_not,
+        held.test_an_optional_that_is_empty_at_first,
+        held.test_an_optional_list,
+        held.test_an_optional_input_with_and_without_an_element,
+        held.test_two_lists_change_places,
+    ],
+)
+def test_what_could_be_held(test, monkeypatch):
+    monkeypatch.setattr(held, "check", native)
+    test()
+
+
+@pytest.mark.parametrize("lengths", [(2, 3, 1), (2, 2), (5,)])
+def test_lists_within_inner_loops(lengths):
+    items = [floats(length) for length in lengths]
+    native(held.BEAM, *({"n": np.array(n), "p": items} for n in (1, 2, 9)))
+
+
+def test_positions_of_any_kind():
+    text = """g (int64 n, seq(float[A,2]) p) => (seq(float[B,2]) r, float[T] y) {
+      r, y = Loop (n, "", p) <body = f (int64 i, bool go, seq(float[A,2]) s)
+          => (bool on, seq(float[B,2]) t, float y) {
+        on = Identity (go)
+        last = Constant <value = int64 {-1}> ()
+        one = Constant <value = int64 {1}> ()
+        count = SequenceLength (s)
+        at = Mod (i, count)
+        a = SequenceAt (s, at)
+        b = SequenceAt (s, last)
+        z = SequenceErase (s)
+        d = SequenceInsert (z, a, one)
+        e = SequenceInsert (d, b, last)
+        first = Constant <value = int64 {0}> ()
+        u = SequenceErase (e, first)
+        t = SequenceInsert (u, a)
+        y = ReduceSum <keepdims = 0> (b)
+      }>
+    }"""
+    items = [floats(k, 2) for k in (3, 0, 1, 2)]
+    native(text, *({"n": np.array(n), "p": items} for n in (0, *TRIPS)))
+
+
+JOINS = {
+    (0, 0): "float[A,2]", (1, 0): "float[2,A]", (-1, 0): "float[2,A]", (0, 1): "float[A,2]",
+    (1, 1): "float[A,2]", (2, 1): "float[A,2]",
+}  # fmt: skip
+"""The axis, whether it is a new one, and what is joined along it."""
+
+
+@pytest.mark.parametrize(("axis", "new"), JOINS)
+def test_joined_along_any_axis(axis, new):
+    word = JOINS[axis, new]
+    text = f"""g (int64 n, seq({word}) p, {word} x) => ({word} r) {{
+      r = Loop (n, "", x) <body = f (int64 i, bool go, {word} s) => (bool on, t) {{
+        on = Identity (go)
+        q = SequenceInsert (p, x)
+        j = ConcatFromSequence <axis = {axis}, new_axis = {new}> (q)
+        shape = Shape (s)
+        c = ReduceSum <keepdims = 0> (j)
+        t = Add (s, c)
+      }}>
+    }}"""
+    shape = (2, 3) if word == "float[2,A]" else (3, 2)
+    lengths = (3, 3) if new else (1, 0, 4)
+    turned = shape == (2, 3)
+    items = [floats(2, k) if turned else floats(k, 2) for k in lengths]
+    feeds = [{"n": np.array(n), "p": each, "x": floats(*shape)} for n in (1, 5) for each in
+             (items, items[:1])]  # fmt: skip
+    native(text, *(feeds if new else feeds[::2]))
+
+
+SPLITS = {
+    "sizes from data, axis 0": ("axis = 0", "sizes", [2, 0, 3]),
+    "sizes from data, axis 1": ("axis = 1", "sizes", [1, 3, 0, 2]),
+    "sizes from data, the last axis": ("axis = -1", "sizes", [4]),
+    "a length that does not divide": ("axis = 0", "size", 2),
+    "a length that does not divide axis 1": ("axis = 1", "size", 4),
+    "a length beyond the whole": ("axis = 2", "size", 9),
+}
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_split_into_pieces(name):
+    attributes, what, sizes = SPLITS[name]
+    kind = "int64[S]" if what == "sizes" else "int64"
+    text = f"""g (int64 n, float[5,6,4] x, {kind} sizes) => (float[T] y, int64[T,3] shapes, float[5,6,4] l) {{
+      l, y, shapes = Loop (n, "", x) <body = f (int64 i, bool go, float[5,6,4] a)
+          => (bool on, float[5,6,4] b, float y, int64[3] s) {{
+        on = Identity (go)
+        parts = SplitToSequence <{attributes}> (a, sizes)
+        count = SequenceLength (parts)
+        at = Mod (i, count)
+        e = SequenceAt (parts, at)
+        c = ReduceSum <keepdims = 0> (e)
+        one = Constant <value = float {{0.01}}> ()
+        y = Mul (c, one)
+        s = Shape (e)
+        whole = ConcatFromSequence <{attributes}> (parts)
+        b = Add (whole, y)
+      }}>
+    }}"""  # noqa: E501
+    feed = {"x": floats(5, 6, 4), "sizes": np.array(sizes)}
+    native(text, *({**feed, "n": np.array(n)} for n in TRIPS))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "why"), [([2, 2], "does not sum"), ([7, -2], "below zero"), (-2, "length -2")]
+)
+def test_sizes_that_do_not_fit_are_the_interpreters_error(sizes, why):
+    sizes = np.array(sizes)
+    text = f"""g (int64 n, float[5] x, int64{"[S]" * sizes.ndim} sizes) => (int64[T] y) {{
+      y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {{
+        on = Identity (go)
+        parts = SplitToSequence <axis = 0> (x, sizes)
+        c = SequenceLength (parts)
+      }}>
+    }}"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    with pytest.raises(RunError, match=rf"loop_0\.body.*iteration 0.*SplitToSequence.*{why}"):
+        session.run(None, {"n": np.array(2), "x": floats(5), "sizes": sizes})
+
+
+@pytest.mark.parametrize("word", ["float", "double", "float16", "int8", "uint64", "bool"])
+def test_elements_of_any_type_and_two_extents_that_change(word):
+    text = f"""g (int64 n, {word}[3,4] x) => ({word}[A,B] a, int64[T] c, seq({word}[A,B]) r) {{
+      s0 = SequenceEmpty <dtype = {{}}> ()
+      r, c = Loop (n, "", s0) <body = f (int64 i, bool go, seq({word}[A,B]) s)
+          => (bool on, seq({word}[A,B]) t, int64 c) {{
+        on = Identity (go)
+        three = Constant <value = int64 {{3}}> ()
+        one = Constant <value = int64[1] {{1}}> ()
+        zeros = Constant <value = int64[2] {{0, 0}}> ()
+        m = Mod (i, three)
+        rows = Add (m, one)
+        cols = Add (rows, one)
+        ends = Concat <axis = 0> (rows, cols)
+        e = Slice (x, zeros, ends)
+        t = SequenceInsert (s, e)
+        c = SequenceLength (t)
+      }}>
+      last = Constant <value = int64 {{-1}}> ()
+      a = SequenceAt (r, last)
+    }}"""
+    dtype = {"double": np.float64, "float": np.float32}.get(word) or np.dtype(word)
+    number = {"float": 1, "double": 11, "float16": 10, "int8": 3, "uint64": 13, "bool": 9}[word]
+    text = text.replace("{}", str(number))
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    native(text, *({"n": np.array(n), "x": x} for n in TRIPS))
+
+
+def test_an_optional_that_comes_and_goes():
+    text = """g (int64 n, optional(float[A]) o, float[2] p) => (optional(float[B]) r, float[T] h) {
+      r, h = Loop (n, "", o) <body = f (int64 i, bool go, optional(float[A]) o)
+          => (bool on, optional(float[B]) o2, float h) {
+        on = Identity (go)
+        three = Constant <value = int64 {3}> ()
+        m = Mod (i, three)
+        is_odd = Cast <to = 9> (m)
+        has = OptionalHasElement (o)
+        x = If (has) <then_branch = a () => (u) { u = OptionalGetElement (o) },
+                      else_branch = b () => (w) { w = Identity (p) }>
+        y = Concat <axis = 0> (x, p)
+        o2 = If (is_odd) <then_branch = c () => (v) { v = Optional (y) },
+                          else_branch = d () => (e) { e = Optional <type = float[A]> () }>
+        h = ReduceSum <keepdims = 0> (y)
+      }>
+    }"""
+    feeds = [{"n": np.array(n), "o": o, "p": floats(2)} for n in (0, *TRIPS)
+             for o in (None, floats(3))]  # fmt: skip
+    check(text, *feeds)
+    native(text, *feeds[::2])
+
+
+def test_an_empty_optional_is_the_interpreters_error():
+    text = """g (int64 n, float[2] p) => (float[T,2] h) {
+      o = Optional <type = float[2]> ()
+      l, h = Loop (n, "", o) <body = f (int64 i, bool go, optional(float[2]) o)
+          => (bool on, optional(float[2]) o2, float[2] h) {
+        on = Identity (go)
+        h = OptionalGetElement (o)
+        o2 = Optional (p)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    with pytest.raises(RunError, match=r"loop_\d\.body.*iteration 0.*OptionalGetElement"):
+        session.run(None, {"n": np.array(2), "p": floats(2)})
+
+
+LINES = {
+    "insert": "t{1} = SequenceInsert (t{0}, x{0})",
+    "front": "t{1} = SequenceInsert (t{0}, x{0}, zero)",
+    "behind the first": "t{1} = SequenceInsert (t{0}, x{0}, one)",
+    "erase": "u{0} = SequenceInsert (t{0}, x{0}) t{1} = SequenceErase (u{0}, at{0})",
+    "erase the last": "u{0} = SequenceInsert (t{0}, x{0}, zero) t{1} = SequenceErase (u{0})",
+    "again": "t{1} = SequenceConstruct (x{0}, p, x{0})",
+    "join": "j{0} = ConcatFromSequence <axis = 0> (t{0}) t{1} = SequenceInsert (t{0}, j{0}, one)",
+    "split": "j{0} = ConcatFromSequence <axis = 0> (t{0})"
+             " t{1} = SplitToSequence <axis = 0> (j{0}, three)",
+    "or": "c{0} = Cast <to = 9> (at{0}) t{1} = If (c{0}) <then_branch = a{0} () => (v{0})"
+          " {{ v{0} = SequenceInsert (t{0}, p, zero) }}, else_branch = b{0} () => (w{0})"
+          " {{ w{0} = SequenceErase (t{0}, zero) }}>",
+}  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(sorted(LINES)), min_size=1, max_size=5),
+       st.lists(st.integers(0, 4), min_size=2, max_size=4), st.integers(0, 6))  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_any_steps(steps, lengths, n):
+    lines = "\n".join(
+        f"n{k} = SequenceLength (t{k}) at{k} = Mod (i, n{k}) x{k} = SequenceAt (t{k}, at{k}) "
+        + LINES[step].format(k, k + 1)
+        for k, step in enumerate(steps)
+    )
+    text = f"""g (int64 n, seq(float[A]) q, float[3] p) => (seq(float[B]) r, float[T] y) {{
+      r, y = Loop (n, "", q) <body = f (int64 i, bool go, seq(float[A]) t0)
+          => (bool on, seq(float[B]) out, float y) {{
+        on = Identity (go)
+        zero = Constant <value = int64 {{0}}> ()
+        one = Constant <value = int64 {{1}}> ()
+        three = Constant <value = int64 {{3}}> ()
+        {lines}
+        some = Constant <value = int64[1] {{40}}> ()
+        from = Constant <value = int64[1] {{0}}> ()
+        whole = ConcatFromSequence <axis = 0> (t{len(steps)})
+        few = Slice (whole, from, some)
+        y = ReduceSum <keepdims = 0> (few)
+        begin = SequenceConstruct (p, few)
+        out = SequenceInsert (begin, few, one)
+      }}>
+    }}"""
+    items = [floats(length) for length in lengths]
+    native(text, {"n": np.array(n), "q": items, "p": floats(3)})
