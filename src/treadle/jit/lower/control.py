@@ -28,7 +28,20 @@ from treadle.jit.kernel_ir import (
 )
 from treadle.jit.lower.empty import is_told, known_symbols
 from treadle.jit.lower.given import native, present, scalar
-from treadle.jit.lower.held import boxed, settle, types_of, unboxed
+from treadle.jit.lower.held import (
+    appended,
+    boxed,
+    extent_of,
+    is_unboxable,
+    item_of,
+    nothing,
+    rows,
+    settle,
+    stacked,
+    steady,
+    types_of,
+    unboxed,
+)
 from treadle.jit.lower.sequence import emptied, empty
 from treadle.jit.nodes import Declined
 from treadle.jit.walk import is_inside
@@ -64,7 +77,7 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
             operands, held = _corrected(b, step, made, operands, mistake, learnt)
             mark = b.mark()
             continue
-        foreign = _foreign(b, made, step)
+        foreign = _foreign(b, made)
         moved = _moved(made) if foreign <= held else moving
         if moved <= moving and foreign <= held:
             break
@@ -81,12 +94,19 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     node = b.add(loop, DType.BOOL, (), *around, *made.initials)
     carried = [_last(b, node, k, state, moving) for k, state in enumerate(made.states)]
     first, symbols = len(carried), known_symbols(step, operands)
-    parts = [_stacked(b, node, stack, first + k) for k, stack in enumerate(made.stacks)]
-    for k, (stack, part) in enumerate(zip(made.stacks, parts, strict=True), start=first):
+    stacks = iter([_stacked(b, node, stack, first + k) for k, stack in enumerate(made.stacks)])
+    count = len(_carried(step))
+    results = carried[:count]
+    for k, (element, role) in enumerate(zip(made.elements, step.stacks, strict=True), start=count):
         is_read = step.results[k] is not None
-        if is_read and not is_told(step, 1 + k, stack.element, symbols):
-            _expect_some(b, part.shape[stack.axis])
-    return [*carried, *parts]
+        if element in b.objects:
+            rows = carried[made.rows[k - count]] if is_read else None
+            results.append(nothing(b) if rows is None else _held_stack(b, rows, role))
+            continue
+        results.append(part := next(stacks))
+        if is_read and not is_told(step, 1 + k, element, symbols):
+            _expect_some(b, part.shape[role.axis % len(part.shape)])
+    return results
 
 
 def _expect_some(b: Building, count: Number) -> None:
@@ -130,7 +150,9 @@ def _stacked(b: Building, loop: Node, stack: Stack, number: int) -> Node:
 class _Body:
     """The nodes of a body's params, and what of them carries; and what it gives.
 
-    `held` are the carried values, by number, that are held outside.
+    `held` are the carried values, by number, that are held outside. `elements` are what it gives to
+    be stacked: of those with a native form there are `stacks`, of the others lists, which are
+    carried: `rows` has their numbers.
     """
 
     block: Block
@@ -141,7 +163,9 @@ class _Body:
     length: Number | None = None
     condition: Node | None = None
     nexts: list[Node] = field(default_factory=list)
+    elements: list[Node] = field(default_factory=list)
     stacks: list[Stack] = field(default_factory=list)
+    rows: dict[int, int] = field(default_factory=dict)
 
 
 def _write(
@@ -161,14 +185,32 @@ def _write(
         for k, (node, value) in enumerate(zip(results[1 : 1 + count], values[1:], strict=False))
     ]
     if is_scan(step):
-        _expect_steady(b, made, nexts)
-    elements = [_given(b, step, results, 1 + count + k) for k in range(len(step.stacks))]
-    made.stacks = [
-        Stack(element, role.axis % (len(element.shape) + 1), role.reverse, result is not None)
-        for element, role, result in zip(elements, step.stacks, step.results[count:], strict=True)
-    ]
+        nexts = [steady(b, *pair) for pair in zip(made.states, nexts, strict=True)]
+    made.elements = [_given(b, step, results, 1 + count + k) for k in range(len(step.stacks))]
+    for k, (element, role) in enumerate(zip(made.elements, step.stacks, strict=True)):
+        is_read = step.results[count + k] is not None
+        if element in b.objects:
+            nexts += _carry_rows(b, made, k, element, outer) if is_read else ()
+            continue
+        axis = role.axis % (len(element.shape) + 1)
+        made.stacks.append(Stack(element, axis, role.reverse, is_read))
     made.nexts = settle(b, made.block, nexts, outer)
     b.block = outer
+
+
+def _carry_rows(
+    b: Building, made: _Body, number: int, element: Node, outer: Block
+) -> Sequence[Node]:
+    """The list of what is to be stacked outside, with this element: one more carried value."""
+    b.block = outer
+    initial = rows(b)
+    b.block = made.block
+    state = b.param(State(len(made.states)), initial.dtype, ())
+    b.objects.add(state)
+    made.rows[number] = len(made.states)
+    made.states.append(state)
+    made.initials.append(initial)
+    return [appended(b, state, element)]
 
 
 def _carried(step: ir.Loop) -> list[int]:
@@ -241,32 +283,25 @@ def _is_written(extent: Number) -> bool:
     return source is None or any(node is source for node in source.home.nodes)
 
 
-def _foreign(b: Building, made: _Body, step: ir.Loop) -> frozenset[int]:
+def _foreign(b: Building, made: _Body) -> frozenset[int]:
     """The carried values that cannot be native, by number."""
     pairs = enumerate(zip(made.states, made.nexts, strict=True))
-    found = frozenset(
+    return frozenset(
         number
         for number, (state, after) in pairs
-        if after in b.objects or (state.dtype, len(state.shape)) != (after.dtype, len(after.shape))
+        if number not in made.rows.values() and (after in b.objects or _kind(state) != _kind(after))
     )
-    if found and is_scan(step):
-        raise Declined("a carried value that changes its rank")
-    return found
+
+
+def _kind(node: Node) -> tuple[DType, int]:
+    return node.dtype, len(node.shape)
 
 
 def _given(b: Building, step: ir.Loop, results: Given, number: int) -> Node:
-    """A result of a body as a native tensor."""
+    """A result of a body as a native tensor; held where it has no such form."""
     claimed = [step.body.claims[number].type] if step.body.claims else []
-    return unboxed(b, present(results[number]), types_of(step.body.results[number]) + claimed)
-
-
-def _expect_steady(b: Building, made: _Body, nexts: Sequence[Node]) -> None:
-    """A state of a Scan keeps its shape, whatever the run makes of it."""
-    for state, after in zip(made.states, nexts, strict=True):
-        if len(state.shape) != len(after.shape) or {state, after} & b.objects:
-            raise Declined("a carried value that changes its rank")
-        for before, now in zip(state.shape, after.shape, strict=True):
-            b.expect_equal(before, now)
+    types, node = types_of(step.body.results[number]) + claimed, present(results[number])
+    return unboxed(b, node, types) if is_unboxable(types) else node
 
 
 def _lost(step: ir.Loop, operands: Given) -> Moving:
@@ -334,17 +369,36 @@ def _state(b: Building, number: int, initial: Node, moving: Moving) -> Node:
 
 
 def _item(b: Building, made: _Body, source: Node, axis: int, *, reverse: bool) -> Node:
+    if source in b.objects:
+        return _held_item(b, made, source, axis, reverse=reverse)
     rank = len(source.shape)
     if not -rank <= axis < rank:
         raise Declined("a sliced axis that is out of range")
-    extent = source.shape[axis % rank]
-    if made.length is not None:
-        b.expect_equal(made.length, extent)
-    made.length = extent
+    _expect_length(b, made, source.shape[axis % rank])
     rest = tuple(e for k, e in enumerate(source.shape) if k != axis % rank)
     node = Node(Item(axis % rank, reverse), source.dtype, rest, (source,), b.block)
     b.block.nodes.append(node)
     return node
+
+
+def _held_item(b: Building, made: _Body, source: Node, axis: int, *, reverse: bool) -> Node:
+    outer = made.block.parent
+    assert outer is not None
+    b.block = outer
+    extent = extent_of(b, source, axis)
+    b.block = made.block
+    _expect_length(b, made, extent)
+    return item_of(b, source, b.param(Counter(), DType.INT64, ()), axis, reverse=reverse)
+
+
+def _expect_length(b: Building, made: _Body, extent: Number) -> None:
+    if made.length is not None:
+        b.expect_equal(made.length, extent)
+    made.length = extent
+
+
+def _held_stack(b: Building, rows: Node, role: ir.Stacked) -> Node:
+    return stacked(b, rows, role.axis, reverse=role.reverse)
 
 
 def _going_on(condition: Node | None) -> Node | None:

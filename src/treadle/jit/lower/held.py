@@ -8,7 +8,7 @@ from treadle import ir
 from treadle.ir import DType, Tensor
 from treadle.jit.building import Building
 from treadle.jit.held import keeper
-from treadle.jit.kernel_ir import Block, Dim, Escape, Kind, Node, Part
+from treadle.jit.kernel_ir import Block, Dim, Escape, Kind, Node, Number, Part
 from treadle.jit.lists import is_list
 from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.walk import all_nodes, makes_objects
@@ -38,11 +38,16 @@ def _part(b: Building, node: Node, number: int, kind: Kind) -> Node:
 
 
 def _keep(
-    b: Building, op: str, present: Sequence[Node], results: Sequence[Kind], makes: bool
+    b: Building,
+    op: str,
+    present: Sequence[Node],
+    results: Sequence[Kind],
+    makes: bool,
+    **attributes: int,
 ) -> list[Node]:
     """The results of an operator of `held`."""
     takes = tuple(node in b.objects for node in present)
-    leaf = keeper(op, len(present), len(results))
+    leaf = keeper(op, len(present), len(results), **attributes)
     escape = Escape(leaf, (True,) * len(present), tuple(results), takes, (makes,) * len(results))
     return [node for node in call(b, escape, present) if node is not None]
 
@@ -75,6 +80,52 @@ def unboxed(b: Building, node: Node, types: Sequence[ir.Type | None]) -> Node:
         what = f"no native code for {foreign[0]}" if any(foreign) else _UNKNOWN
         raise Declined(what)
     return _keep(b, "unbox", [node], [kind], makes=False)[0]
+
+
+def is_unboxable(types: Sequence[ir.Type | None]) -> bool:
+    """Whether one of the types tells what a held tensor is natively."""
+    return any(map(kind_of, types))
+
+
+def item_of(b: Building, source: Node, number: Node, axis: int, *, reverse: bool) -> Node:
+    """An item of a held tensor."""
+    (made,) = _keep(
+        b, "item", [source, number], [OBJECT], makes=True, axis=axis, reverse=int(reverse)
+    )
+    return made
+
+
+def extent_of(b: Building, source: Node, axis: int) -> Number:
+    """How many items a held tensor has along an axis."""
+    (made,) = _keep(b, "extent", [source], [OBJECT], makes=False, axis=axis)
+    return b.number(made)
+
+
+def rows(b: Building) -> Node:
+    """An empty list of held elements, for what is to be stacked."""
+    return _keep(b, "rows", [], [OBJECT], makes=True)[0]
+
+
+def appended(b: Building, rows: Node, element: Node) -> Node:
+    """The list with one more element."""
+    return _keep(b, "append", [rows, element], [OBJECT], makes=True)[0]
+
+
+def stacked(b: Building, rows: Node, axis: int, *, reverse: bool) -> Node:
+    """The elements of the list as one tensor, held."""
+    (made,) = _keep(b, "stack", [rows], [OBJECT], makes=True, axis=axis, reverse=int(reverse))
+    return made
+
+
+def steady(b: Building, before: Node, after: Node) -> Node:
+    """What comes after, with the shape of what was before."""
+    if before in b.objects:
+        return _keep(b, "steady", [before, after], [OBJECT], makes=True)[0]
+    if after in b.objects:
+        kind = before.dtype, tuple(e if isinstance(e, int) else None for e in before.shape)
+        (after,) = _keep(b, "unbox", [after], [kind], makes=False)
+    b.expect_shape(after.shape, before.shape, "a carried value that changes its rank")
+    return after
 
 
 def types_of(value: ir.Value | None) -> list[ir.Type | None]:
