@@ -20,8 +20,8 @@ from tests.jit.test_nodes import CALLED, NOT_SCANNED, has_native_types
 from tests.ops.node_suite import leaf_of
 from tests.values import assert_same
 from treadle import ir, ops
+from treadle.jit.lists import LISTS
 from treadle.jit.lower import TABLE
-from treadle.jit.lower.escape import LISTS
 
 RANDOM = np.random.default_rng(7)
 A = RANDOM.uniform(-2, 2, (2, 3, 4)).astype(np.float32)

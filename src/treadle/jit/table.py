@@ -26,11 +26,11 @@ What becomes of an operator inside a loop that is compiled, by the versions of i
   onnxruntime's kernel of that one operator is called, if the session's `engines` name onnxruntime.
 * **declined**: the loop goes to another engine, for the reason given.
 
-What native code has no form for is held outside, by number, and every operator of it is called:
-text and other element types, tensors whose rank only the run tells, optionals that may be empty,
-sequences whose elements differ in shape. Sequences of elements that are alike are native tensors.
-A carried value may be held; a sliced or stacked one, or a Scan's state, may not: such a loop is
-declined.
+Sequences are native tensors: of elements that are alike one with an axis more, of others their
+elements one after the other, with where each ends and its shape. So is an optional that may be
+empty: whether it has an element, and the element. What native code has no form for is held outside,
+by number, and every operator of it is called: text and other element types, tensors whose rank only
+the run tells. A loop may carry, slice and stack it all the same.
 
 On Linux, loop nests that are expected to take 1.5 microseconds or more are shared by as many
 threads as `intra_op_num_threads` says, 0 for all processors of the process; where a run finds that
