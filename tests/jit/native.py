@@ -88,3 +88,15 @@ def refused_nothing() -> Iterator[None]:
         yield
     finally:
         Native.__call__ = call  # type: ignore[method-assign]
+
+
+def declined(text: str, feed: Mapping[str, np.ndarray]) -> str:
+    """Why it is not compiled; the answers must be interp's all the same."""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    names = [output.name for output in session.get_outputs()]
+    found = session.run(None, dict(feed))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    assert_same(found, interp.run(None, dict(feed)), names)
+    whys = [str(why) for why in outcomes(session)]
+    reasons = [region.reason for region in session.plan.main.regions if region.engine == "interp"]
+    return "; ".join([*whys, *reasons])
