@@ -269,22 +269,21 @@ def test_any_steps(steps, lengths, n):
     native(text, {"n": np.array(n), "q": items, "p": floats(3)})
 
 
-def test_an_element_of_what_is_always_empty():
-    text = """g (int64 n, float[2] p) => (seq(float[A]) r, float[T] y) {
-      none = SequenceEmpty ()
-      zero = Constant <value = int64 {0}> ()
-      r, y = Loop (n, "", none) <body = f (int64 i, bool go, seq(float[A]) s)
-          => (bool on, seq(float[A]) t, float y) {
+def test_a_position_in_what_is_always_empty():
+    text = """g (int64 n, seq(float[A]) q, seq(float[B]) r, float[2] p) => (float[T] y) {
+      y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float y) {
         on = Identity (go)
-        x = SequenceAt (none, zero)
-        z = Concat <axis = 0> (x, p)
-        t = SequenceInsert (s, z, zero)
-        y = ReduceSum <keepdims = 0> (z)
+        one = Constant <value = int64 {1}> ()
+        new = SequenceInsert (q, p, one)
+        x = SequenceAt (new, one)
+        z = SequenceAt (r, i)
+        xz = Concat <axis = 0> (x, z)
+        y = ReduceSum <keepdims = 0> (xz)
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    rows, y = session.run(None, {"n": np.array(0), "p": floats(2)})
-    assert rows == []
+    feed = {"q": [], "r": [floats(1), floats(2)], "p": floats(2)}
+    (y,) = session.run(None, {**feed, "n": np.array(0)})
     assert y.shape == (0,)
-    with pytest.raises(RunError, match=r"loop_2\.body.*iteration 0.*position 0"):
-        session.run(None, {"n": np.array(1), "p": floats(2)})
+    with pytest.raises(RunError, match=r"loop_0\.body.*iteration 0.*position 1"):
+        session.run(None, {**feed, "n": np.array(1)})
