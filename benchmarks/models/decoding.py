@@ -134,3 +134,41 @@ def _rows(n: Array, x0: Array, by: Array) -> Arrays:
         x = np.cos(x * by)
         found.append(x)
     return [np.concatenate(found)]
+
+
+@benchmark("a list of 2,000 rows of unlike lengths", kind="list", n=2000, small=7)
+def ragged(n: int) -> Instance:
+    """The first 1 to 16 numbers of a row a step, put at the end of a list, joined afterwards."""
+    text = """g (int64 n, float[1, 16] x0, float by) => (float[1, M] all, int64 longest) {
+      yes = Constant <value = bool {1}> ()
+      zero = Constant <value = int64 {0}> ()
+      empty = SequenceEmpty ()
+      xn, longest, filled = Loop (n, yes, x0, zero, empty) <body = step (int64 i, bool go,
+        float[1, 16] x, int64 most, seq(float[1, A]) list) => (bool gone, float[1, 16] xo,
+        int64 more, seq(float[1, B]) longer) {
+        gone = Identity (go)
+        scaled = Mul (x, by)
+        xo = Cos (scaled)
+        sixteen = Constant <value = int64 {16}> ()
+        one = Constant <value = int64[1] {1}> ()
+        begin = Constant <value = int64[1] {0}> ()
+        rest = Mod (i, sixteen)
+        long = Add (rest, one)
+        part = Slice (xo, begin, long, one)
+        longer = SequenceInsert (list, part)
+        size = Size (part)
+        more = Max (most, size)
+      }>
+      all = ConcatFromSequence <axis = 1> (filled)
+    }"""
+    feed = {"n": count(n), "x0": uniform(random(27), 1, 16), "by": np.array(0.9, np.float32)}
+    return Instance(HEAD + text, feed, n, _ragged)
+
+
+def _ragged(n: Array, x0: Array, by: Array) -> Arrays:
+    x, found = x0, []
+    for k in range(int(n)):
+        x = np.cos(x * by)
+        found.append(x[:, : k % 16 + 1])
+    longest = max((row.size for row in found), default=0)
+    return [np.concatenate(found, 1), np.array(longest)]

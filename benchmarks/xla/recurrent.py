@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax, nn
 
 from benchmarks.xla.twins import twin
@@ -130,6 +131,20 @@ def rows(n, x0, by):
         return x, x
 
     return [lax.scan(step, x0, length=n)[1][:, 0]]
+
+
+@twin
+def ragged(n, x0, by):
+    counts = np.arange(int(n)) % 16 + 1
+    owner = np.repeat(np.arange(int(n)), counts)
+    within = np.concatenate([np.arange(count) for count in counts])
+
+    def step(x, _):
+        x = jnp.cos(x * by)
+        return x, x[0]
+
+    each = lax.scan(step, x0, length=n)[1]
+    return [each[owner, within][None], jnp.array(counts.max())]
 
 
 @twin
