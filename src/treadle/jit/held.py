@@ -53,7 +53,7 @@ def keeping(leaf: Leaf, held: list[Any]) -> Run:
     if leaf.op in _OF_PLACES:
         return partial(_OF_PLACES[leaf.op], held)
     if leaf.op in _OF_PARTS:
-        return partial(_OF_PARTS[leaf.op], leaf.results)
+        return partial(_OF_PARTS[leaf.op], leaf.results, **attributes)
     return partial(_KEEPERS[leaf.op], **attributes)
 
 
@@ -118,12 +118,12 @@ def _axis(axis: int, rank: int) -> int:
     return axis
 
 
-def _to_parts(results: Operands, given: Given) -> Given:
+def _to_parts(results: Operands, given: Given, *, known_extents: Sequence[int] = ()) -> Given:
     (value,), count = given, len(results)
     there = [np.array(value is not None)] if count in _OPTIONAL else []
     if count > _MOST_OF_A_TENSOR:
-        dtype, rank = elements(results)
-        return [*there, *ragged(value or [], dtype.numpy, rank)]
+        dtype, _ = elements(results)
+        return [*there, *ragged(value or [], dtype.numpy, known_extents)]
     return [*there, nothing(tensors(results)[-1]) if value is None else value]
 
 
@@ -136,7 +136,7 @@ def _from_parts(_: Operands, given: Given) -> Given:
 
 
 _OF_PLACES: Mapping[str, Callable[[list[Any], Given], Given]] = {"mark": _mark, "settle": _settle}
-_OF_PARTS: Mapping[str, Callable[[Operands, Given], Given]] = {
+_OF_PARTS: Mapping[str, Callable[..., Given]] = {
     APART: _to_parts,
     TOGETHER: _from_parts,
 }

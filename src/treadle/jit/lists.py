@@ -53,18 +53,24 @@ def unstacked(array: np.ndarray) -> list[np.ndarray]:
 
 
 def ragged(
-    items: Sequence[Any], dtype: np.dtype[Any], rank: int
+    items: Sequence[Any], dtype: np.dtype[Any], known: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The elements one after the other, where each ends after a 0, and their shapes, by rows.
 
-    Raises Declined where they are not of the dtype and rank.
+    `known` are the extents of all, -1 for one that differs. Raises Declined where those, or the
+    dtype, are not the elements'.
     """
     for item in items:
-        if not isinstance(item, np.ndarray) or (item.dtype, item.ndim) != (dtype, rank):
+        if not isinstance(item, np.ndarray) or item.dtype != dtype or not _fits(item.shape, known):
             raise Declined("a sequence of other elements than its type tells")
     flat = np.concatenate([np.empty(0, dtype), *(item.ravel() for item in items)])
     ends = np.cumsum([0, *(item.size for item in items)], dtype=np.int64)
-    return flat, ends, np.array([item.shape for item in items], np.int64).reshape(-1, rank)
+    return flat, ends, np.array([item.shape for item in items], np.int64).reshape(-1, len(known))
+
+
+def _fits(shape: Sequence[int], known: Sequence[int]) -> bool:
+    pairs = zip(shape, known, strict=False)
+    return len(shape) == len(known) and all(wanted in (-1, found) for found, wanted in pairs)
 
 
 def apart(flat: np.ndarray, ends: np.ndarray, shapes: np.ndarray) -> list[np.ndarray]:

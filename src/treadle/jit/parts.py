@@ -24,6 +24,7 @@ from treadle.jit.nodes import NATIVE, Declined
 
 PARTS = "treadle.parts"
 APART, TOGETHER = "Apart", "Together"
+KNOWN = "known_extents"
 _OPERATORS = LISTS | {"Identity"}
 
 
@@ -194,6 +195,12 @@ class _Kinds:
         return value
 
 
+def _known(kind: Kind) -> dict[str, ir.Attribute]:
+    """The extents of the elements of a list as an attribute, -1 for one that is not known."""
+    extents = [dim if isinstance(dim, int) else -1 for dim in kind.element.shape or ()]
+    return {KNOWN: ir.attribute(KNOWN, extents)} if kind.is_list and extents else {}
+
+
 def _is_composed(value: Value) -> bool:
     return isinstance(value.type, ir.Sequence | ir.Optional)
 
@@ -229,7 +236,9 @@ class _Writing:
 
     def apart(self, value: Value) -> Leaf:
         """The step that takes a value apart."""
-        return Leaf(PARTS, APART, 1, (value,), self.parts(value))
+        kind = self.kinds.kind(value)
+        assert kind is not None, "what is taken apart is of a kind"
+        return Leaf(PARTS, APART, 1, (value,), self.parts(value), _known(kind))
 
     def together(self, value: Value, result: Value) -> Leaf:
         """The step that puts the parts of a value together."""
@@ -262,7 +271,11 @@ class _Writing:
         if op == "OptionalGetElement" and not is_optional:
             op = "Identity"
         results = self.all_parts(leaf.results)
-        return replace(leaf, domain=PARTS, op=op, operands=operands, results=results)
+        kinds = map(self.kinds.kind, (*leaf.operands, *leaf.results))
+        given = {**leaf.attributes, **_known(next(filter(None, kinds)))}
+        return replace(
+            leaf, domain=PARTS, op=op, operands=operands, results=results, attributes=given
+        )
 
     def _block(self, block: Block) -> Block:
         params = [part for part in self.all_parts(block.params) if part is not None]

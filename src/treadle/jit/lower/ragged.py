@@ -1,6 +1,7 @@
 """Lists whose elements differ, natively: tensors of all elements, of where each is, of its shape.
 
-Element `k` is flat[ends[k]:ends[k + 1]].reshape(shapes[k]).
+Element `k` is flat[ends[k]:ends[k + 1]].reshape(shapes[k]). Where an extent is one and the same for
+all elements, which is looked at as they come, it is known beside.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ from treadle.jit.lower.layout import joined, listed
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.select import steps
 from treadle.jit.lower.slicing import part
+from treadle.jit.nodes import Declined
 
 Numbers = Sequence[Number]
 _WHOLE = DType.INT64
+
+
+Known = Sequence[int]
+"""The extents of all elements, -1 for one that differs."""
 
 
 class Ragged(NamedTuple):
@@ -28,6 +34,7 @@ class Ragged(NamedTuple):
     flat: Node
     ends: Node
     shapes: Node
+    known: Known
 
     @property
     def length(self) -> Number:
@@ -42,26 +49,38 @@ class Ragged(NamedTuple):
         return rank
 
 
-def none(b: Building, dtype: DType, rank: int) -> Ragged:
+def none(b: Building, dtype: DType, rank: int, known: Known) -> Ragged:
     """The list of no elements."""
     flat, ends, shapes = np.empty(0, dtype.numpy), np.zeros(1, np.int64), np.empty((0, rank))
-    return Ragged(b.constant(flat), b.constant(ends), b.constant(shapes.astype(np.int64)))
+    whole = b.constant(shapes.astype(np.int64))
+    return Ragged(b.constant(flat), b.constant(ends), whole, known)
 
 
-def one(b: Building, x: Node) -> Ragged:
+def one(b: Building, x: Node, known: Known) -> Ragged:
     """The list of this element."""
+    expect_known(b, x.shape, known)
     size = b.product(x.shape)
     shape = b.reshape(listed(b, x.shape), (1, len(x.shape)))
-    return Ragged(b.reshape(x, (size,)), listed(b, (0, size)), shape)
+    return Ragged(b.reshape(x, (size,)), listed(b, (0, size)), shape, known)
 
 
-def alike(b: Building, items: Node) -> Ragged:
+def alike(b: Building, items: Node, known: Known) -> Ragged:
     """The list of the items along the first axis."""
     count, *shape = items.shape
+    expect_known(b, shape, known)
     size, row = b.product(shape), b.reshape(listed(b, shape), (1, len(shape)))
     ends = b.map("mul", steps(b, 1, 0, b.plus(count, 1)), b.dim(size))
     flat = b.reshape(items, (b.times(count, size),))
-    return Ragged(flat, ends, b.expand(row, (count, len(shape))))
+    return Ragged(flat, ends, b.expand(row, (count, len(shape))), known)
+
+
+def expect_known(b: Building, shape: Numbers, known: Known) -> None:
+    """The kernel is refused where an element has other extents than all have."""
+    if len(shape) != len(known):
+        raise Declined("an element of another rank")
+    for extent, wanted in zip(shape, known, strict=True):
+        if wanted >= 0:
+            b.expect_equal(extent, wanted)
 
 
 def chained(b: Building, lists: Sequence[Ragged]) -> Ragged:
@@ -71,7 +90,8 @@ def chained(b: Building, lists: Sequence[Ragged]) -> Ragged:
         ends.append(b.map("add", part(b, each.ends, 0, 1, 1, each.length), last))
         last = b.map("add", last, _last(b, each))
     flat = joined(b, [each.flat for each in lists], 0)
-    return Ragged(flat, joined(b, ends, 0), joined(b, [each.shapes for each in lists], 0))
+    shapes = joined(b, [each.shapes for each in lists], 0)
+    return Ragged(flat, joined(b, ends, 0), shapes, lists[0].known)
 
 
 def some(b: Building, items: Ragged, first: Number, count: Number) -> Ragged:
@@ -79,7 +99,7 @@ def some(b: Building, items: Ragged, first: Number, count: Number) -> Ragged:
     start, end = (_scalar(b, items.ends, each) for each in (first, b.plus(first, count)))
     ends = b.map("sub", part(b, items.ends, 0, first, 1, b.plus(count, 1)), start)
     flat = part(b, items.flat, 0, b.number(start), 1, _apart(b, start, end))
-    return Ragged(flat, ends, part(b, items.shapes, 0, first, 1, count))
+    return Ragged(flat, ends, part(b, items.shapes, 0, first, 1, count), items.known)
 
 
 def element(b: Building, items: Ragged, place: Number) -> Node:
@@ -97,7 +117,7 @@ def concatenated(b: Building, items: Ragged, axis: int) -> Node:
     lengths = _column(b, items, axis)
     total = b.number(reduced(b, "add", lengths, [0], keep=False))
     shape = [*first[:axis], total, *first[axis + 1 :]]
-    if axis == 0:
+    if b.product(first[:axis]) == 1:
         return _shaped(b, items.flat, shape)
     grid = (b.product(first[:axis]), total, b.product(first[axis + 1 :]))
     places = _places(b, items.ends, lengths, grid)
@@ -111,7 +131,9 @@ def stacked(b: Building, items: Ragged) -> Node:
     return _shaped(b, items.flat, [items.length, *_shape(b, items, 0)])
 
 
-def pieces(b: Building, x: Node, axis: int, lengths: Node, *, keep: bool = True) -> Ragged:
+def pieces(
+    b: Building, x: Node, axis: int, lengths: Node, known: Known, *, keep: bool = True
+) -> Ragged:
     """The tensor in pieces of these lengths along an axis, none below zero, all of it together.
 
     `keep`: else the axis goes, along which pieces are of one item.
@@ -127,6 +149,8 @@ def pieces(b: Building, x: Node, axis: int, lengths: Node, *, keep: bool = True)
         nothing = b.expand(b.scalar(0, x.dtype), flat.shape)
         places = _places(b, ends, lengths, grid)
         flat = b.add(Put("", (0,)), x.dtype, flat.shape, nothing, b.reshape(x, grid), places)
+    each_of = [-1 if k == axis else e for k, e in enumerate(x.shape) if k != axis or keep]
+    expect_known(b, each_of, known)
     columns = [
         b.reshape(lengths, (count, 1)) if k == axis else b.expand(b.dim(each), (count, 1))
         for k, each in enumerate(x.shape)
@@ -134,7 +158,7 @@ def pieces(b: Building, x: Node, axis: int, lengths: Node, *, keep: bool = True)
     ]
     no_columns = b.constant(np.empty((0, 0), np.int64))
     shapes = joined(b, columns, 1) if columns else b.expand(no_columns, (count, 0))
-    return Ragged(flat, ends, shapes)
+    return Ragged(flat, ends, shapes, known)
 
 
 def _places(b: Building, ends: Node, lengths: Node, grid: Numbers) -> Node:
@@ -163,7 +187,7 @@ def _places(b: Building, ends: Node, lengths: Node, grid: Numbers) -> Node:
 
 def _expect_alike(b: Building, items: Ragged, axes: Sequence[int]) -> None:
     """The elements are of one shape along these axes."""
-    for axis in axes:
+    for axis in (axis for axis in axes if items.known[axis] < 0):
         column = _column(b, items, axis)
         most, least = (reduced(b, word, column, [0], keep=False) for word in ("max", "min"))
         b.expect(b.map("equal", most, least, dtype=DType.BOOL))
@@ -175,8 +199,10 @@ def _column(b: Building, items: Ragged, axis: int) -> Node:
 
 
 def _shape(b: Building, items: Ragged, place: Number) -> list[Number]:
-    found = (b.view(items.shapes, (), (Axis(place), Axis(k))) for k in range(items.rank))
-    return [b.number(extent) for extent in found]
+    return [
+        b.number(b.view(items.shapes, (), (Axis(place), Axis(k)))) if extent < 0 else extent
+        for k, extent in enumerate(items.known)
+    ]
 
 
 def _shaped(b: Building, flat: Node, shape: Numbers) -> Node:
