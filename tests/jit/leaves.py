@@ -40,6 +40,22 @@ def natively(
 
     The inputs at the `fixed` places are constants. Raises Declined where it has no kernel.
     """
+    kernel = _kernel(step, inputs, fixed)
+    code, machine = compiled(kernel, set(), None)
+    made = Compiled.of(kernel, code, machine, {})
+    given = [array for array in inputs if array is not None]
+    arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
+    return run(made, arrays, {}, RunContext(), "main"), not _escapes(kernel)
+
+
+def is_native(
+    step: ir.Leaf, inputs: Sequence[np.ndarray | None], fixed: Sequence[int] = ()
+) -> bool:
+    """Whether the leaf is native code without a call out of it, which is not compiled."""
+    return not _escapes(_kernel(step, inputs, fixed))
+
+
+def _kernel(step: ir.Leaf, inputs: Sequence[np.ndarray | None], fixed: Sequence[int]) -> Kernel:
     b = Building.start()
     params = tuple(value for value in step.operands if value is not None)
     block = ir.Block(params=params, steps=(step,), results=step.results)
@@ -51,9 +67,8 @@ def natively(
         nodes.append(b.param(Input(position), dtype, array.shape))
     known = [b.constant(given[k]) if k in fixed else node for k, node in enumerate(nodes)]
     results = lower_block(b, block, known)
-    kernel = Kernel(tuple(nodes), b.main, tuple(node for node in results if node is not None))
-    code, machine = compiled(kernel, set(), None)
-    made = Compiled.of(kernel, code, machine, {})
-    escapes = [node for node in all_nodes(b.main) if isinstance(node.op, Escape)]
-    arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
-    return run(made, arrays, {}, RunContext(), "main"), not escapes
+    return Kernel(tuple(nodes), b.main, tuple(node for node in results if node is not None))
+
+
+def _escapes(kernel: Kernel) -> bool:
+    return any(isinstance(node.op, Escape) for node in all_nodes(kernel.main))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,9 @@ from tests.values import assert_same
 from treadle.jit.call import Compiled
 from treadle.jit.code import Slot, pack, unpack
 from treadle.jit.fingerprint import fingerprint
+from treadle.jit.kernel_ir import Escape
 from treadle.jit.runnable import Native
+from treadle.jit.walk import all_nodes
 from treadle.plan import Refused
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]>\n'
@@ -34,8 +36,27 @@ def outcomes(session: treadle.InferenceSession) -> list[object]:
     return [made for native in natives(session) for made in native.made.values()]
 
 
+def escapes(session: treadle.InferenceSession) -> list[str]:
+    """The operators that the session's kernels call."""
+    kernels = [made.kernel for native in natives(session) for made in native.made.values()]
+    nodes = [node for kernel in kernels for node in all_nodes(kernel.main)]
+    return [node.op.leaf.op for node in nodes if isinstance(node.op, Escape)]
+
+
 def check(text: str, *feeds: Mapping[str, np.ndarray], head: str = HEAD) -> list[object]:
     """Run it natively and by interp: the same answers, and native code it was; gives the last."""
+    return _checked(text, feeds, head)[1]
+
+
+def check_uncalled(text: str, *feeds: Mapping[str, np.ndarray], head: str = HEAD) -> None:
+    """As `check`; and no operator is called."""
+    session, _ = _checked(text, feeds, head)
+    assert escapes(session) == []
+
+
+def _checked(
+    text: str, feeds: Sequence[Mapping[str, np.ndarray]], head: str
+) -> tuple[treadle.InferenceSession, list[object]]:
     session = treadle.InferenceSession(head + text, engines=("jit", "interp"))
     interp = treadle.InferenceSession(head + text, engines=("interp",))
     names = [output.name for output in session.get_outputs()]
@@ -49,7 +70,7 @@ def check(text: str, *feeds: Mapping[str, np.ndarray], head: str = HEAD) -> list
     for each in made:
         assert isinstance(each, Compiled)
         assert_kept(each)
-    return found
+    return session, found
 
 
 def assert_kept(made: Compiled) -> None:

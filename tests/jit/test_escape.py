@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import HEAD, check, natives, outcomes
+from tests.jit.native import HEAD, check, escapes, outcomes
 from tests.values import assert_same
 from treadle.errors import LimitExceeded, RunError
-from treadle.jit.kernel_ir import Escape
-from treadle.jit.walk import all_nodes
 
 RANDOM = np.random.default_rng(23)
 POOLED = """g (float[T,1,4,4] x, float h) => (float[T,1,2,2] y, float last) {
@@ -27,12 +25,6 @@ POOLED = """g (float[T,1,4,4] x, float h) => (float[T,1,2,2] y, float last) {
     s1 = Tanh (d)
   }> (h, x)
 }"""
-
-
-def escapes(session: treadle.InferenceSession) -> list[str]:
-    kernels = [made.kernel for native in natives(session) for made in native.made.values()]
-    nodes = [node for kernel in kernels for node in all_nodes(kernel.main)]
-    return [node.op.leaf.op for node in nodes if isinstance(node.op, Escape)]
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ def zeros(count: int) -> np.ndarray:
     return RANDOM.integers(1, 9, count).astype(np.uint8)
 
 
+FLOAT = np.dtype(np.float32)
+NARROW = (np.dtype(np.float16), DType.BFLOAT16.numpy)
 A = RANDOM.uniform(1, 2, (2, 3, 4)).astype(np.float32)
 ROW = RANDOM.uniform(1, 2, 3).astype(np.float32)
 WHOLE = np.array([0, 1, -1, 2, -3, 7, 2, 3], np.int32)
@@ -34,17 +36,18 @@ ABOVE = np.array([0, 1, 5, 31, 3, 2, 33, 0], np.int64)
 HALVES = np.array([2, 3, 1, 0.5, 2, 0, 1, 1], np.float32)
 X = RANDOM.uniform(-1, 1, (5, 2, 3)).astype(np.float32)
 LENGTHS = np.array([3, 5], np.int32)
+LONG = RANDOM.uniform(-1, 1, (20, 2, 3))
 
 
-def cell(gates: int, bias: int) -> tuple[np.ndarray, ...]:
+def cell(gates: int, bias: int, kind: np.dtype = FLOAT) -> tuple[np.ndarray, ...]:
     """Weights of both directions of a recurrence of two numbers."""
     shapes = (2, gates * 2, 3), (2, gates * 2, 2), (2, bias * 2)
-    return tuple(RANDOM.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
+    return tuple(RANDOM.uniform(-1, 1, shape).astype(kind) for shape in shapes)
 
 
-def state(batch: int) -> np.ndarray:
+def state(batch: int, kind: np.dtype = FLOAT) -> np.ndarray:
     """Where both directions begin."""
-    return RANDOM.uniform(-1, 1, (2, batch, 2)).astype(np.float32)
+    return RANDOM.uniform(-1, 1, (2, batch, 2)).astype(kind)
 
 
 def widths(*numbers: int) -> np.ndarray:
@@ -82,6 +85,95 @@ FORMS = {
         {**BOTH, "layout": 1, "results": 2},
     ),
     **{
+        f"{op}-{version} of {kind.name}, sequences of several lengths": (
+            op,
+            version,
+            (LONG.astype(kind), *cell(gates, bias, kind), LENGTHS * 4),
+            {**BOTH, "clip": 0.9, "results": results},
+        )
+        for op, gates, bias, results in (("RNN", 1, 2, 2), ("GRU", 3, 6, 2), ("LSTM", 4, 8, 3))
+        for version in (7, 22)
+        for kind in NARROW[: 2 if version == 22 else 1]
+    },
+    **{
+        f"LSTM of {kind.name}, with peepholes and other functions": (
+            "LSTM",
+            22,
+            (
+                LONG.astype(kind),
+                *cell(4, 8, kind),
+                None,
+                state(2, kind),
+                state(2, kind),
+                RANDOM.uniform(-1, 1, (2, 6)).astype(kind),
+            ),
+            {
+                **BOTH,
+                "activations": ["HardSigmoid", "Softsign", "Elu", "Sigmoid", "ScaledTanh", "Tanh"],
+                "activation_alpha": [0.3, 0.7, 1.1],
+                "activation_beta": [0.4, 0.9],
+                "input_forget": 1,
+                "results": 3,
+            },
+        )
+        for kind in NARROW
+    },
+    **{
+        f"GRU of {kind.name}, without biases, reset {after}": (
+            "GRU",
+            22,
+            (LONG.astype(kind), *cell(3, 6, kind)[:2], None, None, state(2, kind)),
+            {**BOTH, "linear_before_reset": after, "results": 2},
+        )
+        for kind in NARROW
+        for after in (0, 1)
+    },
+    "Range-27 of float16": ("Range", 27, tuple(HALVES.astype(np.float16)[[3, 1, 3]]), {}),
+    "Range-27 of float16 in float64": (
+        "Range",
+        27,
+        tuple(np.array([0.1, 9, 0.3], np.float16)),
+        {"stash_type": 11},
+    ),
+    "Range-27 of bfloat16": (
+        "Range",
+        27,
+        tuple(np.array([0.1, 9, 0.3], DType.BFLOAT16.numpy)),
+        {},
+    ),
+    "Tile by numbers of the run": ("Tile", 13, (A, widths(2, 1, 3)), {}),
+    "Tile to nothing": ("Tile", 13, (A, widths(2, 0, 3)), {}),
+    "Tile of a number": ("Tile", 13, (A[0, 0, 0], widths()), {}),
+    "Tile-1 by a number of the run": (
+        "Tile",
+        1,
+        (A, np.float32(3), np.float32(1)),
+        {"fixed": (2,)},
+    ),
+    **{
+        f"Pow of {one} by {other}": ("Pow", 15, (A.astype(one), A.astype(other)), {})
+        for one, other in (
+            (FLOAT, NARROW[0]),
+            (FLOAT, NARROW[1]),
+            (NARROW[0], NARROW[1]),
+            (NARROW[1], FLOAT),
+        )
+    },
+    **{
+        f"BatchNormalization of {one} by {other} and {third}": (
+            "BatchNormalization",
+            15,
+            (A.astype(one), *(ROW.astype(k) for k in (other, other, third, third))),
+            {},
+        )
+        for one, other, third in (
+            ("float64", "float32", "float32"),
+            ("float32", "float64", "float32"),
+            ("float32", "float32", "float64"),
+            ("float16", "float64", "float32"),
+        )
+    },
+    **{
         f"Pad that goes on, {mode}": (
             "Pad",
             19,
@@ -99,7 +191,7 @@ FORMS = {
     **{
         f"{op} of many of {kind.name}": (op, 13, (np.ones((2, 5000), kind),), {"keepdims": 0})
         for op in ("ReduceSum", "ReduceMean", "ReduceL2")
-        for kind in (np.dtype(np.float16), DType.BFLOAT16.numpy)
+        for kind in NARROW
     },
     **{
         f"Einsum {equation}": ("Einsum", 12, operands, {"equation": equation})

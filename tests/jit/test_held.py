@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle
-from tests.jit.native import HEAD, check
-from tests.jit.test_escape import escapes
+from tests.jit.native import HEAD, check, escapes
 from tests.values import assert_same
 from treadle.errors import RunError
 from treadle.jit import specialise

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.fences import fenced
-from tests.jit.native import HEAD, check
-from tests.jit.test_escape import escapes
+from tests.jit.native import HEAD, check, escapes
 
 RANDOM = np.random.default_rng(29)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import HEAD, check
+from tests.jit.native import HEAD, check, check_uncalled
 from treadle.errors import RunError
 
 RANDOM = np.random.default_rng(37)
@@ -36,9 +36,20 @@ BODIES = {
         "a = ArgMax <axis = 1, keepdims = 0> (x1)\nd = Constant <value = int64 {5}> ()\n"
         "v = Constant <value = float[2] {0.0, 1.0}> ()\nr = OneHot (a, d, v)"
     ),
+    "OneHot of as many as only the run tells": (
+        "a = ArgMax <axis = 1, keepdims = 0> (x1)\n"
+        "v = Constant <value = float[2] {0.5, 1.0}> ()\nr = OneHot <axis = 0> (a, i, v)"
+    ),
     "Pad": "p4 = Constant <value = int64[4] {1, 0, 2, 1}> ()\nr = Pad (x1, p4)",
     "Pad that cuts": "p4 = Constant <value = int64[4] {-1, 0, 2, 1}> ()\nr = Pad (x1, p4)",
     "Tile": "t2 = Constant <value = int64[2] {2, 3}> ()\nr = Tile (x1, t2)",
+    "Tile by a number of the run": (
+        "k1 = Unsqueeze (i, axes)\nt2 = Concat <axis = 0> (k1, two)\nr = Tile (x1, t2)"
+    ),
+    "Tile by numbers of the run": (
+        "d = Shape <end = 1> (x1)\nk1 = Unsqueeze (i, axes)\nt2 = Concat <axis = 0> (d, k1)\n"
+        "r = Tile (new, t2)"
+    ),
     "Einsum": "r = Einsum <equation = \"ij,kj->ik\"> (x1, x1)",
     "Einsum that sums": "r = Einsum <equation = \"ij,ik->jk\"> (x1, x1)",
     "Einsum of a row": "r = Einsum <equation = \"...j,j->...\"> (x1, g)",
@@ -80,7 +91,37 @@ def test_operators_on_what_grows(name):
     }}"""
     p = RANDOM.uniform(-1, 1, (2, 4)).astype(np.float32)
     g = RANDOM.uniform(-1, 1, 4).astype(np.float32)
-    check(text, *({"n": np.array(trips), "p": p, "g": g} for trips in (1, 2, 5, 30)))
+    check_uncalled(text, *({"n": np.array(trips), "p": p, "g": g} for trips in (1, 2, 5, 30)))
+
+
+@pytest.mark.parametrize("word", ["int32", "uint32", "int64", "uint64"])
+def test_whole_numbers_that_grow(word):
+    text = f"""g (int64 n, {word}[A,4] p)
+        => ({word}[B,4] a, {word}[N,4] s, {word}[N] t, float[N] u) {{
+      a, s, t, u = Loop (n, , p) <body = f (int64 i, bool go, {word}[C,4] x)
+        => (bool on, {word}[D,4] x1, {word}[4] s, {word} t, float u) {{
+        on = Identity (go)
+        first = Constant <value = int64[1] {{0}}> ()
+        second = Constant <value = int64[1] {{1}}> ()
+        x1 = Concat <axis = 0> (x, p)
+        s = ReduceMean <keepdims = 0> (x1, first)
+        rows = ReduceL2 <keepdims = 0> (x1, second)
+        logs = ReduceLogSum <keepdims = 0> (x1, second)
+        powers = ReduceLogSumExp <keepdims = 0> (x1, second)
+        less = Shrink <bias = 1.5, lambd = 2.0> (x1)
+        few = ReduceL2 <keepdims = 0> (less, second)
+        square = Gemm <transB = 1, alpha = 0.75, beta = -0.5> (x1, x1, few)
+        some = Add (rows, powers)
+        all = Add (some, logs)
+        more = Max (square, all)
+        t = ReduceMean <keepdims = 0> (more)
+        count = Shape (more)
+        many = ReduceMean <keepdims = 0> (count)
+        u = Cast <to = 1> (many)
+      }}>
+    }}"""
+    p = RANDOM.integers(0, 90, (2, 4)).astype(word)
+    check_uncalled(text, *({"n": np.array(trips), "p": p} for trips in (1, 2, 5, 30)))
 
 
 OLD_HEAD = '<ir_version: 6, opset_import: ["" : 11]>\n'

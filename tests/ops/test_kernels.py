@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.ops.node_suite import check_value, differences
-from tests.ops.peer import elements, ours
+from tests.ops.peer import elements, ours, theirs
 from treadle.errors import KernelError
 
 NAMES = {"float8e4m3fn": "FLOAT8E4M3FN", "float8e5m2": "FLOAT8E5M2"}
@@ -54,6 +54,45 @@ class TestWholeNumbers:
         assert one("CumSum", 14, np.array([1, 2], np.int32), np.array(0)).dtype == np.int32
         assert one("ReduceMean", 18, np.array([1, 2], np.int32)).tolist() == [1]
         assert one("ReduceMax", 20, bytes_, keepdims=0).item() == 200
+
+    @pytest.mark.parametrize("name", ["int32", "uint32", "int64", "uint64"])
+    def test_means_are_exact_and_go_toward_zero(self, name):
+        top = int(np.iinfo(name).max)
+        for numbers in ([top, top, top], [top, top - 1], [2**24 + 1], [7, 2, 0], [0, 1]):
+            mean = one("ReduceMean", 18, np.array(numbers, name), keepdims=0)
+            assert mean.dtype == name
+            assert mean.item() == sum(numbers) // len(numbers)
+        assert one("ReduceMean", 18, np.zeros((2, 0), name), np.array([1])).tolist() == [[0], [0]]
+
+    @pytest.mark.parametrize("name", ["int32", "int64"])
+    def test_means_below_zero(self, name):
+        low = int(np.iinfo(name).min)
+        for numbers in ([low, low, low], [low, 3], [-1, -2], [-7, 2, 0], [-3, 3], [1, -2, 0]):
+            wanted = -(-sum(numbers) // len(numbers)) if sum(numbers) < 0 else 0
+            mean = one("ReduceMean", 13, np.array(numbers, name), keepdims=0)
+            assert mean.item() == wanted, numbers
+
+    @pytest.mark.parametrize("name", ["int32", "int64"])
+    def test_means_of_large_numbers_are_onnxruntimes(self, name):
+        limits = np.iinfo(name)
+        for numbers in ([limits.max] * 2, [limits.min] * 2, [-7, 2, 0]):
+            operand = np.array(numbers, name)
+            (wanted,) = theirs("ReduceMean", 18, [operand], keepdims=0)
+            assert one("ReduceMean", 18, operand, keepdims=0) == wanted
+
+
+class TestRecurrences:
+    @pytest.mark.parametrize("name", [np.float16, ml_dtypes.bfloat16])
+    @pytest.mark.parametrize(("op", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+    def test_they_keep_their_dtype(self, op, gates, name):
+        random, outputs = np.random.default_rng(5), 3 if op == "LSTM" else 2
+        shapes = (3, 2, 4), (1, gates * 5, 4), (1, gates * 5, 5), (1, gates * 10)
+        operands = [random.uniform(-1, 1, shape).astype(name) for shape in shapes]
+        found = ours(op, 22, operands, outputs, hidden_size=5)
+        wide = ours(op, 22, [e.astype(np.float32) for e in operands], outputs, hidden_size=5)
+        for narrow, wanted in zip(found, wide, strict=True):
+            assert narrow.dtype == name
+            assert np.abs(narrow.astype(np.float32) - wanted).max() < 2.0**-8
 
 
 class TestCasts:

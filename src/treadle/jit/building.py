@@ -112,11 +112,15 @@ class Building(Nodes):
         """The products are equal, and that of the new extents does not overflow."""
         open_ = [extent for extent in shape if isinstance(extent, Extent)]
         if len(open_) > 1 and any(extent not in given for extent in open_):
-            factors = [self.cast(self.dim(extent), DType.FLOAT64) for extent in shape]
-            total = reduce(lambda one, other: self.map("mul", one, other), factors)
-            most = self.scalar(2.0**53, DType.FLOAT64)
-            self.expect(self.map("less", total, most, dtype=DType.BOOL))
+            self.expect_countable(shape)
         self.expect_equal(self.product(shape), self.product(given))
+
+    def expect_countable(self, shape: Sequence[Number]) -> None:
+        """The kernel is refused where the product of the extents would overflow."""
+        factors = [self.cast(self.dim(extent), DType.FLOAT64) for extent in shape]
+        total = reduce(lambda one, other: self.map("mul", one, other), factors)
+        most = self.scalar(2.0**53, DType.FLOAT64)
+        self.expect(self.map("less", total, most, dtype=DType.BOOL))
 
     def expand(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The operand broadcast to the shape."""

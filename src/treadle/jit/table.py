@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle import ops
@@ -13,14 +13,19 @@ from treadle.ops import Schema
 
 DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
 _CONTROL = ("If", "Loop", "Scan")
+CALLED_TYPES: Mapping[str, Sequence[DType]] = {
+    "BitCast": (DType.BOOL, DType.FLOAT16, DType.BFLOAT16),
+}
+"""What element types have no native code in an operator that has it; the operator is called."""
 _HEAD = """# Operators in native code
 
 What becomes of an operator inside a loop that is compiled, by the versions of its schema.
 
-* **native**: it is part of the machine code. Where one of its operands says a shape, axes or a
-  count, that operand is known when the kernel is made, or the operator is called.
+* **native**: it is part of the machine code. Where one of its operands says axes or steps, that
+  operand is known when the kernel is made, or the operator is called; shapes, bounds, lengths,
+  counts, pads and repetitions may be those of the run.
 * **called**: the machine code calls its numpy kernel, each time for about 5 microseconds more than
-  the kernel takes. What a native operator has no code for (training, a shape that only the run
+  the kernel takes. What a native operator has no code for (training, axes that only the run
   tells) is called, too. Extents of its operands and results may be those of the run. Where numpy
   has no kernel (an operator of another domain, such as `com.microsoft`) or would compute much,
   onnxruntime's kernel of that one operator is called, if the session's `engines` name onnxruntime.
@@ -37,13 +42,18 @@ threads as `intra_op_num_threads` says, 0 for all processors of the process; whe
 this is not faster, it goes on alone. The results are the same bits. What is not shared: gathered
 and scattered rows, running sums, grids that run by antidiagonals, loops that run part by part.
 
-Element types in native code: {dtypes}. float16 and bfloat16 are computed in float32 and rounded
-after every operator. Functions of a float32 are within 2 ULP over all their range, trigonometric
-and hyperbolic ones and powers within 0.6; of float64, those that have no form of their own are the
-C library's. Products and sums of elements are rounded one by one, as interp does. Sums of a
-reduction or of a product of matrices may be reordered, and so may a recurrence of single numbers
-that is linear, such as a moving average: that is computed in float64, several iterations at once,
-and rounded where it leaves.
+Element types in native code:
+{dtypes}.
+A native operator is native for each of them that its schema has. Called all the same:
+{exceptions}.
+
+float16 and bfloat16 are computed in float32 and rounded after every operator; in a Shrink or a
+recurrent operator of float16, after every sum, product and function of its formulas. Functions of a
+float32 are within 2 ULP over all their range, trigonometric and hyperbolic ones and powers within
+0.6; of float64, those that have no form of their own are the C library's. Products and sums of
+elements are rounded one by one, as interp does. Sums of a reduction or of a product of matrices may
+be reordered, and so may a recurrence of single numbers that is linear, such as a moving average:
+that is computed in float64, several iterations at once, and rounded where it leaves.
 
 `pytest tests/jit/test_table.py --update-golden` writes this page.
 """
@@ -62,7 +72,11 @@ class Row:
 def native_page() -> str:
     """The page."""
     dtypes = ", ".join(dtype.value for dtype in DType if dtype in NATIVE)
-    parts = [_HEAD.format(dtypes=dtypes)]
+    exceptions = "; ".join(
+        f"{op} from or to {', '.join(dtype.value for dtype in called)}"
+        for op, called in CALLED_TYPES.items()
+    )
+    parts = [_HEAD.format(dtypes=dtypes, exceptions=exceptions)]
     for domain, name in DOMAINS.items():
         rows = [_row(domain, op, versions) for op, versions in ops.known_operators(domain).items()]
         parts.append(f"## {name}\n\n{_summary(rows)}\n\n" + "\n".join(_table(rows)) + "\n")

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.ir import DType
 from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import Node
-from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.lower.registry import NARROW, as_floats, lowers, wide
 from treadle.jit.nodes import Declined
 
 Operands = Sequence[Node]
@@ -21,7 +21,7 @@ class Numbers:
     """Scalar functions of nodes and Python numbers, for formulas: `n.add(n.mul(x, 2), 1)`."""
 
     def __init__(self, b: Building, dtype: DType) -> None:
-        if dtype not in FLOATS:
+        if dtype not in (*FLOATS, *NARROW):
             raise Declined(f"an activation of {dtype}")
         self.b, self.dtype = b, dtype
 
@@ -57,11 +57,6 @@ def _selu(n: Numbers, x: Node, alpha: float, gamma: float) -> Node:
 
 def _thresholded_relu(n: Numbers, x: Node, alpha: float) -> Node:
     return n.where(n.holds("greater", x, alpha), x, 0)
-
-
-def _shrink(n: Numbers, x: Node, bias: float, lambd: float) -> Node:
-    above = n.where(n.holds("greater", x, lambd), n.sub(x, bias), 0)
-    return n.where(n.holds("less", x, -lambd), n.add(x, bias), above)
 
 
 def _gelu(n: Numbers, x: Node, approximate: str) -> Node:
@@ -109,7 +104,6 @@ _TABLE: Sequence[tuple[str, Callable[..., Node], tuple[str, ...], tuple[int, ...
     ("Celu", _celu, ("alpha",), (12, 28)),
     ("Selu", _selu, ("alpha", "gamma"), (1, 6, 22)),
     ("ThresholdedRelu", _thresholded_relu, ("alpha",), (10, 22)),
-    ("Shrink", _shrink, ("bias", "lambd"), (9,)),
     ("Gelu", _gelu, ("approximate",), (20,)),
     ("Swish", _swish, ("alpha",), (24,)),
     ("Softsign", _softsign, (), (1, 22)),
@@ -131,6 +125,16 @@ def _enter(
 
 for _row in _TABLE:
     _enter(*_row)
+
+
+@lowers("Shrink", 9)
+def shrink(b: Building, operands: Operands, attributes: Attributes) -> Node:
+    """X pulled toward 0 by the bias outside of [-lambd, lambd], 0 inside; float16 is rounded."""
+    x = as_floats(b, operands[0])
+    n, bias, most = Numbers(b, x.dtype), attributes["bias"], attributes["lambd"]
+    above = n.where(n.holds("greater", x, most), n.sub(x, bias), 0)
+    pulled = n.where(n.holds("less", x, -most), n.add(x, bias), above)
+    return b.cast(pulled, operands[0].dtype)
 
 
 @lowers("SwiGLU", 28)

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.ir import DType
 from treadle.jit.building import Building, extents_of
 from treadle.jit.kernel_ir import Axis, Contract, Join, Node
-from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.lower.registry import NARROW, as_floats, lowers, wide
 from treadle.jit.nodes import Declined
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
@@ -17,9 +17,12 @@ _LARGE = 1024
 
 
 def product(b: Building, left: Node, right: Node) -> Node:
-    """np.matmul; a matrix times a column is the row times the matrix turned."""
+    """np.matmul, rounded once; a matrix times a column is the row times the matrix turned."""
     if not left.shape or not right.shape or left.dtype != right.dtype:
         raise Declined("a MatMul that does not fit")
+    if left.dtype in NARROW:
+        result = product(b, b.cast(left, DType.FLOAT32), b.cast(right, DType.FLOAT32))
+        return b.cast(result, left.dtype)
     first = b.reshape(left, (1, *left.shape)) if len(left.shape) == 1 else left
     second = b.reshape(right, (*right.shape, 1)) if len(right.shape) == 1 else right
     (*batch, rows, inner), (*others, same, columns) = first.shape, second.shape
@@ -60,7 +63,6 @@ def _parts(b: Building, left: Node, right: Node) -> list[tuple[Node, Node]]:
 
 
 @lowers("MatMul", 1, 9, 13)
-@wide
 def matmul(b: Building, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
     """np.matmul."""
     return product(b, *operands)
@@ -97,6 +99,5 @@ def _turned(b: Building, x: Node) -> Node:
 def _scaled(b: Building, x: Node, factor: float) -> Node:
     if factor == 1:
         return x
-    if x.dtype.numpy.kind != "f":
-        raise Declined("a Gemm of whole numbers with a factor")
-    return b.map("mul", x, b.scalar(factor, x.dtype))
+    given = as_floats(b, x)
+    return b.cast(b.map("mul", given, b.scalar(factor, given.dtype)), x.dtype)

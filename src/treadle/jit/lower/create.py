@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Iota, Node, Number
 from treadle.jit.lower.layout import extent_of
-from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.registry import NARROW, lowers
 from treadle.jit.nodes import Declined
 
 _WHOLE = (DType.INT16, DType.INT32, DType.INT64)
@@ -28,15 +29,18 @@ def constant_of_shape(b: Building, operands: Sequence[Node], attributes: Mapping
 
 
 @lowers("Range", 11, 27)
-def range_(b: Building, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
-    """Start + i * delta."""
-    start, limit, delta = (b.resolved(operand) for operand in operands)
-    if start.dtype not in (*_WHOLE, *_FLOATS):
-        raise Declined(f"a Range of {start.dtype}")
+def range_(b: Building, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
+    """Start + i * delta; of 16-bit floats in the type that `stash_type` names."""
+    given = operands[0].dtype
+    stash = ops.element_from_proto(attributes.get("stash_type", 1))
+    wide = stash if given in NARROW else given
+    if wide not in (*_WHOLE, *_FLOATS):
+        raise Declined(f"a Range of {given} by way of {wide}")
+    start, limit, delta = (b.cast(b.resolved(operand), wide) for operand in operands)
     count = _count(b, start, limit, delta)
     numbers = b.add(Iota(), DType.INT64, (count,))
     steps = b.map("mul", b.cast(numbers, start.dtype), delta)
-    return b.map("add", steps, start)
+    return b.cast(b.map("add", steps, start), given)
 
 
 def _count(b: Building, start: Node, limit: Node, delta: Node) -> Number:

@@ -11,7 +11,7 @@ from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Node
-from treadle.jit.lower.registry import NARROW, lowers, wide
+from treadle.jit.lower.registry import NARROW, as_floats, lowers, wide
 from treadle.jit.nodes import Declined
 
 Operands = Sequence[Node]
@@ -52,7 +52,7 @@ _TABLES = (
         ("Tan", "tan", 7, 22), ("Acos", "acos", 7, 22), ("Asin", "asin", 7, 22),
         ("Atan", "atan", 7, 22), ("Cosh", "cosh", 9, 22), ("Sinh", "sinh", 9, 22),
         ("Acosh", "acosh", 9, 22), ("Asinh", "asinh", 9, 22), ("Atanh", "atanh", 9, 22),
-        ("Sigmoid", "sigmoid", 1, 6, 13), ("Softplus", "softplus", 1, 22), ("Erf", "erf", 9, 13),
+        ("Sigmoid", "sigmoid", 1, 6, 13), ("Softplus", "softplus", 1, 22),
         ("Reciprocal", "reciprocal", 1, 6, 13),
     )),
     (_compared, (
@@ -76,6 +76,14 @@ def mean(b: Building, operands: Operands, _: Attributes) -> Node:
     """The sum over the number of operands."""
     total = reduce(partial(b.map, "add"), operands)
     return b.map("div", total, b.scalar(len(operands), total.dtype))
+
+
+@lowers("Erf", 9, 13)
+@wide
+def error_function(b: Building, operands: Operands, _: Attributes) -> Node:
+    """The Gauss error function; that of a whole number is -1, 0 or 1."""
+    (x,) = operands
+    return b.cast(b.map("erf", as_floats(b, x)), x.dtype)
 
 
 @lowers("IsNaN", 9, 13, 20)

@@ -9,8 +9,8 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.building import Building, array_of, extents_of
-from treadle.jit.kernel_ir import Axis, Node, Number
+from treadle.jit.building import Building, array_of, extents_of, packed
+from treadle.jit.kernel_ir import Axis, Extent, Node, Number
 from treadle.jit.lower.index import positive, same
 from treadle.jit.lower.layout import extent_of, joined, whole_numbers
 from treadle.jit.lower.registry import lowers
@@ -136,40 +136,42 @@ def _widths(rank: int, each: Sequence[Number], where: Sequence[int] | None) -> l
 @lowers("Tile", 6, 13)
 def tile(b: Building, operands: Operands, _: Attributes) -> Node:
     """The tensor repeated along each axis."""
-    repeats = whole_numbers(operands[1], "repeats")
-    assert repeats is not None
+    repeats = [extent_of(b, each) for each in b.elements(operands[1], "repeats")]
     return tiled(b, operands[0], repeats)
 
 
 @lowers("Tile", 1)
 def tile_1(b: Building, operands: Operands, _: Attributes) -> Node:
     """The tensor repeated along one axis."""
-    x, *rest = operands
-    times, axis = (int(array_of(each, "a count").item()) for each in rest)
-    return tiled(b, x, [times if k == axis else 1 for k in range(len(x.shape))])
+    x, tiles, where = operands
+    axis, count = positive(int(array_of(where, "an axis").item()), len(x.shape)), b.extent(tiles)
+    return tiled(b, x, [count if k == axis else 1 for k in range(len(x.shape))])
 
 
-def tiled(b: Building, x: Node, repeats: Sequence[int]) -> Node:
+def tiled(b: Building, x: Node, repeats: Sequence[Number]) -> Node:
     """np.tile of as many repetitions as axes."""
     given = x.shape
-    if len(repeats) != len(given):
+    if len(repeats) != len(given) or any(isinstance(n, int) and n < 0 for n in repeats):
         raise Declined("a Tile that does not fit")
     pairs = [each for pair in zip(repeats, given, strict=True) for each in pair]
+    if any(isinstance(count, Extent) for count in repeats):
+        b.expect_countable(pairs)
     axes = [same(2 * k + 1) for k in range(len(given))]
     result = [b.times(count, extent) for count, extent in zip(repeats, given, strict=True)]
-    return b.reshape(b.view(x, pairs, axes), result)
+    repeated = b.view(x, pairs, axes)
+    return b.reshape(repeated if repeated.is_static else packed(b, repeated), result)
 
 
 @lowers("OneHot", 9, 11, 28)
 def one_hot(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """The on-value at each index, the off-value elsewhere, and everywhere for one out of range."""
     indices, depth, values = operands
-    extent = int(array_of(depth, "the depth").item())
+    extent = b.extent(depth)
     given, rank = indices.shape, len(indices.shape) + 1
     axis = positive(attributes["axis"], rank)
     where = b.reshape(b.cast(indices, DType.INT64), (*given[:axis], 1, *given[axis:]))
     hot = steps(b, rank, axis, extent)
-    wrapped = b.map("add", where, b.scalar(extent, DType.INT64))
+    wrapped = b.map("add", where, b.dim(extent))
     found = [b.map("equal", each, hot, dtype=DType.BOOL) for each in (where, wrapped)]
     off, on = (b.view(values, (), (Axis(k),)) for k in range(2))
     return b.map("where", b.map("or", *found), on, off, dtype=values.dtype)

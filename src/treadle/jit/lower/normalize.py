@@ -80,10 +80,16 @@ def batch_normalization(b: Building, operands: Operands, attributes: Attributes)
     if attributes.get("training_mode") or attributes.get("results", 1) > 1:
         raise Declined("training")
     scale, bias, mean, var = (per_channel(b, _stashed(b, part), len(x.shape)) for part in parts)
-    given = _stashed(b, x)
-    n = Numbers(b, given.dtype)
-    normal = n.div(n.sub(given, mean), n.sqrt(n.add(var, attributes["epsilon"])))
-    return b.cast(n.add(n.mul(scale, normal), bias), x.dtype)
+    n = Numbers(b, var.dtype)
+    apart = _promoted(b, "sub", _stashed(b, x), mean)
+    normal = _promoted(b, "div", apart, n.sqrt(n.add(var, attributes["epsilon"])))
+    return b.cast(_promoted(b, "add", _promoted(b, "mul", scale, normal), bias), x.dtype)
+
+
+def _promoted(b: Building, function: str, left: Node, right: Node) -> Node:
+    """A function of floats, one of which may be wider than the other."""
+    dtype = DType.FLOAT64 if DType.FLOAT64 in (left.dtype, right.dtype) else left.dtype
+    return b.map(function, b.cast(left, dtype), b.cast(right, dtype))
 
 
 @lowers("InstanceNormalization", 1, 6, 22)

@@ -1,6 +1,7 @@
 """RNN, GRU and LSTM as loops of the kernel: directions, lengths, clipping, activations, layouts.
 
-What comes from the input goes through its weights before the loop, all steps at once.
+What comes from the input goes through its weights before the loop, all steps at once. bfloat16 is
+computed in float32; of float16 every sum and function is rounded, in the order of the formulas.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from treadle.jit.lower.activation import Numbers
 from treadle.jit.lower.contract import product
 from treadle.jit.lower.index import same
 from treadle.jit.lower.layout import joined
-from treadle.jit.lower.registry import lowers
+from treadle.jit.lower.registry import NARROW, lowers, wide_but_half
 from treadle.jit.lower.repeat import Nodes, item, repeat
 from treadle.jit.lower.select import steps
 
@@ -25,11 +26,19 @@ Activation = Callable[[Node], Node]
 Cell = Callable[[Node, Nodes], Nodes]
 Formula = Callable[[Numbers, Node, Any, Any], Node]
 
+
+def _softsign(n: Numbers, x: Node, _: Any, __: Any) -> Node:
+    """X / (1 + |x|), rounded once."""
+    wide = Numbers(n.b, DType.FLOAT32 if n.dtype in NARROW else n.dtype)
+    given = n.b.cast(x, wide.dtype)
+    return n.b.cast(wide.div(given, wide.add(1, wide.abs(given))), n.dtype)
+
+
 _FORMULAS: Mapping[str, tuple[Formula, float | None, float | None]] = {
     "relu": (lambda n, x, a, c: n.max(x, 0), None, None),
     "tanh": (lambda n, x, a, c: n.tanh(x), None, None),
     "sigmoid": (lambda n, x, a, c: n.sigmoid(x), None, None),
-    "softsign": (lambda n, x, a, c: n.div(x, n.add(1, n.abs(x))), None, None),
+    "softsign": (_softsign, None, None),
     "softplus": (lambda n, x, a, c: n.softplus(x), None, None),
     "affine": (lambda n, x, a, c: n.add(n.mul(a, x), c), 1.0, 0.0),
     "leakyrelu": (lambda n, x, a, c: n.where(n.holds("less", x, 0), n.mul(a, x), x), 0.01, None),
@@ -94,6 +103,12 @@ class Recurrence:
         if self.bias is None:
             return None
         return self.b.view(self.bias, (count,), (Axis(number), Axis(first, ((0, 1),))))
+
+    def all_biases(self, number: int, count: int) -> tuple[Node | None, Node | None]:
+        """Of the input and of the state: to be added to all steps at once, or in each step."""
+        one, other = (self.biases(number, first, count) for first in (0, count))
+        total = other if one is None else self.plus(one, other)
+        return (None, total) if self.x.dtype in NARROW else (total, None)
 
     def plus(self, x: Node, bias: Node | None) -> Node:
         """The sum, if there is a bias."""
@@ -186,19 +201,17 @@ def _initial(r: Recurrence, k: int, number: int, batch: int) -> Node:
     return r.b.view(given, (batch, r.hidden), axes)
 
 
-def _from_input(r: Recurrence, number: int, gates: int, *, both: bool) -> Node:
-    """X W' + Wb for every step, and + Rb where the gates take it just so."""
+def _from_input(r: Recurrence, number: int, gates: int, bias: Node | None) -> Node:
+    """X W' and the biases, for every step."""
     count, batch, width = extents_of(r.x)
     size = gates * r.hidden
     rows = r.b.reshape(r.x, (count * batch, width))
     made = product(r.b, rows, r.turned(r.weights, number, 0, size))
-    made = r.plus(made, r.biases(number, 0, size))
-    if both:
-        made = r.plus(made, r.biases(number, size, size))
-    return r.b.reshape(made, (count, batch, size))
+    return r.b.reshape(r.plus(made, bias), (count, batch, size))
 
 
 @lowers("RNN", 1, 7, 14, 22)
+@wide_but_half
 def rnn(b: Building, operands: Sequence[Any], attributes: Attributes) -> Sequence[Node]:
     """H = f(X W' + H R' + Wb + Rb)."""
     r = _recurrence(b, operands, attributes)
@@ -206,16 +219,18 @@ def rnn(b: Building, operands: Sequence[Any], attributes: Attributes) -> Sequenc
 
     def cell_of(number: int) -> tuple[Node, Cell]:
         from_h, f = r.turned(r.recurrent, number, 0, r.hidden), r.clipped(functions[number])
+        early, late = r.all_biases(number, r.hidden)
 
         def cell(step: Node, states: Nodes) -> Nodes:
-            return (f(r.n.add(step, product(b, states[0], from_h))),)
+            return (f(r.plus(r.n.add(step, product(b, states[0], from_h)), late)),)
 
-        return _from_input(r, number, 1, both=True), cell
+        return _from_input(r, number, 1, early), cell
 
     return _directions(r, 1, cell_of)
 
 
 @lowers("GRU", 1, 3, 7, 14, 22)
+@wide_but_half
 def gru(b: Building, operands: Sequence[Any], attributes: Attributes) -> Sequence[Node]:
     """Gates z, r and h; `linear_before_reset` says whether r acts before or after R."""
     r = _recurrence(b, operands, attributes)
@@ -232,21 +247,24 @@ def gru(b: Building, operands: Sequence[Any], attributes: Attributes) -> Sequenc
 
         def cell(step: Node, states: Nodes) -> Nodes:
             (h,) = states
-            both = n.add(_part(b, step, 0, 2 * size), r.plus(product(b, h, gates), gate_bias))
+            both = n.add(_part(b, step, 0, 2 * size), product(b, h, gates))
+            both = r.plus(both, gate_bias)
             z, reset = (f(_part(b, both, k, size)) for k in range(2))
+            given = _part(b, step, 2, size)
             if is_after:
-                from_h = n.mul(reset, r.plus(product(b, h, last), bias))
+                new = n.add(given, n.mul(reset, r.plus(product(b, h, last), bias)))
             else:
-                from_h = r.plus(product(b, n.mul(reset, h), last), bias)
-            new = g(n.add(_part(b, step, 2, size), from_h))
+                new = r.plus(n.add(given, product(b, n.mul(reset, h), last)), bias)
+            new = g(new)
             return (n.add(n.mul(n.sub(1, z), new), n.mul(z, h)),)
 
-        return _from_input(r, number, 3, both=False), cell
+        return _from_input(r, number, 3, r.biases(number, 0, 3 * size)), cell
 
     return _directions(r, 1, cell_of)
 
 
 @lowers("LSTM", 1, 7, 14, 22)
+@wide_but_half
 def lstm(b: Building, operands: Sequence[Any], attributes: Attributes) -> Sequence[Node]:
     """Gates i, o, f and c; peepholes let i, f and o see the cell state."""
     r = _recurrence(b, operands, attributes)
@@ -257,6 +275,7 @@ def lstm(b: Building, operands: Sequence[Any], attributes: Attributes) -> Sequen
         *gates, h_of = functions[3 * number : 3 * number + 3]
         f, g = map(r.clipped, gates)
         from_h = r.turned(r.recurrent, number, 0, 4 * r.hidden)
+        early, late = r.all_biases(number, 4 * r.hidden)
 
         def seen(x: Node, c: Node, part: int) -> Node:
             if peepholes is None:
@@ -266,13 +285,13 @@ def lstm(b: Building, operands: Sequence[Any], attributes: Attributes) -> Sequen
 
         def cell(step: Node, states: Nodes) -> Nodes:
             h, c = states
-            every = n.add(step, product(b, h, from_h))
+            every = r.plus(n.add(step, product(b, h, from_h)), late)
             i, o, forget, new = (_part(b, every, k, r.hidden) for k in range(4))
             i = f(seen(i, c, 0))
             forget = n.sub(1, i) if is_coupled else f(seen(forget, c, 2))
             c = n.add(n.mul(forget, c), n.mul(i, g(new)))
             return n.mul(f(seen(o, c, 1)), h_of(c)), c
 
-        return _from_input(r, number, 4, both=True), cell
+        return _from_input(r, number, 4, early), cell
 
     return _directions(r, 2, cell_of)

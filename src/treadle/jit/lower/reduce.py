@@ -11,7 +11,7 @@ from treadle.ir import DType
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Extent, Node, Number, Reduce
 from treadle.jit.lower.layout import dropped, whole_numbers
-from treadle.jit.lower.registry import lowers, wide
+from treadle.jit.lower.registry import as_floats, lowers, wide
 from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
@@ -19,7 +19,9 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
 def reduced(b: Building, function: str, x: Node, axes: Sequence[int], *, keep: bool) -> Node:
-    """The reduction of a tensor over its axes."""
+    """The reduction of a tensor over its axes; over none the tensor."""
+    if not axes:
+        return x
     given = x.shape
     kept = [1 if k in axes else extent for k, extent in enumerate(given)]
     shape = kept if keep else [extent for k, extent in enumerate(given) if k not in axes]
@@ -44,11 +46,28 @@ def _plain(function: str) -> Form:
 
 
 def _mean(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
-    if x.dtype not in _FLOATS:
-        raise Declined(f"the mean of {x.dtype}")
-    total = reduced(b, "add", x, axes, keep=keep)
-    count = b.product([x.shape[axis] for axis in axes])
-    return b.map("div", total, b.cast(b.dim(count), x.dtype))
+    count = b.dim(b.product([x.shape[axis] for axis in axes]))
+    if x.dtype in _FLOATS:
+        return b.map("div", reduced(b, "add", x, axes, keep=keep), b.cast(count, x.dtype))
+    if x.dtype.bits < 64:
+        total = reduced(b, "add", b.cast(x, DType.INT64), axes, keep=keep)
+        return b.cast(b.map("div", total, count), x.dtype)
+    return _long_mean(b, x, axes, b.cast(count, x.dtype), keep)
+
+
+def _long_mean(b: Building, x: Node, axes: Sequence[int], count: Node, keep: bool) -> Node:
+    """Toward zero, of quotients and remainders: the sum of 64-bit numbers may overflow."""
+    total, rest = (
+        reduced(b, "add", b.map(function, x, count), axes, keep=keep)
+        for function in ("div", "fmod")
+    )
+    total, rest = b.map("add", total, b.map("div", rest, count)), b.map("fmod", rest, count)
+    if x.dtype is DType.UINT64:
+        return total
+    zero = b.scalar(0, x.dtype)
+    above, beyond = (b.map("sign", each) for each in (total, rest))
+    are_opposite = b.map("equal", b.map("add", above, beyond), zero, dtype=DType.BOOL)
+    return b.map("add", total, b.map("where", are_opposite, beyond, zero, dtype=x.dtype))
 
 
 def _absolute(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
@@ -60,30 +79,24 @@ def _squares(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
 
 
 def _norm(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
-    if x.dtype not in _FLOATS:
-        raise Declined(f"the norm of {x.dtype}")
-    return b.map("sqrt", _squares(b, x, axes, keep))
+    return b.cast(b.map("sqrt", as_floats(b, _squares(b, x, axes, keep))), x.dtype)
 
 
 def _log_sum(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
-    if x.dtype not in _FLOATS:
-        raise Declined(f"the logarithm of {x.dtype}")
-    return b.map("log", reduced(b, "add", x, axes, keep=keep))
+    total = reduced(b, "add", x, axes, keep=keep)
+    return b.cast(b.map("log", as_floats(b, total)), x.dtype)
 
 
 def _log_sum_exp(b: Building, x: Node, axes: Sequence[int], keep: bool) -> Node:
     """The largest element goes out before and comes back after, where it is finite."""
-    if x.dtype not in _FLOATS:
-        raise Declined(f"the logarithm of {x.dtype}")
+    given, x = x.dtype, as_floats(b, x)
     most = reduced(b, "max", x, axes, keep=True)
     size = b.map("abs", most)
     is_finite = b.map("less", size, b.scalar(math.inf, x.dtype), dtype=DType.BOOL)
     shift = b.map("where", is_finite, most, b.scalar(0, x.dtype), dtype=x.dtype)
     total = reduced(b, "add", b.map("exp", b.map("sub", x, shift)), axes, keep=True)
-    result = b.map("add", b.map("log", total), shift)
-    if keep:
-        return result
-    return dropped(b, result, axes)
+    result = b.cast(b.map("add", b.map("log", total), shift), given)
+    return result if keep else dropped(b, result, axes)
 
 
 def _reduction(form: Form, b: Building, operands: Sequence[Any], attributes: Attributes) -> Node:

@@ -35,13 +35,24 @@ def lowers(op: str, *versions: int) -> Callable[[Lowering], Lowering]:
 
 
 def wide(lowering: Lowering) -> Lowering:
-    """The lowering over float32 where operands are float16 or bfloat16, rounded at its end."""
+    """The lowering over float32 where its first operand is float16 or bfloat16, rounded at its end.
 
+    So are the operands of the same type.
+    """
+    return _computed_wide(lowering, NARROW)
+
+
+def wide_but_half(lowering: Lowering) -> Lowering:
+    """As `wide`, but float16 is rounded after every function."""
+    return _computed_wide(lowering, (DType.BFLOAT16,))
+
+
+def _computed_wide(lowering: Lowering, dtypes: Sequence[DType]) -> Lowering:
     def lowered(
-        b: Building, operands: Sequence[Node | None], attributes: Mapping[str, Any]
+        b: Building, operands: Sequence[Any], attributes: Mapping[str, Any]
     ) -> Node | Sequence[Node | None]:
-        narrow = next((n.dtype for n in operands if n is not None and n.dtype in NARROW), None)
-        if narrow is None:
+        narrow = operands[0].dtype
+        if narrow not in dtypes:
             return lowering(b, operands, attributes)
         given = [
             b.cast(n, DType.FLOAT32) if n is not None and n.dtype is narrow else n for n in operands
@@ -52,6 +63,11 @@ def wide(lowering: Lowering) -> Lowering:
         return [None if node is None else _narrowed(b, node, narrow) for node in made]
 
     return lowered
+
+
+def as_floats(b: Building, x: Node) -> Node:
+    """The elements as floats: whole numbers in float64."""
+    return b.cast(x, DType.FLOAT64) if x.dtype.numpy.kind in "iu" else x
 
 
 def _narrowed(b: Building, node: Node, narrow: DType) -> Node:

@@ -25,7 +25,7 @@ NARROW = frozenset(
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its first operand, and every array of the same dtype, in float32.
 
-    Only where the first operand is a float narrower than 32 bits; its one result is cast back.
+    Only where the first operand is a float narrower than 32 bits; the results are cast back.
     """
     return _computed_wide(function, NARROW)
 
@@ -44,7 +44,10 @@ def _computed_wide(
         if narrow not in dtypes:
             return function(first, *others, **attributes)
         widened = [_widened(each, narrow) for each in (first, *others)]
-        return function(*widened, **attributes).astype(narrow)
+        made = function(*widened, **attributes)
+        if isinstance(made, tuple):
+            return tuple(each.astype(narrow) for each in made)
+        return made.astype(narrow)
 
     return computed
 

@@ -7,11 +7,12 @@ or none where `noop_with_empty_axes` says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import NARROW, positive, whole, whole_list
+from treadle.ops.kernels.common import NARROW, is_integer, positive, whole, whole_list
 from treadle.ops.kernels.registry import evaluates
 
 _add: Any = np.add.reduce
@@ -52,11 +53,23 @@ def _product(x: np.ndarray, axes: Axes, keep: bool) -> Any:
 
 
 def _mean(x: np.ndarray, axes: Axes, keep: bool) -> Any:
-    return (
-        np.asarray(np.mean(x, axis=axes, keepdims=keep)).astype(x.dtype)
-        if x.size
-        else (_sum(x, axes, keep) / np.zeros((), x.dtype))
-    )
+    if is_integer(x):
+        return _whole_mean(x, axes, keep)
+    if x.size:
+        return np.mean(x, axis=axes, keepdims=keep)
+    return _sum(x, axes, keep) / np.zeros((), x.dtype)
+
+
+def _whole_mean(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+    """Exact, toward zero, and 0 of nothing, as onnxruntime has it.
+
+    Of quotients and remainders by the count, whose sums do not overflow as that of x may.
+    """
+    x = x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    count = max(prod(x.shape if axes is None else [x.shape[axis] for axis in axes]), 1)
+    quotients, rests = (_sum(each, axes, keep) for each in np.divmod(x, count))
+    below = quotients + rests // count
+    return below + ((below < 0) & (rests % count != 0))
 
 
 def _l1(x: np.ndarray, axes: Axes, keep: bool) -> Any:
@@ -76,7 +89,7 @@ def _sum_square(x: np.ndarray, axes: Axes, keep: bool) -> Any:
 
 
 def _log_sum_exp(x: np.ndarray, axes: Axes, keep: bool) -> Any:
-    if x.dtype.kind in "iu":
+    if is_integer(x):
         x = x.astype(np.float64)
     most = np.asarray(_largest(x, axes, True))
     most = np.where(np.isfinite(most), most, np.zeros((), most.dtype))

@@ -1,0 +1,123 @@
+"""Operators that take whole numbers through floats, against their numpy kernels, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.jit.leaves import leaf, natively
+from treadle import ops
+
+RANDOM = np.random.default_rng(11)
+REDUCED = ("int32", "uint32", "int64", "uint64")
+EVERY = (*REDUCED, "int8", "uint8", "int16", "uint16")
+SHAPES = ((3,), (1,), (2, 3, 5), (17, 3), (4, 40), (2, 0), ())
+OPS = ("ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+
+
+def numbers(name: str, shape: Sequence[int]) -> dict[str, np.ndarray]:
+    """Small ones, any at all, and the ends of the range."""
+    limits = np.iinfo(name)
+    low, high = max(limits.min, -100), min(limits.max, 100)
+    ends = np.array([limits.min, limits.max, 0, 1, limits.max // 2], name)
+    return {
+        "small": RANDOM.integers(low, high, shape, name, endpoint=True),
+        "any": RANDOM.integers(limits.min, limits.max, shape, name, endpoint=True),
+        "ends": RANDOM.choice(ends, shape),
+    }
+
+
+def check(op: str, version: int, inputs: Sequence[np.ndarray], fixed=(), **attributes) -> None:
+    """Native, and what numpy gives."""
+    step = leaf(op, version, len(inputs), 1, **attributes)
+    (wanted,) = ops.prepare(step)(inputs)
+    (found,), is_native = natively(step, inputs, fixed)
+    assert is_native
+    assert found.dtype == wanted.dtype
+    assert np.array_equal(found, wanted), (op, version, attributes, inputs[0])
+
+
+def is_defined(op: str, x: np.ndarray) -> bool:
+    """Numpy casts what is out of range to uint32 in one of two ways, as the array is long.
+
+    Nothing has no largest number, in native code.
+    """
+    is_told = x.dtype != np.uint32
+    if op == "ReduceLogSumExp":
+        return x.size > 0 and (is_told or int(x.max()) < 2**32 - 9)
+    return op != "ReduceLogSum" or is_told or (x.size > 0 and bool(x.all()))
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize("op", OPS)
+def test_reductions(op, name):
+    for shape in SHAPES:
+        for x in numbers(name, shape).values():
+            if not is_defined(op, x):
+                continue
+            for version in (1, 11, 13):
+                axis = int(RANDOM.integers(-len(shape), max(len(shape), 1)))
+                axes = {"axes": [axis]} if shape and version < 13 else {}
+                check(op, version, [x], keepdims=version % 2, **axes)
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize("op", OPS)
+def test_reductions_whose_axes_are_an_operand(op, name):
+    version = 28 if "Log" in op else 18
+    for shape in ((2, 3, 5), (17, 3)):
+        for x in numbers(name, shape).values():
+            if not is_defined(op, x):
+                continue
+            for axes in ([], [0], [-1, 0]):
+                for keep, noop in ((0, 0), (1, 1)):
+                    given = [x, np.array(axes, np.int64)]
+                    attributes = {"keepdims": keep, "noop_with_empty_axes": noop}
+                    check(op, version, given, (1,), **attributes)
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_logarithms_near_whole_numbers(name):
+    powers = np.exp(np.arange(1, 43)).astype(np.uint64)
+    near = np.concatenate([powers - np.uint64(1), powers, powers + np.uint64(1)])
+    x = near[near <= np.iinfo(name).max].astype(name)
+    check("ReduceLogSum", 13, [x[:, None]], axes=[1])
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(2.0, 3.0), (0.3, 0.7), (1.0, 0.5), (2.5, 1.0), (-0.5, -2.0)]
+)
+def test_products(name, alpha, beta):
+    operands = [numbers(name, shape) for shape in ((5, 3), (5, 4), (4,))]
+    kinds = ["small", "any", "ends"] if name != "uint32" else ["small"]
+    if name.startswith("u") and alpha < 0:
+        kinds = []
+    for kind in kinds:
+        given = [each[kind] for each in operands]
+        for version in (9, 11, 13):
+            check("Gemm", version, given, transA=1, alpha=alpha, beta=beta)
+            check("Gemm", version, given[:2], transA=1, alpha=alpha)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_shrinking(name):
+    for x in numbers(name, (3, 33)).values():
+        for bias, most in ((1.0, 0.5), (0.0, 2.0), (1.5, 3.0)):
+            check("Shrink", 9, [x], bias=bias, lambd=most)
+
+
+def test_shrinking_of_halves_compares_halves():
+    near = np.array([0.1, -0.1, 0.3, -0.3, 0.7, 1e-4, 5.0], np.float16)
+    x = np.concatenate([near, np.nextafter(near, np.float16(9)), np.nextafter(near, -near)])
+    for most in (0.1, 0.3, 0.7):
+        check("Shrink", 9, [x], bias=0.3, lambd=most)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_error_function(name):
+    for x in numbers(name, (3, 33)).values():
+        check("Erf", 9, [x])
+    check("Erf", 9, [np.arange(12).astype(name)])
