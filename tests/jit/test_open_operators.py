@@ -176,3 +176,45 @@ def test_a_pad_below_zero_is_another_engines():
         except RunError as error:
             outcome.append(str(error))
     assert outcome[0] == outcome[1]
+
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+@pytest.mark.parametrize(
+    ("long", "direction"),
+    [("steps", "forward"), ("batch", "bidirectional"), ("ended steps", "reverse")],
+)
+@pytest.mark.parametrize("operator", GATES)
+def test_recurrent_operators_over_what_grows(operator, long, direction):
+    directions, size = 2 if direction == "bidirectional" else 1, GATES[operator] * 3
+    axis = 1 if long != "batch" else 0
+    ends = "" if long != "ended steps" else "e"
+    text = f"""g (int64 n, float[2,4] p, float[{directions},{size},4] w,
+        float[{directions},{size},3] r, float[{directions},{2 * size}] c) => (float[B,4] a, float[N,{directions}] s, float[N] u) {{
+      a, s, u = Loop (n, , p) <body = f (int64 i, bool go, float[C,4] x)
+        => (bool on, float[D,4] x1, float[{directions}] s, float u) {{
+        on = Identity (go)
+        new = Sin (p)
+        x1 = Concat <axis = 0> (x, new)
+        where = Constant <value = int64[1] {{{axis}}}> ()
+        x3 = Unsqueeze (x1, where)
+        one = Constant <value = int64[1] {{1}}> ()
+        i1 = Add (i, one)
+        e = Cast <to = 6> (i1)
+        y, h = {operator} <hidden_size = 3, direction = "{direction}"> (x3, w, r, c, {ends})
+        all = Constant <value = int64[2] {{1, 2}}> ()
+        s = ReduceSum <keepdims = 0> (h, all)
+        u = ReduceSum <keepdims = 0> (y)
+      }}>
+    }}"""
+    text = text.replace(", )", ")")
+
+    def some(*shape):
+        return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+
+    feed = {
+        "p": some(2, 4), "w": some(directions, size, 4), "r": some(directions, size, 3),
+        "c": some(directions, 2 * size),
+    }  # fmt: skip
+    check_uncalled(text, *({**feed, "n": np.array(trips)} for trips in (1, 5)))

@@ -12,7 +12,7 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.building import Building, extents_of, packed
-from treadle.jit.kernel_ir import Axis, Fetch, Node
+from treadle.jit.kernel_ir import Axis, Fetch, Node, Number
 from treadle.jit.lower.activation import Numbers
 from treadle.jit.lower.contract import product
 from treadle.jit.lower.index import same
@@ -126,14 +126,14 @@ def _recurrence(b: Building, operands: Sequence[Any], attributes: Attributes) ->
 
 def swapped(b: Building, x: Node) -> Node:
     """The first two axes exchanged."""
-    first, second, *rest = extents_of(x)
+    first, second, *rest = x.shape
     axes = (same(1), same(0), *map(same, range(2, 2 + len(rest))))
     return b.view(x, (second, first, *rest), axes)
 
 
 def _part(b: Building, x: Node, number: int, count: int) -> Node:
     """Columns of a matrix: the part `number` of the width `count`."""
-    rows = extents_of(x)[0]
+    rows = x.shape[0]
     return b.view(x, (rows, count), (same(0), Axis(number * count, ((1, 1),))))
 
 
@@ -141,7 +141,7 @@ def _walk(
     r: Recurrence, number: int, given: Node, initials: Nodes, cell: Cell
 ) -> tuple[Node, Nodes]:
     """Y of one direction, and its last states; an ended sequence keeps its state and gives 0."""
-    b, (count, batch, _) = r.b, extents_of(given)
+    b, (count, batch, _) = r.b, given.shape
     backwards = r.attributes["direction"] == "reverse" or number == 1
     ends, order = _order(r, count, batch) if r.lengths is not None else (None, None)
     if backwards and order is not None:
@@ -162,7 +162,7 @@ def _walk(
     return y, lasts
 
 
-def _order(r: Recurrence, count: int, batch: int) -> tuple[Node, Node]:
+def _order(r: Recurrence, count: Number, batch: Number) -> tuple[Node, Node]:
     """Where each sequence ends, and its steps from its own end backwards."""
     assert r.lengths is not None
     ends = r.b.reshape(r.b.cast(r.lengths, DType.INT64), (batch, 1))
@@ -176,7 +176,7 @@ def _directions(
     r: Recurrence, states: int, cells: Callable[[int], tuple[Node, Cell]]
 ) -> list[Node]:
     """Y and the last of each state, over every direction, in the layout asked for."""
-    b, (count, batch, _) = r.b, extents_of(r.x)
+    b, (count, batch, _) = r.b, r.x.shape
     directions = extents_of(r.weights)[0]
     ys, lasts = [], []
     for number in range(directions):
@@ -193,7 +193,7 @@ def _directions(
     return [b.view(y, (batch, count, directions, r.hidden), axes), *(swapped(b, e) for e in ends)]
 
 
-def _initial(r: Recurrence, k: int, number: int, batch: int) -> Node:
+def _initial(r: Recurrence, k: int, number: int, batch: Number) -> Node:
     given = r.initials[k]
     if given is None:
         return r.b.expand(r.n.node(0), (batch, r.hidden))
@@ -203,9 +203,9 @@ def _initial(r: Recurrence, k: int, number: int, batch: int) -> Node:
 
 def _from_input(r: Recurrence, number: int, gates: int, bias: Node | None) -> Node:
     """X W' and the biases, for every step."""
-    count, batch, width = extents_of(r.x)
+    count, batch, width = r.x.shape
     size = gates * r.hidden
-    rows = r.b.reshape(r.x, (count * batch, width))
+    rows = r.b.reshape(r.x, (r.b.times(count, batch), width))
     made = product(r.b, rows, r.turned(r.weights, number, 0, size))
     return r.b.reshape(r.plus(made, bias), (count, batch, size))
 

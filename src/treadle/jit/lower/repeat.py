@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.ir import DType
 from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Block, Counter, Item, Loop, Node, Part, Stack, State
+from treadle.jit.kernel_ir import Block, Counter, Item, Loop, Node, Number, Part, Stack, State
 from treadle.jit.nodes import Declined
 
 Nodes = Sequence[Node]
@@ -14,7 +14,7 @@ Body = Callable[[Node, Nodes], tuple[Nodes, Nodes]]
 
 
 def repeat(
-    b: Building, count: int, initials: Nodes, body: Body, *, backwards: bool = False
+    b: Building, count: Number, initials: Nodes, body: Body, *, backwards: bool = False
 ) -> tuple[list[Node], list[Node]]:
     """The last states and the stacked elements of a counted loop.
 
@@ -22,8 +22,9 @@ def repeat(
 
     `backwards`: the elements are stacked from the last place on.
     """
-    if not count:
+    if count == 0:
         raise Declined("a walk along nothing")
+    b.expect(b.compare("greater", count, 0))
     outer, block = b.block, Block("body", b.block, is_loop=True)
     b.block = block
     counter = b.param(Counter(), DType.INT64, ())
