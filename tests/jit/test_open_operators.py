@@ -191,7 +191,8 @@ def test_recurrent_operators_over_what_grows(operator, long, direction):
     axis = 1 if long != "batch" else 0
     ends = "" if long != "ended steps" else "e"
     text = f"""g (int64 n, float[2,4] p, float[{directions},{size},4] w,
-        float[{directions},{size},3] r, float[{directions},{2 * size}] c) => (float[B,4] a, float[N,{directions}] s, float[N] u) {{
+        float[{directions},{size},3] r, float[{directions},{2 * size}] c)
+        => (float[B,4] a, float[N,{directions}] s, float[N] u) {{
       a, s, u = Loop (n, , p) <body = f (int64 i, bool go, float[C,4] x)
         => (bool on, float[D,4] x1, float[{directions}] s, float u) {{
         on = Identity (go)
