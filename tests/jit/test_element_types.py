@@ -14,8 +14,8 @@ from tests.values import assert_same
 from treadle import ir, ops
 from treadle.errors import InvalidModel
 from treadle.ir import DType
+from treadle.jit.lists import LISTS
 from treadle.jit.lower import TABLE
-from treadle.jit.lower.escape import LISTS
 from treadle.jit.nodes import NATIVE
 from treadle.jit.table import CALLED_TYPES
 
