@@ -7,6 +7,7 @@ they are, a guard looks when the kernel runs.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -35,6 +36,10 @@ from treadle.jit.kernels import Kernels
 from treadle.jit.nodes import Declined, Nodes
 
 _DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
+_COMPARISONS = {
+    "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
+    "less_equal": operator.le,
+}  # fmt: skip
 
 
 class Mistaken(Declined):
@@ -236,7 +241,9 @@ class Building(Nodes):
             self.expect_equal(left, right)
 
     def compare(self, function: str, left: Number, right: Number) -> Node:
-        """A comparison of two numbers."""
+        """A comparison of two numbers, a constant where both are known."""
+        if isinstance(left, int) and isinstance(right, int):
+            return self.scalar(_COMPARISONS[function](left, right), DType.BOOL)
         return self.map(function, self.dim(left), self.dim(right), dtype=DType.BOOL)
 
     def match(self, left: Number, right: Number) -> Number:

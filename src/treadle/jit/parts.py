@@ -278,6 +278,8 @@ class _Writing:
         )
 
     def _branch(self, step: Branch) -> Branch:
+        for given in zip(step.results, step.then.results, step.otherwise.results, strict=True):
+            self._expect_alike(given)
         return replace(
             step,
             then=self._block(step.then),
@@ -289,9 +291,7 @@ class _Writing:
     def _loop(self, step: Loop) -> Loop:
         view = ir.ports(step)
         for port in view.carried:
-            ends = (port.initial, port.next, port.param)
-            if len({len(self.parts(value)) for value in ends}) != 1:
-                raise Declined("a list that comes or goes")
+            self._expect_alike((port.initial, port.next, port.param))
         pairs = zip(step.roles, step.body.params, strict=True)
         roles = [role for role, param in pairs for _ in self.parts(param)]
         return replace(
@@ -301,6 +301,12 @@ class _Writing:
             body=self._block(step.body),
             results=(*self._last(view), *step.results[len(view.carried) :]),
         )
+
+    def _expect_alike(self, values: Operands) -> None:
+        """There are as many parts of each that is there."""
+        counts = {len(self.parts(value)) for value in values if value is not None}
+        if len(counts) > 1:
+            raise Declined("a list that comes or goes")
 
     def _last(self, view: ir.Ports) -> Iterator[Value | None]:
         """What carried values end as, an absent value for each part of what nobody reads."""
