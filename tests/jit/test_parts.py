@@ -323,6 +323,33 @@ def test_a_position_that_is_known_to_be_out_of_range(line):
         session.run(None, {**feed, "c": np.array(True)})
 
 
+STATES = {
+    "an optional that was empty": ("optional(float[2])", None, "w = Optional (e)"),
+    "elements that change places": ("seq(float[A])", [1, 2], """
+      zero = Constant <value = int64 {0}> ()
+      first = SequenceAt (z, zero)
+      others = SequenceErase (z, zero)
+      w = SequenceInsert (others, first)"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_state_of_a_scan_that_changes_its_shape_is_the_interpreters_error(name):
+    word, given, lines = STATES[name]
+    text = f"""g (float[T,2] y, {word} x) => (last, r) {{
+      last, r = Scan <num_scan_inputs = 1, body = f ({word} z, float[2] e) => (w, r) {{
+        {lines}
+        r = Identity (e)
+      }}> (x, y)
+    }}"""
+    x = None if given is None else [floats(length) for length in given]
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    for each in (session, interp):
+        with pytest.raises(RunError, match=r"scan_0, iteration 0: .* keeps its shape"):
+            each.run(None, {"x": x, "y": floats(3, 2)})
+
+
 def test_an_empty_optional_is_the_interpreters_error():
     text = """g (int64 n, float[2] p) => (float[T,2] h) {
       o = Optional <type = float[2]> ()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treadle import ir
+from treadle.infer import is_scan
 from treadle.ir import Block, Branch, Claim, DType, Leaf, Loop, Operands, Step, Tensor, Value
 from treadle.jit.lists import LISTS
 from treadle.jit.nodes import NATIVE, Declined
@@ -290,6 +291,8 @@ class _Writing:
 
     def _loop(self, step: Loop) -> Loop:
         view = ir.ports(step)
+        if is_scan(step) and any(self.is_split(port.param) for port in view.carried):
+            raise Declined("a state of a Scan that is no tensor")
         for port in view.carried:
             self._expect_alike((port.initial, port.next, port.param))
         pairs = zip(step.roles, step.body.params, strict=True)
