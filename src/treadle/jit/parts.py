@@ -294,7 +294,7 @@ class _Writing:
         if is_scan(step) and any(self.is_split(port.param) for port in view.carried):
             raise Declined("a state of a Scan that is no tensor")
         for port in view.carried:
-            self._expect_alike((port.initial, port.next, port.param))
+            self._expect_alike((port.initial, port.next, port.param, port.result))
         pairs = zip(step.roles, step.body.params, strict=True)
         roles = [role for role, param in pairs for _ in self.parts(param)]
         return replace(
