@@ -382,6 +382,21 @@ def test_text_that_is_stacked_in_inner_loops():
     assert (y.shape, z.shape) == ((0, 3), (0,)) or y.shape == (0, 0)
 
 
+def test_one_text_of_many_is_carried():
+    text = """g (int64 n, string p, string[2] q) => (string a, string[2] b, string[T,2] c) {
+      a, b, c = Loop (n, "", p, q) <body = f (int64 i, bool go, string x, string[2] y)
+          => (bool on, string x2, string[2] y2, string[2] z) {
+        on = Identity (go)
+        zero = Constant <value = int64 {0}> ()
+        x2 = Gather (y, zero)
+        y2 = StringConcat (y, x)
+        z = Identity (y)
+      }>
+    }"""
+    feed = {"p": np.array("ab", object), "q": np.array(["x", "y"], object)}
+    check(text, *({**feed, "n": np.array(n)} for n in TRIPS[:3]), head=HEAD_20)
+
+
 def test_a_stacked_result_that_nobody_reads():
     text = """g (int64 n, string p) => (int64[T] c) {
       unread, c = Loop (n, "") <body = f (int64 i, bool go) => (bool on, string t, int64 c) {

@@ -14,6 +14,8 @@ from tests.jit.test_held import floats
 from treadle.errors import RunError
 from treadle.jit import specialise
 from treadle.jit.call import Compiled
+from treadle.jit.faults import FAULTS
+from treadle.jit.nodes import Declined
 
 TRIPS = (1, 2, 5, 40)
 
@@ -206,6 +208,146 @@ def test_an_optional_that_comes_and_goes():
              for o in (None, floats(3))]  # fmt: skip
     check(text, *feeds)
     native(text, *feeds[::2])
+
+
+@pytest.mark.parametrize("word", ["float", "float[A]"])
+def test_a_list_of_nothing_at_the_border(word):
+    text = f"""g (int64 n, optional(seq({word})) o, {word} x) => (int64[T] c, seq({word}) r) {{
+      none = SequenceEmpty ()
+      r, c = Loop (n, "", none) <body = f (int64 i, bool go, seq({word}) s)
+          => (bool on, seq({word}) t, int64 c) {{
+        on = Identity (go)
+        has = OptionalHasElement (o)
+        l = If (has) <then_branch = a () => (u) {{ u = OptionalGetElement (o) }},
+                      else_branch = b () => (w) {{ w = SequenceConstruct (x, x) }}>
+        c = SequenceLength (l)
+        t = SequenceInsert (s, x)
+      }}>
+    }}"""
+    x = floats() if word == "float" else floats(2)
+    feeds = [{"n": np.array(n), "o": o, "x": x} for n in (1, 3) for o in (None, [], [x, x])]
+    native(text, *feeds[::3])
+    check(text, *feeds)
+
+
+GIVEN = {
+    "a list or an optional one": ("u = Optional (x)", "w = Identity (x)"),
+    "an optional list or a list": ("u = Identity (x)", "w = Optional (x)"),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_branches_of_unlike_parts_are_held(name):
+    one, other = GIVEN[name]
+    text = f"""g (int64 n, bool c, seq(float[A]) x) => (int64[T] r) {{
+      r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 has) {{
+        on = Identity (go)
+        e = If (c) <then_branch = a () => (u) {{ {one} }}, else_branch = b () => (w) {{ {other} }}>
+        h = OptionalHasElement (e)
+        has = Cast <to = 7> (h)
+      }}>
+    }}"""
+    items = [floats(2), floats(3)]
+    check(text, *({"n": np.array(3), "c": np.array(c), "x": items} for c in (True, False)))
+
+
+def test_what_cannot_be_taken_apart_is_held(monkeypatch):
+    def fault(block):
+        raise ValueError("a fault")
+
+    def declining(block):
+        raise Declined("a reason")
+
+    monkeypatch.setattr(FAULTS, "tells_all", False)
+    for instead in (fault, declining):
+        monkeypatch.setattr(specialise, "apart", instead)
+        check(held.GROWING, {"n": np.array(5), "p": floats(2)})
+
+
+def test_sizes_of_two_axes():
+    text = """g (int64 n, float[A] x, int64[S,U] sizes) => (int64[T] y) {
+      y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {
+        on = Identity (go)
+        parts = SplitToSequence <axis = 0> (x, sizes)
+        c = SequenceLength (parts)
+      }>
+    }"""
+    sizes = ([[1, 2]], [[1], [2]], [[3]])
+    check(text, *({"n": np.array(2), "x": floats(3), "sizes": np.array(each)} for each in sizes))
+
+
+ONE_LENGTH = """g (int64 n, float[A] x, int64 size) => (int64[T] y) {
+  l, y = Loop (n, "", x) <body = f (int64 i, bool go, float[A] a)
+      => (bool on, float[A] b, int64 c) {
+    on = Identity (go)
+    parts = SplitToSequence <axis = 0> (a, size)
+    c = SequenceLength (parts)
+    b = ConcatFromSequence <axis = 0> (parts)
+  }>
+}"""
+
+
+def test_a_length_without_bounds():
+    most = np.iinfo(np.int64).max
+    feeds = [{"n": np.array(2), "x": floats(3), "size": np.array(size)} for size in (2, most)]
+    native(ONE_LENGTH, *feeds)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "t = SequenceErase (s, zero)",
+        "t = SequenceErase (s)",
+        "u = SequenceConstruct (x) e = SequenceAt (u, two) t = SequenceInsert (s, e)",
+        "t = SequenceInsert (s, x, two)",
+    ],
+)
+def test_a_position_that_is_known_to_be_out_of_range(line):
+    text = f"""g (int64 n, bool c, seq(float) p, float x) => (seq(float) r) {{
+      zero = Constant <value = int64 {{0}}> ()
+      two = Constant <value = int64 {{2}}> ()
+      none = SequenceEmpty ()
+      r = Loop (n, "", none) <body = f (int64 i, bool go, seq(float) q)
+          => (bool on, seq(float) r) {{
+        on = Identity (go)
+        s = SequenceEmpty ()
+        d = If (c) <then_branch = a () => (t) {{ {line} }}, else_branch = b () => (w) {{
+          w = Identity (p) }}>
+        r = Identity (d)
+      }}>
+    }}"""
+    feed = {"n": np.array(2), "p": [floats(), floats()], "x": floats()}
+    check(text, {**feed, "c": np.array(False)})
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    with pytest.raises(RunError, match=r"iteration 0: Sequence"):
+        session.run(None, {**feed, "c": np.array(True)})
+
+
+STATES = {
+    "an optional that was empty": ("optional(float[2])", None, "w = Optional (e)"),
+    "elements that change places": ("seq(float[A])", [1, 2], """
+      zero = Constant <value = int64 {0}> ()
+      first = SequenceAt (z, zero)
+      others = SequenceErase (z, zero)
+      w = SequenceInsert (others, first)"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_state_of_a_scan_that_changes_its_shape_is_the_interpreters_error(name):
+    word, given, lines = STATES[name]
+    text = f"""g (float[T,2] y, {word} x) => (last, r) {{
+      last, r = Scan <num_scan_inputs = 1, body = f ({word} z, float[2] e) => (w, r) {{
+        {lines}
+        r = Identity (e)
+      }}> (x, y)
+    }}"""
+    x = None if given is None else [floats(length) for length in given]
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    for each in (session, interp):
+        with pytest.raises(RunError, match=r"scan_0, iteration 0: .* keeps its shape"):
+            each.run(None, {"x": x, "y": floats(3, 2)})
 
 
 def test_an_empty_optional_is_the_interpreters_error():

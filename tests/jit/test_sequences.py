@@ -7,6 +7,7 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, check
+from treadle.errors import RunError
 
 pytestmark = pytest.mark.usefixtures("fences")
 RANDOM = np.random.default_rng(13)
@@ -259,3 +260,27 @@ def test_two_ranks_in_one_list_are_held():
 def test_elements_whose_extent_is_computed(made):
     text = COMPUTED.replace("Compress (p, is_more)", made)
     check(text, *({"n": np.array(2), "p": floats(k)} for k in (2, 3, 4, 5, 6)))
+
+
+SIZES = {1: (1,), 2: (2,), 3: (1, 1), 4: (2, 2)}
+
+
+@pytest.mark.parametrize("number", SIZES)
+@pytest.mark.parametrize("extent", [0, 1, 2, 4])
+def test_sizes_that_are_alike_are_of_the_whole(number, extent):
+    sizes = SIZES[number]
+    text = f"""g (int64 n, float[A] x) => (int64[T] y) {{
+      k = Constant <value = int64[{len(sizes)}] {{{", ".join(map(str, sizes))}}}> ()
+      y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {{
+        on = Identity (go)
+        parts = SplitToSequence <axis = 0> (x, k)
+        c = SequenceLength (parts)
+      }}>
+    }}"""
+    feed = {"n": np.array(2), "x": floats(extent)}
+    if extent == sum(sizes):
+        check(text, feed)
+        return
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    with pytest.raises(RunError, match="does not sum"):
+        session.run(None, feed)

@@ -277,3 +277,10 @@ class TestEdges:
     def test_a_range_is_start_plus_steps(self):
         found = one("Range", 11, *(np.array(v, np.float32) for v in (0, 1, 0.1)))
         assert found.tolist() == (np.arange(10, dtype=np.float32) * np.float32(0.1)).tolist()
+
+
+@pytest.mark.parametrize(("op", "place"), [("Gather", np.array(1)), ("GatherND", np.array([1]))])
+def test_one_text_of_many_is_a_tensor(op, place):
+    found = one(op, 13, np.array(["a", "b"], object), place)
+    assert isinstance(found, np.ndarray)
+    assert (found.dtype, found.shape, found.item()) == (object, (), "b")

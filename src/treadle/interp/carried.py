@@ -26,6 +26,11 @@ def kind_of(value: Any) -> Kind:
     return None if value is None else "map"
 
 
+def _shape(value: Any) -> Sequence[Any]:
+    """The shape of a tensor, those of the elements of a sequence."""
+    return [*map(np.shape, value)] if isinstance(value, list) else np.shape(value)
+
+
 @dataclass(slots=True)
 class Guard:
     """Watches one carried value during one run of its loop.
@@ -47,7 +52,7 @@ class Guard:
         if self.kind is _CLASH:
             what = "its dtype and its kind must stay the same"
             raise self._error(ops.describe(before), ops.describe(after), what, path, iterations)
-        if self.keeps_shape and np.shape(before) != np.shape(after):
+        if self.keeps_shape and _shape(before) != _shape(after):
             found, given = ops.describe(before), ops.describe(after)
             what = "a Scan's state keeps its shape"
             raise self._error(found, given, what, path, iterations)

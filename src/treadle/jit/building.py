@@ -35,13 +35,11 @@ from treadle.jit.kernel_ir import (
 from treadle.jit.kernels import Kernels
 from treadle.jit.nodes import Declined, Nodes
 
-_COMPARISONS = {
-    "equal": operator.eq,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "less_equal": operator.le,
-}
 _DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
+_COMPARISONS = {
+    "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
+    "less_equal": operator.le,
+}  # fmt: skip
 
 
 class Mistaken(Declined):
@@ -247,7 +245,7 @@ class Building(Nodes):
             self.expect_equal(left, right)
 
     def compare(self, function: str, left: Number, right: Number) -> Node:
-        """A comparison of two numbers, known where they are."""
+        """A comparison of two numbers, a constant where both are known."""
         if isinstance(left, int) and isinstance(right, int):
             return self.scalar(_COMPARISONS[function](left, right), DType.BOOL)
         return self.map(function, self.dim(left), self.dim(right), dtype=DType.BOOL)

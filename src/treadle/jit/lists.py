@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,9 @@ def ragged(
         if not isinstance(item, np.ndarray) or item.dtype != dtype or not _fits(item.shape, known):
             raise Declined("a sequence of other elements than its type tells")
     flat = np.concatenate([np.empty(0, dtype), *(item.ravel() for item in items)])
-    ends = np.cumsum([0, *(item.size for item in items)], dtype=np.int64)
-    return flat, ends, np.array([item.shape for item in items], np.int64).reshape(-1, len(known))
+    ends = np.array([*accumulate((item.size for item in items), initial=0)], np.int64)
+    shapes = np.array([item.shape for item in items], np.int64)
+    return flat, ends, shapes.reshape(len(items), len(known))
 
 
 def _fits(shape: Sequence[int], known: Sequence[int]) -> bool:

@@ -49,12 +49,12 @@ def outside(node: Node, kernels: Kernels) -> Callable[[list[Any]], Callable[[int
     op = node.op
     assert isinstance(op, Escape)
     prepared = None if op.leaf.domain == HOLDER else kernels.prepare(op.leaf)
-    words = ctypes.c_int64 * count_words(node)
+    sides = _Sides.of(node, op)
+    find = _remembering((ctypes.c_int64 * count_words(node)).from_address)
 
     def bind(held: list[Any]) -> Callable[[int], object]:
         run = prepared or keeping(op.leaf, held)
-        readers, writers = _sides(node, op, held)
-        find = _remembering(words.from_address)
+        readers, writers = sides.bound(held)
 
         def call(place: int) -> object:
             given = find(place)
@@ -77,20 +77,45 @@ def outside(node: Node, kernels: Kernels) -> Callable[[list[Any]], Callable[[int
     return bind
 
 
-def _sides(node: Node, op: Escape, held: list[Any]) -> tuple[list[Read], list[Write | None]]:
-    """What gives each operand, and what puts each result; None for one that nobody asks for."""
-    takes = op.takes or (False,) * len(node.operands)
-    makes = op.makes or (False,) * len(op.results)
-    room = _Room(held, is_own=not any(makes))
-    readers = [
-        room.held_reader() if is_object else room.reader(operand.dtype, operand.shape)
-        for operand, is_object in zip(node.operands, takes, strict=True)
-    ]
-    writers = [
-        None if kind is None else room.holder() if is_object else room.writer(op, kind)
-        for kind, is_object in zip(op.results, makes, strict=True)
-    ]
-    return readers, writers
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What gives each operand, and what puts each result; None for one that nobody asks for.
+
+    For one that is held there is what makes that, of what a run holds, where `takes` or `makes`.
+    """
+
+    readers: Sequence[Any]
+    writers: Sequence[Any]
+    takes: Sequence[bool]
+    makes: Sequence[bool]
+
+    @classmethod
+    def of(cls, node: Node, op: Escape) -> _Sides:
+        """Those of a call; operands are copied where what it makes may have their memory."""
+        takes = op.takes or (False,) * len(node.operands)
+        makes = op.makes or (False,) * len(op.results)
+        is_own = not any(makes)
+        readers = [
+            _held_reader if is_object else _reader(operand.dtype, operand.shape, is_own=is_own)
+            for operand, is_object in zip(node.operands, takes, strict=True)
+        ]
+        writers = [
+            None if kind is None else _holder if is_object else _writer(op, kind)
+            for kind, is_object in zip(op.results, makes, strict=True)
+        ]
+        made = [
+            is_object and kind is not None
+            for kind, is_object in zip(op.results, makes, strict=True)
+        ]
+        return cls(readers, writers, takes, made)
+
+    def bound(self, held: list[Any]) -> tuple[list[Read], list[Write | None]]:
+        """For what a run holds."""
+        return _bound(self.readers, self.takes, held), _bound(self.writers, self.makes, held)
+
+
+def _bound(sides: Sequence[Any], are_held: Sequence[bool], held: list[Any]) -> list[Any]:
+    return [side(held) if is_held else side for side, is_held in zip(sides, are_held, strict=True)]
 
 
 def count_words(node: Node) -> int:
@@ -102,77 +127,70 @@ def count_words(node: Node) -> int:
     return given + sum(1 if is_known_kind(kind) else 1 + len(kind[1]) for kind in results)
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """The kernel's memory as the calls of one run see it, and what the run holds.
+def _held_reader(held: list[Any]) -> Read:
+    """A function that gives an operand that is held, and the number of the word behind it."""
+    find = _views(_NUMBER, ())
 
-    `is_own`: operands are handed over in the kernel's own memory, else copied.
-    """
+    def read(words: Any, at: int) -> tuple[Any, int]:
+        return held[find(words[at])], at + 1
 
-    held: list[Any]
-    is_own: bool
+    return read
 
-    def held_reader(self) -> Read:
-        """A function that gives an operand that is held, and the number of the word behind it."""
-        find, held = _views(_NUMBER, ()), self.held
+
+def _holder(held: list[Any]) -> Write:
+    """A function that holds a result from now on."""
+    find = _views(_NUMBER, ())
+
+    def hold(words: Any, at: int, value: Any) -> tuple[Any, int]:
+        find(words[at])[...] = len(held)
+        held.append(value)
+        return None, at + 1
+
+    return hold
+
+
+def _reader(dtype: DType, shape: Sequence[Any], *, is_own: bool) -> Read:
+    """A function that gives an operand in memory: in the kernel's own if `is_own`, else a copy."""
+    known = _known(shape)
+    if known is not None:
+        find = _views(dtype.numpy, known)
 
         def read(words: Any, at: int) -> tuple[Any, int]:
-            return held[find(words[at])], at + 1
+            array = find(words[at])
+            return array if is_own else array.copy(), at + 1
 
         return read
+    behind, kind = 1 + len(shape), dtype.numpy
 
-    def holder(self) -> Write:
-        """A function that holds a result from now on."""
-        find, held = _views(_NUMBER, ()), self.held
+    def read_open(words: Any, at: int) -> tuple[Any, int]:
+        array = _array(kind, words[at + 1 : at + behind], words[at])
+        return array if is_own else array.copy(), at + behind
 
-        def hold(words: Any, at: int, value: Any) -> tuple[Any, int]:
-            find(words[at])[...] = len(held)
-            held.append(value)
+    return read_open
+
+
+def _writer(op: Escape, kind: Kind) -> Write:
+    """A function that puts a result where it belongs, or tells where it is."""
+    dtype, known = kind[0], _known(kind[1])
+    if known is not None:
+        find = _views(dtype.numpy, known)
+
+        def write(words: Any, at: int, value: Any) -> tuple[Any, int]:
+            find(words[at])[...] = checked(op, dtype, known, value)
             return None, at + 1
 
-        return hold
+        return write
+    behind, locate = 1 + len(kind[1]), memory_words()
 
-    def reader(self, dtype: DType, shape: Sequence[Any]) -> Read:
-        """A function that gives an operand in memory."""
-        known, is_own = _known(shape), self.is_own
-        if known is not None:
-            find = _views(dtype.numpy, known)
+    def tell(words: Any, at: int, value: Any) -> tuple[Any, int]:
+        end = at + behind
+        wanted = [None if extent == TOLD else extent for extent in words[at + 1 : end]]
+        array = row_major(checked(op, dtype, wanted, value))
+        words[at] = _word.from_address(locate(array, [])).value
+        words[at + 1 : end] = array.shape
+        return array, end
 
-            def read(words: Any, at: int) -> tuple[Any, int]:
-                array = find(words[at])
-                return array if is_own else array.copy(), at + 1
-
-            return read
-        behind = 1 + len(shape)
-
-        def read_open(words: Any, at: int) -> tuple[Any, int]:
-            array = _array(dtype.numpy, words[at + 1 : at + behind], words[at])
-            return array if is_own else array.copy(), at + behind
-
-        return read_open
-
-    def writer(self, op: Escape, kind: Kind) -> Write:
-        """A function that puts a result where it belongs, or tells where it is."""
-        dtype, known = kind[0], _known(kind[1])
-        if known is not None:
-            find = _views(dtype.numpy, known)
-
-            def write(words: Any, at: int, value: Any) -> tuple[Any, int]:
-                find(words[at])[...] = checked(op, dtype, known, value)
-                return None, at + 1
-
-            return write
-        behind, locate = 1 + len(kind[1]), memory_words()
-
-        def tell(words: Any, at: int, value: Any) -> tuple[Any, int]:
-            end = at + behind
-            wanted = [None if extent == TOLD else extent for extent in words[at + 1 : end]]
-            array = row_major(checked(op, dtype, wanted, value))
-            words[at] = _word.from_address(locate(array, [])).value
-            words[at + 1 : end] = array.shape
-            return array, end
-
-        return tell
+    return tell
 
 
 def _known(shape: Sequence[Any]) -> tuple[int, ...] | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treadle import ir
+from treadle.infer import is_scan
 from treadle.ir import Block, Branch, Claim, DType, Leaf, Loop, Operands, Step, Tensor, Value
 from treadle.jit.lists import LISTS
 from treadle.jit.nodes import NATIVE, Declined
@@ -291,6 +292,8 @@ class _Writing:
         )
 
     def _branch(self, step: Branch) -> Branch:
+        for given in zip(step.results, step.then.results, step.otherwise.results, strict=True):
+            self._expect_alike(given)
         return replace(
             step,
             then=self._block(step.then),
@@ -301,10 +304,10 @@ class _Writing:
 
     def _loop(self, step: Loop) -> Loop:
         view = ir.ports(step)
+        if is_scan(step) and any(self.is_split(port.param) for port in view.carried):
+            raise Declined("a state of a Scan that is no tensor")
         for port in view.carried:
-            ends = (port.initial, port.next, port.param)
-            if len({len(self.parts(value)) for value in ends}) != 1:
-                raise Declined("a list that comes or goes")
+            self._expect_alike((port.initial, port.next, port.param, port.result))
         pairs = zip(step.roles, step.body.params, strict=True)
         roles = [role for role, param in pairs for _ in self.parts(param)]
         return replace(
@@ -314,6 +317,12 @@ class _Writing:
             body=self._block(step.body),
             results=(*self._last(view), *step.results[len(view.carried) :]),
         )
+
+    def _expect_alike(self, values: Operands) -> None:
+        """There are as many parts of each that is there."""
+        counts = {len(self.parts(value)) for value in values if value is not None}
+        if len(counts) > 1:
+            raise Declined("a list that comes or goes")
 
     def _last(self, view: ir.Ports) -> Iterator[Value | None]:
         """What carried values end as, an absent value for each part of what nobody reads."""

@@ -5,7 +5,7 @@ The length of what only loops at the top slice, and trip counts, stay out of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -150,16 +150,23 @@ def specialise(
     Where its loops would hold values outside it is written again with their parts, if it may be.
     """
 
-    def written(block: Block | None) -> Kernel | Declined:
+    @declining
+    def attempted(block: Callable[[], Block | None]) -> Kernel | None:
+        made = block()
+        if made is None:
+            return None
+        return _written(region, made, given, lengths, known, kernels)
+
+    def written(block: Callable[[], Block | None]) -> Kernel | Declined | None:
         try:
-            return _written(region, block or region.block(), given, lengths, known, kernels)
+            return attempted(block)
         except Declined as why:
             return why
 
-    found = written(None)
+    found = written(region.block)
+    assert found is not None
     if parts and (isinstance(found, Declined) or _held(found.main)):
-        parted = apart(region.block())
-        other = written(parted) if parted is not None else None
+        other = written(lambda: apart(region.block()))
         if isinstance(other, Kernel) and _is_fewer(other, found):
             return other
     if isinstance(found, Declined):

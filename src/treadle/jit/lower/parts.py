@@ -145,9 +145,12 @@ def _split(b: Building, leaf: Leaf, operands: Operands) -> Ragged:
     if sizes is None:
         ones = b.expand(b.scalar(1, DType.INT64), (extent,))
         return pieces(b, x, axis, ones, known, keep=bool(attributes["keepdims"]))
+    if len(sizes.shape) > 1:
+        raise Declined("a list of sizes with more than one axis")
     lengths = b.cast(sizes, DType.INT64)
     if not lengths.shape:
         b.expect(b.map("greater", lengths, b.scalar(0, DType.INT64), dtype=DType.BOOL))
+        lengths = b.map("min", lengths, b.dim(b.most(extent, 1)))
         before = b.map("sub", b.map("add", b.dim(extent), lengths), b.scalar(1, DType.INT64))
         count = b.number(b.map("div", before, lengths))
         begun = b.map("mul", steps(b, 1, 0, count), lengths)

@@ -127,7 +127,7 @@ def split(b: Building, operands: Operands, attributes: Attributes) -> Node:
     x, sizes = (*operands, None)[:2]
     axis = attributes["axis"] % max(len(x.shape), 1)
     extent: Number = x.shape[axis]
-    each = 1 if sizes is None else _one_size(array_of(sizes, "sizes"))
+    each = 1 if sizes is None else _one_size(b, array_of(sizes, "sizes"), extent)
     if each == 1:
         pieces, inner = extent, [1] if attributes["keepdims"] or sizes is not None else []
     elif isinstance(extent, int) and extent % each == 0:
@@ -141,11 +141,15 @@ def split(b: Building, operands: Operands, attributes: Attributes) -> Node:
     return b.view(x, shape, axes)
 
 
-def _one_size(sizes: np.ndarray) -> int:
+def _one_size(b: Building, sizes: np.ndarray, extent: Number) -> int:
+    """The length of every piece; a list of them is of the whole extent."""
     found = {int(size) for size in sizes.ravel()}
     if len(found) != 1 or min(found) < 1:
         raise Declined("pieces that differ")
-    return found.pop()
+    (each,) = found
+    if sizes.ndim:
+        b.expect_equal(extent, each * sizes.size)
+    return each
 
 
 def moved(b: Building, items: Node, axis: int) -> Node:

@@ -123,7 +123,9 @@ def body_of(function: Callable[..., Any]) -> Body:
 
 
 def value(result: Any) -> Any:
-    """A run-time value: a numpy scalar becomes a 0-d array."""
+    """A run-time value: a scalar becomes a 0-d array, which of text numpy does not give."""
+    if isinstance(result, str):
+        return np.array(result, object)
     return np.asarray(result) if isinstance(result, np.generic) else result
 
 
