@@ -283,3 +283,42 @@ def test_what_is_held_outside_is_weighed_by_interp():
         assert isinstance(found, LimitExceeded) == isinstance(wanted, LimitExceeded)
         if isinstance(wanted, LimitExceeded):
             assert str(found) == str(wanted)
+
+
+def test_a_carried_list_that_no_iteration_changes():
+    """Its next value leaves the loop, which weighs it before there is an iteration."""
+    text = """g (int64 n, float x, seq(float) items, float y) => (seq(float) r, int64[T] s) {
+      one = Constant <value = int64 {1}> ()
+      two = Constant <value = int64 {2}> ()
+      yes = Constant <value = bool {1}> ()
+      r, s = Loop (n, , items) <body = f (int64 i, bool go, p) => (bool on, q, z) {
+        longer = SequenceInsert (p, x)
+        a, b, c = Loop (two, yes, longer, p) <body = h (int64 j, bool go2, u, v)
+            => (bool on2, v, w, t) {
+          w = Identity (v)
+          t = Shape (y)
+          on2 = Identity (go2)
+        }>
+        count = SequenceLength (items)
+        least = Max (count, one)
+        rest = Mod (two, least)
+        at = Sub (rest, least)
+        q = SequenceInsert (items, y, at)
+        z = SequenceLength (p)
+        on = Identity (go)
+      }>
+    }"""
+    sessions = [treadle.InferenceSession(HEAD + text, engines=engines)
+                for engines in (("jit", "interp"), ("interp",))]  # fmt: skip
+    for bound in (3, 10, 20, 40, 60, 100):
+        for count in (1, 3, 9):
+            items = [np.array(k, np.float32) for k in range(count)]
+            feed = {"n": np.array(3), "x": np.float32(1), "y": np.float32(2), "items": items}
+            found = []
+            for session in sessions:
+                try:
+                    options = treadle.RunOptions(max_bytes=bound)
+                    found.append([list(map(float, session.run(None, feed, options)[0]))])
+                except LimitExceeded as error:
+                    found.append(str(error))
+            assert found[0] == found[1]

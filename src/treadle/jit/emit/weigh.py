@@ -90,13 +90,14 @@ def after(e: Emitter, weight: Weight | None, i: Any) -> None:
 def _foresee(e: Emitter, weight: Weight, value: Node, shape: Sequence[Index]) -> None:
     """A value that alone is far over the room is refused before there is memory for it.
 
-    It is told beside what is held already; other values are told when all are weighed.
+    It is told beside what is held already; other values are told when all are weighed. One that
+    left the loop comes before its first iteration.
     """
     b, size = e.w.builder, _size(e, shape, value)
     room = b.add(e.t.slots.room(), e.w.index(_NEAR))
     with e.w.rarely(b.icmp_signed(">", b.lshr(size, e.w.index(1)), room)):
         total = b.add(b.load(e.held, typ=I64), size)
-        _fail(e, weight, total, [e.t.counters[weight.op.body]])
+        _fail(e, weight, total, [e.t.counters.get(weight.op.body, e.w.index(0))])
 
 
 def end(e: Emitter, weight: Weight | None) -> None:
