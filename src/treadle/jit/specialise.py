@@ -12,6 +12,7 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import Block, DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
+from treadle.jit.apart import apart
 from treadle.jit.beside import expect_small
 from treadle.jit.building import Building
 from treadle.jit.faults import declining
@@ -22,7 +23,6 @@ from treadle.jit.kernels import Kernels
 from treadle.jit.lists import is_list
 from treadle.jit.lower import lower_steps, nothing
 from treadle.jit.nodes import Declined
-from treadle.jit.parts import apart
 from treadle.jit.walk import all_nodes, inner_blocks
 from treadle.plan import Region
 
