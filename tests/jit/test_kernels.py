@@ -9,7 +9,10 @@ import treadle
 from tests.jit.native import natives, outcomes
 from tests.jit.test_escape import escapes
 from tests.values import assert_same
+from treadle import delegate
 from treadle.errors import LimitExceeded, RunError, Unsupported
+from treadle.ir import Leaf, Value, tensor
+from treadle.jit.kernels import Kernels
 
 RANDOM = np.random.default_rng(41)
 HEAD = '<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1]>\n'
@@ -181,3 +184,17 @@ def test_bounds_are_kept_that_the_other_engine_has_not():
     assert_same(session.run(None, feed, options), session.run(None, feed), ["y", "r"])
     with pytest.raises(LimitExceeded, match="max_iterations=7"):
         session.run(None, {**feed, "n": np.array(8)}, options)
+
+
+def test_other_elements_at_the_place_of_those_that_are_gone():
+    """A kernel made for a constant is another one's only while that constant lives."""
+    x, w, y = (Value(name, tensor("float32", 2)) for name in "xwy")
+    kernels = Kernels((delegate.Onnxruntime(),))
+    leaf = Leaf("com.microsoft", "BiasGelu", 1, (x, w), (y,))
+
+    def added(number):
+        bias = np.full(2, number, np.float32)
+        made = kernels.prepare(kernels.fitted(leaf, [(x.type, None), (w.type, bias)]))
+        return made([np.zeros(2, np.float32), bias])[0].tolist()
+
+    assert [added(number) for number in (8, 16, 32, 64)] == [[8] * 2, [16] * 2, [32] * 2, [64] * 2]

@@ -23,12 +23,13 @@ class Kernels:
     """Where the kernels of operators are found.
 
     `others` are the engines that may run one that numpy has no kernel for, or none that is quick;
-    `model` is the one whose operators they are.
+    `model` is the one whose operators they are. `_lent` keeps the elements that its keys name by
+    where they are, so that no others come to lie there.
     """
 
     others: Sequence[Engine] = ()
     model: Model = field(default_factory=lambda: Model(Block()))
-    _lent: dict[object, Leaf] = field(default_factory=dict)
+    _lent: dict[object, tuple[Leaf, Sequence[Given | None]]] = field(default_factory=dict)
     _ready: dict[Leaf, Prepared] = field(default_factory=dict)
 
     def has(self, leaf: Leaf) -> bool:
@@ -57,8 +58,8 @@ class Kernels:
         if key not in self._lent:
             made, constants = _over(leaf, given)
             self._ready[made] = self._borrowed(lender, made, constants)
-            self._lent[key] = made
-        return self._lent[key]
+            self._lent[key] = made, tuple(given)
+        return self._lent[key][0]
 
     def prepare(self, leaf: Leaf) -> Prepared:
         """The kernel of a leaf that `fitted` gave; the caller is inside `ops.silence()`."""
