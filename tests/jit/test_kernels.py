@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import natives, outcomes
+from tests.jit.native import natives, outcomes, refused_nothing
 from tests.jit.test_escape import escapes
 from tests.values import assert_same
 from treadle import delegate
@@ -147,6 +147,23 @@ BIASED = """g (int64 n, float[2,4] x, int64 k) => (float[T,4] r) {
     SMALL
   }>
 }""".replace("SMALL", SMALL)
+
+
+def test_numpy_has_what_the_other_engine_refuses():
+    """It aligns corners wrong where a length is not whole, so its kernel is told to fail there."""
+    text = """g (int64 n, float[1,1,4,4] x) => (float[T,1,1,H,W] y) {
+      y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[1,1,H,W] t40) {
+        on = Identity (go)
+        scales = Constant <value = float[4] {1, 1, 1.6, 1.6}> ()
+        t0 = Resize <mode = "linear", coordinate_transformation_mode = "align_corners">
+          (x, "", scales)
+        SMALL
+      }>
+    }""".replace("SMALL", SMALL)
+    with refused_nothing():
+        session = both(text, {"n": np.array(3), "x": floats(1, 1, 4, 4)})
+    assert escapes(session) == ["Resize"]
+    assert len(natives(session)[0].kernels._ready) == 1
 
 
 def test_its_failure_says_where():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle import ops
-from treadle.errors import KernelError
+from treadle.errors import KernelError, Unsupported
 from treadle.ir import Block, Constant, Leaf, Literal, Model, Type, Value
 from treadle.ops import Prepared
 from treadle.plan import Engine, Refused, Region, RunContext, is_heavy
@@ -71,7 +71,7 @@ class Kernels:
         return next((engine for engine, verdict in verdicts if verdict.takes), None)
 
     def _borrowed(self, lender: Engine, leaf: Leaf, constants: Sequence[Constant]) -> Prepared:
-        """The one leaf as a region of another engine."""
+        """The one leaf as a region of another engine; numpy has what that refuses, if it can."""
         known = {constant.value for constant in constants}
         inputs = [(k, v) for k, v in enumerate(leaf.operands) if v is not None and v not in known]
         outputs = tuple(value for value in leaf.results if value is not None)
@@ -80,17 +80,28 @@ class Kernels:
             constants=tuple(constants),
         )  # fmt: skip
         runnable, places = lender.prepare(region, self.model), [k for k, _ in inputs]
+        own = _numpys(leaf)
 
         def run(operands: Sequence[Any]) -> tuple[Any, ...]:
             try:
                 made = iter(runnable([operands[place] for place in places], RunContext()))
             except Refused as refusal:
+                if own is not None:
+                    return own(operands)
                 given = ", ".join(map(ops.describe, operands))
                 name = f"{leaf.op}-{leaf.version}({given})"
                 raise KernelError(f"{name}: {refusal.error.reason}") from refusal
             return tuple(None if value is None else next(made) for value in leaf.results)
 
         return run
+
+
+def _numpys(leaf: Leaf) -> Prepared | None:
+    """Numpy's kernel, if there is one."""
+    try:
+        return ops.prepare(leaf, silent=False)
+    except Unsupported:
+        return None
 
 
 def _is_numpys(leaf: Leaf) -> bool:
