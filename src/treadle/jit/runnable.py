@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,6 +34,7 @@ from treadle.jit.walk import all_nodes, makes_objects
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
+_MOMENT = 0.005
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[Compiled, Mapping[Extent, int]] | str
@@ -106,9 +108,8 @@ class Native:
         return entered(value, held)
 
     def accounts(self) -> list[Account]:
-        """What was made for every signature that came."""
-        with self._lock:
-            made = dict(self.made)
+        """What was made for every signature that came; what is still being made is none of it."""
+        made = dict(self.made)
         return [account(self.region.inputs, key, found) for key, found in made.items()]
 
     def foreseen(self) -> Account:
@@ -175,7 +176,11 @@ class Native:
         seek = partial(self._sought, arrays)
         if not context.may_stop:
             return seek()
-        return aside(seek, partial(context.poll, self.region.path, (), _UNFINISHED))
+        poll = partial(context.poll, self.region.path, (), _UNFINISHED)
+        while self._lock.locked():  # here: a thread for each run that waits would outlive it
+            poll()
+            time.sleep(_MOMENT)
+        return aside(seek, poll)
 
     def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
         with self._lock:

@@ -2,10 +2,14 @@
 
 The handlers of signals run in the main thread, between any two steps of Python. One that raises
 within llvmlite leaves objects half made, or gives them back twice, which ends the process.
+
+Where nobody waits any more, a fork does: the new process has the locks of such a thread, but not
+the thread that would open them.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import partial, wraps
@@ -56,3 +60,14 @@ def aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> R:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _wait_for_all() -> None:
+    """Wait until no such thread is at work, but this one."""
+    for thread in threading.enumerate():
+        if thread.name == _NAME and thread is not threading.current_thread():
+            thread.join()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait_for_all)
