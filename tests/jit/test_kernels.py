@@ -51,8 +51,10 @@ def test_an_operator_of_another_domain(trips):
     assert escapes(session) == ["QuickGelu"]
 
 
-def test_a_loop_that_would_lose_goes_to_the_other_engine():
-    text = GELU.replace(SMALL, "t40 = Tanh (t0)")
+@pytest.mark.parametrize("few", ["", SMALL[: SMALL.index("t31 =")].replace("t30 =", "t40 =")])
+def test_a_loop_that_would_lose_goes_to_the_other_engine(few):
+    """Measured: onnxruntime needs 4.5 microseconds with 30 of them, the call from here 5.5."""
+    text = GELU.replace(SMALL, few or "t40 = Tanh (t0)")
     session = treadle.InferenceSession(HEAD + text)
     assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
     assert "onnxruntime runs it sooner" in session.explain()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from treadle import ops
 from treadle.errors import KernelError, Unsupported
 from treadle.ir import Block, Constant, Leaf, Literal, Model, Type, Value
 from treadle.ops import Prepared
-from treadle.plan import Engine, Refused, Region, RunContext, is_heavy
+from treadle.plan import Direct, Engine, Refused, Region, RunContext, Runnable, is_heavy
 
 Given = tuple[Type | None, np.ndarray | None]
 """What is known of an operand: its type, and its elements where they never change."""
@@ -79,21 +79,31 @@ class Kernels:
             leaf.info.path, lender.name, "", (leaf,), tuple(value for _, value in inputs), outputs,
             constants=tuple(constants),
         )  # fmt: skip
-        runnable, places = lender.prepare(region, self.model), [k for k, _ in inputs]
-        own = _numpys(leaf)
+        call = _by_name(lender.prepare(region, self.model), [value.name for _, value in inputs])
+        places = [(value.name, k) for k, value in inputs]
+        own, is_whole = _numpys(leaf), len(outputs) == len(leaf.results)
 
         def run(operands: Sequence[Any]) -> tuple[Any, ...]:
             try:
-                made = iter(runnable([operands[place] for place in places], RunContext()))
+                made = call({name: operands[place] for name, place in places})
             except Refused as refusal:
                 if own is not None:
                     return own(operands)
                 given = ", ".join(map(ops.describe, operands))
                 name = f"{leaf.op}-{leaf.version}({given})"
                 raise KernelError(f"{name}: {refusal.error.reason}") from refusal
-            return tuple(None if value is None else next(made) for value in leaf.results)
+            if is_whole:
+                return tuple(made)
+            rest = iter(made)
+            return tuple(None if value is None else next(rest) for value in leaf.results)
 
         return run
+
+
+def _by_name(runnable: Runnable, names: Sequence[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
+    """A call of the runnable for its inputs in order, each with its name."""
+    direct = runnable.direct(names) if isinstance(runnable, Direct) else None
+    return direct or (lambda feed: runnable(tuple(feed.values()), RunContext()))
 
 
 def _numpys(leaf: Leaf) -> Prepared | None:
