@@ -217,3 +217,19 @@ def test_other_elements_at_the_place_of_those_that_are_gone():
         return made([np.zeros(2, np.float32), bias])[0].tolist()
 
     assert [added(number) for number in (8, 16, 32, 64)] == [[8] * 2, [16] * 2, [32] * 2, [64] * 2]
+
+
+def test_its_constants_are_held_once_for_all_shapes_of_the_run():
+    text = """g (int64 n, float[A,4] x) => (float[A,4] y) {
+      w = Constant <value = float[4] {1, 2, 3, 4}> ()
+      y = Loop (n, "", x) <body = f (int64 i, bool go, float[A,4] a)
+          => (bool on, float[A,4] t40) {
+        on = Identity (go)
+        t0 = com.microsoft.BiasGelu (a, w)
+        SMALL
+      }>
+    }""".replace("SMALL", SMALL)
+    session = both(text, *({"n": np.array(2), "x": floats(rows, 4)} for rows in (2, 3, 4, 5)))
+    (native,) = natives(session)
+    assert len(native.made) > 1
+    assert len(native.kernels._ready) == 1

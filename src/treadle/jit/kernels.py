@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,13 +24,12 @@ class Kernels:
     """Where the kernels of operators are found.
 
     `others` are the engines that may run one that numpy has no kernel for, or none that is quick;
-    `model` is the one whose operators they are. `_lent` keeps the elements that its keys name by
-    where they are, so that no others come to lie there.
+    `model` is the one whose operators they are.
     """
 
     others: Sequence[Engine] = ()
     model: Model = field(default_factory=lambda: Model(Block()))
-    _lent: dict[object, tuple[Leaf, Sequence[Given | None]]] = field(default_factory=dict)
+    _lent: dict[object, Leaf] = field(default_factory=dict)
     _ready: dict[Leaf, Prepared] = field(default_factory=dict)
 
     def has(self, leaf: Leaf) -> bool:
@@ -54,12 +54,12 @@ class Kernels:
         if lender is None:
             ops.prepare(leaf)
             return leaf
-        key = (leaf, *(each and (each[0], id(each[1])) for each in given))
+        key = (leaf, *(each and (each[0], _digest(each[1])) for each in given))
         if key not in self._lent:
             made, constants = _over(leaf, given)
             self._ready[made] = self._borrowed(lender, made, constants)
-            self._lent[key] = made, tuple(given)
-        return self._lent[key][0]
+            self._lent[key] = made
+        return self._lent[key]
 
     def prepare(self, leaf: Leaf) -> Prepared:
         """The kernel of a leaf that `fitted` gave; the caller is inside `ops.silence()`."""
@@ -116,6 +116,14 @@ def _numpys(leaf: Leaf) -> Prepared | None:
 
 def _is_numpys(leaf: Leaf) -> bool:
     return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
+
+
+def _digest(array: np.ndarray | None) -> object:
+    """What tells these elements from others: equal ones may be another array every time."""
+    if array is None:
+        return None
+    elements = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return array.shape, hashlib.sha256(elements.data).digest()
 
 
 def _over(leaf: Leaf, given: Sequence[Given | None]) -> tuple[Leaf, list[Constant]]:
