@@ -233,3 +233,23 @@ def test_its_constants_are_held_once_for_all_shapes_of_the_run():
     (native,) = natives(session)
     assert len(native.made) > 1
     assert len(native.kernels._ready) == 1
+
+
+def test_extents_that_hang_on_the_data():
+    """Of zeros it gives one element, and of ones: so it is taken to give one always, but once."""
+    text = """g (int64 n, float[5] x) => (float y) {
+      zero = Constant <value = float {0}> ()
+      y = Loop (n, "", zero) <body = f (int64 i, bool go, float a) => (bool on, float t40) {
+        on = Identity (go)
+        u, , k = com.microsoft.Unique (x)
+        m = ReduceMean <keepdims = 0> (u)
+        t0 = Add (m, a)
+        SMALL
+      }>
+    }""".replace("SMALL", SMALL).replace("u, , k", "u, w, k")
+    feed = {"n": np.array(3), "x": np.array([1, 2, 2, 3, 1], np.float32)}
+    session = both(text, feed)
+    whole = treadle.InferenceSession(HEAD + text, engines=("onnxruntime", "interp"))
+    with refused_nothing():
+        assert_same(session.run(None, feed), whole.run(None, feed), ["y"])
+    assert escapes(session) == ["Unique"]

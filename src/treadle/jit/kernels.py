@@ -17,6 +17,7 @@ from treadle.plan import Direct, Engine, Refused, Region, RunContext, Runnable, 
 
 Given = tuple[Type | None, np.ndarray | None]
 """What is known of an operand: its type, and its elements where they never change."""
+_MOST_VARYING = 64
 
 
 @dataclass(eq=False, slots=True)
@@ -31,6 +32,7 @@ class Kernels:
     model: Model = field(default_factory=lambda: Model(Block()))
     _lent: dict[object, Leaf] = field(default_factory=dict)
     _ready: dict[Leaf, Prepared] = field(default_factory=dict)
+    _varying: set[Leaf] = field(default_factory=set)
 
     def has(self, leaf: Leaf) -> bool:
         """Whether there is a kernel, as far as the operator alone tells."""
@@ -65,6 +67,17 @@ class Kernels:
         """The kernel of a leaf that `fitted` gave; the caller is inside `ops.silence()`."""
         ready = self._ready.get(leaf)
         return ops.prepare(leaf, silent=False) if ready is None else ready
+
+    def vary(self, leaf: Leaf) -> bool:
+        """Note that its results have no extents of their own; whether that is news."""
+        is_new = leaf not in self._varying and len(self._varying) < _MOST_VARYING
+        if is_new:
+            self._varying.add(leaf)
+        return is_new
+
+    def varies(self, leaf: Leaf) -> bool:
+        """Whether that was noted."""
+        return leaf in self._varying
 
     def _lender(self, leaf: Leaf) -> Engine | None:
         verdicts = ((e, e.judge(leaf, self.model, inside=False)) for e in self.others)

@@ -25,6 +25,7 @@ from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
 from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.openings import Openings
+from treadle.jit.outside import Varied
 from treadle.jit.shaping import Shaping
 from treadle.jit.shelter import aside
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
@@ -84,7 +85,10 @@ class Native:
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
-            raise Refused(error, is_lasting=self._is_hopeless()) from why
+            refused = Refused(error, is_lasting=self._is_hopeless())
+            if isinstance(why, Varied) and self.kernels.vary(why.leaf):
+                self._begin_anew()
+            raise refused from why
         objects = kernel.kernel.objects
         for number in self.lists:
             if number not in objects:
@@ -119,6 +123,12 @@ class Native:
     def _thought_of(self, key: Signature, lengths: Lengths) -> tuple[Kernel, Collection[Extent]]:
         kernel = settled(self, self._specialised(key, lengths))
         return kernel, exact(kernel, lengths)
+
+    def _begin_anew(self) -> None:
+        """Forget the kernels: others are made of what is known by now."""
+        with self._lock:
+            self.made.clear()
+            self.seen.clear()
 
     def _is_hopeless(self) -> bool:
         """Whether there was no kernel for any data that came, or no room is left for one.
