@@ -8,6 +8,7 @@ import pytest
 import treadle
 from treadle.plan import Refused
 
+TRAINING = "y, m, v = BatchNormalization <training_mode = 1> (x, s, s, s, s)"
 MISTAKEN = {
     "y = DFT (x)": "float[1, 8, 1] x) => (float[1, 8, 2] y",
     "y = MaxUnpool <kernel_shape = [2]> (x, i, s)": (
@@ -17,6 +18,7 @@ MISTAKEN = {
     "y = ReduceSum (x)": "int64[4] x) => (int64[1] y",
     "y = ReduceProd (x)": "int32[4] x) => (int32[1] y",
     'y = Einsum <equation = "i->"> (x)': "int64[4] x) => (int64 y",
+    TRAINING: "float16[2, 3] x, float16[3] s) => (float16[2, 3] y, float16[3] m, float16[3] v",
 }
 HARMLESS = {
     "y = MaxUnpool <kernel_shape = [2]> (x, i)": (
@@ -24,6 +26,7 @@ HARMLESS = {
     ),
     "y = Dropout (x)": "float[4] x) => (float[4] y",
     "y = ReduceSum (x)": "float[4] x) => (float[1] y",
+    TRAINING: "float[2, 3] x, float[3] s) => (float[2, 3] y, float[3] m, float[3] v",
     "y = ReduceMax (x)": "int64[4] x) => (int64[1] y",
     'y = Resize <mode = "linear"> (x, "", s)': "float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y",
 }
@@ -94,3 +97,13 @@ def test_whole_numbers_are_added_exactly():
         g (int64[n] x) => (int64[1] y) { y = ReduceSum (x) }"""
     found = treadle.InferenceSession(text).run(None, {"x": np.array([2**53, 1])})[0]
     assert found.tolist() == [2**53 + 1]
+
+
+def test_running_means_begin_anew_in_every_run():
+    head = '<ir_version: 8, opset_import: ["": 18]>\n'
+    text = """g (float16[2,3] x) => (float16[2,3] y, float16[3] m, float16[3] v)
+    <float16[3] s = {1, 1, 1}, float16[3] a = {1, 2, 3}, float16[3] b = {1, 1, 1}> {
+      y, m, v = BatchNormalization <training_mode = 1> (x, s, s, a, b) }"""
+    session = treadle.InferenceSession(head + text)
+    first, second = (session.run(["m"], {"x": np.ones((2, 3), np.float16)})[0] for _ in range(2))
+    assert first.tolist() == second.tolist()

@@ -1,5 +1,7 @@
 """max_seconds and terminate hold while native code is made, which goes on all the same."""
 
+import os
+import signal
 import threading
 import time
 
@@ -101,3 +103,40 @@ def test_in_a_thread_that_waits_for_another_one_to_compile(session, slow):
     stopped(session, options, LimitExceeded)
     first.join()
     assert len(natives(session)[0].made) == 1
+
+
+def compiling():
+    return [each for each in threading.enumerate() if each.name == "treadle compiles"]
+
+
+def test_runs_that_are_stopped_leave_one_thread_behind(session, slow):
+    options = treadle.RunOptions()
+    options.max_seconds = 0.05
+    for _ in range(4):
+        stopped(session, options, LimitExceeded)
+        assert len(compiling()) == 1
+
+
+def test_explain_waits_for_nothing(session, slow):
+    options = treadle.RunOptions()
+    options.max_seconds = 0.05
+    stopped(session, options, LimitExceeded)
+    started = time.perf_counter()
+    assert "compiled in" not in session.explain()
+    assert time.perf_counter() - started < LONG / 2
+    session.run(None, FEED)
+    assert "compiled in" in session.explain()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_what_was_being_made(session, slow):
+    options = treadle.RunOptions()
+    options.max_seconds = 0.05
+    stopped(session, options, LimitExceeded)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        session.run(None, FEED)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

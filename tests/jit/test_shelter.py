@@ -1,6 +1,9 @@
 """A Ctrl-C while something is compiled ends the waiting, and never what is being done."""
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -64,3 +67,33 @@ def test_whoever_waits_is_asked_whether_to_go_on():
         aside(work, poll)
     assert not ended.is_set()
     assert ended.wait(5)
+
+
+LEFT = """
+import time
+from treadle.jit.shelter import aside
+
+def work():
+    time.sleep(1)
+    print("done to its end")
+
+def poll():
+    raise SystemExit
+
+print("begun", flush=True)
+aside(work, poll)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+@pytest.mark.parametrize(("strikes", "said"), [(1, "done to its end\n"), (2, "")])
+def test_the_end_of_the_process_waits_once_more(strikes, said):
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", LEFT], stdout=pipe, stderr=pipe, text=True)
+    with process:
+        assert process.stdout.readline() == "begun\n"
+        for _ in range(strikes):
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == said
+    assert process.returncode == (0 if strikes == 1 else -signal.SIGINT)

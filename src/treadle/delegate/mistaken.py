@@ -4,6 +4,8 @@ DFT, STFT             off by 1e-4 where the transform is zero
 MaxUnpool             with output_shape: the indices are taken as those of the smaller output
 Attention             masked entries of qk_matmul_output are the lowest number, not -inf
 Dropout               in training: another generator of random numbers than the standard's cases
+BatchNormalization    in training, over float16: the running mean and variance are written into the
+                      session's own constants, so that every run begins where the last one ended
 Resize, align_corners the resized length is rounded before the corners are aligned
 ReduceSum ...         int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
                       too large is the largest number instead of wrapping around
@@ -43,6 +45,13 @@ def _may_train(step: Leaf) -> bool:
     return _operand(step, _TRAINING_MODE) is not None
 
 
+def _trains_narrow(step: Leaf) -> bool:
+    value, training = step.operands[0], step.attributes.get("training_mode")
+    type_ = value.type if value is not None else None
+    is_wide = isinstance(type_, Tensor) and type_.dtype in (DType.FLOAT32, DType.FLOAT64)
+    return training is not None and bool(training.value) and not is_wide
+
+
 def _shows_masked(step: Leaf) -> bool:
     shown = len(step.results) > _QK_OUTPUT and step.results[_QK_OUTPUT] is not None
     causal = step.attributes.get("is_causal")
@@ -64,6 +73,7 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "STFT"): (_always, "is off by 1e-4 where the transform is zero"),
     ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
     ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
+    ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),
     **{("", op): (_counts, "adds whole numbers as float64") for op in _SUMS},
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from treadle import ops
-from treadle.errors import KernelError
+from treadle.errors import KernelError, Unsupported
 from treadle.ir import Block, Constant, Leaf, Literal, Model, Type, Value
 from treadle.ops import Prepared
-from treadle.plan import Engine, Refused, Region, RunContext, is_heavy
+from treadle.plan import Direct, Engine, Refused, Region, RunContext, Runnable, is_heavy
 
 Given = tuple[Type | None, np.ndarray | None]
 """What is known of an operand: its type, and its elements where they never change."""
+_MOST_VARYING = 64
 
 
 @dataclass(eq=False, slots=True)
@@ -30,6 +32,7 @@ class Kernels:
     model: Model = field(default_factory=lambda: Model(Block()))
     _lent: dict[object, Leaf] = field(default_factory=dict)
     _ready: dict[Leaf, Prepared] = field(default_factory=dict)
+    _varying: set[Leaf] = field(default_factory=set)
 
     def has(self, leaf: Leaf) -> bool:
         """Whether there is a kernel, as far as the operator alone tells."""
@@ -53,7 +56,7 @@ class Kernels:
         if lender is None:
             ops.prepare(leaf)
             return leaf
-        key = (leaf, *(each and (each[0], id(each[1])) for each in given))
+        key = (leaf, *(each and (each[0], _digest(each[1])) for each in given))
         if key not in self._lent:
             made, constants = _over(leaf, given)
             self._ready[made] = self._borrowed(lender, made, constants)
@@ -65,12 +68,23 @@ class Kernels:
         ready = self._ready.get(leaf)
         return ops.prepare(leaf, silent=False) if ready is None else ready
 
+    def vary(self, leaf: Leaf) -> bool:
+        """Note that its results have no extents of their own; whether that is news."""
+        is_new = leaf not in self._varying and len(self._varying) < _MOST_VARYING
+        if is_new:
+            self._varying.add(leaf)
+        return is_new
+
+    def varies(self, leaf: Leaf) -> bool:
+        """Whether that was noted."""
+        return leaf in self._varying
+
     def _lender(self, leaf: Leaf) -> Engine | None:
         verdicts = ((e, e.judge(leaf, self.model, inside=False)) for e in self.others)
         return next((engine for engine, verdict in verdicts if verdict.takes), None)
 
     def _borrowed(self, lender: Engine, leaf: Leaf, constants: Sequence[Constant]) -> Prepared:
-        """The one leaf as a region of another engine."""
+        """The one leaf as a region of another engine; numpy has what that refuses, if it can."""
         known = {constant.value for constant in constants}
         inputs = [(k, v) for k, v in enumerate(leaf.operands) if v is not None and v not in known]
         outputs = tuple(value for value in leaf.results if value is not None)
@@ -78,22 +92,51 @@ class Kernels:
             leaf.info.path, lender.name, "", (leaf,), tuple(value for _, value in inputs), outputs,
             constants=tuple(constants),
         )  # fmt: skip
-        runnable, places = lender.prepare(region, self.model), [k for k, _ in inputs]
+        call = _by_name(lender.prepare(region, self.model), [value.name for _, value in inputs])
+        places = [(value.name, k) for k, value in inputs]
+        own, is_whole = _numpys(leaf), len(outputs) == len(leaf.results)
 
         def run(operands: Sequence[Any]) -> tuple[Any, ...]:
             try:
-                made = iter(runnable([operands[place] for place in places], RunContext()))
+                made = call({name: operands[place] for name, place in places})
             except Refused as refusal:
+                if own is not None:
+                    return own(operands)
                 given = ", ".join(map(ops.describe, operands))
                 name = f"{leaf.op}-{leaf.version}({given})"
                 raise KernelError(f"{name}: {refusal.error.reason}") from refusal
-            return tuple(None if value is None else next(made) for value in leaf.results)
+            if is_whole:
+                return tuple(made)
+            rest = iter(made)
+            return tuple(None if value is None else next(rest) for value in leaf.results)
 
         return run
 
 
+def _by_name(runnable: Runnable, names: Sequence[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
+    """A call of the runnable for its inputs in order, each with its name."""
+    direct = runnable.direct(names) if isinstance(runnable, Direct) else None
+    return direct or (lambda feed: runnable(tuple(feed.values()), RunContext()))
+
+
+def _numpys(leaf: Leaf) -> Prepared | None:
+    """Numpy's kernel, if there is one."""
+    try:
+        return ops.prepare(leaf, silent=False)
+    except Unsupported:
+        return None
+
+
 def _is_numpys(leaf: Leaf) -> bool:
     return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
+
+
+def _digest(array: np.ndarray | None) -> object:
+    """What tells these elements from others: equal ones may be another array every time."""
+    if array is None:
+        return None
+    elements = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return array.shape, hashlib.sha256(elements.data).digest()
 
 
 def _over(leaf: Leaf, given: Sequence[Given | None]) -> tuple[Leaf, list[Constant]]:

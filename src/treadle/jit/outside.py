@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle import ops
-from treadle.ir import DType
+from treadle.ir import DType, Leaf
 from treadle.jit.held import keeping
 from treadle.jit.kernel_ir import HOLDER, Escape, Kind, Node
 from treadle.jit.kernels import Kernels
@@ -127,6 +127,14 @@ def count_words(node: Node) -> int:
     return given + sum(1 if is_known_kind(kind) else 1 + len(kind[1]) for kind in results)
 
 
+class Varied(Declined):
+    """A result of the leaf is not what it was taken to be always."""
+
+    def __init__(self, why: str, leaf: Leaf) -> None:
+        super().__init__(why)
+        self.leaf = leaf
+
+
 def _held_reader(held: list[Any]) -> Read:
     """A function that gives an operand that is held, and the number of the word behind it."""
     find = _views(_NUMBER, ())
@@ -226,10 +234,11 @@ def _array(dtype: np.dtype[Any], shape: Sequence[int], place: int) -> np.ndarray
 
 
 def checked(op: Escape, dtype: DType, shape: Sequence[Any], value: Any) -> np.ndarray:
-    """The value, which has the dtype and the extents, None for any; Declined where it has not."""
-    if isinstance(value, np.ndarray) and value.dtype == dtype.numpy and len(shape) == value.ndim:
-        pairs = zip(shape, value.shape, strict=True)
-        if all(wanted is None or wanted == found for wanted, found in pairs):
+    """The value, which has the dtype and the extents, None for any; Varied where it has not."""
+    if isinstance(value, np.ndarray) and value.dtype == dtype.numpy:
+        pairs = zip(shape, value.shape, strict=False)
+        if len(shape) == value.ndim and all(w is None or w == found for w, found in pairs):
             return value
     name = f"{op.leaf.op}-{op.leaf.version}"
-    raise Declined(f"{name} gives {ops.describe(value)}, not {dtype}{list(shape)}")
+    why = f"{name} gives {ops.describe(value)}, not {dtype}{list(shape)}"
+    raise Varied(why, op.leaf)

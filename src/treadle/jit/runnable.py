@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,6 +25,7 @@ from treadle.jit.lists import stacked, unstacked
 from treadle.jit.memory import row_major
 from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.openings import Openings
+from treadle.jit.outside import Varied
 from treadle.jit.shaping import Shaping
 from treadle.jit.shelter import aside
 from treadle.jit.specialise import Known, Lengths, Signature, signature, specialise, trips
@@ -33,6 +35,7 @@ from treadle.jit.walk import all_nodes, makes_objects
 from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
+_MOMENT = 0.005
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[Compiled, Mapping[Extent, int]] | str
@@ -82,7 +85,10 @@ class Native:
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
-            raise Refused(error, is_lasting=self._is_hopeless()) from why
+            refused = Refused(error, is_lasting=self._is_hopeless())
+            if isinstance(why, Varied) and self.kernels.vary(why.leaf):
+                self._begin_anew()
+            raise refused from why
         objects = kernel.kernel.objects
         for number in self.lists:
             if number not in objects:
@@ -106,9 +112,8 @@ class Native:
         return entered(value, held)
 
     def accounts(self) -> list[Account]:
-        """What was made for every signature that came."""
-        with self._lock:
-            made = dict(self.made)
+        """What was made for every signature that came; what is still being made is none of it."""
+        made = dict(self.made)
         return [account(self.region.inputs, key, found) for key, found in made.items()]
 
     def foreseen(self) -> Account:
@@ -118,6 +123,12 @@ class Native:
     def _thought_of(self, key: Signature, lengths: Lengths) -> tuple[Kernel, Collection[Extent]]:
         kernel = settled(self, self._specialised(key, lengths))
         return kernel, exact(kernel, lengths)
+
+    def _begin_anew(self) -> None:
+        """Forget the kernels: others are made of what is known by now."""
+        with self._lock:
+            self.made.clear()
+            self.seen.clear()
 
     def _is_hopeless(self) -> bool:
         """Whether there was no kernel for any data that came, or no room is left for one.
@@ -175,7 +186,11 @@ class Native:
         seek = partial(self._sought, arrays)
         if not context.may_stop:
             return seek()
-        return aside(seek, partial(context.poll, self.region.path, (), _UNFINISHED))
+        poll = partial(context.poll, self.region.path, (), _UNFINISHED)
+        while self._lock.locked():  # here: a thread for each run that waits would outlive it
+            poll()
+            time.sleep(_MOMENT)
+        return aside(seek, poll)
 
     def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
         with self._lock:

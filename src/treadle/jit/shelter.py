@@ -2,10 +2,17 @@
 
 The handlers of signals run in the main thread, between any two steps of Python. One that raises
 within llvmlite leaves objects half made, or gives them back twice, which ends the process.
+
+Where nobody waits any more, a fork does: the new process has the locks of such a thread, but not
+the thread that would open them. So does the end of the process, even after a Ctrl-C, as llvmlite
+does not outlive the interpreter; another one ends the process at once.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import signal
 import threading
 from collections.abc import Callable
 from functools import partial, wraps
@@ -56,3 +63,25 @@ def aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> R:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _at_work() -> list[threading.Thread]:
+    """The threads that still do such work, but for this one."""
+    this = threading.current_thread()
+    return [each for each in threading.enumerate() if each.name == _NAME and each is not this]
+
+
+def _wait_for_all() -> None:
+    for thread in _at_work():
+        thread.join()
+
+
+def _wait_at_exit() -> None:
+    if _at_work() and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _wait_for_all()
+
+
+atexit.register(_wait_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait_for_all)

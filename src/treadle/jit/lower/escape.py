@@ -2,8 +2,8 @@
 
 The standard's own rule tells the shapes of the results. Where it does not, the operator is tried on
 zeros and on ones: what has one shape on both is taken to have it always, which every call checks.
-An extent that is not the same on both is told by the call. A result whose rank nothing tells, or
-that is no tensor of native elements, is held outside.
+An extent that is not the same on both is told by the call, and so are all once a check has failed.
+A result whose rank nothing tells, or that is no tensor of native elements, is held outside.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ def _kinds(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[Kin
     if not missing or any(_is_foreign(leaf.results[k]) for k in missing):
         return kinds
     tried = _tried(b, leaf, operands)
+    if b.kernels.varies(leaf):
+        tried = [kind and (kind[0], (None,) * len(kind[1])) for kind in tried]
     told = [kind_of(value.type) if value is not None else None for value in leaf.results]
     found = zip(kinds, tried, told, strict=True)
     return [ruled or tried_ or told_ for ruled, tried_, told_ in found]
