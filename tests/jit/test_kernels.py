@@ -253,3 +253,24 @@ def test_extents_that_hang_on_the_data():
     with refused_nothing():
         assert_same(session.run(None, feed), whole.run(None, feed), ["y"])
     assert escapes(session) == ["Unique"]
+
+
+def test_whole_numbers_are_numpys():
+    """onnxruntime rounds those that interp cuts off, and the other way round."""
+    text = """g (int64 n, uint8[1,1,4,4] x) => (uint8[1,1,10,10] y) {
+      zero = Constant <value = uint8 {0}> ()
+      shape = Constant <value = int64[4] {1, 1, 10, 10}> ()
+      y0 = Expand (zero, shape)
+      y = Loop (n, "", y0) <body = f (int64 i, bool go, uint8[1,1,10,10] a)
+          => (bool on, uint8[1,1,10,10] b) {
+        on = Identity (go)
+        s = Constant <value = float[4] {1.0, 1.0, 2.5, 2.5}> ()
+        b = Resize <mode = "linear"> (x, "", s)
+      }>
+    }"""
+    feed = {"n": np.array(2), "x": RANDOM.integers(0, 255, (1, 1, 4, 4)).astype(np.uint8)}
+    options = treadle.RunOptions()
+    options.max_iterations = 5
+    session = treadle.InferenceSession(HEAD + text)
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    assert_same(session.run(None, feed, options), interp.run(None, feed), ["y"])

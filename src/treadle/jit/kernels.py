@@ -11,13 +11,14 @@ import numpy as np
 
 from treadle import ops
 from treadle.errors import KernelError, Unsupported
-from treadle.ir import Block, Constant, Leaf, Literal, Model, Type, Value
+from treadle.ir import Block, Constant, DType, Leaf, Literal, Model, Tensor, Type, Value
 from treadle.ops import Prepared
 from treadle.plan import Direct, Engine, Refused, Region, RunContext, Runnable, is_heavy
 
 Given = tuple[Type | None, np.ndarray | None]
 """What is known of an operand: its type, and its elements where they never change."""
 _MOST_VARYING = 64
+_FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
 
 
 @dataclass(eq=False, slots=True)
@@ -52,7 +53,8 @@ class Kernels:
         It stands for the engine's own session where another engine runs it. Raises Unsupported
         where nobody does.
         """
-        lender = self._lender(leaf) if is_heavy(leaf) or not _is_numpys(leaf) else None
+        is_wanted = not _is_numpys(leaf) or (is_heavy(leaf) and _is_of_floats(given))
+        lender = self._lender(leaf) if is_wanted else None
         if lender is None:
             ops.prepare(leaf)
             return leaf
@@ -129,6 +131,12 @@ def _numpys(leaf: Leaf) -> Prepared | None:
 
 def _is_numpys(leaf: Leaf) -> bool:
     return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
+
+
+def _is_of_floats(given: Sequence[Given | None]) -> bool:
+    """Whether no more than a last bit may differ: whole numbers are to be the same."""
+    type_ = given[0][0] if given and given[0] is not None else None
+    return isinstance(type_, Tensor) and type_.dtype in _FLOATS
 
 
 def _digest(array: np.ndarray | None) -> object:
