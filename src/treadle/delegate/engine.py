@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -24,6 +24,7 @@ from treadle.ir import Loop, Model, Step, Tensor, bodies, operator_of
 from treadle.plan import Region, Runnable, Verdict
 
 _MOST_BRIEF = 256
+_NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class Onnxruntime:
     def name(self) -> str:
         """The name users give it by."""
         return "onnxruntime"
+
+    def lent(self) -> Onnxruntime:
+        """The engine for single operators, whose threads do not spin beside those of the caller."""
+        entries = {**_NO_SPINNING, **self.options.entries}
+        return replace(self, options=replace(self.options, entries=entries))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether onnxruntime has kernels for the step and is right about its control flow."""

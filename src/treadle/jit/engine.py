@@ -17,7 +17,7 @@ from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.jit.store import Store, default_folder
 from treadle.jit.team import cores
-from treadle.plan import Engine, Region, Runnable, Verdict
+from treadle.plan import Engine, Lending, Region, Runnable, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class Jit:
 
     def beside(self, others: Sequence[Engine]) -> Jit:
         """The engine that may call the kernels of others."""
-        return replace(self, others=tuple(others))
+        lent = (other.lent() if isinstance(other, Lending) else other for other in others)
+        return replace(self, others=tuple(lent))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""

@@ -227,6 +227,15 @@ class Borrowing(Protocol):
         ...
 
 
+@runtime_checkable
+class Lending(Protocol):
+    """An engine that has another form for single operators that others call."""
+
+    def lent(self) -> Engine:
+        """The engine for those."""
+        ...
+
+
 class Engine(Protocol):
     """Something that runs regions."""
 
