@@ -12,7 +12,7 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.emit.buffer import Buffer, Flat
-from treadle.jit.emit.pace import COPIED, per_read
+from treadle.jit.emit.pace import COPIED, abreast, per_read
 from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch, byte_size
 from treadle.jit.emit.shared import Calls, is_inside, items, spread
@@ -105,7 +105,8 @@ class Emitter:
             return
         w = self.w
         first = w.multiply(window.start, window.inner)
-        with w.range(w.multiply(window.count, window.inner)) as position:
+        hints = abreast(cost, size)
+        with w.range(w.multiply(window.count, window.inner), hints=hints) as position:
             yield w.add(first, position)
 
     @contextmanager
@@ -120,7 +121,7 @@ class Emitter:
                 yield index
             return
         own[window.axis] = window.count
-        with self.w.nest(own) as index:
+        with self.w.nest(own, abreast(cost, shape[-1])) as index:
             at = self.w.add(index[window.axis], window.start)
             yield (*index[: window.axis], at, *index[window.axis + 1 :])
 

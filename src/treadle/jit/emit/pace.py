@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from treadle.ir import DType
-from treadle.jit.emit.place import LONG, Place
+from treadle.jit.emit.place import ABREAST, LONG, Place, goes_abreast
 from treadle.jit.emit.tensors import Tensors
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Join, Map, Node
@@ -23,6 +23,7 @@ _PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
 _QUICK = frozenset(("exp", "log", "sigmoid", "tanh", "softplus", "erf"))
 _READ, _WRITTEN = 0.012, 0.02
 _PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
+_DEAR = 0.1
 COPIED, ADDED = _READ + _WRITTEN, _PLAIN
 """Of copying an element, and of adding one."""
 
@@ -42,6 +43,17 @@ def per_element(t: Tensors, nodes: Iterable[Node]) -> float:
 def per_read(t: Tensors, node: Node) -> float:
     """Of reading one element, or computing it."""
     return _read(t, [node], set())
+
+
+def abreast(cost: float, length: Index) -> Sequence[str]:
+    """Hints for a loop whose elements take `cost` each, computed one after the other.
+
+    What an element waits for, one function for the other, is longer than the processor sees ahead:
+    several elements are written side by side. Of ten `tanh` of each other on 262,144 elements each
+    takes 0.85 nanoseconds one by one, 0.51 two abreast, 0.30 four, 0.29 eight.
+    """
+    is_worth_it = cost >= _DEAR and goes_abreast(length)
+    return ("unroll.disable", f"interleave.count={ABREAST}") if is_worth_it else ()
 
 
 def _read(t: Tensors, nodes: list[Node], computed: set[Node]) -> float:

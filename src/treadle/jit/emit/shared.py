@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir as llvm
 
 from treadle.jit.emit.cuts import Cuts
+from treadle.jit.emit.pace import abreast
 from treadle.jit.emit.types import I64, POINTER, VOID
 from treadle.jit.emit.writer import Index, Writer
 
@@ -84,7 +85,10 @@ def items(
 
     It gives a number for a number and how many there are.
     """
-    with shared(e, count, cost, least, size) as (first, own), e.w.range(own) as number:
+    with (
+        shared(e, count, cost, least, size) as (first, own),
+        e.w.range(own, hints=abreast(cost, count)) as number,
+    ):
         yield e.w.add(first, number if turned is None else turned(e, number, own))
 
 
@@ -95,7 +99,7 @@ def spread(e: Emitter, shape: Sequence[Index], cost: float) -> Iterator[tuple[In
     extent = shape[axis] if shape else 1
     with shared(e, extent, cost, size=shape) as (first, count):
         own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
-        with e.w.nest(own) as index:
+        with e.w.nest(own, abreast(cost, shape[-1] if shape else 1)) as index:
             moved = [e.w.add(first, each) for each in index[axis : axis + 1]]
             yield (*index[:axis], *moved, *index[axis + 1 :])
 

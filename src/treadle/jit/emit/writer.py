@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.emit.types import I64
+from treadle.jit.emit.types import I32, I64
 
 Index = Any
 """A whole number known now (int), or an LLVM value of 64 bits."""
@@ -179,7 +179,7 @@ class Writer:
 
     def _hinted(self, hints: Sequence[str]) -> Any:
         """Metadata of a loop; it begins with itself, which makes it this loop's alone."""
-        said = [self.module.add_metadata([f"llvm.loop.{hint}"]) for hint in hints]
+        said = [self.module.add_metadata(_words(self.module, hint)) for hint in hints]
         own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
         own.operands = (own, *said)
         return own
@@ -220,3 +220,10 @@ class Writer:
         if not builder.block.is_terminated:
             builder.branch(after)
         builder.position_at_end(after)
+
+
+def _words(module: llvm.Module, hint: str) -> list[Any]:
+    """A hint as metadata: a name, and a number where one follows."""
+    name, _, number = hint.partition("=")
+    words: list[Any] = [llvm.MetaDataString(module, f"llvm.loop.{name}")]
+    return [*words, llvm.Constant(I32, int(number))] if number else words
