@@ -17,6 +17,7 @@ class Kinds:
 
     found: dict[Value, Value] = field(default_factory=dict)
     facts: dict[Value, list[ir.Type]] = field(default_factory=dict)
+    claims: dict[Value, list[ir.Type]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, block: Block) -> Kinds:
@@ -24,15 +25,21 @@ class Kinds:
         kinds = cls()
         for value in (*block.params, *block.results):
             kinds._meet(value)
+        kinds._hear(block)
         for visit in ir.walk_block(block):
             kinds._read(visit.step)
+            for _, body in ir.bodies(visit.step):
+                kinds._hear(body)
         return kinds
 
     def kind(self, value: Value | None) -> Kind | None:
         """What the value is made of; None for a tensor, and where that is not known."""
         if value is None or value not in self.found:
             return None
-        facts = self.facts.get(self._first(value), [])
+        first = self._first(value)
+        facts = self.facts.get(first, [])
+        if not any(map(_is_told, facts)):
+            facts = [*facts, *self.claims.get(first, [])]
         inner = [fact.element if isinstance(fact, ir.Sequence) else fact for fact in facts]
         tensors = [fact for fact in inner if isinstance(fact, Tensor)]
         dtypes = {fact.dtype for fact in tensors if fact.dtype is not None}
@@ -73,6 +80,15 @@ class Kinds:
             for operand in leaf.operands:
                 self._learn(result, operand)
 
+    def _hear(self, block: Block) -> None:
+        """What the file claims of a block's params and results, where nothing else tells it."""
+        ends = zip(block.results, block.claims, strict=bool(block.claims))
+        said = [*((value, value.declared) for value in block.params),
+                *((value, claim.type) for value, claim in ends)]  # fmt: skip
+        for value, type_ in said:
+            if value is not None and value in self.found and type_ is not None:
+                self.claims.setdefault(self._first(value), []).append(_ranked(type_))
+
     def _alike_each(self, *values: Operands) -> None:
         for same in zip(*values, strict=True):
             self._alike(same)
@@ -81,11 +97,9 @@ class Kinds:
         if value is None or value in self.found or not _is_composed(value):
             return
         self.found[value] = value
-        for type_ in (value.inferred or value.declared,):
-            while isinstance(type_, ir.Optional):
-                type_ = type_.element
-            if type_ is not None:
-                self.facts.setdefault(self._first(value), []).append(type_)
+        type_ = _inner(value.type)
+        if type_ is not None:
+            self.facts.setdefault(self._first(value), []).append(type_)
 
     def _learn(self, value: Value | None, element: Value | None) -> None:
         """The element is one of the list's."""
@@ -107,7 +121,8 @@ class Kinds:
             one, other = self._first(roots[0]), self._first(root)
             if one is not other:
                 self.found[other] = one
-                self.facts.setdefault(one, []).extend(self.facts.pop(other, []))
+                for known in (self.facts, self.claims):
+                    known.setdefault(one, []).extend(known.pop(other, []))
 
     def _first(self, value: Value) -> Value:
         while self.found[value] is not value:
@@ -117,3 +132,26 @@ class Kinds:
 
 def _is_composed(value: Value) -> bool:
     return isinstance(value.type, ir.Sequence | ir.Optional)
+
+
+def _inner(type_: ir.Type | None) -> ir.Type | None:
+    """The type of what an optional has."""
+    while isinstance(type_, ir.Optional):
+        type_ = type_.element
+    return type_
+
+
+def _ranked(type_: ir.Type) -> ir.Type:
+    """What is believed of a claim until it is looked at: no extents, which would cost runs."""
+    match _inner(type_):
+        case Tensor(dtype, tuple() as shape):
+            return Tensor(dtype, (None,) * len(shape))
+        case ir.Sequence(Tensor(dtype, tuple() as shape)):
+            return ir.Sequence(Tensor(dtype, (None,) * len(shape)))
+    return type_
+
+
+def _is_told(fact: ir.Type) -> bool:
+    """Whether it tells the rank of the elements."""
+    element = fact.element if isinstance(fact, ir.Sequence) else fact
+    return isinstance(element, Tensor) and element.shape is not None

@@ -266,7 +266,7 @@ def _corrected(
         raise mistake
     number = made.states.index(mistake.state)
     initial = made.initials[number]
-    is_known = number not in learnt and all(_is_written(extent) for extent in mistake.shape)
+    is_known = number not in learnt and all(_is_written(b, extent) for extent in mistake.shape)
     if isinstance(initial.op, State) and is_known:
         raise Mistaken(initial, mistake.dtype, mistake.shape)
     if not is_known or not isinstance(initial.op, Empty):
@@ -277,10 +277,13 @@ def _corrected(
     return corrected, made.held
 
 
-def _is_written(extent: Number) -> bool:
+def _is_written(b: Building, extent: Number) -> bool:
     """Whether what tells the extent is still there, now that the body is to be written again."""
     source = extent.source if isinstance(extent, Extent) else None
-    return source is None or any(node is source for node in source.home.nodes)
+    block: Block | None = b.block
+    while source is not None and block is not None and block is not source.home:
+        block = block.parent
+    return source is None or (block is not None and any(node is source for node in block.nodes))
 
 
 def _foreign(b: Building, made: _Body) -> frozenset[int]:

@@ -7,6 +7,7 @@ all elements, which is looked at as they come, it is known beside.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -104,8 +105,11 @@ def some(b: Building, items: Ragged, first: Number, count: Number) -> Ragged:
 
 def element(b: Building, items: Ragged, place: Number) -> Node:
     """One element."""
-    start, end = (_scalar(b, items.ends, each) for each in (place, b.plus(place, 1)))
-    flat = part(b, items.flat, 0, b.number(start), 1, _apart(b, start, end))
+    start = _scalar(b, items.ends, place)
+    size: Number = prod(items.known)
+    if any(extent < 0 for extent in items.known):
+        size = _apart(b, start, _scalar(b, items.ends, b.plus(place, 1)))
+    flat = part(b, items.flat, 0, b.number(start), 1, size)
     return _shaped(b, flat, _shape(b, items, place))
 
 
