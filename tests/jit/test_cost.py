@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import treadle
 from tests.jit.native import HEAD, natives, outcomes
@@ -126,3 +127,26 @@ def test_the_reason_has_the_estimate():
     (made,) = outcomes(session)
     why = cost.slower(native.region.steps, made.kernel, 1, Kernels())
     assert why == "an iteration would save 2 µs, and lose 200, most of them by GridSample"
+
+
+@pytest.mark.parametrize(("lists", "engine"), [(1, "jit"), (3, "onnxruntime")])
+def test_lists_of_unlike_elements_that_come_and_go_cost_what_few_iterations_do_not_save(
+    lists, engine
+):
+    names = [f"l{k}" for k in range(lists)]
+    given = ", ".join(f"seq(float[A]) {name}" for name in names)
+    reads = "\n".join(f"e{k} = SequenceAt ({name}, i)" for k, name in enumerate(names))
+    sums = "\n".join(f"s{k} = ReduceSum <keepdims = 0> (e{k})" for k in range(lists))
+    text = f"""g (int64 n, {given}) => (float[T] y) {{
+      y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float y) {{
+        on = Identity (go)
+        {reads}
+        {sums}
+        y = Sum ({", ".join(f"s{k}" for k in range(lists))})
+      }}>
+    }}"""
+    session = treadle.InferenceSession(HEAD + text)
+    items = [np.ones(k, np.float32) for k in (1, 3, 2)]
+    session.run(None, {"n": np.array(3), **dict.fromkeys(names, items)})
+    assert [region.engine for region in session.plan.main.regions] == [engine]
+    assert ("lists that come and go" in session.explain()) == (engine == "onnxruntime")
