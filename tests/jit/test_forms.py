@@ -182,6 +182,12 @@ FORMS = {
         )
         for mode in ("reflect", "edge", "wrap")
     },
+    "Split into more than come out": (
+        "Split",
+        18,
+        (np.arange(10.0).reshape(5, 2),),
+        {"axis": 0, "num_outputs": 4, "results": 4},
+    ),
     "Pad that cuts and goes on": (
         "Pad",
         19,
@@ -304,6 +310,13 @@ MISFITS = {
     "more of the largest than there are": ("TopK", 11, (B, widths(5)), {"results": 2}, (1,)),
     "none of the largest": ("TopK", 11, (B, widths(0)), {"results": 2}, (1,)),
     "a Pad of too few numbers": ("Pad", 13, (B, widths(1, 1)), {}, (1,)),
+    "a Pad that goes on from nothing": (
+        "Pad",
+        19,
+        (B[:0], widths(1, 0, 0, 0)),
+        {"mode": "wrap"},
+        (1,),
+    ),
     "a Tile of too few numbers": ("Tile", 13, (B, widths(2)), {}, (1,)),
     "a Slice of step 0": (
         "Slice",

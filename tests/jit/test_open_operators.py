@@ -10,6 +10,7 @@ from tests.jit.native import HEAD, check, check_uncalled
 from treadle.errors import RunError
 
 RANDOM = np.random.default_rng(37)
+MODES = ("edge", "reflect", "wrap")
 BODIES = {
     "LayerNormalization": "r = LayerNormalization (x1, g, g)",
     "ArgMax": "a = ArgMax <axis = 0> (x1)\nr = Cast <to = 1> (a)",
@@ -49,6 +50,70 @@ BODIES = {
     "Tile by numbers of the run": (
         "d = Shape <end = 1> (x1)\nk1 = Unsqueeze (i, axes)\nt2 = Concat <axis = 0> (d, k1)\n"
         "r = Tile (new, t2)"
+    ),
+    "EyeLike": "r = EyeLike <k = -1> (x1)",
+    "EyeLike of another type": "e = EyeLike <dtype = 7, k = 1> (x1)\nr = Cast <to = 1> (e)",
+    **{
+        f"Pad that goes on, {mode}": (
+            f"p4 = Constant <value = int64[4] {{5, 1, 7, 2}}> ()\n"
+            f"r = Pad <mode = \"{mode}\"> (x1, p4)"
+        )
+        for mode in MODES
+    },
+    **{
+        f"Pad that cuts and goes on, {mode}": (
+            f"p4 = Constant <value = int64[4] {{-1, 1, 7, -1}}> ()\n"
+            f"r = Pad <mode = \"{mode}\"> (x1, p4)"
+        )
+        for mode in MODES
+    },
+    **{
+        f"Pad by as many as the run tells, {mode}": (
+            "d = Shape <end = 1> (x1)\nk1 = Unsqueeze (i, axes)\n"
+            f"p4 = Concat <axis = 0> (k1, two, d, k1)\nr = Pad <mode = \"{mode}\"> (x1, p4)"
+        )
+        for mode in MODES
+    },
+    "Split": (
+        "b0, b1, b2, b3, b4 = Split <num_outputs = 5> (x1)\nn1 = Neg (b1)\nn3 = Neg (b3)\n"
+        "r = Concat <axis = 0> (b4, n1, b2, n3, b0)"
+    ),
+    "Split in two": (
+        "b0, b1 = Split <num_outputs = 2> (x1)\nn1 = Neg (b1)\nr = Concat <axis = 0> (n1, b0)"
+    ),
+    "Squeeze": "l = Unsqueeze (x1, axes)\nl1 = Unsqueeze (l, two)\nr = Squeeze (l1)",
+    "Slice by a step of the run": (
+        "s1 = Unsqueeze (i, axes)\nstep = Add (s1, axes1)\nbound = Neg (two)\n"
+        "r0 = Slice (x1, axes1, bound, axes, step)\nend = Constant <value = int64[1] {99}> ()\n"
+        "r1 = Slice (x1, bound, end, axes1, step)\nf1 = ReduceSum (r1)\nr = Add (r0, f1)"
+    ),
+    "Slice backwards by a step of the run": (
+        "s1 = Unsqueeze (i, axes)\nthird = Constant <value = int64[1] {3}> ()\n"
+        "rest = Mod (s1, third)\nback = Sub (rest, third)\n"
+        "low = Constant <value = int64[1] {-99}> ()\nend = Constant <value = int64[1] {99}> ()\n"
+        "r0 = Slice (x1, end, low, axes, back)\nd = Shape <end = 1> (x1)\n"
+        "r1 = Slice (x1, d, s1, axes, back)\nf1 = ReduceSum (r1)\nr = Add (r0, f1)"
+    ),
+    "Slice by any step": (
+        "s1 = Unsqueeze (i, axes)\nq1 = Mul (s1, two)\nodd = Constant <value = int64[1] {5}> ()\n"
+        "step = Sub (q1, odd)\nlow = Neg (s1)\nr = Slice (x1, low, s1, axes, step)"
+    ),
+    "CumSum along an axis of the run": (
+        "f = ReduceSum <keepdims = 0> (x1, axes1)\nnone = Mul (i, zero)\n"
+        "one1 = Constant <value = int64 {1}> ()\nlast = Sub (none, one1)\n"
+        "f1 = CumSum (f, none)\nr = CumSum <reverse = 1> (f1, last)"
+    ),
+    "ReverseSequence": (
+        "d = Shape <end = 1> (x1)\nnone = Constant <value = int64[4] {0, 1, 0, 1}> ()\n"
+        "e = Sub (d, none)\nr = ReverseSequence <time_axis = 0, batch_axis = 1> (x1, e)"
+    ),
+    "ReverseSequence of batches": (
+        "l = ArgMax <axis = 1, keepdims = 0> (x1)\n"
+        "r = ReverseSequence <time_axis = 1, batch_axis = 0> (x1, l)"
+    ),
+    "NonZero of a scalar": (
+        "o = Constant <value = int64 {2}> ()\nodd = Mod (i, o)\nz = NonZero (odd)\n"
+        "w = Cast <to = 1> (z)\nd = Shape (w)\ne = Cast <to = 1> (d)\nr = Concat <axis = 0> (e, g)"
     ),
     "Einsum": "r = Einsum <equation = \"ij,kj->ik\"> (x1, x1)",
     "Einsum that sums": "r = Einsum <equation = \"ij,ik->jk\"> (x1, x1)",
@@ -165,17 +230,48 @@ def test_pads_that_only_the_run_tells():
     check(MOVED, *({"widths": np.array(widths), "row0": row} for widths in ([0, 1, 2], [6], [3])))
 
 
+def outcome(text, engines, feed):
+    """The results, or why there are none."""
+    session = treadle.InferenceSession(text, engines=engines)
+    try:
+        return [value.tolist() for value in session.run(None, feed)]
+    except RunError as error:
+        return str(error)
+
+
 def test_a_pad_below_zero_is_another_engines():
-    session = treadle.InferenceSession(HEAD + MOVED, engines=("jit", "interp"))
-    interp = treadle.InferenceSession(HEAD + MOVED, engines=("interp",))
     feed = {"widths": np.array([-2, 1]), "row0": np.arange(1, 7, dtype=np.float32)}
-    outcome = []
-    for each in (session, interp):
-        try:
-            outcome.append([value.tolist() for value in each.run(None, feed)])
-        except RunError as error:
-            outcome.append(str(error))
-    assert outcome[0] == outcome[1]
+    found = outcome(HEAD + MOVED, ("jit", "interp"), feed)
+    assert found == outcome(HEAD + MOVED, ("interp",), feed)
+
+
+REFUSED = {
+    "a Pad that goes on from nothing": (
+        "q = Slice (p, zero, w, zero)\npads = Concat <axis = 0> (one, w)\n"
+        'r = Pad <mode = "reflect"> (q, pads)'
+    ),
+    "a Slice of step 0": "r = Slice (p, zero, six, zero, w)",
+    "a Squeeze of an extent of 1": (
+        "q = Slice (p, zero, w, zero)\nu = Unsqueeze (q, zero)\nr = Squeeze (u)"
+    ),
+}
+
+
+@pytest.mark.parametrize("widths", [[2, 3], [2, 1], [2, 0]])
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_run_forbids_is_another_engines(name, widths):
+    text = f"""g (int64[N] widths, float[6] p) => (float[N] sums) {{
+      zero = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      six = Constant <value = int64[1] {{6}}> ()
+      sums = Scan <num_scan_inputs = 1, body = f (int64 width) => (float sum) {{
+        w = Unsqueeze (width, zero)
+        {REFUSED[name]}
+        sum = ReduceSum <keepdims = 0> (r)
+      }}> (widths)
+    }}"""
+    feed = {"widths": np.array(widths), "p": np.arange(1, 7, dtype=np.float32)}
+    assert outcome(HEAD + text, ("jit", "interp"), feed) == outcome(HEAD + text, ("interp",), feed)
 
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

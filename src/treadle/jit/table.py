@@ -21,9 +21,10 @@ _HEAD = """# Operators in native code
 
 What becomes of an operator inside a loop that is compiled, by the versions of its schema.
 
-* **native**: it is part of the machine code. Where one of its operands says axes or steps, that
-  operand is known when the kernel is made, or the operator is called; shapes, bounds, lengths,
-  counts, pads and repetitions may be those of the run.
+* **native**: it is part of the machine code. Where one of its operands says axes, that operand
+  is known when the kernel is made, or the operator is called; shapes, bounds, steps, lengths,
+  counts, pads and repetitions may be those of the run. A Squeeze without axes takes extents of the
+  run for other than 1; where one is 1, the loop goes to another engine.
 * **called**: the machine code calls its numpy kernel, each time for about 5 microseconds more than
   the kernel takes. What a native operator has no code for (training, axes that only the run
   tells) is called, too. Extents of its operands and results may be those of the run. Where numpy

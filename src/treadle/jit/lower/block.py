@@ -5,7 +5,7 @@ A leaf whose operands are all known is evaluated now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from treadle import ops
@@ -100,7 +100,7 @@ def _lower_leaf(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> Seq
         return lower_escape(b, leaf, operands)
     mark = b.mark()
     try:
-        given = _completed(leaf, operands, attributes_of(leaf))
+        given = {**attributes_of(leaf), "results": len(leaf.results)}
         made = lower(b, operands, given)
         return _wanted(leaf, (made,) if isinstance(made, Node) else tuple(made))
     except Mistaken:  # the loop that carries the list writes its body again
@@ -134,25 +134,6 @@ def attributes_of(leaf: Leaf) -> dict[str, Any]:
     """The attributes of a leaf, the schema's defaults filled in."""
     defaults = ops.defaults_of(leaf.domain, leaf.op, leaf.version)
     return {**defaults, **ops.attributes_of(leaf.attributes)}
-
-
-def _completed(
-    leaf: Leaf, operands: Sequence[Node | None], attributes: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """With the number of results, and the sizes of a Split into equal parts."""
-    attributes = {**attributes, "results": len(leaf.results)}
-    data = operands[0] if operands else None
-    is_silent = leaf.op == "Split" and "split" not in attributes
-    if not is_silent or data is None or (len(operands) > 1 and operands[1] is not None):
-        return attributes
-    extent = data.shape[attributes.get("axis", 0)]
-    if not isinstance(extent, int):
-        if len(leaf.results) == 1:
-            return {**attributes, "split": [extent]}
-        raise Declined("a Split of an extent that only the run tells")
-    part = -(-extent // len(leaf.results))
-    sizes = [min(part, extent - part * k) for k in range(len(leaf.results))]
-    return {**attributes, "split": sizes}
 
 
 def is_deterministic(leaf: Leaf) -> bool:

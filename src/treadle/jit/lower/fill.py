@@ -11,10 +11,9 @@ from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building, array_of, extents_of, packed
 from treadle.jit.kernel_ir import Axis, Extent, Node, Number
-from treadle.jit.lower.index import positive, same
+from treadle.jit.lower.index import picked, positive, same, steps
 from treadle.jit.lower.layout import extent_of, joined, whole_numbers
 from treadle.jit.lower.registry import lowers
-from treadle.jit.lower.select import steps
 from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
@@ -35,33 +34,44 @@ def padded(b: Building, x: Node, widths: Sequence[Widths], mode: str, fill: Node
     A width that only the run tells is an extent, and none below zero.
     """
     for axis, (before, after) in enumerate(widths):
-        if isinstance(before, int) and isinstance(after, int):
-            x = _cut(b, x, axis, before, after)
-            before, after = max(before, 0), max(after, 0)
+        x = _cut(b, x, axis, before, after)
+        before, after = (max(n, 0) if isinstance(n, int) else n for n in (before, after))
         if mode == "constant":
             first, last = (_filled(b, x, axis, count, fill) for count in (before, after))
             x = _side_by_side(b, [first, x, last], axis)
-        elif not (isinstance(before, int) and isinstance(after, int)):
-            raise Declined(f"a Pad that goes on as {mode!r} by as many as only the run tells")
-        elif before or after:
-            extent = extents_of(x)[axis]
-            places = range(-before, extent + after)
-            x = _taken(b, x, axis, [_SOURCES[mode](place, extent) for place in places])
+        elif before != 0 or after != 0:
+            x = _continued(b, x, axis, before, after, mode)
     return x
 
 
-def _cut(b: Building, x: Node, axis: int, before: int, after: int) -> Node:
-    if before >= 0 and after >= 0:
+def _cut(b: Building, x: Node, axis: int, before: Number, after: Number) -> Node:
+    first, last = (max(-n, 0) if isinstance(n, int) else 0 for n in (before, after))
+    if not first + last:
         return x
-    gone = max(-before, 0) + max(-after, 0)
-    axes = [Axis(max(-before, 0), ((k, 1),)) if k == axis else same(k) for k in range(len(x.shape))]
+    axes = [Axis(first, ((k, 1),)) if k == axis else same(k) for k in range(len(x.shape))]
     given = list(x.shape)
-    given[axis] = b.minus(b.most(given[axis], gone), gone)
+    given[axis] = b.minus(b.most(given[axis], first + last), first + last)
     return b.view(x, given, axes)
 
 
 def _filled(b: Building, x: Node, axis: int, extent: Number, fill: Node) -> Node:
     return b.expand(fill, [extent if k == axis else e for k, e in enumerate(x.shape)])
+
+
+def _continued(b: Building, x: Node, axis: int, before: Number, after: Number, mode: str) -> Node:
+    """The axis made longer by its own items."""
+    extent = x.shape[axis]
+    if extent == 0:
+        raise Declined("a Pad of nothing")
+    if isinstance(extent, int) and isinstance(before, int) and isinstance(after, int):
+        places = range(-before, extent + after)
+        return _taken(b, x, axis, [_SOURCES[mode](place, extent) for place in places])
+    added = b.plus(before, after)
+    is_some = b.compare("greater", extent, 0)
+    b.expect(b.map("or", is_some, b.compare("equal", added, 0)))
+    every = steps(b, 1, 0, b.plus(extent, added))
+    place = b.map("sub", every, b.dim(before))
+    return picked(b, x, _OPEN_SOURCES[mode](b, place, b.most(extent, 1)), axis)
 
 
 def _reflected(place: int, extent: int) -> int:
@@ -70,24 +80,37 @@ def _reflected(place: int, extent: int) -> int:
     return min(place, period - place)
 
 
+def _reflected_open(b: Building, place: Node, extent: Number) -> Node:
+    period = b.dim(b.most(b.times(2, b.minus(extent, 1)), 1))
+    place = b.map("mod", place, period)
+    return b.map("min", place, b.map("sub", period, place))
+
+
+def _edge_open(b: Building, place: Node, extent: Number) -> Node:
+    return b.map("min", b.map("max", place, b.dim(0)), b.dim(b.minus(extent, 1)))
+
+
 _SOURCES = {
     "edge": lambda place, extent: min(max(place, 0), extent - 1),
     "wrap": lambda place, extent: place % extent,
     "reflect": _reflected,
 }
+_OPEN_SOURCES = {
+    "edge": _edge_open,
+    "wrap": lambda b, place, extent: b.map("mod", place, b.dim(extent)),
+    "reflect": _reflected_open,
+}
 
 
 def _taken(b: Building, x: Node, axis: int, places: Sequence[int]) -> Node:
     """The items at places known now: as few pieces as go by one step each."""
-    if not extents_of(x)[axis]:
-        raise Declined("a Pad of nothing")
     parts, start = [], 0
     while start < len(places):
         end = start + 1
         step = places[end] - places[start] if end < len(places) else 0
         while end < len(places) and places[end] - places[end - 1] == step:
             end += 1
-        given = list(extents_of(x))
+        given = list(x.shape)
         given[axis] = end - start
         axes = [Axis(places[start], ((k, step),)) if k == axis else same(k)
                 for k in range(len(given))]  # fmt: skip
@@ -192,11 +215,14 @@ def triangle(b: Building, operands: Operands, attributes: Attributes) -> Node:
 @lowers("EyeLike", 9, 22)
 def eye_like(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """Ones on a diagonal of a matrix of this shape."""
-    rows, columns = extents_of(operands[0])
+    rows, columns = operands[0].shape
     to = attributes.get("dtype")
     dtype = ops.element_from_proto(to) if to else operands[0].dtype
     assert dtype is not None
-    return b.constant(np.eye(rows, columns, attributes["k"]).astype(dtype.numpy))
+    if isinstance(rows, int) and isinstance(columns, int):
+        return b.constant(np.eye(rows, columns, attributes["k"]).astype(dtype.numpy))
+    apart = b.map("sub", steps(b, 2, 1, columns), steps(b, 2, 0, rows))
+    return b.cast(b.map("equal", apart, b.dim(attributes["k"]), dtype=DType.BOOL), dtype)
 
 
 def _turned(b: Building, x: Node, shape: Sequence[int], perm: Sequence[int]) -> Node:

@@ -27,10 +27,11 @@ def positions(b: Building, mask: Node) -> Node:
 def non_zero(b: Building, operands: Sequence[Node], _: Attributes) -> Node:
     """The indices of elements that are not zero: a column for each, a row for each axis."""
     (x,) = operands
-    if not x.shape:
-        raise Declined("the places in a scalar")
     is_found = b.map("not_equal", x, b.scalar(0, x.dtype), dtype=DType.BOOL)
     mask = is_found if x.dtype is not DType.BOOL else x
+    if not x.shape:
+        count = b.number(b.cast(mask, DType.INT64))
+        return b.expand(b.dim(0), (0, count))
     rest = positions(b, b.reshape(mask, (b.product(x.shape),)))
     rows: list[Node] = []
     for extent in x.shape[:0:-1]:

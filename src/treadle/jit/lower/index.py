@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.building import Building, extents_of
+from treadle.jit.building import Building
 from treadle.jit.kernel_ir import (
     Axis,
     Constant,
     Extent,
     Fetch,
+    Iota,
     Node,
     Number,
     Pick,
@@ -38,6 +39,15 @@ def positive(axis: int, rank: int) -> int:
 def same(axis: int) -> Axis:
     """The place along an axis that is the result's own."""
     return Axis(0, ((axis, 1),))
+
+
+def steps(b: Building, rank: int, axis: int, extent: Number) -> Node:
+    """The numbers 0, 1, ... along an axis."""
+    if isinstance(extent, int):
+        numbers = b.constant(np.arange(extent, dtype=np.int64))
+    else:
+        numbers = b.add(Iota(), DType.INT64, (extent,))
+    return b.reshape(numbers, [extent if k == axis else 1 for k in range(rank)])
 
 
 @lowers("Gather", 1, 11, 13)
@@ -162,11 +172,10 @@ def scatter_nd(b: Building, operands: Sequence[Node], attributes: Attributes) ->
 def reverse_sequence(b: Building, operands: Sequence[Node], attributes: Attributes) -> Node:
     """The first lengths[b] time steps of batch b backwards, the rest as they are."""
     x, lengths = operands
-    given, rank = extents_of(x), len(x.shape)
+    given, rank = x.shape, len(x.shape)
     batch, time = (positive(attributes[name], rank) for name in ("batch_axis", "time_axis"))
     ends = b.reshape(lengths, [given[k] if k == batch else 1 for k in range(rank)])
-    steps = np.arange(given[time], dtype=np.int64)
-    now = b.constant(steps.reshape([-1 if k == time else 1 for k in range(rank)]))
+    now = steps(b, rank, time, given[time])
     turned = b.map("sub", b.map("sub", ends, b.scalar(1, DType.INT64)), now)
     is_turned = b.map("less", now, ends, dtype=DType.BOOL)
     index = b.map("where", is_turned, turned, now, dtype=DType.INT64)

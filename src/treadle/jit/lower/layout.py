@@ -8,9 +8,20 @@ from typing import Any
 import numpy as np
 
 from treadle.jit.building import Building, array_of
-from treadle.jit.kernel_ir import Axis, Constant, Dim, Join, Length, Node, Number, Shape, State
+from treadle.jit.kernel_ir import (
+    Axis,
+    Constant,
+    Dim,
+    Extent,
+    Join,
+    Length,
+    Node,
+    Number,
+    Shape,
+    State,
+)
 from treadle.jit.lower.registry import lowers
-from treadle.jit.lower.slicing import part, sliced
+from treadle.jit.lower.slicing import part, sliced, strided, times_within
 from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
@@ -141,9 +152,10 @@ def squeeze(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     """Without axes of one."""
     given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     if axes is None:
-        if not operands[0].is_static:
-            raise Declined("a Squeeze of axes that only the run tells")
         gone = {k for k, extent in enumerate(given) if extent == 1}
+        for extent in given:
+            if isinstance(extent, Extent):
+                b.expect(b.map("not", b.compare("equal", extent, 1)))
     else:
         gone = {axis % len(given) if given else 0 for axis in axes}
     return dropped(b, operands[0], gone)
@@ -209,10 +221,15 @@ def slice_(b: Building, operands: Nodes, attributes: Attributes) -> Node:
         list(attributes[name]) if name in attributes else b.elements(operands[k], name)
         for k, name in enumerate(("starts", "ends"), start=1)
     )
-    axes, steps = (_list(operands, k, attributes, name) for k, name in ((3, "axes"), (4, "steps")))
+    axes = _list(operands, 3, attributes, "axes")
+    by = b.elements(operands[4], "steps") if operands[4:] and operands[4] is not None else None
     for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
         axis = (axes[k] if axes else k) % max(len(x.shape), 1)
-        x = sliced(b, x, axis, start, end, steps[k] if steps else 1)
+        step = by[k] if by else 1
+        if isinstance(step, int):
+            x = sliced(b, x, axis, start, end, step)
+        else:
+            x = strided(b, x, axis, start, end, step)
     return x
 
 
@@ -226,12 +243,21 @@ def split(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node
     elif len(operands) > 1 and operands[1] is not None:
         sizes = [extent_of(b, each) for each in b.elements(operands[1], "sizes")]
     else:
-        raise Declined("a Split that does not say its sizes")
+        sizes = _alike(b, x.shape[axis], attributes["results"])
     starts: list[Number] = [0]
     for each in sizes:
         starts.append(b.plus(starts[-1], each))
     b.expect_equal(starts[-1], x.shape[axis])
     return [part(b, x, axis, s, 1, n) for s, n in zip(starts, sizes, strict=False)]
+
+
+def _alike(b: Building, extent: Number, count: int) -> list[Number]:
+    """The sizes of parts that are alike, but for the last ones where it does not come out."""
+    if count == 1:
+        return [extent]
+    each = times_within(b, extent, count)
+    ends = [b.least(b.times(k, each), extent) for k in range(count)]
+    return [b.minus(end, start) for start, end in zip(ends, [*ends[1:], extent], strict=True)]
 
 
 @lowers("Concat", 4, 11, 13)

@@ -14,7 +14,7 @@ from treadle.ir import DType, Leaf, Tensor
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import HOLDER, Empty, Escape, Kind, Node
 from treadle.jit.lower.held import OBJECT, call
-from treadle.jit.lower.index import positive
+from treadle.jit.lower.index import positive, steps
 from treadle.jit.lower.ragged import (
     Ragged,
     alike,
@@ -28,7 +28,6 @@ from treadle.jit.lower.ragged import (
     stacked,
 )
 from treadle.jit.lower.reduce import reduced
-from treadle.jit.lower.select import steps
 from treadle.jit.lower.sequence import moved, place_in
 from treadle.jit.nodes import Declined
 from treadle.jit.parts import APART, KNOWN, TOGETHER, elements, nothing, tensors

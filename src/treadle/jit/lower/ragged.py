@@ -15,9 +15,9 @@ import numpy as np
 from treadle.ir import DType
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Axis, Fetch, Node, Number, Pick, Put, Reshape, Running
+from treadle.jit.lower.index import steps
 from treadle.jit.lower.layout import joined, listed
 from treadle.jit.lower.reduce import reduced
-from treadle.jit.lower.select import steps
 from treadle.jit.lower.slicing import part
 from treadle.jit.nodes import Declined
 

@@ -15,11 +15,10 @@ from treadle.jit.building import Building, extents_of, packed
 from treadle.jit.kernel_ir import Axis, Fetch, Node, Number
 from treadle.jit.lower.activation import Numbers
 from treadle.jit.lower.contract import product
-from treadle.jit.lower.index import same
+from treadle.jit.lower.index import same, steps
 from treadle.jit.lower.layout import joined
 from treadle.jit.lower.registry import NARROW, lowers, wide_but_half
 from treadle.jit.lower.repeat import Nodes, item, repeat
-from treadle.jit.lower.select import steps
 
 Attributes = Mapping[str, Any]
 Activation = Callable[[Node], Node]

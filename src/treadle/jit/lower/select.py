@@ -10,9 +10,8 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Axis, Fetch, Iota, Node, Number, Running, Top
-from treadle.jit.lower.index import positive, same
-from treadle.jit.lower.layout import whole_numbers
+from treadle.jit.kernel_ir import Axis, Fetch, Node, Number, Running, Top
+from treadle.jit.lower.index import positive, same, steps
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import NARROW, lowers
 from treadle.jit.lower.repeat import Nodes
@@ -20,15 +19,6 @@ from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 _MOST_PLACES = 2**31
-
-
-def steps(b: Building, rank: int, axis: int, extent: Number) -> Node:
-    """The numbers 0, 1, ... along an axis."""
-    if isinstance(extent, int):
-        numbers = b.constant(np.arange(extent, dtype=np.int64))
-    else:
-        numbers = b.add(Iota(), DType.INT64, (extent,))
-    return b.reshape(numbers, [extent if k == axis else 1 for k in range(rank)])
 
 
 def ordered(b: Building, x: Node) -> Node:
@@ -139,12 +129,23 @@ def flipped(b: Building, x: Node, axis: int) -> Node:
     return b.view(x, x.shape, axes)
 
 
+def _axis(b: Building, along: Node, rank: int) -> int:
+    """The axis, counted from the front; of a rank of 1 it may be one that only the run tells."""
+    (axis,) = b.elements(along, "an axis")
+    if isinstance(axis, int):
+        return positive(axis, rank)
+    if rank != 1:
+        raise Declined("an axis that only the run tells")
+    ends = (b.map("equal", axis, b.dim(n), dtype=DType.BOOL) for n in (0, -1))
+    b.expect(b.map("or", *ends))
+    return 0
+
+
 def _running(function: str, b: Building, operands: Nodes, attributes: Attributes) -> Node:
-    x, along = operands[0], whole_numbers(operands[1], "an axis")
-    assert along is not None
-    axis = positive(along[0], len(x.shape))
+    x = operands[0]
     if not x.shape or x.dtype is DType.BOOL:
         raise Declined(f"running sums of {x.dtype}{list(x.shape)}")
+    axis = _axis(b, operands[1], len(x.shape))
     given = flipped(b, x, axis) if attributes["reverse"] else x
     op = Running(function, axis, bool(attributes["exclusive"]))
     made = b.add(op, x.dtype, x.shape, given)

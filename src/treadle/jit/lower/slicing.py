@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.ir import DType
 from treadle.jit.building import Building
 from treadle.jit.kernel_ir import Axis, Constant, Map, Node, Number
+from treadle.jit.lower.index import picked, steps
 from treadle.jit.nodes import Declined
 
 Bound = int | Node
@@ -35,6 +36,41 @@ def sliced(b: Building, x: Node, axis: int, start: Bound, end: Bound, step: int)
         return part(b, x, axis, first, 1, width)
     first, count = _bounds(b, extent, start, end, step)
     return part(b, x, axis, first, step, count)
+
+
+def strided(b: Building, x: Node, axis: int, start: Bound, end: Bound, step: Node) -> Node:
+    """x[start:end:step] along the axis for a step that only the run tells; none of 0."""
+    extent = x.shape[axis]
+    beyond = b.plus(extent, 1)
+    by = b.map("max", b.map("min", step, b.dim(beyond)), b.map("neg", b.dim(beyond)))
+    zero = b.dim(0)
+    b.expect(b.map("not_equal", by, zero, dtype=DType.BOOL))
+    is_back = b.map("less", by, zero, dtype=DType.BOOL)
+    low = b.map("where", is_back, b.dim(-1), zero, dtype=DType.INT64)
+    high = b.map("add", low, b.dim(extent))
+    first, last = (_within(b, extent, _scalar(b, bound), low, high) for bound in (start, end))
+    forth, back = b.map("sub", last, first), b.map("sub", first, last)
+    long = b.map("max", b.map("where", is_back, back, forth, dtype=DType.INT64), zero)
+    size = b.number(b.map("max", b.map("abs", by), b.dim(1)))
+    count = times_within(b, b.number(long), size)
+    places = b.map("add", b.map("mul", steps(b, 1, 0, count), by), first)
+    return picked(b, x, places, axis)
+
+
+def times_within(b: Building, extent: Number, size: Number) -> Number:
+    """How many parts of the size it takes to reach the extent; the size is above 0."""
+    if isinstance(extent, int) and isinstance(size, int):
+        return -(-extent // size)
+    more = b.minus(b.plus(extent, size), 1)
+    return b.number(b.map("div", b.dim(more), b.dim(size)))
+
+
+def _within(b: Building, extent: Number, bound: Node, low: Node, high: Node) -> Node:
+    """A bound counted from the front, between low and high."""
+    below = b.map("less", bound, b.dim(0), dtype=DType.BOOL)
+    moved = b.map("add", bound, b.dim(extent))
+    place = b.map("where", below, moved, bound, dtype=DType.INT64)
+    return b.map("min", b.map("max", place, low), high)
 
 
 def _scalar(b: Building, bound: Bound) -> Node:
@@ -74,8 +110,7 @@ def _bounds(
         long = b.minus(first, last)
     count = b.most(long, 0) if first != 0 or step < 0 else long
     if abs(step) > 1:
-        more = b.plus(count, abs(step) - 1)
-        count = b.number(b.map("div", b.dim(more), b.dim(abs(step))))
+        count = times_within(b, count, abs(step))
     return first, count
 
 
@@ -90,8 +125,4 @@ def _clamped(b: Building, extent: Number, bound: Bound, low: Number, high: Numbe
             found = b.number(b.map("add", b.dim(extent), b.dim(bound)))
             return b.most(found, low)
         return b.least(bound, high) if bound or low else 0
-    zero = b.scalar(0, DType.INT64)
-    below = b.map("less", bound, zero, dtype=DType.BOOL)
-    moved = b.map("add", bound, b.dim(extent))
-    place = b.map("where", below, moved, bound, dtype=DType.INT64)
-    return b.least(b.most(b.number(place), low), high)
+    return b.number(_within(b, extent, bound, b.dim(low), b.dim(high)))
