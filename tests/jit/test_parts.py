@@ -503,3 +503,13 @@ def test_lists_that_are_alike_beside_others_keep_their_extents(made):
     }}"""
     feed = {"x": floats(8, 6), "fed": [np.array([k]) for k in (2, 4, 5)], "n": np.array(3)}
     native(text, feed, head=HEAD.replace("18", "21"))
+
+
+def test_an_empty_list_of_what_only_its_type_tells():
+    """Its elements are guessed to be scalars, which cannot be joined."""
+    session = treadle.InferenceSession(HEAD + held.BEAM, engines=("jit", "interp"))
+    rows, counts = session.run(None, {"n": np.array(0), "p": []})
+    assert rows == []
+    assert counts.shape == (0,)
+    with pytest.raises(RunError, match=r"loop_0\.body.*iteration 0"):
+        session.run(None, {"n": np.array(2), "p": []})

@@ -266,12 +266,16 @@ def concat(b: Building, operands: Nodes, attributes: Attributes) -> Node:
     return joined(b, operands, attributes["axis"] % max(len(operands[0].shape), 1))
 
 
+def _kind(node: Node) -> tuple[DType, int]:
+    return node.dtype, len(node.shape)
+
+
 def joined(b: Building, parts: Sequence[Node], axis: int) -> Node:
     """np.concatenate; of one part the part itself."""
     first = parts[0]
     if len(parts) == 1:
         return first
-    if any(len(each.shape) != len(first.shape) or each.dtype != first.dtype for each in parts):
+    if any(_kind(each) != _kind(first) for each in parts) or axis >= len(first.shape):
         raise Declined("a Concat that does not fit")
     shape = list(first.shape)
     for each in parts[1:]:
