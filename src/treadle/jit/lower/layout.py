@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.ir import DType
 from treadle.jit.building import Building, array_of
 from treadle.jit.kernel_ir import (
     Axis,
