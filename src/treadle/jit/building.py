@@ -302,9 +302,11 @@ class Building(Nodes):
             raise Declined(f"{what}, a list as long as only the run tells")
         found: list[int | Node] = []
         for index in np.ndindex(extents(node)):
-            scalar = self.cast(self.element(node, index), DType.INT64)
+            scalar = self.element(node, index)
             is_known = isinstance(scalar.op, Constant)
-            found.append(int(array_of(scalar, what).item()) if is_known else scalar)
+            found.append(
+                int(array_of(scalar, what).item()) if is_known else self.cast(scalar, DType.INT64)
+            )
         return found
 
 
