@@ -42,12 +42,12 @@ from treadle.jit.lower.held import (
     types_of,
     unboxed,
 )
+from treadle.jit.lower.moving import Moving, lost, moved
 from treadle.jit.lower.sequence import emptied, empty
 from treadle.jit.nodes import Declined
 from treadle.jit.walk import is_inside
 
 Given = Sequence[Node | None]
-Moving = frozenset[tuple[int, int]]
 LowerBlock = Callable[[Building, ir.Block, Sequence[Node | None]], list[Node | None]]
 
 
@@ -64,7 +64,7 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
     condition = _going_on(scalar(b, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else b.most(b.number(trip), 0)
-    moving = _lost(step, operands)
+    moving = lost(step, operands)
     operands = _typed(b, step, operands)
     held, learnt = _held(b, step, operands), set[int]()
     mark = b.mark()
@@ -78,11 +78,11 @@ def lower_loop(b: Building, step: ir.Loop, given: Given, lower: LowerBlock) -> S
             mark = b.mark()
             continue
         foreign = _foreign(b, made)
-        moved = _moved(made) if foreign <= held else moving
-        if moved <= moving and foreign <= held:
+        moving_too = moved(made.states, made.nexts) if foreign <= held else moving
+        if moving_too <= moving and foreign <= held:
             break
         b.back(mark)
-        moving, held = moving | moved, held | foreign
+        moving, held = moving | moving_too, held | foreign
     else:
         raise Declined("carried values whose shapes cannot be told")
     is_open = condition is not None or made.condition is not None
@@ -305,36 +305,6 @@ def _given(b: Building, step: ir.Loop, results: Given, number: int) -> Node:
     claimed = [step.body.claims[number].type] if step.body.claims else []
     types, node = types_of(step.body.results[number]) + claimed, present(results[number])
     return unboxed(b, node, types) if is_unboxable(types) else node
-
-
-def _lost(step: ir.Loop, operands: Given) -> Moving:
-    """The axes of carried values whose extent inference knew before the loop and lost in it."""
-    given = dict(zip(step.operands, operands, strict=True))
-    found = set[tuple[int, int]]()
-    for number, port in enumerate(ir.ports(step).carried):
-        node = given.get(port.initial)
-        before, after = (_inferred(value) for value in (port.initial, port.param))
-        if node is None or before is None or after is None or len(before) != len(after):
-            continue
-        found |= {
-            (number, axis)
-            for axis, (old, new) in enumerate(zip(before, after, strict=True))
-            if isinstance(new, ir.Range | None) and not isinstance(old, ir.Range | None)
-        }
-    return frozenset(found)
-
-
-def _inferred(value: ir.Value | None) -> ir.Shape | None:
-    return value.inferred.shape if value and isinstance(value.inferred, ir.Tensor) else None
-
-
-def _moved(made: _Body) -> Moving:
-    """The axes along which a carried value is not sure to stay as it is."""
-    found = set[tuple[int, int]]()
-    for number, (state, after) in enumerate(zip(made.states, made.nexts, strict=True)):
-        pairs = enumerate(zip(state.shape, after.shape, strict=True))
-        found |= {(number, axis) for axis, (old, new) in pairs if old != new}
-    return frozenset(found)
 
 
 def _params(b: Building, step: ir.Loop, operands: Given, moving: Moving, made: _Body) -> None:

@@ -1,0 +1,96 @@
+"""What is known of the elements of lists: what a type, a declaration, or a list beside it tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit import test_held as held
+from tests.jit.native import HEAD
+from tests.jit.test_held import floats
+from tests.jit.test_parts import native
+from treadle.errors import RunError
+
+SIZES = {
+    "of the loop": "six = Constant <value_ints = [6]> () rest = Sub (six, first)"
+                   " sizes = Concat <axis = 0> (first, rest)",
+    "of the data": "sizes = Gather (e, i)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_what_only_a_declaration_tells(sizes):
+    """Nothing tells the rank of a Split by sizes of the run but the type of the list."""
+    text = f"""g (int64 n, float[6] x, int64[T,2] e) => (seq(float[D]) r, int64 c) {{
+      none = SequenceEmpty <dtype = 1> ()
+      r = Loop <body = b (int64 i, bool go, seq(float[D]) s) => (bool on, seq(float[D]) t) {{
+        on = Identity (go)
+        zero = Constant <value_ints = [0]> ()
+        first = Unsqueeze (i, zero)
+        {SIZES[sizes]}
+        a, b = Split (x, sizes)
+        t = SequenceInsert (s, a)
+      }}> (n, "", none)
+      c = SequenceLength (r)
+    }}"""
+    feed = {"x": floats(6), "e": np.array([[1, 5], [3, 3], [2, 4]])}
+    native(text, *({**feed, "n": np.array(n)} for n in (1, 2, 3)), head=HEAD.replace("18", "21"))
+
+
+def test_a_false_declaration_is_not_believed():
+    text = """g (int64 n, float[6] x, int64[T,2] e) => (seq(float[D,2]) r) {
+      none = SequenceEmpty <dtype = 1> ()
+      r = Loop <body = b (int64 i, bool go, seq(float[D,2]) s) => (bool on, seq(float[D,2]) t) {
+        on = Identity (go)
+        sizes = Gather (e, i)
+        a, b = Split (x, sizes)
+        t = SequenceInsert (s, a)
+      }> (n, "", none)
+    }"""
+    feed = {"x": floats(6), "e": np.array([[1, 5], [3, 3], [2, 4]]), "n": np.array(3)}
+    session = treadle.InferenceSession(HEAD.replace("18", "21") + text, engines=("jit", "interp"))
+    (rows,) = session.run(None, feed)
+    assert [row.tolist() for row in rows] == [feed["x"][:k].tolist() for k in (1, 3, 2)]
+
+
+@pytest.mark.parametrize("made", ["fed", "carried"])
+def test_lists_that_are_alike_beside_others_keep_their_extents(made):
+    """What is read from them bounds a Slice, which wants to know how many numbers there are."""
+    given = {"fed": ("", "", "", ""), "carried": (
+        ", e0", ", seq(int64[1]) e", ", seq(int64[1]) e2", "e2 = SequenceInsert (e, next)"
+    )}[made]  # fmt: skip
+    begin, param, result, step = given
+    source = "fed" if made == "fed" else "e2"
+    text = f"""g (int64 n, float[8,6] x, seq(int64[1]) fed)
+        => (float[T] z, seq(float[D,6]) l) {{
+      none = SequenceEmpty <dtype = 1> ()
+      e0 = SequenceEmpty <dtype = 7> ()
+      l{", e1" if begin else ""}, z = Loop <body = b (int64 i, bool go, seq(float[D,6]) s{param})
+          => (bool on, seq(float[D,6]) t{result}, float y) {{
+        on = Identity (go)
+        zero = Constant <value_ints = [0]> ()
+        one = Constant <value_int = 1> ()
+        last = Constant <value_int = -1> ()
+        more = Add (i, one)
+        next = Unsqueeze (more, zero)
+        {step}
+        k = SequenceAt ({source}, {"i" if made == "fed" else "last"})
+        part = Slice (x, zero, k)
+        y = ReduceSum <keepdims = 0> (part)
+        row = Slice (x, zero, next)
+        t = SequenceInsert (s, row)
+      }}> (n, "", none{begin})
+    }}"""
+    feed = {"x": floats(8, 6), "fed": [np.array([k]) for k in (2, 4, 5)], "n": np.array(3)}
+    native(text, feed, head=HEAD.replace("18", "21"))
+
+
+def test_an_empty_list_of_what_only_its_type_tells():
+    """Its elements are guessed to be scalars, which cannot be joined."""
+    session = treadle.InferenceSession(HEAD + held.BEAM, engines=("jit", "interp"))
+    rows, counts = session.run(None, {"n": np.array(0), "p": []})
+    assert rows == []
+    assert counts.shape == (0,)
+    with pytest.raises(RunError, match=r"loop_0\.body.*iteration 0"):
+        session.run(None, {"n": np.array(2), "p": []})
