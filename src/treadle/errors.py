@@ -5,7 +5,8 @@
      │    └── DataError       a tensor of the file cannot be had: missing, truncated, an unsafe path
      ├── InvalidModel         the model breaks a rule that blocks running; has .findings
      ├── Unsupported          the model is fine, this build has no way to run or write it
-     ├── InputError           what the caller fed does not fit: names, dtypes, ranks, shapes
+     ├── InputError           an argument does not fit: names, dtypes, ranks, shapes; a ValueError
+     │    └── InputTypeError  it is of a type that is not taken at all; a TypeError too
      ├── RunError             the model failed on this data: where, at which iteration, why
      │    ├── KernelError     an operator's operands do not fit, or its evaluation failed
      │    ├── LimitExceeded   a bound of RunOptions was reached
@@ -20,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "ComparisonError",
     "DataError",
     "Finding",
     "InputError",
+    "InputTypeError",
     "InvalidModel",
     "KernelError",
     "LimitExceeded",
@@ -70,7 +72,15 @@ class Finding:
 
 
 class TreadleError(Exception):
-    """The root of every error treadle raises on purpose."""
+    """The root of every error treadle raises on purpose. They pickle, whatever their arguments."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args), self.__dict__ or None
+
+
+def _restored(kind: type[TreadleError], args: tuple[object, ...]) -> TreadleError:
+    """An error as it was: its `__init__`, whose arguments are not kept, is not called again."""
+    return kind.__new__(kind, *args)
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
@@ -130,8 +140,12 @@ class Unsupported(TreadleError):
         return error
 
 
-class InputError(TreadleError):
-    """What the caller fed does not fit the model: a name, a dtype, a rank or a shape."""
+class InputError(TreadleError, ValueError):
+    """An argument does not fit: a name, a dtype, a rank or a shape. It is a ValueError too."""
+
+
+class InputTypeError(InputError, TypeError):
+    """An argument is of a type that is not taken there. It is a TypeError too."""
 
 
 class RunError(TreadleError):

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, infer, passes
 from treadle.engines import ENGINES, engines_of
-from treadle.errors import InputError, InvalidModel, LoadError, Unsupported, did_you_mean
+from treadle.errors import (
+    InputError,
+    InputTypeError,
+    InvalidModel,
+    LoadError,
+    Unsupported,
+    did_you_mean,
+)
 from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
@@ -355,20 +362,20 @@ def _expect_known(keywords: Mapping[str, object]) -> None:
     for name in keywords:
         if name not in known:
             hint = did_you_mean(name, ("engines", "listener", "sess_options", "providers", *known))
-            raise InputError(f'a session has no option "{name}", {hint}')
+            raise InputTypeError(f'a session has no option "{name}", {hint}')
 
 
 def _expect_call(feed: object, options: object) -> None:
     if type(feed) is not dict and not isinstance(feed, Mapping):
         given = type(feed).__name__
-        raise InputError(f'a {given} is fed, wanted a dict: {{"name": value}}')
+        raise InputTypeError(f'a {given} is fed, wanted a dict: {{"name": value}}')
     if options is not None and not hasattr(options, "terminate"):
-        raise InputError(f"a {type(options).__name__} is no RunOptions")
+        raise InputTypeError(f"a {type(options).__name__} is no RunOptions")
 
 
 def _listed(names: Sequence[str]) -> Sequence[str]:
     if isinstance(names, str):
-        raise InputError(f'the outputs wanted are given as a list: ["{names}"]')
+        raise InputTypeError(f'the outputs wanted are given as a list: ["{names}"]')
     return names
 
 

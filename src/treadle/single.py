@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 from treadle import infer, ops
-from treadle.errors import InputError, InvalidModel, Unsupported, nearest
+from treadle.errors import InputTypeError, InvalidModel, Unsupported, nearest
 from treadle.fitting import fitted, type_of
 from treadle.formats import onnx as onnx_format
 from treadle.ir import Model, Type, with_operands
@@ -146,7 +146,7 @@ class Operator:
         feeds = fitted({n: v for n, v in feeds.items() if v is not None}, self._formals())
         missing = [name for name in self.mandatory if name not in feeds]
         if missing:
-            raise InputError(f"{self.function} wants the inputs {', '.join(missing)} too")
+            raise InputTypeError(f"{self.function} wants the inputs {', '.join(missing)} too")
         session = self._session(feeds, attributes)
         listener = None
         if verbose or log is not None:
@@ -181,7 +181,7 @@ class Operator:
         schema = self._schema
         is_variadic = schema is not None and schema.inputs[-1].option == "variadic"
         if not is_variadic or not self._is_named:
-            raise InputError(f"{self.function} takes {len(self.inputs)} inputs, {count} given")
+            raise InputTypeError(f"{self.function} takes {len(self.inputs)} inputs, {count} given")
         if count not in self._wider:
             function, opset = self.function, self._opsets[self.function.domain]
             wider = Operator(function.name, opset, function.domain, **self.attributes)

@@ -10,7 +10,7 @@ import onnx
 import onnx.helper
 
 from treadle import ops
-from treadle.errors import Finding
+from treadle.errors import Finding, InputTypeError
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.graph import read_body, read_graph
 from treadle.formats.onnx.names import normal_domain
@@ -25,12 +25,12 @@ Proto = onnx.NodeProto | onnx.FunctionProto
 def proto_of(source: object) -> Proto:
     """The NodeProto or FunctionProto of a source: one of them, or an onnxscript function.
 
-    Raises TypeError for anything else.
+    Raises InputTypeError for anything else.
     """
     to_proto = getattr(source, "to_function_proto", None)
     proto = to_proto() if callable(to_proto) else source
     if not isinstance(proto, Proto):
-        raise TypeError(
+        raise InputTypeError(
             f"a {type(source).__name__} is no operator; give an operator's name, a NodeProto, a"
             " FunctionProto or an onnxscript function"
         )
