@@ -28,6 +28,7 @@ infer
 ops
 tracing
 ir
+arguments
 errors
 """
 """The architecture: a room may import only rooms on lines below its own."""

@@ -77,6 +77,6 @@ def test_the_examples_of_a_page_run(
 def test_ci_runs_the_commands_of_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for command in ("pip install . && treadle demo", "pip install '.[test]' && pytest"):
+    for command in ("pip install . && treadle demo", "pip install '.[test]' && pytest -n auto"):
         assert command in readme
         assert command in script

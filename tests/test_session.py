@@ -288,6 +288,14 @@ def test_wanted_outputs_and_options_of_the_wrong_kind(engines):
         session(ONE, engines).run(None, FED, {"terminate": True})
 
 
+def test_no_names_ask_for_every_output(engines):
+    every = session(ONE, engines).run(None, FED)
+
+    for _ in range(2):
+        named = session(ONE, engines).run([], FED)
+        assert [np.asarray(v).tolist() for v in named] == [np.asarray(v).tolist() for v in every]
+
+
 def test_an_output_asked_for_twice_is_two_arrays(engines):
     first, second = session(ONE, engines).run(["y", "y"], FED)
 

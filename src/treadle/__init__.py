@@ -10,7 +10,21 @@ from treadle.api import (
     repair,
     save,
 )
-from treadle.errors import Finding, TreadleError
+from treadle.errors import (
+    ComparisonError,
+    DataError,
+    Finding,
+    InputError,
+    InputTypeError,
+    InvalidModel,
+    KernelError,
+    LimitExceeded,
+    LoadError,
+    RunError,
+    Terminated,
+    TreadleError,
+    Unsupported,
+)
 from treadle.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 from treadle.session import InferenceSession
 from treadle.single import Operator
@@ -19,15 +33,26 @@ from treadle.tracing import Recorder
 __version__ = "0.1.0"
 
 __all__ = [
+    "ComparisonError",
+    "DataError",
     "ExecutionMode",
     "Finding",
     "GraphOptimizationLevel",
     "InferenceSession",
+    "InputError",
+    "InputTypeError",
+    "InvalidModel",
+    "KernelError",
+    "LimitExceeded",
+    "LoadError",
     "Operator",
     "Recorder",
+    "RunError",
     "RunOptions",
     "SessionOptions",
+    "Terminated",
     "TreadleError",
+    "Unsupported",
     "check",
     "get_available_providers",
     "infer",

@@ -29,10 +29,9 @@ __all__ = [
 def load(source: object) -> Model:
     """Load a model from whatever holds one.
 
-    `source`: a path (.onnx, .onnxtxt, OpenVINO's .xml), bytes, a text model (with a line break), a
-    ModelProto, an onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved.
-    Raises LoadError, with every finding, where that cannot be done; what a check merely complains
-    of stops nothing.
+    `source`: a path (.onnx, .onnxtxt, OpenVINO's .xml), bytes, a text model, a ModelProto, an
+    onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved. Raises LoadError,
+    with every finding, where that cannot be done; what a check merely complains of stops nothing.
     """
     model, findings = formats.read(source)
     if model is not None:

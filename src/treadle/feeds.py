@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.arguments import a_or_an
 from treadle.errors import InputError, did_you_mean
 from treadle.ir import (
     DType,
@@ -272,9 +273,13 @@ def _same_numbers(array: np.ndarray, guess: np.ndarray) -> bool:
     return bool((array.astype(guess.dtype) == guess).all())
 
 
+def _kind(value: object) -> str:
+    return "None" if value is None else a_or_an(type(value).__name__)
+
+
 def _sequence(value: object, type_: Sequence) -> object:
     if not isinstance(value, list | tuple):
-        raise InputError(f"a {type(value).__name__} is given, a list for {type_} is wanted")
+        raise InputError(f"{_kind(value)} is given, a list for {show_type(type_)} is wanted")
     element = _of_any_shape(type_.element)
     if isinstance(element, Tensor) and _all_of(value, element.dtype):
         return list(value)
@@ -305,7 +310,7 @@ def _optional(value: object, type_: Optional) -> object:
 
 def _map(value: object, type_: Map) -> object:
     if not isinstance(value, dict):
-        raise InputError(f"a {type(value).__name__} is given, a dict for {type_} is wanted")
+        raise InputError(f"{_kind(value)} is given, a dict for {show_type(type_)} is wanted")
     return value
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, infer, passes
+from treadle.arguments import a_or_an
 from treadle.engines import ENGINES, engines_of
 from treadle.errors import (
     InputError,
@@ -196,7 +197,7 @@ class InferenceSession:
         *,
         listener: Listener | None = None,
     ) -> list[Any]:
-        """Run the model; one value per name, or per output of the model for None.
+        """Run the model; one value per name, or per output of the model for None and for [].
 
         A tensor is a numpy array, a sequence a list, an absent optional None. `listener` hears
         every value, bodies included: `listener=treadle.Recorder()`. Several threads may call this
@@ -273,7 +274,8 @@ class InferenceSession:
         return {c.value.name for c in self._model.main.constants if c.value in params}
 
     def _named(self, names: Sequence[str], outputs: Sequence[Any]) -> list[Any]:
-        return _picked(outputs, [self._position(name) for name in _listed(names)])
+        positions = [self._position(name) for name in _listed(names)]
+        return _picked(outputs, positions) if positions else list(outputs)
 
     def _position(self, name: str) -> int:
         names = self._plain.outputs
@@ -367,10 +369,10 @@ def _expect_known(keywords: Mapping[str, object]) -> None:
 
 def _expect_call(feed: object, options: object) -> None:
     if type(feed) is not dict and not isinstance(feed, Mapping):
-        given = type(feed).__name__
-        raise InputTypeError(f'a {given} is fed, wanted a dict: {{"name": value}}')
+        given = a_or_an(type(feed).__name__)
+        raise InputTypeError(f'{given} is fed, wanted a dict: {{"name": value}}')
     if options is not None and not hasattr(options, "terminate"):
-        raise InputTypeError(f"a {type(options).__name__} is no RunOptions")
+        raise InputTypeError(f"{a_or_an(type(options).__name__)} is no RunOptions")
 
 
 def _listed(names: Sequence[str]) -> Sequence[str]:

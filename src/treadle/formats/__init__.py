@@ -35,7 +35,7 @@ def read(source: object, *, broken: bool = False) -> tuple[Model | None, list[Fi
 
 
 def _is_xml(source: object) -> TypeGuard[str]:
-    return isinstance(source, str) and "\n" in source and source.lstrip().startswith(_XML)
+    return isinstance(source, str) and source.lstrip().startswith(_XML)
 
 
 def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Finding]:

@@ -39,6 +39,18 @@ def test_every_kind_of_source(tmp_path):
     assert [[step.op for step in model.main.steps] for model in models] == [["Add"]] * len(sources)
 
 
+@pytest.mark.parametrize(
+    "text", [" ".join(TEXT.split()), "g (float[2] x) => (float[2] y) { y = Neg(x) }"]
+)
+def test_a_text_model_on_one_line(text):
+    assert len(treadle.load(text).main.steps) == 1
+
+
+def test_a_mistake_in_a_text_on_one_line_is_not_a_missing_file():
+    with pytest.raises(LoadError, match=r"this text: .*line 1, column"):
+        treadle.load("<ir_version: 10> g (float x) => (float y) { y = }")
+
+
 def test_models_of_other_libraries():
     model = treadle.load(onnx_ir.from_proto(proto()))
 
@@ -77,7 +89,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_something_else():
-    with pytest.raises(LoadError, match="a int is no model"):
+    with pytest.raises(LoadError, match="an int is no model"):
         treadle.load(3)
 
 

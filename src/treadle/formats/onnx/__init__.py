@@ -46,9 +46,8 @@ __all__ = [
 def read(source: object, *, broken: bool = False) -> tuple[Model | None, list[Finding]]:
     """The closed model of a source, and the findings of closing it; never raises for a bad one.
 
-    `source`: a path, bytes, a text model (with a line break), a ModelProto, an onnx_ir.Model or an
-    onnxscript function. No model where it cannot be read or closed; `broken`: for checks, one that
-    has open ends too.
+    `source`: a path, bytes, a text model, a ModelProto, an onnx_ir.Model or an onnxscript function.
+    No model where it cannot be read or closed; `broken`: for checks, one that has open ends too.
     """
     try:
         opened = open_source(source)

@@ -10,6 +10,7 @@ import onnx
 import onnx.helper
 
 from treadle import ops
+from treadle.arguments import a_or_an
 from treadle.errors import Finding, InputTypeError
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.graph import read_body, read_graph
@@ -31,8 +32,8 @@ def proto_of(source: object) -> Proto:
     proto = to_proto() if callable(to_proto) else source
     if not isinstance(proto, Proto):
         raise InputTypeError(
-            f"a {type(source).__name__} is no operator; give an operator's name, a NodeProto, a"
-            " FunctionProto or an onnxscript function"
+            f"{a_or_an(type(source).__name__)} is no operator; give an operator's name, a"
+            " NodeProto, a FunctionProto or an onnxscript function"
         )
     return proto
 

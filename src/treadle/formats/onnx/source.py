@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import onnx
 import onnx.parser
 from google.protobuf.message import DecodeError
 
+from treadle.arguments import a_or_an
+from treadle.formats.onnx.other_formats import Other, other_folder, other_format
 from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
 
@@ -34,16 +36,23 @@ def open_source(source: object) -> Source:
         return Source(_with_graph(source, "this ModelProto"), None)
     if isinstance(source, bytes | bytearray | memoryview):
         return Source(_parse(bytes(source), "these bytes"), None)
-    if isinstance(source, str) and "\n" in source:
+    if is_text(source):
         return Source(_parse_text(source, "this text"), None)
     if isinstance(source, str | os.PathLike):
         return _open_file(Path(source))
     return Source(_from_library(source), None)
 
 
+def is_text(source: object) -> TypeGuard[str]:
+    """Whether it is a model written out, on one line or many, rather than a path."""
+    if not isinstance(source, str):
+        return False
+    return "\n" in source or "=>" in source or source.lstrip().startswith("<")
+
+
 def text_of(source: object) -> str | None:
     """The text of a source that is a text model; None of any other."""
-    if isinstance(source, str) and "\n" in source:
+    if is_text(source):
         return source
     if not isinstance(source, str | os.PathLike) or Path(source).suffix not in _TEXT_SUFFIXES:
         return None
@@ -54,30 +63,50 @@ def text_of(source: object) -> str | None:
 
 
 def _open_file(path: Path) -> Source:
+    data = _data_of(path)
+    if path.suffix not in _TEXT_SUFFIXES:
+        return Source(_parse(data, f'"{path}"', path.suffix), path.parent)
     try:
-        data = path.read_bytes()
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise NoModel(f'"{path}" is named as text but holds no text') from None
+    return Source(_parse_text(text, f'"{path}"'), path.parent)
+
+
+def _data_of(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            other = other_folder(set(os.listdir(path)), path.suffix)
+            raise NoModel(f'"{path}" is {_called(other) if other else "a folder, give a file"}')
+        return path.read_bytes()
     except OSError as error:
         raise NoModel(
             f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}'
         ) from None
     except ValueError as error:  # a path no system has: a NUL in it, a lone surrogate
         raise NoModel(f"{str(path)!r} is no path: {error}") from None
-    if path.suffix in _TEXT_SUFFIXES:
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            raise NoModel(f'"{path}" is named as text but holds no text') from None
-        return Source(_parse_text(text, f'"{path}"'), path.parent)
-    return Source(_parse(data, f'"{path}"'), path.parent)
 
 
-def _parse(data: bytes, what: str) -> onnx.ModelProto:
+def _parse(data: bytes, what: str, suffix: str = "") -> onnx.ModelProto:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(data)
     except DecodeError:
-        raise NoModel(f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)") from None
+        other = other_format(data, suffix)
+        raise NoModel(
+            f"{what} is {_called(other)}"
+            if other
+            else f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)"
+        ) from None
+    if not proto.HasField("graph"):
+        other = other_format(data, suffix)
+        if other is not None:
+            raise NoModel(f"{what} is {_called(other)}")
     return _with_graph(proto, what)
+
+
+def _called(other: Other) -> str:
+    return f"{other.name}; {other.way}"
 
 
 def _with_graph(proto: onnx.ModelProto, what: str) -> onnx.ModelProto:
@@ -106,9 +135,10 @@ def _from_library(source: Any) -> onnx.ModelProto:
         proto = to_proto()
     else:
         raise NoModel(
-            f"a {type(source).__name__} is no model; give a path, bytes, text, a ModelProto,"
+            f"{a_or_an(type(source).__name__)} is no model; give a path, bytes, text, a ModelProto,"
             " an onnx_ir.Model or an onnxscript function"
         )
     if not isinstance(proto, onnx.ModelProto):
-        raise NoModel(f"a {type(source).__name__} gives a {type(proto).__name__}, not a ModelProto")
+        given, made = a_or_an(type(source).__name__), a_or_an(type(proto).__name__)
+        raise NoModel(f"{given} gives {made}, not a ModelProto")
     return proto
