@@ -28,7 +28,7 @@ infer
 ops
 tracing
 ir
-arguments
+arguments boundary
 errors
 """
 """The architecture: a room may import only rooms on lines below its own."""

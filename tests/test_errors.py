@@ -23,6 +23,7 @@ EACH = (
     errors.LimitExceeded("too long", "main/add_0", (3, 1)),
     errors.Terminated("stopped"),
     errors.ComparisonError("y differs"),
+    errors.InternalError("load failed inside treadle"),
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle import checks, formats, passes
 from treadle import infer as inference
+from treadle.boundary import public
 from treadle.errors import DataError, Finding, InputError, LoadError, Unsupported
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes import Mended
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 
+@public
 def load(source: object) -> Model:
     """Load a model from whatever holds one.
 
@@ -41,6 +43,7 @@ def load(source: object) -> Model:
     raise error("the model cannot be loaded:", blocking)
 
 
+@public
 def save(model: object, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
     """Write the model: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
@@ -77,6 +80,7 @@ def _lowered(model: Model) -> Model:
     return passes.lower(model, expand, formats.lacks_layer)
 
 
+@public
 def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
     """Everything that is wrong with a model, or may be; never raises for a bad one.
 
@@ -97,6 +101,7 @@ def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
     return [*findings, *formats.locate(source, new, model)]
 
 
+@public
 def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, list[Mended]]:
     """The model with everything mended that has a safe way out, and what was done.
 
@@ -111,6 +116,7 @@ def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, li
     return passes.repair(model)
 
 
+@public
 def infer(source: object) -> Model:
     """The model with a type on every value, those of bodies included.
 
@@ -120,6 +126,7 @@ def infer(source: object) -> Model:
     return inference.infer(source if isinstance(source, Model) else load(source))
 
 
+@public
 def optimize(source: object) -> Model:
     """The model with less to do: it gives the same outputs, in treadle and in other runtimes.
 
@@ -130,6 +137,7 @@ def optimize(source: object) -> Model:
     return optimize_with_report(source)[0]
 
 
+@public
 def optimize_with_report(source: object) -> tuple[Model, passes.Report]:
     """What `optimize` gives, and what was done."""
     model = source if isinstance(source, Model) else load(source)
@@ -139,6 +147,7 @@ def optimize_with_report(source: object) -> tuple[Model, passes.Report]:
     return passes.repair(cleaned, passes.FOR_RUNTIMES)[0], report
 
 
+@public
 def operator(
     source: object, opset: int | None = None, domain: str = "", **attributes: Any
 ) -> Operator:
@@ -151,6 +160,7 @@ def operator(
     return Operator(source, opset, domain, **attributes)
 
 
+@public
 def get_available_providers() -> list[str]:
     """The execution providers this build of onnxruntime has, as its own function gives them."""
     from treadle import delegate

@@ -15,6 +15,7 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from treadle import ops
 from treadle.api import check
+from treadle.boundary import public
 from treadle.errors import InputError
 from treadle.ir import Sequence as SequenceType
 from treadle.ir import Tensor, Type
@@ -40,6 +41,7 @@ class TreadleRep(BackendRep):
         names = [value.name for value in session.get_outputs()]
         self._outputs = namedtupledict("Outputs", names)
 
+    @public
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
         """The outputs, by position or by name; `inputs` is a dict, or values in the graph's order.
 
@@ -68,11 +70,13 @@ class TreadleBackend(Backend):
         return device.split(":")[0].upper() == "CPU"
 
     @classmethod
+    @public
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **_: Any) -> bool:
         """Whether the device is there and no finding of a check keeps the model from running."""
         return cls.supports_device(device) and not any(found.blocks for found in check(model))
 
     @classmethod
+    @public
     def prepare(
         cls,
         model: ModelProto,
@@ -86,6 +90,7 @@ class TreadleBackend(Backend):
         return TreadleRep(InferenceSession(model, engines=engines))
 
     @classmethod
+    @public
     def run_model(
         cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
     ) -> tuple[Any, ...]:
@@ -93,6 +98,7 @@ class TreadleBackend(Backend):
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
+    @public
     def run_node(
         cls,
         node: NodeProto,

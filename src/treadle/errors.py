@@ -11,10 +11,13 @@
      │    ├── KernelError     an operator's operands do not fit, or its evaluation failed
      │    ├── LimitExceeded   a bound of RunOptions was reached
      │    └── Terminated      RunOptions.terminate was set while it ran
-     └── ComparisonError      outputs differ from the ones expected
+     ├── ComparisonError      outputs differ from the ones expected
+     └── InternalError        a bug of treadle's own, with what to report
 
 A model that is wrong gives findings; a caller's mistake gives one of these; a bug of ours is an
-AssertionError. Messages say where, what was found, what was wanted and what to do.
+AssertionError inside, and an InternalError outside (see treadle.boundary). Of bugs in the native
+compiler, whose regions another engine can run, an InternalCompilerWarning tells. Messages say
+where, what was found, what was wanted and what to do.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ __all__ = [
     "Finding",
     "InputError",
     "InputTypeError",
+    "InternalCompilerWarning",
+    "InternalError",
     "InvalidModel",
     "KernelError",
     "LimitExceeded",
@@ -176,3 +181,11 @@ class Terminated(RunError):
 
 class ComparisonError(TreadleError):
     """Outputs differ from the expected ones; every difference is listed."""
+
+
+class InternalError(TreadleError):
+    """A bug of treadle's own; the message says what to report, `__cause__` is the exception."""
+
+
+class InternalCompilerWarning(RuntimeWarning):
+    """The native compiler failed on a region, and another engine ran it: a bug to report."""

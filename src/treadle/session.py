@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, infer, passes
 from treadle.arguments import a_or_an
+from treadle.boundary import Callback, internal_error, may_pass, public
 from treadle.engines import ENGINES, engines_of
 from treadle.errors import (
     InputError,
@@ -90,6 +91,7 @@ class InferenceSession:
     blocks running; both list every finding.
     """
 
+    @public
     def __init__(
         self,
         source: object = None,
@@ -104,7 +106,7 @@ class InferenceSession:
         source = others.pop("path_or_bytes", source)
         _expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
-        self._listener = listener
+        self._listener = None if listener is None else Callback(listener)
         self._engines = engines_of(engines or ENGINES, self._options, providers, provider_options)
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
@@ -205,11 +207,16 @@ class InferenceSession:
 
         Raises InputError for feeds that do not fit, RunError where the model fails on them.
         """
-        if run_options is None and listener is None and type(input_feed) is dict:
-            outputs = self._at_once(input_feed)
-            if outputs is not None:
-                return outputs if output_names is None else self._named(output_names, outputs)
-        return self._run(output_names, input_feed, run_options, listener)
+        try:  # not by `public`: a call more for every run
+            if run_options is None and listener is None and type(input_feed) is dict:
+                outputs = self._at_once(input_feed)
+                if outputs is not None:
+                    return outputs if output_names is None else self._named(output_names, outputs)
+            return self._run(output_names, input_feed, run_options, listener)
+        except Exception as error:
+            if may_pass(error):
+                raise
+            raise internal_error(error, "InferenceSession.run") from error
 
     def _at_once(self, feed: dict[str, object]) -> list[Any] | None:
         """The outputs of a program that is one call of an engine, fed as it was before."""
@@ -238,7 +245,8 @@ class InferenceSession:
             variant = self._variant(input_feed, limits, listener)
             program = self._program(variant)
             values = program.bind(input_feed)
-        context = RunContext(listener, limits, run_options)
+        heard = None if listener is None else Callback(listener)
+        context = RunContext(heard, limits, run_options)
         outputs = program.run(values, context)
         if context.declined:
             self._replan(variant, program, context.declined)
@@ -284,6 +292,7 @@ class InferenceSession:
         hint = did_you_mean(name, names)
         raise InputError(f'the model has no output "{name}", {hint}')
 
+    @public
     def get_inputs(self) -> list[NodeArg]:
         """The inputs that must be fed."""
         defaults = self._defaults()
@@ -294,6 +303,7 @@ class InferenceSession:
         defaults = self._defaults()
         return [node_arg(v.name, v.type) for v in self._model.main.params if v.name in defaults]
 
+    @public
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the order `run` gives them; inferred where the file declares no type."""
         results = self._plain.plan.model.main.results
@@ -336,6 +346,7 @@ class InferenceSession:
         """The plan of an ordinary run: which engine runs which region, and why."""
         return self._plain.plan
 
+    @public
     def explain(self, code: Literal["", "kernel", "llvm"] = "") -> str:
         """The plan in words: nested regions, the engine of each and the reason.
 

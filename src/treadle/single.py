@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 from treadle import infer, ops
+from treadle.boundary import public
 from treadle.errors import InputTypeError, InvalidModel, Unsupported, nearest
 from treadle.fitting import fitted, type_of
 from treadle.formats import onnx as onnx_format
@@ -32,6 +33,7 @@ class Operator:
     each iteration of a loop nested; `verbose=stream` and `log=function` say where to.
     """
 
+    @public
     def __init__(
         self, source: object, opset: int | None = None, domain: str = "", **attributes: Any
     ) -> None:
@@ -123,6 +125,7 @@ class Operator:
             return None
         return ops.schema(self.function.domain, self.function.name, self.version)
 
+    @public
     def infer_types(self, *types: Type | None, **by_name: Type | None) -> dict[str, Type | None]:
         """The types of the outputs from those of the inputs alone."""
         given = dict(zip(self.inputs, types, strict=False)) | by_name
@@ -130,6 +133,7 @@ class Operator:
         values = [value for value in typed.main.results if value is not None]
         return dict(zip(self.outputs, (value.type for value in values), strict=True))
 
+    @public
     def __call__(
         self,
         *values: Any,

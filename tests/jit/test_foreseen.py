@@ -8,8 +8,8 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, natives
 from tests.values import assert_same
-from treadle.jit import foreseen, runnable
-from treadle.jit.faults import FAULTS
+from treadle.errors import InternalCompilerWarning
+from treadle.jit import faults, foreseen, runnable
 
 NOT_YET = "not compiled yet: it is at the first run, for the shapes that come"
 NO_CODE = "# nothing is compiled yet, and types alone give no code: "
@@ -209,9 +209,11 @@ def test_a_fault_is_told(monkeypatch):
     def broken(*_):
         raise AssertionError("no such place")
 
-    monkeypatch.setattr(FAULTS, "tells_all", False)
+    monkeypatch.delenv("TREADLE_DEBUG")
+    monkeypatch.setattr(faults, "_warned", set())
     monkeypatch.setattr(foreseen, "emitted", broken)
-    shown = prepared(loop()).explain("llvm")
+    with pytest.warns(InternalCompilerWarning, match="no such place"):
+        shown = prepared(loop()).explain("llvm")
     assert (
         "# declined: a fault of the native engine itself (AssertionError: no such place)" in shown
     )

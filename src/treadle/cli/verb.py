@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import click
 
+from treadle.boundary import internal_error, may_pass
 from treadle.cli.output import echo_json
 from treadle.engines import ENGINES
 from treadle.errors import InvalidModel, LoadError, TreadleError
@@ -54,6 +55,13 @@ class Verb(click.Command):
             raise
         except OSError as error:
             raise click.UsageError(f"{error.filename}: {error.strerror}", ctx) from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if may_pass(error):
+                raise
+            fault = internal_error(error, f"treadle {self.name}")
+            raise Failure(fault, bool(ctx.params.get("as_json"))) from error
 
 
 def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,9 +10,11 @@ from pathlib import Path
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Step, bodies, operator_of
 from treadle.jit.beside import may_be_small
 from treadle.jit.cost import calls_too_much
+from treadle.jit.faults import declining
 from treadle.jit.kernels import Kernels
 from treadle.jit.lists import is_list
 from treadle.jit.lower import lowering
+from treadle.jit.nodes import Declined
 from treadle.jit.runnable import Native
 from treadle.jit.specialise import Lengths, conditions, known_inputs
 from treadle.jit.store import Store, default_folder
@@ -59,6 +61,13 @@ class Jit:
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""
+        try:
+            return self._judged(step, model, inside)
+        except Declined as why:
+            return Verdict(False, str(why))
+
+    @declining
+    def _judged(self, step: Step, model: Model, inside: bool) -> Verdict:
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
             return Verdict(False, why, None if inside else partial(may_be_small, step))

@@ -1,15 +1,18 @@
-"""A fault of the compiler itself: another engine runs the region, and explain says why.
+"""A fault of the compiler itself: another engine runs the region, a warning and explain say why.
 
-The border between a region and its kernel; tests set `tells_all` and see the fault as it is.
+The border between a region and its kernel. `TREADLE_DEBUG=1`, which the tests set, lets the fault
+through as it is.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from treadle.boundary import is_debugging, place_of, versions
+from treadle.errors import InternalCompilerWarning
 from treadle.jit.nodes import Declined
 
 _FAULTS = (
@@ -17,15 +20,8 @@ _FAULTS = (
     ValueError,
 )  # fmt: skip
 
+_warned: set[str] = set()
 
-@dataclass(slots=True)
-class Faults:
-    """What becomes of faults: `tells_all` leaves them as they are."""
-
-    tells_all: bool = False
-
-
-FAULTS = Faults()
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -38,9 +34,23 @@ def declining(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except _FAULTS as fault:
-            if FAULTS.tells_all:
+            if is_debugging() or isinstance(fault, Warning):
                 raise
             what = f"{type(fault).__name__}: {fault}".rstrip(": ")
+            _warn(what, place_of(fault))
             raise Declined(f"a fault of the native engine itself ({what})") from fault
 
     return guarded
+
+
+def _warn(what: str, place: str) -> None:
+    """Tell of a fault, once for each place it comes from."""
+    if place in _warned:
+        return
+    _warned.add(place)
+    message = (
+        f"the native compiler failed on a part of the model, which another engine runs instead:"
+        f" {what} (in {place}). The answers are right, and may come later. This is a bug of"
+        f" treadle: please report it with the model and this line: {versions()}"
+    )
+    warnings.warn(message, InternalCompilerWarning, stacklevel=2)

@@ -17,6 +17,7 @@ from treadle.jit.account import account
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
 from treadle.jit.cost import slower
+from treadle.jit.faults import declining
 from treadle.jit.foreseen import foreseen
 from treadle.jit.held import HANDLE, entered
 from treadle.jit.kernel_ir import Extent, Kernel
@@ -243,6 +244,7 @@ def _extents(arrays: Sequence[np.ndarray], lengths: Lengths) -> Mapping[Extent, 
     return found
 
 
+@declining
 def compile_region(native: Native, kernel: Kernel, lengths: Lengths) -> Compiled:
     """The kernel of a region as machine code."""
     kernel = settled(native, kernel)

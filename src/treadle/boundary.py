@@ -1,0 +1,114 @@
+"""The public functions' boundary: nothing but treadle's own errors leaves them.
+
+Every public function is `public`. An exception of another kind that reaches it is a bug of treadle:
+it leaves as InternalError, which names the place and what to report, with the exception itself as
+its cause. `TREADLE_DEBUG=1` lets it through as it is. MemoryError and KeyboardInterrupt always
+pass, and so do warnings that a filter of the caller's made errors, and what the caller's own
+functions raised (`Callback`).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+from treadle.errors import InternalError, TreadleError
+
+__all__ = [
+    "Callback",
+    "internal_error",
+    "is_debugging",
+    "may_pass",
+    "place_of",
+    "public",
+    "versions",
+]
+
+VARIABLE: Final = "TREADLE_DEBUG"
+"""The environment variable that lets faults of treadle itself through as they are."""
+
+_PACKAGE = Path(__file__).parent
+_REPORTED = ("treadle", "numpy", "onnx", "onnxruntime", "llvmlite")
+_MARK = "_treadle_raised_by_caller"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def is_debugging() -> bool:
+    """Whether faults of treadle itself are raised as they are."""
+    return os.environ.get(VARIABLE, "") not in ("", "0")
+
+
+class Callback:
+    """A function of the caller's: what it raises passes the boundary as it is."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it."""
+        try:
+            return self.function(*args, **kwargs)
+        except Exception as error:
+            setattr(error, _MARK, True)
+            raise
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether an exception may leave a public function as it is."""
+    if isinstance(error, TreadleError | MemoryError | Warning) or hasattr(error, _MARK):
+        return True
+    return is_debugging()
+
+
+def internal_error(error: BaseException, what: str) -> InternalError:
+    """The error of a bug of treadle's own that ended a public function."""
+    kind = f"{type(error).__name__}: {error}".rstrip(": ")
+    return InternalError(
+        f"{what} failed inside treadle, which is a bug of treadle: {kind} (in {place_of(error)})."
+        f" Please report it with the model and this line: {versions()}"
+    )
+
+
+def place_of(error: BaseException) -> str:
+    """The file and line of the package where an exception was raised, or came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    if not ours:
+        return "an unknown place"
+    return f"{Path(ours[-1].filename).relative_to(_PACKAGE).as_posix()}:{ours[-1].lineno}"
+
+
+def versions() -> str:
+    """The versions a report of a bug needs."""
+    found = [f"{name} {_version(name)}" for name in _REPORTED]
+    return ", ".join([*found, f"Python {platform.python_version()}", platform.platform()])
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "?"
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, behind the boundary."""
+
+    @wraps(function)
+    def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if may_pass(error):
+                raise
+            raise internal_error(error, function.__qualname__.removesuffix(".__init__")) from error
+
+    return bounded

@@ -1,0 +1,68 @@
+"""What leaves a public function: treadle's errors, the caller's own, and bugs by their name."""
+
+import numpy as np
+import pytest
+
+import treadle
+from treadle import checks, formats, interp, passes
+from treadle.errors import InternalError
+
+TEXT = """<ir_version: 10, opset_import: ["" : 21]>
+g (float x) => (y) { y = Neg (x) }"""
+FEED = {"x": np.float32(1)}
+
+
+def broken(*_, **__):
+    raise IndexError("no such place")
+
+
+def a_session():
+    return treadle.InferenceSession(TEXT, engines=("interp",))
+
+
+def a_run():
+    a_session().run(None, FEED, treadle.RunOptions(max_seconds=9))
+
+
+CASES = {
+    "load": (formats, "read", lambda: treadle.load(TEXT)),
+    "check": (checks, "check", lambda: treadle.check(TEXT)),
+    "optimize": (passes, "clean", lambda: treadle.optimize(TEXT)),
+    "repair": (passes, "repair", lambda: treadle.repair(TEXT)),
+    "InferenceSession": (passes, "prepare", a_session),
+    "InferenceSession.run": (interp.Program, "__call__", a_run),
+}
+
+
+@pytest.mark.parametrize(("name", "case"), CASES.items(), ids=CASES)
+def test_a_bug_leaves_by_its_name(name, case, monkeypatch):
+    room, function, call = case
+    monkeypatch.setattr(room, function, broken)
+    with pytest.raises(IndexError, match=r"^no such place$"):
+        call()
+    monkeypatch.delenv("TREADLE_DEBUG")
+    told = rf"^{name}\w* failed inside treadle.*no such place \(in .*report.*treadle .*onnx"
+    with pytest.raises(InternalError, match=told) as caught:
+        call()
+    assert isinstance(caught.value.__cause__, IndexError)
+
+
+def test_memory_errors_pass(monkeypatch):
+    def empty(*_, **__):
+        raise MemoryError
+
+    monkeypatch.delenv("TREADLE_DEBUG")
+    monkeypatch.setattr(formats, "read", empty)
+    with pytest.raises(MemoryError):
+        treadle.load(TEXT)
+
+
+def test_what_a_listener_raises_passes(monkeypatch):
+    def listener(event):
+        raise LookupError("the caller's own")
+
+    monkeypatch.delenv("TREADLE_DEBUG")
+    with pytest.raises(LookupError, match="the caller's own"):
+        treadle.InferenceSession(TEXT, listener=listener)
+    with pytest.raises(LookupError, match="the caller's own"):
+        a_session().run(None, FEED, listener=listener)
