@@ -35,9 +35,16 @@ def load(source: object) -> Model:
     onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved. Raises LoadError,
     with every finding, where that cannot be done; what a check merely complains of stops nothing.
     """
+    return _loaded(source)[0]
+
+
+def _loaded(source: object) -> tuple[Model, list[Finding]]:
+    """The model, and what reading it found; raises LoadError as `load` does."""
+    if isinstance(source, Model):
+        return source, []
     model, findings = formats.read(source)
     if model is not None:
-        return model
+        return model, findings
     blocking = [found for found in findings if found.blocks]
     error = DataError if all(found.code == "CF002" for found in blocking) else LoadError
     raise error("the model cannot be loaded:", blocking)
@@ -105,15 +112,15 @@ def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
 def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, list[Mended]]:
     """The model with everything mended that has a safe way out, and what was done.
 
-    Hidden names, outer values a body returns directly, missing imports, conditions that are left
-    out or no scalars, false declarations, attributes without a meaning. It runs to the same
-    outputs. `portable` as of `check`: what a runtime answers wrongly is said in another way, where
-    there is one. Raises LoadError as `load` does.
+    Nodes out of order, hidden names, outer values a body returns directly, missing imports,
+    conditions that are left out or no scalars, false declarations, attributes without a meaning.
+    It runs to the same outputs. `portable` as of `check`: what a runtime answers wrongly is said in
+    another way, where there is one. Raises LoadError as `load` does.
     """
-    model = source if isinstance(source, Model) else load(source)
-    if portable:
-        return passes.repair(model, passes.REPAIRED)
-    return passes.repair(model)
+    model, findings = _loaded(source)
+    codes = passes.REPAIRED if portable else passes.REPAIRED - passes.FOR_RUNTIMES
+    repaired, mended = passes.repair(model, codes)
+    return repaired, [*passes.mended_by_reading(findings), *mended]
 
 
 @public

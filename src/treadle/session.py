@@ -310,7 +310,7 @@ class InferenceSession:
         names = self._plain.outputs
         claims = self._model.main.claims or (Claim(),) * len(names)
         types = [
-            claim.type or (value.type if value is not None else None)
+            _told(claim.type, None if value is None else value.type)
             for value, claim in zip(results, claims, strict=True)
         ]
         return [node_arg(name, type_) for name, type_ in zip(names, types, strict=True)]
@@ -368,6 +368,11 @@ class InferenceSession:
         plan = programs.pop(PLAIN).plan
         others = {v.words: p.plan for v, p in programs.items() if not v.watched}
         return report.show_code(plan, code, others) if code else report.explain(plan, others)
+
+
+def _told(declared: Type | None, known: Type | None) -> Type | None:
+    """The declared type, unless the value is known to be of another kind or element type."""
+    return known if declared is None or checks.kinds_contradict(declared, known) else declared
 
 
 def _expect_known(keywords: Mapping[str, object]) -> None:

@@ -98,7 +98,7 @@ def test_results_agree(op, version, operands, outputs, attributes):
 def test_maps_become_rows():
     words = ["a", "b", "c"]
     (found,) = ours("DictVectorizer", 1, [{"a": 2, "c": 5}], 1, ML, string_vocabulary=words)
-    assert found.tolist() == [2, 0, 5]
+    assert (found.dtype, found.tolist()) == (np.int64, [[2, 0, 5]])
     (dense,) = ours("CastMap", 1, [{3: 2.5, 1: 1.0}], 1, ML)
     assert (dense.dtype, dense.tolist()) == (np.float32, [[1, 2.5]])
     (sparse,) = ours("CastMap", 1, [{3: "2.5"}], 1, ML, map_form="SPARSE", max_map=5)

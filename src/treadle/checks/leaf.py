@@ -110,7 +110,7 @@ def type_word(type_: Type | None) -> str | None:
         case Optional(element):
             return _wrapped("optional", type_word(element))
         case Map(DType() as key, element):
-            return _wrapped(f"map({ops.element_word(key)}, ", type_word(element), "")
+            return _wrapped(f"map({ops.element_word(key)},", type_word(element), "")
     return None
 
 

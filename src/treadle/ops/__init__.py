@@ -1,6 +1,13 @@
 """What a leaf operator means: schema and version, type rule, numpy evaluation, onnx encoding."""
 
 from treadle.ops.attributes import attributes_of, defaults_of
+from treadle.ops.contrib import (
+    ContribOperator,
+    assumed_opset,
+    contrib_domains,
+    contrib_operator,
+    contrib_types,
+)
 from treadle.ops.copies import source
 from treadle.ops.elements import (
     element_from_proto,
@@ -47,17 +54,22 @@ from treadle.ops.types import result_types, type_of
 __all__ = [
     "RANDOM",
     "AttributeRule",
+    "ContribOperator",
     "Formal",
     "Kernel",
     "Prepared",
     "Schema",
     "Window",
     "array_from_bytes",
+    "assumed_opset",
     "attribute_from_proto",
     "attribute_kind",
     "attribute_to_proto",
     "attributes_of",
     "canonical",
+    "contrib_domains",
+    "contrib_operator",
+    "contrib_types",
     "decode_string",
     "defaults_of",
     "describe",

@@ -2,7 +2,8 @@
 
 A Symbol is a dim_param. An Expression is written as the dim_param of its text, which reads back as
 a Symbol of that name. Range and None are dims without a value, and a Type of None is an empty
-TypeProto. Opaque types, which no operator of the standard has, read as None.
+TypeProto. Opaque types, which no operator of the standard has, read as None, and so does a negative
+dim, which exporters write for one they do not know.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def _read_shape(proto: TypeProto.Tensor | TypeProto.SparseTensor) -> Shape | Non
 def _read_dim(proto: TensorShapeProto.Dimension) -> Dim:
     match proto.WhichOneof("value"):
         case "dim_value":
-            return int(proto.dim_value)
+            return int(proto.dim_value) if proto.dim_value >= 0 else None
         case "dim_param" if proto.dim_param:
             return Symbol(proto.dim_param)
     return None

@@ -8,7 +8,7 @@ from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import lower, prepare
-from treadle.passes.repairs import FOR_RUNTIMES, REPAIRED, Mended, repair
+from treadle.passes.repairs import FOR_RUNTIMES, REPAIRED, Mended, mended_by_reading, repair
 from treadle.passes.settle_defaults import settle_defaults
 from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops, unmix_loops
 
@@ -28,6 +28,7 @@ __all__ = [
     "inline_functions",
     "is_mixed",
     "lower",
+    "mended_by_reading",
     "mixed_refusal",
     "prepare",
     "repair",

@@ -24,7 +24,8 @@ _FAMILIES = {
 }
 _HEAD = f"""# Rules
 
-What `treadle check` finds. An **error** breaks the standard; those that cannot run say so. A
+What `treadle check` finds. An **error** breaks the standard; a session runs the model all the same
+unless the rule says that it stops, and why. A
 **warning** is probably not what was meant, **advice** is what could be said better. Rules of a
 runtime are asked for with `--for`. Each rule has a bad model, what is said of it, and the model
 mended; a model that shows only its graph starts with `{HEADER}`.
@@ -56,6 +57,7 @@ def explain_rule(code: str) -> str:
     parts = [
         f"{code} {_severity(rule)}: {rule.title}",
         example.about,
+        *([f"Why it stops a session: {rule.stops}."] if rule.stops else []),
         *([f"It rests on: {rule.clause}"] if rule.clause else []),
         f"Bad:\n{_indented(example.bad)}",
         _indented(show_findings(found).rpartition("\n\n")[0]),
@@ -81,10 +83,11 @@ def _section(code: str, rule: Rule) -> str:
     example = examples()[code]
     found = [f for f in found_in(example.bad, runtimes_of(code)) if f.code == code]
     clause = f" Rests on: {rule.clause}." if rule.clause else ""
+    stops = f" Why it stops: {rule.stops}." if rule.stops else ""
     return "\n".join(
         [
             f"### {code}: {rule.title}\n",
-            f"{_severity(rule).capitalize()}. {example.about}{clause}\n",
+            f"{_severity(rule).capitalize()}. {example.about}{stops}{clause}\n",
             f"```text\n{example.bad}\n```\n",
             *(f"> {_said(each)}\n" for each in found),
             f"```text\n{example.good}\n```\n",
@@ -99,7 +102,7 @@ def _said(finding: Finding) -> str:
 
 
 def _severity(rule: Rule) -> str:
-    return f"{rule.severity} that blocks running" if rule.blocks else rule.severity
+    return f"{rule.severity} that stops a session" if rule.stops else rule.severity
 
 
 def _indented(text: str) -> str:

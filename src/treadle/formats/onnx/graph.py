@@ -13,6 +13,7 @@ from treadle.formats.onnx.claims import read_claim, read_value
 from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.node import read_node
+from treadle.formats.onnx.order import early_reads, sorted_positions
 from treadle.formats.onnx.reading import Body, Reading
 from treadle.formats.onnx.scope import Scope
 from treadle.ir import (
@@ -120,8 +121,8 @@ def _constants(
     path: str,
     declared: dict[str, onnx.ValueInfoProto],
 ) -> list[Constant]:
-    constants = []
-    for tensor in graph.initializer:
+    constants: list[Constant] = []
+    for tensor in _last_of_each_name(reading, graph, path):
         data = _literal(reading, tensor, path) or Literal(np.empty(0), DType.FLOAT64)
         type_ = Tensor(data.dtype, tuple(data.array.shape))
         constants.append(Constant(Value(tensor.name, type_), data))
@@ -131,6 +132,20 @@ def _constants(
             value = Value(sparse.values.name, Tensor(array.values.dtype, array.shape))
             constants.append(Constant(value, array))
     return constants
+
+
+def _last_of_each_name(
+    reading: Reading, graph: onnx.GraphProto, path: str
+) -> Iterable[onnx.TensorProto]:
+    """The initializers; of two with one name the later, as onnxruntime has it."""
+    last = {tensor.name: k for k, tensor in enumerate(graph.initializer)}
+    if len(last) == len(graph.initializer):
+        return graph.initializer
+    for k, tensor in enumerate(graph.initializer):
+        if last[tensor.name] != k:
+            message = f'there are two initializers "{tensor.name}"; the last one is used'
+            reading.report("CF102", path, message, "remove the others", blocks=False)
+    return [graph.initializer[k] for k in last.values()]
 
 
 def _sparse(reading: Reading, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
@@ -209,8 +224,26 @@ def _steps(
             return replace(value, kept=declared[name].SerializeToString()) if bare else value
         return Value(name, claimed.get(name))
 
-    steps = []
-    for position, node in enumerate(graph.node):
-        path = f"{scope.path}/{segment(node.op_type, position)}"
-        steps.append(read_node(reading, node, scope, path, result))
-    return tuple(steps)
+    return tuple(
+        read_node(reading, graph.node[position], scope, _path(scope, graph, position), result)
+        for position in _positions(graph, scope)
+    )
+
+
+def _positions(graph: onnx.GraphProto, scope: Scope) -> Iterable[int]:
+    """The positions of the nodes in an order in which they can run."""
+    early = early_reads(graph.node, scope.sees)
+    if not early:
+        return range(len(graph.node))
+    order = sorted_positions(graph.node, scope.sees)
+    place = {position: k for k, position in enumerate(order)}
+    makers = {name: k for k, node in enumerate(graph.node) for name in node.output}
+    for position, name in early.items():
+        if place[makers[name]] < place[position]:
+            hint = "run in the order that works; let --fix, or repair, write them in it"
+            scope.report_early(name, _path(scope, graph, position), hint, blocks=False)
+    return order
+
+
+def _path(scope: Scope, graph: onnx.GraphProto, position: int) -> str:
+    return f"{scope.path}/{segment(graph.node[position].op_type, position)}"

@@ -156,18 +156,31 @@ def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> 
         return 0
     opset = reading.opsets.get(domain)
     if opset is None:
-        shown = domain or "ai.onnx"
-        hint = f'add opset_import {{domain: "{shown}" version: ...}} to the model'
-        reading.report("CF702", path, f'no opset of the domain "{shown}" is imported', hint)
+        opset = _assumed_opset(reading, domain, path)
+    if opset is None:
         return 0
+    contrib = ops.contrib_operator(domain, node.op_type, opset)
     if not ops.newest_opset(domain):
-        _report_undefined(reading, node.op_type, domain, path)
-        return opset
+        if contrib is None:
+            _report_undefined(reading, node.op_type, domain, path)
+        return opset if contrib is None else contrib.version
     version = ops.since_version(domain, node.op_type, opset)
-    if version is None:
-        _report_unknown(reading, node.op_type, domain, opset, path)
-        return opset
-    return version
+    if version is not None:
+        return version
+    _report_unknown(reading, node.op_type, domain, opset, path, contrib)
+    return opset if contrib is None else contrib.version
+
+
+def _assumed_opset(reading: Reading, domain: str, path: str) -> int | None:
+    """The opset onnxruntime takes for a domain that is not imported; None where it takes none."""
+    opset = ops.assumed_opset(domain) if reading.opsets else None
+    shown = domain or "ai.onnx"
+    message = f'no opset of the domain "{shown}" is imported'
+    if opset is not None:
+        message += f", {opset} is taken"
+    hint = f'add opset_import {{domain: "{shown}" version: {opset or "..."}}} to the model'
+    reading.report("CF702", path, message, hint, blocks=opset is None)
+    return opset
 
 
 def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None:
@@ -180,8 +193,21 @@ def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None
     reading.report("CF707", path, message, hint)
 
 
-def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: str) -> None:
+def _report_unknown(
+    reading: Reading,
+    op: str,
+    domain: str,
+    opset: int,
+    path: str,
+    contrib: ops.ContribOperator | None,
+) -> None:
     if opset > ops.newest_opset(domain):
+        return
+    shown = domain or "ai.onnx"
+    if contrib is not None:
+        message = f"opset {opset} of {shown} has no operator {op}, only onnxruntime has it"
+        hint = "other runtimes refuse the file; convert the model"
+        reading.report("CF701", path, message, hint, blocks=False)
         return
     known = ops.known_operators(domain)
     close = nearest(op, known)
@@ -191,7 +217,6 @@ def _report_unknown(reading: Reading, op: str, domain: str, opset: int, path: st
         hint = f"did you mean {close}?"
     else:
         hint = "if it is a function of the model's own, its definition is missing"
-    shown = domain or "ai.onnx"
     reading.report("CF701", path, f"opset {opset} of {shown} has no operator {op}", hint)
 
 

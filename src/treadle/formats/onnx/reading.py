@@ -37,9 +37,11 @@ class Reading:
     read_body: Callable[[Reading, onnx.GraphProto, Scope, str, int | None], Body]
     depth: int = 0
 
-    def report(self, code: str, path: str, message: str, hint: str = "") -> None:
-        """Add a finding."""
-        self.findings.append(finding(code, path, message, hint))
+    def report(
+        self, code: str, path: str, message: str, hint: str = "", *, blocks: bool | None = None
+    ) -> None:
+        """Add a finding; `blocks` as `finding` takes it."""
+        self.findings.append(finding(code, path, message, hint, blocks=blocks))
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Scope:
             return value
         if self.is_later(name):
             hint = "move its node before this one, or break the cycle between them"
-            self.report("CF105", path, f'"{name}" is used before the node that defines it', hint)
+            self.report_early(name, path, hint, blocks=True)
         else:
             self.report("CF101", path, f'nothing defines "{name}"', self.nearest(name))
         return None
@@ -95,6 +95,11 @@ class Scope:
             scope = scope.parent
         close = nearest(name, visible)
         return f'did you mean "{close}"?' if close else "define it, or make it an input"
+
+    def report_early(self, name: str, path: str, hint: str, *, blocks: bool) -> None:
+        """Add the finding that a name is used before its node; it blocks where no order helps."""
+        message = f'"{name}" is used before the node that defines it'
+        self.findings.append(finding("CF105", path, message, hint, blocks=blocks))
 
     def report(self, code: str, path: str, message: str, hint: str = "") -> None:
         """Add a finding."""

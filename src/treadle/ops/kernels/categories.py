@@ -79,3 +79,21 @@ def cast_map(x: Mapping[int, Any], *, cast_to: str, map_form: str, max_map: int)
     if cast_to == "TO_STRING":
         return texts([str(each) for each in row], [1, len(row)])
     return np.array(row).astype(_NUMBERS[cast_to]).reshape(1, -1)
+
+
+@evaluates("DictVectorizer", 1, domain=ML)
+def dict_vectorizer(
+    x: Mapping[Any, Any],
+    *,
+    int64_vocabulary: Sequence[int] = (),
+    string_vocabulary: Sequence[str] = (),
+) -> np.ndarray:
+    """The values of a map in the order of a vocabulary, in a row; zero, or "", for a missing one.
+
+    The schema speaks of one axis, onnxruntime gives a row of two.
+    """
+    words = string_vocabulary or int64_vocabulary
+    if any(isinstance(each, str) for each in x.values()):
+        return texts([x.get(word, "") for word in words], [1, len(words)])
+    dtype = np.result_type(*x.values()) if x else np.dtype(np.float32)
+    return np.array([[x.get(word, 0) for word in words]], dtype)

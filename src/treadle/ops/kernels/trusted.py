@@ -34,7 +34,6 @@ trust("TfIdfVectorizer", 9)
 
 trust("ArrayFeatureExtractor", 1, domain=ML)
 trust("Binarizer", 1, domain=ML)
-trust("DictVectorizer", 1, domain=ML)
 trust("FeatureVectorizer", 1, domain=ML)
 trust("Imputer", 1, domain=ML)
 trust("LabelEncoder", 2, 4, domain=ML)

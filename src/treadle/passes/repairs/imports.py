@@ -1,7 +1,7 @@
 """CF702: domains that are used and not imported are imported.
 
-A domain of the model's functions gets version 1, any other the newest that is known. Declines for
-the standard's own domain: nobody can tell which opset the file means.
+A domain of the model's functions gets version 1, any other the newest that is known, as onnxruntime
+takes it. Declines for the standard's own domain: nobody can tell which opset the file means.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _said(missing: Mapping[str, int], path: str) -> Iterable[Mended]:
 def _missing(block: Block, given: Mapping[str, int], known: Mapping[str, int]) -> dict[str, int]:
     domains = dict.fromkeys(_domain(visit.step) for visit in walk_block(block))
     return {
-        domain: known.get(domain) or ops.newest_opset(domain) or 1
+        domain: known.get(domain) or ops.assumed_opset(domain) or 1
         for domain in domains
         if domain and domain not in given
     }

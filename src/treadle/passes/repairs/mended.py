@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from treadle import ops
+from treadle.errors import Finding
 from treadle.ir import (
     Block,
     Info,
@@ -32,6 +33,17 @@ class Mended:
     def __str__(self) -> str:
         where = f"{self.path}: " if self.path else ""
         return f"{self.code} {where}{self.done}"
+
+
+def mended_by_reading(findings: Iterable[Finding]) -> list[Mended]:
+    """What a model no longer has once it is read: nodes in order, one initializer of each name."""
+    words = {"CF102": "kept the last of the initializers", "CF105": "put the nodes in order"}
+    blocks = dict.fromkeys((found.code, _block_of(found.path)) for found in findings)
+    return [Mended(code, path, words[code]) for code, path in blocks if code in words]
+
+
+def _block_of(path: str) -> str:
+    return path.rpartition("/")[0] or path
 
 
 ChangeBlock = Callable[[Block, str, Step | None], Block]

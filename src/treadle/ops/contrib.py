@@ -1,0 +1,111 @@
+"""Operators that onnxruntime has and the standard has not: its own, and what it keeps of old ones.
+
+`contrib.txt` has a line for each version: the domain, the operator, the version, and for each input
+and output a type variable, or the one type it can have. "withdrawn": from this version on
+onnxruntime has it no more. `pytest tests/ops/test_contrib.py --update-golden` writes it anew from
+the registry of the onnxruntime that is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from treadle.ir import Sequence as SequenceType
+from treadle.ir import Tensor, Type
+from treadle.ops.elements import element_of_word
+from treadle.ops.schema import canonical, newest_opset
+
+_FILE = Path(__file__).with_name("contrib.txt")
+_WITHDRAWN = "withdrawn"
+_NEWEST = {"": 26}
+
+
+@dataclass(frozen=True, slots=True)
+class ContribOperator:
+    """One version of an operator of onnxruntime's: the type words of its inputs and outputs.
+
+    A word is a type variable ("T") or a type ("tensor(int32)"); the last input or output stands
+    for all that follow.
+    """
+
+    domain: str
+    name: str
+    version: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    is_withdrawn: bool = False
+
+
+def contrib_operator(domain: str, op: str, opset: int) -> ContribOperator | None:
+    """The operator in force at an opset, if onnxruntime has one that the standard has not."""
+    versions = _table().get((canonical(domain), op), ())
+    found = [each for each in versions if each.version <= opset]
+    return None if not found or found[-1].is_withdrawn else found[-1]
+
+
+@cache
+def contrib_domains() -> frozenset[str]:
+    """The domains of these operators, the standard's own aside."""
+    return frozenset(domain for domain, _ in _table() if domain)
+
+
+def assumed_opset(domain: str) -> int | None:
+    """The opset onnxruntime takes for a domain a file does not import; None if it knows none.
+
+    It is the newest one it guarantees: measured on 1.31.1.
+    """
+    if domain in contrib_domains():
+        return 1
+    return _NEWEST.get(domain) or newest_opset(domain) or None
+
+
+def contrib_types(
+    operator: ContribOperator, operands: Sequence[Type | None], results: int
+) -> list[Type | None]:
+    """What is known of the types of the results: element types, no shapes."""
+    bound: dict[str, Type] = {}
+    for position, type_ in enumerate(operands):
+        word = _at(operator.inputs, position)
+        if word and type_ is not None:
+            bound.setdefault(word, _without_shape(type_))
+    return [_result(_at(operator.outputs, position), bound) for position in range(results)]
+
+
+def _at(words: Sequence[str], position: int) -> str:
+    return words[min(position, len(words) - 1)] if words else ""
+
+
+def _result(word: str, bound: Mapping[str, Type]) -> Type | None:
+    if word.startswith("tensor("):
+        return Tensor(element_of_word(word.removeprefix("tensor(").removesuffix(")")))
+    return bound.get(word)
+
+
+def _without_shape(type_: Type) -> Type:
+    match type_:
+        case Tensor(dtype):
+            return Tensor(dtype)
+        case SequenceType(element) if element is not None:
+            return SequenceType(_without_shape(element))
+    return type_
+
+
+@cache
+def _table() -> Mapping[tuple[str, str], Sequence[ContribOperator]]:
+    table: dict[tuple[str, str], list[ContribOperator]] = {}
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        domain, name, version, *words = line.split()
+        arrow = words.index("->") if "->" in words else len(words)
+        made = ContribOperator(
+            canonical(domain),
+            name,
+            int(version),
+            tuple(words[:arrow]),
+            tuple(words[arrow + 1 :]),
+            words == [_WITHDRAWN],
+        )
+        table.setdefault((made.domain, name), []).append(made)
+    return table
