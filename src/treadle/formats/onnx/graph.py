@@ -140,7 +140,7 @@ def _last_of_each_name(
     """The initializers; of two with one name the later, as onnxruntime has it."""
     last = {tensor.name: k for k, tensor in enumerate(graph.initializer)}
     if len(last) == len(graph.initializer):
-        return graph.initializer
+        return list(graph.initializer)
     for k, tensor in enumerate(graph.initializer):
         if last[tensor.name] != k:
             message = f'there are two initializers "{tensor.name}"; the last one is used'
