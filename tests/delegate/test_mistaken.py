@@ -15,8 +15,8 @@ MISTAKEN = {
         "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
     ),
     "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
-    "y = ReduceSum (x)": "int64[4] x) => (int64[1] y",
-    "y = ReduceProd (x)": "int32[4] x) => (int32[1] y",
+    "y = ReduceMean (x)": "int64[4] x) => (int64[1] y",
+    "y = Mod <fmod = 1> (x, x)": "int64[4] x) => (int64[4] y",
     'y = Einsum <equation = "i->"> (x)': "int64[4] x) => (int64 y",
     TRAINING: "float16[2, 3] x, float16[3] s) => (float16[2, 3] y, float16[3] m, float16[3] v",
 }
@@ -25,7 +25,9 @@ HARMLESS = {
         "float[1, 1, 4] x, int64[1, 1, 4] i) => (float[1, 1, 8] y"
     ),
     "y = Dropout (x)": "float[4] x) => (float[4] y",
-    "y = ReduceSum (x)": "float[4] x) => (float[1] y",
+    "y = ReduceMean (x)": "float[4] x) => (float[1] y",
+    "y = ReduceSum (x)": "int64[4] x) => (int64[1] y",
+    "y = ReduceProd (x)": "int32[4] x) => (int32[1] y",
     TRAINING: "float[2, 3] x, float[3] s) => (float[2, 3] y, float[3] m, float[3] v",
     "y = ReduceMax (x)": "int64[4] x) => (int64[1] y",
     'y = Resize <mode = "linear"> (x, "", s)': "float[1, 1, 4] x, float[3] s) => (float[1, 1, n] y",

@@ -38,6 +38,7 @@ class Shared:
     names: dict[str, int] = field(default_factory=dict)
     nodes: dict[str, int] = field(default_factory=dict)
     large: dict[str, np.ndarray] = field(default_factory=dict)
+    contents: dict[str, np.ndarray] = field(default_factory=dict)
 
     def fresh(self, hint: str) -> str:
         """A name no value of the model has: the hint, or the hint with a number."""
@@ -103,6 +104,7 @@ class Draft:
         typed = replace(made, declared=Tensor(literal.dtype, tuple(array.shape)))
         self.new[constant.value] = typed
         self.constants.append(Constant(typed, literal))
+        self.shared.contents[name] = array
         return typed
 
     def constant(self, values: Sequence[int] | int | bool) -> Value:
@@ -112,9 +114,14 @@ class Draft:
         assert dtype is not None
         made = self.value("constant", Tensor(dtype, tuple(array.shape)))
         self.constants.append(Constant(made, Literal.of(array, made.name)))
+        self.shared.contents[made.name] = array
         return made
 
-    def leaf(self, op: str, *operands: Value, **attributes: object) -> Value:
+    def known(self, value: Value) -> np.ndarray | None:
+        """What a value of the draft holds where it is a constant, of outer blocks as well."""
+        return self.shared.contents.get(value.name)
+
+    def leaf(self, op: str, *operands: Value | None, **attributes: object) -> Value:
         """A new standard step with one result, in the version the model's opset has."""
         result = self.value(op.lower())
         named: Mapping[str, Attribute] = {k: attribute(k, v) for k, v in attributes.items()}

@@ -7,8 +7,12 @@ Dropout               in training: another generator of random numbers than the 
 BatchNormalization    in training, over float16: the running mean and variance are written into the
                       session's own constants, so that every run begins where the last one ended
 Resize, align_corners the resized length is rounded before the corners are aligned
-ReduceSum ...         int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
+Einsum, ReduceMean .. int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
                       too large is the largest number instead of wrapping around
+Mod, fmod=1           64-bit numbers are divided as float64
+
+What it gets wrong of ReduceSum, Max, Slice and others over whole numbers is in `exact.py`: they are
+written in other words.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from treadle.ir import DType, Leaf, Tensor, Value
 
 _Rule = Callable[[Leaf], bool]
 
-_SUMS = ("Einsum", "ReduceL1", "ReduceProd", "ReduceSum", "ReduceSumSquare")
+_SUMS = ("Einsum", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 _OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
 
 
@@ -64,6 +68,13 @@ def _counts(step: Leaf) -> bool:
     return isinstance(type_, Tensor) and type_.dtype in (DType.INT32, DType.INT64)
 
 
+def _divides_as_float(step: Leaf) -> bool:
+    value, fmod = step.operands[0], step.attributes.get("fmod")
+    type_ = value.type if value is not None else None
+    is_wide = isinstance(type_, Tensor) and type_.dtype in (DType.INT64, DType.UINT64)
+    return fmod is not None and bool(fmod.value) and is_wide
+
+
 def _operand(step: Leaf, position: int) -> Value | None:
     return step.operands[position] if len(step.operands) > position else None
 
@@ -75,5 +86,6 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
     ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),
     **{("", op): (_counts, "adds whole numbers as float64") for op in _SUMS},
+    ("", "Mod"): (_divides_as_float, "divides whole numbers as float64 where fmod is 1"),
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

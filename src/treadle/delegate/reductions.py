@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.delegate.draft import Draft
-from treadle.ir import Leaf, Literal, Operands, Tensor, Value, attribute
+from treadle.ir import Leaf, Operands, Tensor, Value, attribute
 
 _REDUCES = "Reduce"
 _AXES = 1
@@ -28,7 +28,9 @@ def counted_from_start(draft: Draft, step: Leaf, operands: Operands) -> tuple[Le
         axes = _whole(step.attributes["axes"].value)
         named = {**step.attributes, "axes": attribute("axes", _positive(axes, rank))}
         return (replace(step, attributes=named) if min(axes, default=0) < 0 else step), operands
-    axes = _constant(draft, operands[_AXES]) if len(operands) > _AXES else ()
+    given = operands[_AXES] if len(operands) > _AXES else None
+    known = None if given is None else draft.known(given)
+    axes = () if known is None else tuple(map(int, known.reshape(-1)))
     if min(axes, default=0) >= 0:
         return step, operands
     made = draft.constant(_positive(axes, rank))
@@ -46,18 +48,6 @@ def _rank_of_empty(value: Value | None) -> int | None:
 
 def _positive(axes: tuple[int, ...], rank: int) -> list[int]:
     return [axis + rank if axis < 0 else axis for axis in axes]
-
-
-def _constant(draft: Draft, value: Value | None) -> tuple[int, ...]:
-    """The numbers of a constant of the draft; none where it is no constant there."""
-    for constant in draft.constants:
-        if constant.value is value:
-            return tuple(map(int, constant.array.reshape(-1)))
-    for step in draft.steps:
-        if isinstance(step, Leaf) and step.op == "Constant" and step.results[0] is value:
-            (held,) = (each.value for each in step.attributes.values())
-            return _whole(tuple(held.array.ravel().tolist()) if isinstance(held, Literal) else held)
-    return ()
 
 
 def _whole(value: object) -> tuple[int, ...]:

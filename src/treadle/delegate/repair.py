@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from treadle.delegate.draft import Draft, Shared, trusted, without_shapes
+from treadle.delegate.exact import in_exact_words
 from treadle.delegate.loop import (
     as_scalar,
     guarded,
@@ -32,8 +35,10 @@ from treadle.ir import (
     Invariant,
     Iteration,
     Leaf,
+    Literal,
     Loop,
     Model,
+    Operands,
     Ports,
     Sliced,
     SlicedPort,
@@ -92,9 +97,24 @@ def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
     step, operands = counted_from_start(draft, step, operands)
+    exact = in_exact_words(draft, step, operands)
+    if exact is not None:
+        draft.new.update((value, exact) for value in step.results if value is not None)
+        return
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
     info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
     draft.steps.append(replace(step, operands=operands, results=results, info=info))
+    _remember(draft, step, results)
+
+
+def _remember(draft: Draft, step: Leaf, results: Operands) -> None:
+    """What a Constant holds, where that is numbers."""
+    if step.domain or step.op != "Constant" or results[0] is None:
+        return
+    (held,) = (each.value for each in step.attributes.values())
+    array = held.array if isinstance(held, Literal) else np.array(held)
+    if array.dtype.kind in "biuf":
+        draft.shared.contents[results[0].name] = array
 
 
 def _write_branch(draft: Draft, step: Branch, path: str) -> None:

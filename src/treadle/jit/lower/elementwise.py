@@ -10,7 +10,7 @@ from typing import Any
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Node
+from treadle.jit.kernel_ir import Constant, Node
 from treadle.jit.lower.registry import NARROW, as_floats, lowers, wide
 from treadle.jit.nodes import Declined
 
@@ -129,14 +129,38 @@ def power(b: Building, operands: Operands, _: Attributes) -> Node:
         raise Declined("Pow of bool")
     wider = [b.cast(operand, DType.FLOAT64) for operand in operands]
     inexact = b.cast(b.map("pow", *wider), base.dtype)
-    if base.dtype in _FLOATS or exponent.dtype in _FLOATS:
+    if base.dtype in _FLOATS:
+        return _with_sign(b, base, exponent, inexact)
+    if exponent.dtype in _FLOATS:
         return inexact
     signed = exponent.dtype.numpy.kind == "i"
     exact = b.map("whole_pow", base, b.cast(exponent, DType.INT64 if signed else DType.UINT64))
     if not signed:
         return exact
     below = b.map("less", exponent, b.scalar(0, exponent.dtype), dtype=DType.BOOL)
+    units = [1, -1] if base.dtype.numpy.kind == "i" else [1]
+    for unit in units:
+        is_other = b.map("not_equal", base, b.scalar(unit, base.dtype), dtype=DType.BOOL)
+        below = b.map("and", below, is_other)
     return b.map("where", below, inexact, exact, dtype=base.dtype)
+
+
+def _with_sign(b: Building, base: Node, exponent: Node, power: Node) -> Node:
+    """The power, negative where an odd exponent lost its last bit in float64."""
+    if exponent.dtype not in (DType.INT64, DType.UINT64) or _is_small(exponent):
+        return power
+    two, zero = b.scalar(2, exponent.dtype), b.scalar(0, exponent.dtype)
+    is_odd = b.map("not_equal", b.map("mod", exponent, two), zero, dtype=DType.BOOL)
+    is_below = b.map("less", base, b.scalar(0, base.dtype), dtype=DType.BOOL)
+    negative = b.map("neg", b.map("abs", power))
+    return b.map("where", b.map("and", is_odd, is_below), negative, power, dtype=base.dtype)
+
+
+def _is_small(exponent: Node) -> bool:
+    """Whether it is known, and a number that float64 holds."""
+    if not isinstance(exponent.op, Constant):
+        return False
+    return all(abs(int(each)) <= 2**53 for each in exponent.op.array.flat)
 
 
 @lowers("BitShift", 11, 28)

@@ -10,6 +10,9 @@ from treadle.jit.nodes import Declined
 
 Bound = int | Node
 
+_LONGEST = 2**62
+"""A step beyond any extent."""
+
 
 def part(b: Building, x: Node, axis: int, start: Number, step: int, count: Number) -> Node:
     """Every `step`-th item along an axis, `count` of them from `start`."""
@@ -24,9 +27,10 @@ def sliced(b: Building, x: Node, axis: int, start: Bound, end: Bound, step: int)
     extent = x.shape[axis]
     if step == 0:
         raise Declined("a Slice of step 0")
+    step = max(-_LONGEST, min(step, _LONGEST))
     if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
         low = -extent - 1 if step < 0 else -extent
-        taken = range(extent)[slice(max(start, low), max(end, low), step)]
+        taken = range(extent)[slice(max(start, -extent), max(end, low), step)]
         return part(b, x, axis, taken[0] if taken else 0, step, len(taken))
     width = _width(b, start, end)
     if step == 1 and width is not None and width > 0:
@@ -48,7 +52,8 @@ def strided(b: Building, x: Node, axis: int, start: Bound, end: Bound, step: Nod
     is_back = b.map("less", by, zero, dtype=DType.BOOL)
     low = b.map("where", is_back, b.dim(-1), zero, dtype=DType.INT64)
     high = b.map("add", low, b.dim(extent))
-    first, last = (_within(b, extent, _scalar(b, bound), low, high) for bound in (start, end))
+    first = _within(b, extent, _scalar(b, start), zero, high)
+    last = _within(b, extent, _scalar(b, end), low, high)
     forth, back = b.map("sub", last, first), b.map("sub", first, last)
     long = b.map("max", b.map("where", is_back, back, forth, dtype=DType.INT64), zero)
     size = b.number(b.map("max", b.map("abs", by), b.dim(1)))
@@ -100,14 +105,15 @@ def _offset(node: Node) -> tuple[Node, int]:
 def _bounds(
     b: Building, extent: Number, start: Bound, end: Bound, step: int
 ) -> tuple[Number, Number]:
-    """The first item and how many there are, bounds out of range cut as numpy does."""
+    """The first item and how many there are, bounds out of range cut as the standard does."""
     if step > 0:
         first, last = (_clamped(b, extent, bound, 0, extent) for bound in (start, end))
         long = b.minus(last, first) if first != 0 else last
     else:
         above = b.minus(extent, 1)
-        first, last = (_clamped(b, extent, bound, -1, above) for bound in (start, end))
-        long = b.minus(first, last)
+        first = _clamped(b, extent, start, 0, above)
+        last = _clamped(b, extent, end, -1, above)
+        long = b.least(b.minus(first, last), extent)
     count = b.most(long, 0) if first != 0 or step < 0 else long
     if abs(step) > 1:
         count = times_within(b, count, abs(step))

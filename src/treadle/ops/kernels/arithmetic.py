@@ -53,14 +53,30 @@ def modulo(left: np.ndarray, right: np.ndarray, *, fmod: int) -> Any:
 
 @evaluates("Pow", 7, 12, 13, 15)
 def power(base: np.ndarray, exponent: np.ndarray) -> Any:
-    """The dtype of the base; where dtypes differ or an exponent is negative, through float64."""
-    same = base.dtype == exponent.dtype
-    if same and not (is_integer(base) and exponent.size and exponent.min() < 0):
+    """The dtype of the base; whole numbers wrap, where dtypes differ it is through float64."""
+    if base.dtype == exponent.dtype and not is_integer(base):
         return np.power(base, exponent)
-    if is_integer(base) and exponent.dtype.kind in "iu" and not (exponent < 0).any():
-        return np.power(base, exponent.astype(base.dtype)).astype(base.dtype)
+    is_whole = exponent.dtype.kind in "iu"
+    if is_whole and is_integer(base):
+        return _whole_power(base, exponent)
     result = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    if is_whole:
+        odd = (base < 0) & (exponent % 2 != 0)
+        result = np.where(odd, -np.abs(result), result)
     return np.asarray(result).astype(base.dtype)
+
+
+def _whole_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """Exact, in the ring of the base's dtype; toward zero where the exponent is negative.
+
+    In the ring of 64 bits 1 and -1 to any exponent are that to the exponent's own 64 bits.
+    """
+    exact = np.power(base.astype(np.uint64), exponent.astype(np.uint64)).astype(base.dtype)
+    if not (exponent < 0).any():
+        return exact
+    inverse = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    is_fraction = (exponent < 0) & (base != 1) & ((base != -1) | (base > 0))
+    return np.where(is_fraction, inverse.astype(base.dtype), exact)
 
 
 evaluates("Div", 1, 6)(unbroadcast(divide))

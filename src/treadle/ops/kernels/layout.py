@@ -150,7 +150,10 @@ def _split(x: np.ndarray, lengths: Any, axis: int, outputs: int) -> tuple[np.nda
 def slice_(
     x: np.ndarray, starts: Any, ends: Any, axes: Any = None, steps: Any = None
 ) -> np.ndarray:
-    """x[start:end:step] of each axis given, as Python slices a list."""
+    """x[start:end:step] of each axis given, as Python slices a list.
+
+    But a start before the first item is clamped to it where the step is negative.
+    """
     begin, stop = whole_list(starts) or [], whole_list(ends) or []
     where = whole_list(axes)
     stride = whole_list(steps) or [1] * len(begin)
@@ -158,7 +161,8 @@ def slice_(
     for axis, low, high, step in zip(
         range(len(begin)) if where is None else where, begin, stop, stride, strict=True
     ):
-        index[axis] = slice(low, high, step)
+        first = max(low, -x.shape[axis]) if step < 0 else low
+        index[axis] = slice(first, high, step)
     return x[tuple(index)] if index else x
 
 
