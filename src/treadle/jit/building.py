@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from treadle.ir import DType
+from treadle.ir import DType, Leaf
 from treadle.jit.kernel_ir import (
     Axis,
     Constant,
@@ -36,6 +36,7 @@ from treadle.jit.kernels import Kernels
 from treadle.jit.nodes import Declined, Nodes
 
 _DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
+_ROWS, _MANY = 128, 65_536
 _COMPARISONS = {
     "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
     "less_equal": operator.le,
@@ -54,10 +55,14 @@ class Mistaken(Declined):
 class Building(Nodes):
     """What the lowerings write with: nodes, numbers that only the run tells, guards, elements.
 
-    `kernels` are those of operators without native code.
+    `kernels` are those of operators without native code. `evaluated` are the results of leaves
+    whose operands are constants, by leaf and operands; None: they are computed when it runs.
     """
 
     kernels: Kernels = field(default_factory=Kernels)
+    evaluated: dict[tuple[Leaf | Node | None, ...], list[Node | None] | None] = field(
+        default_factory=dict
+    )
 
     def scalar(self, number: float | bool, dtype: DType) -> Node:
         """A constant of rank 0."""
@@ -72,6 +77,8 @@ class Building(Nodes):
         """The elements in another dtype."""
         if operand.dtype == dtype:
             return operand
+        if isinstance(operand.op, Constant) and np.can_cast(operand.dtype.numpy, dtype.numpy):
+            return self.constant(operand.op.array.astype(dtype.numpy))
         return self.map("cast", operand, dtype=dtype)
 
     def view(self, operand: Node, shape: Sequence[Number], axes: Sequence[Axis]) -> Node:
@@ -82,7 +89,20 @@ class Building(Nodes):
         identity = all(axis == Axis(0, ((k, 1),)) for k, axis in enumerate(axes))
         if identity and tuple(shape) == operand.shape:
             return operand
-        return self.add(View(tuple(axes)), operand.dtype, tuple(shape), operand)
+        folded = self._folded_view(operand, tuple(shape), tuple(axes))
+        return folded or self.add(View(tuple(axes)), operand.dtype, tuple(shape), operand)
+
+    def _folded_view(self, operand: Node, shape: Shape, axes: tuple[Axis, ...]) -> Node | None:
+        """A view of a constant as a constant, unless it would have more elements than that."""
+        if not isinstance(operand.op, Constant):
+            return None
+        key = ("view", operand, shape, axes)
+        if key not in self._known:
+            array = _viewed(operand.op.array, shape, axes)
+            if array is None:
+                return None
+            self._known[key] = self.constant(array)
+        return self._known[key]
 
     def _through(self, axis: Axis, outer: Sequence[Axis]) -> Axis:
         """An axis of the inner view in terms of the outer view's index."""
@@ -104,6 +124,8 @@ class Building(Nodes):
             axes = [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]
             return self.view(operand, shape, axes)
         self._expect_same_size(shape, given)
+        if isinstance(operand.op, Constant) and all(isinstance(extent, int) for extent in shape):
+            return self.constant(operand.op.array.reshape([int(str(extent)) for extent in shape]))
         return self.add(Reshape(), operand.dtype, tuple(shape), operand)
 
     def _expect_same_size(self, shape: Sequence[Number], given: Shape) -> None:
@@ -331,6 +353,36 @@ def _own_index(operand: Node, index: Sequence[int]) -> list[int]:
     """The index of the element of an operand that broadcasts."""
     own = index[len(index) - len(operand.shape) :]
     return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
+
+
+def _viewed(array: np.ndarray, shape: Shape, axes: Sequence[Axis]) -> np.ndarray | None:
+    """The elements a View reads; None where some of its numbers are not known, or they are more."""
+    extents = [extent for extent in shape if isinstance(extent, int)]
+    offsets = [axis.offset for axis in axes if isinstance(axis.offset, int)]
+    if len(extents) < len(shape) or len(offsets) < len(axes) or prod(extents) > array.size:
+        return None
+    if not prod(extents):
+        return np.empty(extents, array.dtype)
+    strides = [0] * len(extents)
+    for stride, axis in zip(array.strides, axes, strict=True):
+        for number, step in axis.terms:
+            strides[number] += step * stride
+    for number, offset in enumerate(offsets):
+        array = array[(slice(None),) * number + (slice(offset, None),)]
+    return _copied(np.lib.stride_tricks.as_strided(array, extents, strides, writeable=False))
+
+
+def _copied(array: np.ndarray) -> np.ndarray:
+    """The elements side by side; a large matrix some rows at a time, which stay in the cache."""
+    if array.ndim < 2 or array.size < _MANY:
+        return np.ascontiguousarray(array)
+    made = np.empty(array.shape, array.dtype)
+    rows, columns = array.shape[-2:]
+    for row in range(0, rows, _ROWS):
+        for column in range(0, columns, _ROWS):
+            block = (..., slice(row, row + _ROWS), slice(column, column + _ROWS))
+            made[block] = array[block]
+    return made
 
 
 def packed(b: Building, node: Node) -> Node:

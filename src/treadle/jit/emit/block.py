@@ -24,6 +24,7 @@ from treadle.jit.emit.reduce import emit_reduce
 from treadle.jit.emit.running import emit_running
 from treadle.jit.emit.shared import spread
 from treadle.jit.emit.top import emit_top
+from treadle.jit.emit.transpose import tiles, transposed_axis
 from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (
     Block,
@@ -140,7 +141,10 @@ def _state(e: Emitter, node: Node) -> None:
 def _computed(e: Emitter, node: Node) -> None:
     if e.t.place(node) is Place.BUFFER:
         buffer = e.allocate(node)
-        with spread(e, e.t.shape(node), per_element(e.t, (node,))) as index, e.t.scope():
+        cost, axis = per_element(e.t, (node,)), transposed_axis(node)
+        shape = e.t.shape(node)
+        order = spread(e, shape, cost) if axis is None else tiles(e, extents(node), axis, cost)
+        with order as index, e.t.scope():
             e.t.store(buffer, index, e.t.compute(node, index))
         e.t.buffers[node] = buffer
         return

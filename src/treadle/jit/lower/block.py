@@ -38,7 +38,12 @@ from treadle.jit.nodes import NATIVE, Declined
 from treadle.jit.parts import PARTS
 
 Environment = dict[Value, Node | None]
-_MOST_FOLDED = 4096
+_MOST_FOLDED, _MOST_CONVERTED = 4096, 2**26
+_CONVERSIONS = frozenset((
+    "Cast", "CastLike", "Concat", "DequantizeLinear", "Gather", "Pad", "Slice", "Split",
+    "Transpose",
+))  # fmt: skip
+"""Operators that arrange or convert elements: of large constants they are evaluated too."""
 _SAME = ("Identity", "Optional")
 
 
@@ -154,12 +159,23 @@ def _folded(b: Building, leaf: Leaf, operands: Sequence[Node | None]) -> list[No
             arrays.append(node.op.array)
         else:
             return None
-    if not arrays or sum(array.size for array in arrays if array is not None) > _MOST_FOLDED:
+    size = sum(array.size for array in arrays if array is not None)
+    if not arrays or size > (_MOST_CONVERTED if leaf.op in _CONVERSIONS else _MOST_FOLDED):
         return None
+    key = (leaf, *operands)
+    if key not in b.evaluated:
+        b.evaluated[key] = _evaluated(b, leaf, arrays, size)
+    return b.evaluated[key]
+
+
+def _evaluated(
+    b: Building, leaf: Leaf, arrays: Sequence[Any], size: int
+) -> list[Node | None] | None:
+    """The results of a leaf as constants, unless they are large and larger than its operands."""
     try:
         made = ops.prepare(leaf)(arrays)
     except (RunError, Unsupported):
         return None
-    if sum(array.size for array in made if array is not None) > _MOST_FOLDED:
+    if sum(array.size for array in made if array is not None) > max(_MOST_FOLDED, size):
         return None
     return [None if array is None else b.constant(array) for array in made]
