@@ -9,7 +9,7 @@ from typing import Any
 from treadle import checks, formats, passes
 from treadle import infer as inference
 from treadle.boundary import public
-from treadle.errors import DataError, Finding, InputError, LoadError, Unsupported
+from treadle.errors import DataError, Finding, InputError, InvalidModel, LoadError, Unsupported
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes import Mended
 from treadle.single import Operator
@@ -59,13 +59,24 @@ def save(model: object, path: str | os.PathLike[str], *, external_data: bool = T
     what OpenVINO IR cannot hold is optimised away where that can be: a list that a loop only
     appends to becomes a stacked output.
     `external_data=False` brings tensors that lie in another file into this one. Raises InputError
-    where `path` cannot be written, Unsupported for what OpenVINO IR cannot hold, all of it at once.
+    where `path` cannot be written, Unsupported for what OpenVINO IR cannot hold, all of it at once,
+    and InvalidModel for what would be no OpenVINO IR either.
     """
-    loaded = model if isinstance(model, Model) else load(model)
     if os.fspath(path).endswith(".xml"):
-        _write_layers(loaded, os.fspath(path))
+        _write_layers(_valid(model, "written as OpenVINO IR"), os.fspath(path))
         return
+    loaded = model if isinstance(model, Model) else load(model)
     formats.write(passes.to_onnx_loops(loaded), os.fspath(path), external=external_data)
+
+
+def _valid(source: object, what: str) -> Model:
+    """The model of a source; raises InvalidModel where it breaks a rule that blocks running."""
+    model, findings = _loaded(source)
+    _, found = checks.infer_with_findings(model)
+    blocking = [each for each in (*findings, *found) if each.blocks]
+    if blocking:
+        raise InvalidModel(f"the model cannot be {what}:", blocking)
+    return model
 
 
 def _write_layers(model: Model, path: str) -> None:
@@ -73,7 +84,7 @@ def _write_layers(model: Model, path: str) -> None:
         formats.write(_lowered(model), path)
     except Unsupported as refusal:
         try:
-            formats.write(_lowered(optimize(model)), path)
+            formats.write(_lowered(_optimized(model)[0]), path)
         except Unsupported:
             raise refusal from None
 
@@ -139,7 +150,8 @@ def optimize(source: object) -> Model:
 
     What is computed twice, in every iteration alike, for nothing, or known before the run, is not
     computed again; lists that only grow become stacked outputs; loops that count get a trip count.
-    Inputs, outputs and metadata keep their names. Raises LoadError as `load` does.
+    Inputs, outputs and metadata keep their names. Raises LoadError as `load` does, InvalidModel for
+    a model that cannot be run.
     """
     return optimize_with_report(source)[0]
 
@@ -147,7 +159,10 @@ def optimize(source: object) -> Model:
 @public
 def optimize_with_report(source: object) -> tuple[Model, passes.Report]:
     """What `optimize` gives, and what was done."""
-    model = source if isinstance(source, Model) else load(source)
+    return _optimized(_valid(source, "optimized"))
+
+
+def _optimized(model: Model) -> tuple[Model, passes.Report]:
     cleaned, report = passes.clean(model)
     if not report.done:
         return model, report

@@ -130,7 +130,10 @@ def _next_condition(view: Ports, path: str) -> Iterator[Finding]:
 
 
 def _carried(port: CarriedPort, path: str) -> Iterator[Finding]:
-    if port.initial is None or port.next is None:
+    if port.next is None:
+        yield _left_out(f"the carried value {port.param.name}", path)
+        return
+    if port.initial is None:
         return
     before, after = port.initial.inferred, port.next.inferred
     if kinds_contradict(before, after):
@@ -142,9 +145,18 @@ def _carried(port: CarriedPort, path: str) -> Iterator[Finding]:
         yield finding("CF408", f"{path}.body", message, hint)
 
 
+def _left_out(what: str, path: str) -> Finding:
+    message = f"the body leaves out its output for {what}"
+    return finding("CF204", f"{path}.body", message, "give the output a name, and a value")
+
+
 def _stacked(port: StackedPort, path: str) -> Iterator[Finding]:
-    type_ = None if port.element is None else port.element.inferred
-    if port.element is not None and kind(type_) not in (None, "tensor"):
+    if port.element is None:
+        name = port.result.name if port.result else ""
+        yield _left_out(f"the stacked output {name}".rstrip(), path)
+        return
+    type_ = port.element.inferred
+    if kind(type_) not in (None, "tensor"):
         message = f"{port.element.name} is {show_type(type_)}, only tensors can be stacked"
         yield finding("CF409", f"{path}.body", message, "carry it instead, as a state that grows")
 

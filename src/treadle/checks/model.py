@@ -12,6 +12,7 @@ from treadle.checks import (
     invariant,
     leaf,
     loop,
+    recursion,
     runtimes,
     scan,
     steady,
@@ -61,7 +62,7 @@ def infer_with_findings(model: Model) -> tuple[Model, list[Finding]]:
 
 def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
     refused = {conflict.path: conflict for conflict in conflicts}
-    found = list(claims.findings(typed.main, "main"))
+    found = [*recursion.findings(typed), *claims.findings(typed.main, "main")]
     for path, step, _, _ in walk(typed):
         rules = list(of_step(step, path, typed))
         conflict = refused.pop(path, None)

@@ -17,6 +17,7 @@ from treadle.errors import DataError
 from treadle.ir import DType, External, Literal, SparseArray, dtype_of
 from treadle.ops.elements import element_from_proto, element_to_proto
 
+_MOST_AXES = 64
 _SHIFTED = (2, 4)
 _FIELD_OF = {
     DType.FLOAT32: "float_data",
@@ -79,6 +80,7 @@ def sparse_to_proto(sparse: SparseArray) -> SparseTensorProto:
 def sparse_from_proto(proto: SparseTensorProto) -> SparseArray:
     """The sparse array of a SparseTensorProto."""
     values, indices = tensor_from_proto(proto.values), tensor_from_proto(proto.indices)
+    _expect_possible(tuple(proto.dims), values.dtype, proto.values.name)
     return SparseArray(values, indices, tuple(proto.dims))
 
 
@@ -91,6 +93,7 @@ def array_from_bytes(
     data: bytes | memoryview | np.ndarray, dtype: DType, shape: tuple[int, ...], name: str = ""
 ) -> np.ndarray:
     """The array whose raw_data these are; a view of them unless elements are packed."""
+    _expect_possible(shape, dtype, name)
     count = math.prod(shape)
     packed = np.frombuffer(data, np.uint8)
     wanted = -(-count * dtype.bits // 8)
@@ -150,8 +153,7 @@ def _read_array(proto: TensorProto, dtype: DType) -> np.ndarray:
             f"tensor {proto.name!r}: segments are not supported by the standard's tools"
         )
     shape = tuple(proto.dims)
-    if min(shape, default=0) < 0:
-        raise DataError(f"tensor {proto.name!r} has a negative dim: {list(shape)}")
+    _expect_possible(shape, dtype, proto.name)
     if dtype is not DType.STRING and proto.HasField("raw_data"):
         return array_from_bytes(proto.raw_data, dtype, shape, proto.name)
     flat = _read_typed(proto, dtype, math.prod(shape))
@@ -161,6 +163,17 @@ def _read_array(proto: TensorProto, dtype: DType) -> np.ndarray:
             f" {flat.size} are given"
         )
     return flat.reshape(shape)
+
+
+def _expect_possible(shape: tuple[int, ...], dtype: DType, name: str) -> None:
+    """Raise DataError for a shape that no array has."""
+    if min(shape, default=0) < 0:
+        raise DataError(f"tensor {name!r} has a negative dim: {list(shape)}")
+    if len(shape) > _MOST_AXES:
+        raise DataError(f"tensor {name!r} has {len(shape)} axes, at most {_MOST_AXES} are read")
+    width = 8 if dtype is DType.STRING else dtype.numpy.itemsize
+    if math.prod(extent for extent in shape if extent) * width > sys.maxsize:  # even if one is 0
+        raise DataError(f"tensor {name!r}: {dtype}{list(shape)} is more than memory has addresses")
 
 
 def _read_typed(proto: TensorProto, dtype: DType, count: int) -> np.ndarray:
@@ -179,6 +192,8 @@ def _read_typed(proto: TensorProto, dtype: DType, count: int) -> np.ndarray:
     if field == "int32_data":
         return numbers.astype(_UNSIGNED[dtype.numpy.itemsize]).view(dtype.numpy)
     if dtype.numpy.kind == "c":
+        if numbers.size % 2:
+            raise DataError(f"the last {dtype} has no imaginary part")
         return numbers.view(dtype.numpy)
     return numbers.astype(dtype.numpy)
 

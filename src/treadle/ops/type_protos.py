@@ -1,9 +1,9 @@
 """TypeProto to `ir.Type` and back.
 
 A Symbol is a dim_param. An Expression is written as the dim_param of its text, which reads back as
-a Symbol of that name. Range and None are dims without a value, and a Type of None is an empty
-TypeProto. Opaque types, which no operator of the standard has, read as None, and so does a negative
-dim, which exporters write for one they do not know.
+a Symbol of that name. Range, None and an extent over 2**63 - 1 are dims without a value, and a Type
+of None is an empty TypeProto. Opaque types, which no operator of the standard has, read as None,
+and so does a negative dim, which exporters write for one they do not know.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from treadle.ir import (
     show_dim,
 )
 from treadle.ops.elements import element_from_proto, element_to_proto
+
+_LARGEST = 2**63 - 1
 
 
 def type_to_proto(type_: Type | None) -> TypeProto:
@@ -89,7 +91,7 @@ def _write_element(proto: object, field: str, element: Type | None) -> None:
 
 def _write_dim(proto: TensorShapeProto.Dimension, dim: Dim) -> None:
     match dim:
-        case int():
+        case int() if abs(dim) <= _LARGEST:
             proto.dim_value = dim
         case Symbol() | Expression():
             proto.dim_param = show_dim(dim)

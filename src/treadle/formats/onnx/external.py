@@ -39,15 +39,20 @@ class Folder:
                 f'its data are in the file "{location}", and a model given as bytes has no folder;'
                 " load it by its path"
             )
-        root = self.path.resolve()
         relative = Path(location)
-        target = (root / relative).resolve()
+        try:
+            root = self.path.resolve()
+            target = (root / relative).resolve()
+            is_file = target.is_file()
+        except (OSError, RuntimeError, ValueError) as error:  # a NUL, a loop of links, too long
+            reason = f"its data are said to be in {location[:80]!r}, which is no path: {error}"
+            raise DataError(reason) from None
         if not location or relative.is_absolute() or not target.is_relative_to(root):
             raise DataError(
                 f'its data are said to be in "{location}", outside the folder of the model, and'
                 " only files inside it are read; move the file there"
             )
-        if not target.is_file():
+        if not is_file:
             raise DataError(f'its data file "{location}" is missing from {root}')
         return target
 

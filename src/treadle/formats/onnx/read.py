@@ -15,13 +15,12 @@ from treadle.formats.onnx.graph import read_body, read_graph
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.names import normal_domain
 from treadle.formats.onnx.reading import Reading
-from treadle.formats.onnx.recursion import report_recursion
 from treadle.formats.onnx.scope import Scope
 from treadle.ir import Function, FunctionId, Model
 
 _MODEL = known_fields(onnx.ModelProto, "training_info", "configuration")
 _FUNCTION = known_fields(onnx.FunctionProto)
-_STILL_CLOSED = {"CF104", "CF701", "CF702", "CF703", "CF704"}
+_STILL_CLOSED = {"CF104", "CF701", "CF702", "CF703"}
 """Blocking rules that say nothing against closing the model, only against running it."""
 
 
@@ -52,7 +51,6 @@ def read_model(
         metadata_of(proto),
         _kept("model", leftover(proto, _MODEL)),
     )
-    report_recursion(model, findings)
     open_ends = {found.code for found in findings if found.blocks} - _STILL_CLOSED
     is_given = broken and not any(code.startswith("CF0") for code in open_ends)
     return (model if not open_ends or is_given else None), findings

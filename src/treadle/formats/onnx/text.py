@@ -13,6 +13,8 @@ import onnx.parser
 import onnx.printer
 from google.protobuf.message import DecodeError
 
+from treadle.errors import Unsupported
+
 MAX_DEPTH = 400
 _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|=>|[<>{}()\[\]]')
 _OPENING, _CLOSING = frozenset("{<(["), frozenset("}>)]")
@@ -38,8 +40,14 @@ def parse_text(text: str) -> onnx.ModelProto:
 
 
 def print_text(proto: onnx.ModelProto) -> str:
-    """The model as text; what onnx's text form cannot hold is lost."""
-    return onnx.printer.to_text(proto) + "\n"
+    """The model as text; what onnx's text form cannot hold is lost, or Unsupported."""
+    try:
+        return onnx.printer.to_text(proto) + "\n"
+    except UnicodeDecodeError:
+        why = "a string in it is no UTF-8 text; write it as .onnx"
+        raise Unsupported("onnx's text form", None, why) from None
+    except Exception as error:  # noqa: BLE001  border: the printer may raise anything
+        raise Unsupported("onnx's text form", None, f"the printer failed ({error})") from None
 
 
 def _depth(text: str) -> int:

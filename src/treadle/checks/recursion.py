@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from treadle.checks import finding
+from collections.abc import Iterator
+
+from treadle.checks.rules import finding
 from treadle.errors import Finding
 from treadle.ir import Call, FunctionId, Model, walk_block
 
 
-def report_recursion(model: Model, findings: list[Finding]) -> None:
-    """Add a finding for every function on a cycle of calls."""
+def findings(model: Model) -> Iterator[Finding]:
+    """A finding for every function on a cycle of calls."""
     calls = {
         identity: {
             visit.step.function
@@ -21,7 +23,7 @@ def report_recursion(model: Model, findings: list[Finding]) -> None:
         if identity in _reachable(identity, calls):
             message = f"the function {identity} calls itself"
             hint = "functions are expanded in place, write the recursion as a Loop"
-            findings.append(finding("CF704", str(identity), message, hint))
+            yield finding("CF704", str(identity), message, hint)
 
 
 def _reachable(start: FunctionId, calls: dict[FunctionId, set[FunctionId]]) -> set[FunctionId]:
