@@ -8,7 +8,7 @@ import pytest
 
 import treadle
 from tests.formats.openvino.written import text
-from treadle.errors import Finding, Unsupported
+from treadle.errors import Finding, InvalidModel, Unsupported
 
 IF = """
     y = If (c) <then_branch = then () => ({one} a) {{ a = Identity(x) }},
@@ -48,9 +48,6 @@ REFUSED |= {
         ("branches of two ranks", "bool c, float[2] x", "y",
          VIEWS + IF.format(one="float[2]", two="float[1, 2]", body="b = Unsqueeze(x, n)"),
          "output 0 is float32[2] and float32[1,2]", "give both sides one rank"),
-        ("branches of two element types", "bool c, float[2] x", "y",
-         IF.format(one="float[2]", two="int64[2]", body="b = Cast <to = 7> (x)"),
-         "output 0 is float32[2] and int64[2]", "cast one"),
         ("a carried value of growing rank", "int64 n, float[2] x", "y", GROWING,
          "s changes its rank from iteration to iteration", "keep the rank"),
         ("an input of unknown rank", "float x, y0", "y", "y = Add(x, y0)",
@@ -81,6 +78,13 @@ def test_it_is_refused_with_a_reason(name: str, tmp_path: Path) -> None:
     assert all(each.path for each in found)
     (told,) = [each for each in found if why in each.message][:1]
     assert hint in told.hint if hint else not told.hint
+
+
+def test_branches_of_two_element_types_are_no_valid_model(tmp_path: Path) -> None:
+    body = IF.format(one="float[2]", two="int64[2]", body="b = Cast <to = 7> (x)")
+    told = r"CF604 error main/if_0: output 0 is float32\[2\] .* and int64\[2\]"
+    with pytest.raises(InvalidModel, match=told):
+        treadle.save(text("bool c, float[2] x", "y", body), tmp_path / "model.xml")
 
 
 def test_all_refusals_are_told_at_once(tmp_path: Path) -> None:
