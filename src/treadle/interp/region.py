@@ -34,6 +34,8 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Action:
                 results = interpreted[0](operands, context, iterations)
         except Unsupported:
             raise at(refusal.error, path, iterations) from refusal
+        if refusal.answered is not None:
+            refusal.answered()
         context.declined = known  # what is planned instead was asked for this data alone
         return results
 

@@ -57,9 +57,12 @@ class Building(Nodes):
 
     `kernels` are those of operators without native code. `evaluated` are the results of leaves
     whose operands are constants, by leaf and operands; None: they are computed when it runs.
+    `may_assume`: what is likely may be expected; `assumes`: it was.
     """
 
     kernels: Kernels = field(default_factory=Kernels)
+    may_assume: bool = True
+    assumes: bool = False
     evaluated: dict[tuple[Leaf | Node | None, ...], list[Node | None] | None] = field(
         default_factory=dict
     )
@@ -250,6 +253,13 @@ class Building(Nodes):
             self.add(Guard(is_of_shapes), DType.BOOL, (), condition)
         elif not condition.op.array.all():
             raise Declined("what can never hold")
+
+    def assume(self, condition: Node) -> bool:
+        """Expect what holds in most runs, where that is allowed; whether it is."""
+        if self.may_assume:
+            self.assumes = True
+            self.expect(condition, is_of_shapes=True)
+        return self.may_assume
 
     def expect_equal(self, left: Number, right: Number) -> None:
         """The kernel is refused where the numbers differ."""

@@ -373,6 +373,7 @@ class Kernel:
     `counts`: the iterations of its loops are counted, and it fails where there are too many;
     `weighs`: so is what they hold, in bytes. `objects` are the numbers of results held outside.
     `shares`: several threads write a nest of loops that takes so many nanoseconds; 0: none.
+    `assumes`: some guards hold in most runs only, and a kernel without them is possible.
     """
 
     inputs: tuple[Node, ...]
@@ -383,6 +384,7 @@ class Kernel:
     weighs: bool = False
     objects: tuple[int, ...] = ()
     shares: int = 0
+    assumes: bool = False
 
 
 def extents(node: Node) -> tuple[int, ...]:

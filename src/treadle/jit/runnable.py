@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -37,6 +37,8 @@ from treadle.plan import Account, Refused, Region, RunContext
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
 _MOMENT = 0.005
+_MOST_MISFITS = 2
+_MISFIT = "shapes that change as it runs did not fit its code, twice in a row"
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[Compiled, Mapping[Extent, int]] | str
@@ -49,7 +51,8 @@ class Native:
     `lists` are the outputs that are sequences. `holding` are the inputs that are a loop's
     condition: kernels are made for true ones. `seen` are the shapes of late, with their kernel and
     the extents of the axes it leaves open, or why there is none. `kernels` are those of operators
-    without native code.
+    without native code. `misfits` counts by signature how often in a row its kernel did not fit the
+    data; `careful` are the signatures whose kernels assume nothing of it.
     """
 
     region: Region
@@ -66,6 +69,8 @@ class Native:
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
     shaping: Shaping = field(default_factory=Shaping)
+    misfits: dict[Signature, int] = field(default_factory=dict)
+    careful: set[Signature] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -79,10 +84,7 @@ class Native:
             arrays = [self._array(number, value, held) for number, value in enumerate(inputs)]
             kernel, lengths = self._found(arrays, context)
             self._check_holding(arrays)
-            results = run(kernel, arrays, lengths, context, self.region.path, held)
-        except Unmatched:
-            self._missed(arrays)
-            raise
+            results = self._run(kernel, arrays, lengths, context, held)
         except Declined as why:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
@@ -96,6 +98,23 @@ class Native:
                 results[number] = unstacked(results[number])
         if objects:
             context.may_share = True
+        return results
+
+    def _run(
+        self,
+        kernel: Compiled,
+        arrays: Sequence[np.ndarray],
+        lengths: Mapping[Extent, int],
+        context: RunContext,
+        held: list[object],
+    ) -> list[Any]:
+        try:
+            results = run(kernel, arrays, lengths, context, self.region.path, held)
+        except Unmatched as unmatched:
+            unmatched.answered = self._missed(arrays, kernel)
+            raise
+        if self.misfits:
+            self._fitted(kernel)
         return results
 
     @property
@@ -147,14 +166,47 @@ class Native:
             if not (array.item() if array.size == 1 else array.all()):
                 raise Declined("a loop whose condition is false from the start")
 
-    def _missed(self, arrays: Sequence[np.ndarray]) -> None:
-        """A guard failed: where that happens to open kernels, the next ones are closed."""
+    def _missed(self, arrays: Sequence[np.ndarray], kernel: Compiled) -> Callable[[], None] | None:
+        """A guard failed: the next kernel assumes nothing, or leaves nothing open.
+
+        For a kernel that does neither, what to do where the data is not at fault.
+        """
         with self._lock:
-            if not self._can_be(arrays):
-                return
-            self.openings.miss(self.openings.lengths(arrays))
-            if self.openings.is_closed:
-                self.seen.clear()
+            lengths = self.openings.lengths(arrays)
+            if kernel.kernel.assumes:
+                self._assume_nothing(kernel)
+            elif lengths is self.lengths:
+                return partial(self._misfit, kernel)
+            elif self._can_be(arrays):
+                self.openings.miss(lengths)
+                if self.openings.is_closed:
+                    self.seen.clear()
+        return None
+
+    def _keys(self, kernel: Compiled) -> list[Signature]:
+        return [key for key, made in self.made.items() if made is kernel]
+
+    def _assume_nothing(self, kernel: Compiled) -> None:
+        """Make another kernel in the place of this one."""
+        for key in self._keys(kernel):
+            self.careful.add(key)
+            del self.made[key]
+        self.seen.clear()
+
+    def _misfit(self, kernel: Compiled) -> None:
+        """Have no kernel for its signature any more where it did not fit twice in a row."""
+        with self._lock:
+            for key in self._keys(kernel):
+                self.misfits[key] = self.misfits.get(key, 0) + 1
+                if self.misfits[key] >= _MOST_MISFITS:
+                    self.made[key] = _MISFIT
+                    self.seen.clear()
+
+    def _fitted(self, kernel: Compiled) -> None:
+        """Forget how often the kernel did not fit before."""
+        with self._lock:
+            for key in self._keys(kernel):
+                self.misfits.pop(key, None)
 
     def _can_be(self, arrays: Sequence[np.ndarray]) -> bool:
         """Whether a closed kernel could run this, so that an open one should have."""
@@ -216,8 +268,10 @@ class Native:
             return str(why)
 
     def _specialised(self, key: Signature, lengths: Lengths) -> Kernel:
-        parts = not self.weighs
-        return specialise(self.region, key, lengths, self.known, self.kernels, parts=parts)
+        return specialise(
+            self.region, key, lengths, self.known, self.kernels, parts=not self.weighs,
+            may_assume=key not in self.careful,
+        )  # fmt: skip
 
     def _make(self, key: Signature, arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:
         """Note the kernel of a signature; of the values too where its extents hang on them."""

@@ -144,8 +144,11 @@ def specialise(
     kernels: Kernels,
     *,
     parts: bool = True,
+    may_assume: bool = True,
 ) -> Kernel:
     """The kernel of a region for a signature; Declined where there is none.
+
+    `may_assume`: it may expect of the data what holds in most runs.
 
     Where its loops would hold values outside it is written again with their parts, if it may be.
     """
@@ -155,7 +158,7 @@ def specialise(
         made = block()
         if made is None:
             return None
-        return _written(region, made, given, lengths, known, kernels)
+        return _written(region, made, given, lengths, known, kernels, may_assume=may_assume)
 
     def written(block: Callable[[], Block | None]) -> Kernel | Declined | None:
         try:
@@ -196,10 +199,12 @@ def _written(
     lengths: Lengths,
     known: Known,
     kernels: Kernels,
+    *,
+    may_assume: bool,
 ) -> Kernel:
     """The kernel of the block of a region, or of one that stands for it."""
     b = Building.start()
-    b.kernels = kernels
+    b.kernels, b.may_assume = kernels, may_assume
     inputs: list[Node] = []
     params: list[Node] = []
     holding = conditions(region)
@@ -231,7 +236,7 @@ def _written(
     found = (None if value is None else made[value] for value in block.results)
     results = tuple(nothing(b) if node is None else node for node in found)
     objects = tuple(k for k, node in enumerate(results) if node in b.objects)
-    return Kernel(tuple(inputs), b.main, results, b.hoisted, objects=objects)
+    return Kernel(tuple(inputs), b.main, results, b.hoisted, objects=objects, assumes=b.assumes)
 
 
 def trips(kernel: Kernel) -> dict[Extent, int]:

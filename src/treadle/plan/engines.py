@@ -133,13 +133,15 @@ class Refused(Exception):
     """A Runnable cannot do its region on this data, and has done nothing: interp must.
 
     `error` is what to raise where interp cannot run the steps either. `is_lasting`: it would not
-    do it on other data either, so the model may as well be planned without.
+    do it on other data either, so the model may as well be planned without. `answered` is to be
+    called where another engine did run them.
     """
 
     def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
         super().__init__(str(error))
         self.error = error
         self.is_lasting = is_lasting
+        self.answered: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

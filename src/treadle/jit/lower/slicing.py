@@ -38,8 +38,27 @@ def sliced(b: Building, x: Node, axis: int, start: Bound, end: Bound, step: int)
         last = b.number(b.map("sub", b.dim(extent), b.dim(width)))
         b.expect(b.compare("less_equal", first, last))
         return part(b, x, axis, first, 1, width)
+    item = _single_item(b, extent, start, end) if step == 1 else None
+    if item is not None:
+        return part(b, x, axis, item, 1, 1)
     first, count = _bounds(b, extent, start, end, step)
     return part(b, x, axis, first, step, count)
+
+
+def _single_item(b: Building, extent: Number, start: Bound, end: Bound) -> Number | None:
+    """Where the one item is between constant bounds, if it may be assumed that there is one.
+
+    Of an axis that may be empty the slice would have an extent that broadcasts with no other.
+    """
+    if not (isinstance(start, int) and isinstance(end, int)) or isinstance(extent, int):
+        return None
+    is_last = start == -1 and end >= 2**31 - 1
+    if not is_last and (end - start != 1 or end == 0):
+        return None
+    needed = -start if start < 0 else end
+    if not b.assume(b.compare("greater_equal", extent, needed)):
+        return None
+    return start if start >= 0 else b.number(b.map("add", b.dim(extent), b.dim(start)))
 
 
 def strided(b: Building, x: Node, axis: int, start: Bound, end: Bound, step: Node) -> Node:

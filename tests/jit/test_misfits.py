@@ -1,0 +1,104 @@
+"""Code that does not fit the data it runs on: other code is made, or another engine runs it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import HEAD, check_uncalled, natives, outcomes
+from tests.values import assert_same
+from treadle.jit.call import Compiled
+
+RNG = np.random.default_rng(9)
+SUPPRESSION = """g (float[N] x) => (float[K] kept) {
+  none = Constant <value = float[0] {}> ()
+  go = Constant <value = bool {1}> ()
+  zero = Constant <value = int64[1] {0}> ()
+  one = Constant <value = int64[1] {1}> ()
+  big = Constant <value = int64[1] {9223372036854775807}> ()
+  half = Constant <value = float {0.5}> ()
+  rest, kept = Loop ("", go, x, none) <body = f (int64 i, bool on, float[A] o, float[B] k)
+    => (bool more, float[C] next, float[D] longer) {
+    best = Slice (o, zero, one)
+    others = Slice (o, one, big)
+    longer = Concat <axis = 0> (k, best)
+    limit = Mul (best, half)
+    near = Greater (others, limit)
+    far = Not (near)
+    next = Compress <axis = 0> (others, far)
+    shape = Shape (next)
+    count = ReduceProd <keepdims = 0> (shape)
+    nothing = Constant <value = int64 {0}> ()
+    more = Greater (count, nothing)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 25])
+def test_suppression_that_shrinks_its_candidates(length: int) -> None:
+    feeds = [{"x": -np.sort(-RNG.random(length)).astype(np.float32)} for _ in range(3)]
+    check_uncalled(SUPPRESSION, *feeds)
+
+
+LAST_OF_A_LIST = """g (int64 n) => (float[K] last, float[T,1] seen) {
+  none = Constant <value = float[0] {}> ()
+  minus = Constant <value = int64[1] {-1}> ()
+  big = Constant <value = int64[1] {9223372036854775807}> ()
+  last, seen = Loop (n, "", none) <body = f (int64 i, bool on, float[A] k)
+    => (bool more, float[B] longer, float[1] all) {
+    more = Identity (on)
+    end = Slice (k, minus, big)
+    total = ReduceSum <keepdims = 1> (end)
+    number = Cast <to = 1> (i)
+    all = Add (total, number)
+    longer = Concat <axis = 0> (k, all)
+  }>
+}"""
+
+
+def test_a_slice_of_nothing_is_run_by_other_code_from_then_on() -> None:
+    session = treadle.InferenceSession(HEAD + LAST_OF_A_LIST, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + LAST_OF_A_LIST, engines=("interp",))
+    for trips in (1, 2, 5, 3, 4):
+        feeds = {"n": np.array(trips)}
+        assert_same(session.run(None, feeds), interp.run(None, feeds), ["last", "seen"])
+    assert [made.kernel.assumes for made in outcomes(session) if isinstance(made, Compiled)] == [
+        False
+    ]
+    (native,) = natives(session)
+    assert not native.misfits
+
+
+BROADCAST = """g (int64 n, float[6] x, float[6] y) => (float[6] last) {
+  last = Loop (n, "", x) <body = f (int64 i, bool on, float[6] v) => (bool more, float[6] next) {
+    more = Identity (on)
+    zero = Constant <value = float {0}> ()
+    above = Greater (y, zero)
+    few = Compress <axis = 0> (y, above)
+    all = GreaterOrEqual (v, v)
+    many = Compress <axis = 0> (v, all)
+    next = Add (many, few)
+  }>
+}"""
+ONE, SIX = np.array([1, 0, 0, 0, 0, 0], np.float32), np.arange(1, 7, dtype=np.float32)
+
+
+@pytest.mark.parametrize("engines", [("jit", "interp"), ("jit", "onnxruntime", "interp")])
+def test_code_that_does_not_fit_twice_is_not_tried_again(engines: tuple[str, ...]) -> None:
+    session = treadle.InferenceSession(HEAD + BROADCAST, engines=engines)
+    for trips in (2, 5, 1, 3):
+        feeds = {"n": np.array(trips), "x": SIX, "y": ONE}
+        np.testing.assert_array_equal(session.run(None, feeds)[0], SIX + trips)
+    assert not natives(session)
+    assert "did not fit its code, twice in a row" in session.explain()
+
+
+def test_code_that_fits_between_is_kept() -> None:
+    session = treadle.InferenceSession(HEAD + BROADCAST, engines=("jit", "interp"))
+    for trips in (2, 0, 5, 1, 3):
+        for y, added in ((ONE, 1), (SIX, SIX)):
+            feeds = {"n": np.array(trips), "x": SIX, "y": y}
+            np.testing.assert_array_equal(session.run(None, feeds)[0], SIX + trips * added)
+    (native,) = natives(session)
+    assert all(isinstance(made, Compiled) for made in native.made.values())
