@@ -19,7 +19,10 @@ api
 single
 fitting
 session
-engines feeds options variants
+ort_session
+iobinding
+engines feeds options parity variants
+adapters calls
 interp jit delegate report
 plan
 passes formats

@@ -18,6 +18,7 @@ EACH = (
     errors.Unsupported.of("the model", "nobody runs it:", [FINDING]),
     errors.InputError("x is missing"),
     errors.InputTypeError("a list is fed"),
+    errors.ConfigurationError("no such provider"),
     errors.RunError("it failed", "main/add_0", (3, 1)),
     errors.KernelError("it failed", "main/add_0"),
     errors.LimitExceeded("too long", "main/add_0", (3, 1)),

@@ -12,8 +12,10 @@ import treadle
 
 PUBLIC = [
     "ComparisonError",
+    "ConfigurationError",
     "DataError",
     "ExecutionMode",
+    "ExecutionOrder",
     "Finding",
     "GraphOptimizationLevel",
     "InferenceSession",
@@ -23,6 +25,9 @@ PUBLIC = [
     "KernelError",
     "LimitExceeded",
     "LoadError",
+    "LoraAdapter",
+    "ModelMetadata",
+    "NodeArg",
     "Operator",
     "Recorder",
     "RunError",
@@ -39,6 +44,8 @@ PUBLIC = [
     "optimize",
     "repair",
     "save",
+    "set_default_logger_severity",
+    "set_seed",
 ]
 
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(treadle.__path__) if room.ispkg)

@@ -1,5 +1,9 @@
 """treadle runs, checks, explains and rewrites the control flow of neural-network graphs."""
 
+from typing import Any
+
+from treadle import parity
+from treadle.adapters import LoraAdapter
 from treadle.api import (
     check,
     get_available_providers,
@@ -9,9 +13,12 @@ from treadle.api import (
     optimize,
     repair,
     save,
+    set_default_logger_severity,
+    set_seed,
 )
 from treadle.errors import (
     ComparisonError,
+    ConfigurationError,
     DataError,
     Finding,
     InputError,
@@ -25,7 +32,15 @@ from treadle.errors import (
     TreadleError,
     Unsupported,
 )
-from treadle.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from treadle.feeds import NodeArg
+from treadle.options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+)
+from treadle.ort_session import ModelMetadata
 from treadle.session import InferenceSession
 from treadle.single import Operator
 from treadle.tracing import Recorder
@@ -34,8 +49,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ComparisonError",
+    "ConfigurationError",
     "DataError",
     "ExecutionMode",
+    "ExecutionOrder",
     "Finding",
     "GraphOptimizationLevel",
     "InferenceSession",
@@ -45,6 +62,9 @@ __all__ = [
     "KernelError",
     "LimitExceeded",
     "LoadError",
+    "LoraAdapter",
+    "ModelMetadata",
+    "NodeArg",
     "Operator",
     "Recorder",
     "RunError",
@@ -61,4 +81,23 @@ __all__ = [
     "optimize",
     "repair",
     "save",
+    "set_default_logger_severity",
+    "set_seed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What onnxruntime has besides; loaded when it is asked for, as onnxruntime is."""
+    if name == "IOBinding":
+        from treadle.iobinding import IOBinding
+
+        return IOBinding
+    if name not in parity.SHARED:
+        raise parity.missing(parity.MODULE, name)
+    from treadle import delegate
+
+    return delegate.of_onnxruntime(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *parity.SHARED, "IOBinding"})

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from operator import index as operator_index
 from typing import Any
 
 from treadle import checks, formats, passes
 from treadle import infer as inference
 from treadle.boundary import public
-from treadle.errors import DataError, Finding, InputError, InvalidModel, LoadError, Unsupported
+from treadle.errors import (
+    ConfigurationError,
+    DataError,
+    Finding,
+    InputError,
+    InputTypeError,
+    InvalidModel,
+    LoadError,
+    Unsupported,
+)
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes import Mended
 from treadle.single import Operator
@@ -24,6 +34,8 @@ __all__ = [
     "optimize_with_report",
     "repair",
     "save",
+    "set_default_logger_severity",
+    "set_seed",
 ]
 
 
@@ -188,3 +200,35 @@ def get_available_providers() -> list[str]:
     from treadle import delegate
 
     return delegate.available_providers()
+
+
+def set_seed(seed: int) -> None:
+    """Have operators of chance without a seed of their own give the same from here on.
+
+    What onnxruntime runs takes it in sessions that are made afterwards, as there. Which numbers
+    come depends on the engine. Raises InputError for what is no whole number of 64 bits.
+    """
+    from treadle import delegate, ops
+
+    try:
+        number = operator_index(seed)
+        delegate.of_onnxruntime("set_seed")(number)
+    except TypeError:
+        raise InputTypeError(f"a seed is a whole number of 64 bits, not {seed!r:.60}") from None
+    ops.set_seed(number)
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """What onnxruntime writes to stderr: 0 everything, 2 warnings, 3 errors, 4 only what is fatal.
+
+    It holds for sessions made afterwards whose options do not say it; before, treadle has it write
+    nothing. Raises ConfigurationError for another number.
+    """
+    from treadle import delegate
+
+    try:
+        delegate.set_severity(severity)
+    except TypeError:
+        raise InputTypeError(f"a severity is a whole number, not {severity!r:.60}") from None
+    except delegate.failures():
+        raise ConfigurationError(f"a severity is 0, 1, 2, 3 or 4, not {severity}") from None

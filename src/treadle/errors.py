@@ -6,7 +6,8 @@
      ├── InvalidModel         the model breaks a rule that blocks running; has .findings
      ├── Unsupported          the model is fine, this build has no way to run or write it
      ├── InputError           an argument does not fit: names, dtypes, ranks, shapes; a ValueError
-     │    └── InputTypeError  it is of a type that is not taken at all; a TypeError too
+     │    ├── InputTypeError  it is of a type that is not taken at all; a TypeError too
+     │    └── ConfigurationError  an option or a provider is not to be had; a RuntimeError too
      ├── RunError             the model failed on this data: where, at which iteration, why
      │    ├── KernelError     an operator's operands do not fit, or its evaluation failed
      │    ├── LimitExceeded   a bound of RunOptions was reached
@@ -28,6 +29,7 @@ from typing import Any, Literal
 
 __all__ = [
     "ComparisonError",
+    "ConfigurationError",
     "DataError",
     "Finding",
     "InputError",
@@ -151,6 +153,10 @@ class InputError(TreadleError, ValueError):
 
 class InputTypeError(InputError, TypeError):
     """An argument is of a type that is not taken there. It is a TypeError too."""
+
+
+class ConfigurationError(InputError, RuntimeError):
+    """An option, a binding or a provider is not to be had. It is a RuntimeError too."""
 
 
 class RunError(TreadleError):

@@ -32,6 +32,7 @@ from treadle.ir import (
 __all__ = ["Binding", "NodeArg", "bind", "convert", "node_arg", "type_word"]
 
 _MOST_SHAPES = 64
+_ORT_VALUE = "OrtValue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +160,10 @@ def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list
     faults = []
     if given.keys() != inputs.keys():
         faults += _wrong_names(inputs, given)
-    values = []
+    values: list[object] = []
     for name, type_ in inputs.items():
         if name not in given:
+            values += [None] if isinstance(type_, Optional) else []
             continue
         try:
             values.append(convert(given[name], type_))
@@ -177,7 +179,7 @@ def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> lis
     faults = [
         f'input "{name}" is missing, it wants {show_type(type_)}'
         for name, type_ in inputs.items()
-        if name not in given
+        if name not in given and not isinstance(type_, Optional)
     ]
     faults += [
         f'the model has no input "{name}", {did_you_mean(str(name), inputs)}'
@@ -193,7 +195,16 @@ def convert(value: object, type_: Type | None) -> object:
         dtype = type_.dtype
         if dtype is not None and value.dtype == dtype.numpy and dtype is not DType.STRING:
             return _shaped(value, type_)
+    if type(value).__name__ == _ORT_VALUE:
+        value = _held(value, type_)
     return _converter(type_)(value, type_)
+
+
+def _held(value: object, type_: Type | None) -> object:
+    """What an OrtValue of onnxruntime holds; anything else as it is."""
+    from treadle import delegate
+
+    return delegate.from_ortvalue(value, type_) if delegate.is_ortvalue(value) else value
 
 
 def _converter(type_: Type | None) -> Callable[[Any, Any], object]:

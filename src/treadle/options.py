@@ -1,19 +1,43 @@
-"""The options of a session and of a run, with onnxruntime's fields and a few of ours."""
+"""The options of a session and of a run, with onnxruntime's fields and a few of ours.
+
+A field takes what onnxruntime's takes: numbers and truth values are converted as its Python
+interface does, everything else raises InputTypeError where it is set, not where it is used.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
-from typing import Literal
+from enum import IntEnum
+from operator import index
+from typing import Any, ClassVar, Literal, TypeVar
 
+import numpy as np
+
+from treadle.adapters import LoraAdapter
+from treadle.errors import ConfigurationError, InputTypeError
 from treadle.plan import Limits
 
-__all__ = ["ExecutionMode", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "RunOptions",
+    "SessionOptions",
+]
 
 OmittedCondition = Literal["stop", "ignore"]
 
 
-class GraphOptimizationLevel(IntEnum):
+class _Named(IntEnum):
+    """A number with a name; prints as onnxruntime's do."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class GraphOptimizationLevel(_Named):
     """How far onnxruntime optimizes what it is given: its own names and numbers."""
 
     ORT_DISABLE_ALL = 0
@@ -23,15 +47,166 @@ class GraphOptimizationLevel(IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(Enum):
+class ExecutionMode(_Named):
     """Whether onnxruntime runs independent nodes at once: its own names and numbers."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
+class ExecutionOrder(_Named):
+    """In what order onnxruntime runs nodes that do not wait for each other: its own names."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+Kind = TypeVar("Kind", bound=_Named)
+_INT32 = range(-(2**31), 2**31)
+_LONGEST_KEY = 1024
+
+
+def _truth(value: object) -> bool:
+    if value is None or isinstance(value, bool | int | float | np.generic):
+        return bool(value)
+    raise InputTypeError
+
+
+def _whole(value: Any) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        raise InputTypeError from None
+    if number not in _INT32:
+        raise InputTypeError
+    return number
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, str):
+        return value
+    raise InputTypeError
+
+
+def _path(value: object) -> str:
+    return _text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def _of(kind: type[Kind]) -> Callable[[object], Kind]:
+    """What takes a member of the enumeration: ours, or onnxruntime's of the same name."""
+
+    def member(value: object) -> Kind:
+        if type(value).__name__ != kind.__name__ or not hasattr(value, "name"):
+            raise InputTypeError
+        return kind[value.name]
+
+    return member
+
+
+def _maybe(convert: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda value: None if value is None else convert(value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputTypeError
+    return value  # type: ignore[return-value]  # numpy's numbers compare as Python's do
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool):
+        raise InputTypeError
+    try:
+        return index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
+    except TypeError:
+        raise InputTypeError from None
+
+
+def _condition(value: object) -> object:
+    if value not in ("stop", "ignore"):
+        raise InputTypeError
+    return value
+
+
+Conversion = tuple[str, Callable[[Any], object]]
+_TRUTH: Conversion = ("a truth value", _truth)
+_WHOLE: Conversion = ("a whole number of 32 bits", _whole)
+_TEXT: Conversion = ("a text", _text)
+_PATH: Conversion = ("a path", _path)
+_SESSION: Mapping[str, Conversion] = {
+    "intra_op_num_threads": _WHOLE,
+    "inter_op_num_threads": _WHOLE,
+    "graph_optimization_level": ("a GraphOptimizationLevel", _of(GraphOptimizationLevel)),
+    "execution_mode": ("an ExecutionMode", _of(ExecutionMode)),
+    "execution_order": ("an ExecutionOrder", _of(ExecutionOrder)),
+    "enable_cpu_mem_arena": _TRUTH,
+    "enable_mem_pattern": _TRUTH,
+    "enable_mem_reuse": _TRUTH,
+    "enable_profiling": _TRUTH,
+    "profile_file_prefix": _PATH,
+    "optimized_model_filepath": _PATH,
+    "log_severity_level": _WHOLE,
+    "log_verbosity_level": _WHOLE,
+    "logid": _TEXT,
+    "use_deterministic_compute": _TRUTH,
+    "use_per_session_threads": _TRUTH,
+    "omitted_condition": ('"stop" or "ignore"', _condition),
+    "cache_dir": ("a path, or None", _maybe(_path)),
+}
+_RUN: Mapping[str, Conversion] = {
+    "terminate": _TRUTH,
+    "max_iterations": ("a whole number, or None", _maybe(_count)),
+    "max_seconds": ("a number, or None", _maybe(_number)),
+    "max_bytes": ("a whole number, or None", _maybe(_count)),
+    "log_severity_level": _WHOLE,
+    "log_verbosity_level": _WHOLE,
+    "logid": _TEXT,
+    "only_execute_path_to_fetches": _TRUTH,
+}
+
+
+def _converted(what: str, value: object, conversion: Conversion) -> object:
+    wanted, convert = conversion
+    try:
+        return convert(value)
+    except (InputTypeError, UnicodeDecodeError):
+        given = f"{value!r:.60} ({type(value).__name__})"
+        raise InputTypeError(f"{what} is {given}, wanted {wanted}") from None
+
+
+class _Checked:
+    """Fields are converted and checked as they are set."""
+
+    __slots__ = ()
+    _fields: ClassVar[Mapping[str, Conversion]] = {}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        conversion = self._fields.get(name)
+        if conversion is not None:
+            value = _converted(f"{type(self).__name__}.{name}", value, conversion)
+        object.__setattr__(self, name, value)
+
+
+def _entry(entries: dict[str, str], key: str, value: str) -> None:
+    key = str(_converted("the key", key, _TEXT))
+    if not 0 < len(key) <= _LONGEST_KEY:
+        raise ConfigurationError(
+            f"a key has 1 to {_LONGEST_KEY} letters, {key!r:.30} has {len(key)}"
+        )
+    entries[key] = str(_converted("the value", value, _TEXT))
+
+
+def _look_up(options: str, entries: Mapping[str, str], key: str) -> str:
+    if key not in entries:
+        raise ConfigurationError(f"{options} does not have configuration with key: {key}")
+    return entries[key]
+
+
 @dataclass(slots=True, kw_only=True)
-class SessionOptions:
+class SessionOptions(_Checked):
     """What onnxruntime's SessionOptions holds, handed on to it, and two fields of our own.
 
     `omitted_condition`: what a Loop whose condition input is left out does when its body's
@@ -46,16 +221,16 @@ class SessionOptions:
 
     intra_op_num_threads: int = 0
     inter_op_num_threads: int = 0
-    graph_optimization_level: object = None
-    execution_mode: object = None
-    execution_order: object = None
+    graph_optimization_level: GraphOptimizationLevel = GraphOptimizationLevel.ORT_ENABLE_ALL
+    execution_mode: ExecutionMode = ExecutionMode.ORT_SEQUENTIAL
+    execution_order: ExecutionOrder = ExecutionOrder.DEFAULT
     enable_cpu_mem_arena: bool = True
     enable_mem_pattern: bool = True
     enable_mem_reuse: bool = True
     enable_profiling: bool = False
     profile_file_prefix: str = "onnxruntime_profile_"
     optimized_model_filepath: str = ""
-    log_severity_level: int = 4
+    log_severity_level: int = -1
     log_verbosity_level: int = 0
     logid: str = ""
     use_deterministic_compute: bool = False
@@ -63,18 +238,126 @@ class SessionOptions:
     omitted_condition: OmittedCondition = "stop"
     cache_dir: str | None = None
     config_entries: dict[str, str] = field(default_factory=dict)
+    providers: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    dims_by_name: dict[str, int] = field(default_factory=dict)
+    dims_by_denotation: dict[str, int] = field(default_factory=dict)
+    initializers: dict[str, Any] = field(default_factory=dict)
+    external_initializers: dict[str, Any] = field(default_factory=dict)
+    external_files: dict[str, Any] = field(default_factory=dict)
+    is_cancelled: bool = False
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set one of onnxruntime's configuration entries."""
-        self.config_entries[key] = value
+        _entry(self.config_entries, key, value)
 
     def get_session_config_entry(self, key: str) -> str:
-        """Return one of onnxruntime's configuration entries; KeyError where it was not set."""
-        return self.config_entries[key]
+        """Return one of the configuration entries; ConfigurationError where it was not set."""
+        return _look_up("SessionOptions", self.config_entries, key)
+
+    def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
+        """Give every dim of this name an extent: what is fed must have it, and code may rely on it.
+
+        A name no dim has changes nothing.
+        """
+        key = str(_converted("the dim's name", name, _TEXT))
+        self.dims_by_name[key] = _extent(value)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
+        """Give every open dim of an input with this denotation ("DATA_BATCH") an extent."""
+        key = str(_converted("the denotation", denotation, _TEXT))
+        self.dims_by_denotation[key] = _extent(value)
+
+    def add_initializer(self, name: str, value: Any) -> None:
+        """Have the model's initializer of this name hold an OrtValue's, or array's, data instead.
+
+        The memory is not copied: leave it as it is while a session lives. A name the model does not
+        have changes nothing; another dtype or shape is refused when a session is made.
+        """
+        _add(self.initializers, name, value)
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        """Give the data of initializers that the model says to lie in a file; as `add_initializer`.
+
+        Names that the model does not have, or has with data of their own, are refused when a
+        session is made.
+        """
+        if not isinstance(names, list) or not isinstance(values, list):
+            raise InputTypeError("names and values are wanted as two lists")
+        if len(names) != len(values):
+            raise ConfigurationError(f"{len(names)} names are given for {len(values)} values")
+        for name, value in zip(names, values, strict=True):
+            _add(self.external_initializers, name, value)
+
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[int]
+    ) -> None:
+        """Give the bytes of the files that the model says its external data lie in.
+
+        The first `lengths` bytes of each buffer are taken. Nothing is copied: leave the buffers as
+        they are while a session lives.
+        """
+        if not len(names) == len(buffers) == len(lengths):
+            raise ConfigurationError("as many names, buffers and lengths are wanted")
+        for name, buffer, length in zip(names, buffers, lengths, strict=True):
+            key = str(_converted("the name of a file", name, _TEXT))
+            try:
+                data = memoryview(buffer).cast("B")
+            except TypeError:
+                given = type(buffer).__name__
+                raise InputTypeError(f'"{key}" is given as {given}, wanted bytes') from None
+            if key in self.external_files:
+                raise ConfigurationError(f'the file "{key}" was given before')
+            self.external_files[key] = data[: index(length)]
+
+    def add_provider(self, name: str, options: Mapping[str, str]) -> None:
+        """Add an execution provider, for sessions that are given none themselves."""
+        key = str(_converted("the provider", name, _TEXT))
+        if not isinstance(options, Mapping):
+            raise InputTypeError(f"a {type(options).__name__} is given, wanted a dict of options")
+        self.providers.append((key, {str(k): str(v) for k, v in options.items()}))
+
+    def set_load_cancellation_flag(self, is_cancelled: bool) -> None:
+        """Set it, from any thread, and a session that is being made with these options gives up."""
+        self.is_cancelled = bool(is_cancelled)
+
+    def has_providers(self) -> bool:
+        """Whether providers were added."""
+        return bool(self.providers)
+
+    @property
+    def supplies(self) -> bool:
+        """Whether something of the model is to be put in another's place."""
+        return bool(
+            self.dims_by_name
+            or self.dims_by_denotation
+            or self.initializers
+            or self.external_initializers
+            or self.external_files
+        )
+
+
+def _extent(value: object) -> int:
+    wanted = "a whole number of 64 bits"
+    try:
+        number = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
+    except TypeError:
+        given = f"{value!r:.60} ({type(value).__name__})"
+        raise InputTypeError(f"the dim's extent is {given}, wanted {wanted}") from None
+    return number
+
+
+def _add(known: dict[str, Any], name: object, value: Any) -> None:
+    key = str(_converted("the initializer's name", name, _TEXT))
+    if not isinstance(value, np.ndarray) and not hasattr(value, "_ortvalue"):
+        given = type(value).__name__
+        raise ConfigurationError(f'"{key}" is given as {given}, wanted an OrtValue or an array')
+    if key in known:
+        raise ConfigurationError(f'an initializer called "{key}" was given before')
+    known[key] = value
 
 
 @dataclass(slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(_Checked):
     """What may stop one run.
 
     `terminate`: set it, from any thread, and the run raises Terminated. `max_iterations` counts the
@@ -87,21 +370,33 @@ class RunOptions:
     max_iterations: int | None = None
     max_seconds: float | None = None
     max_bytes: int | None = None
-    log_severity_level: int = 4
+    log_severity_level: int = -1
     log_verbosity_level: int = 0
     logid: str = ""
     only_execute_path_to_fetches: bool = False
     config_entries: dict[str, str] = field(default_factory=dict)
+    adapters: list[LoraAdapter] = field(default_factory=list)
+
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """Feed the parameters of an adapter as well; what is fed by name goes first."""
+        if not hasattr(adapter, "parameters"):
+            given = type(adapter).__name__
+            raise InputTypeError(f"a {given} is given, wanted a treadle.LoraAdapter")
+        self.adapters.append(adapter)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set one of onnxruntime's configuration entries."""
-        self.config_entries[key] = value
+        _entry(self.config_entries, key, value)
 
     def get_run_config_entry(self, key: str) -> str:
-        """Return one of onnxruntime's configuration entries; KeyError where it was not set."""
-        return self.config_entries[key]
+        """Return one of the configuration entries; ConfigurationError where it was not set."""
+        return _look_up("RunOptions", self.config_entries, key)
 
     @property
     def limits(self) -> Limits:
         """The bounds, as engines take them."""
         return Limits(self.max_iterations, self.max_seconds, self.max_bytes)
+
+
+SessionOptions._fields = _SESSION
+RunOptions._fields = _RUN

@@ -9,25 +9,25 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from treadle import checks, formats, infer, passes
-from treadle.arguments import a_or_an
+from treadle import checks, formats, passes
 from treadle.boundary import Callback, internal_error, may_pass, public
+from treadle.calls import expect_call, expect_known, listed, picked
 from treadle.engines import ENGINES, engines_of
 from treadle.errors import (
     InputError,
-    InputTypeError,
     InvalidModel,
     LoadError,
     Unsupported,
     did_you_mean,
 )
 from treadle.feeds import Binding, NodeArg, node_arg
+from treadle.infer import infer as infer_types
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
+from treadle.ort_session import ModelMetadata, OrtSession, given, supplied
 from treadle.plan import (
     Bounding,
     ByName,
@@ -45,24 +45,12 @@ from treadle.variants import PLAIN, Variant
 
 if TYPE_CHECKING:
     from treadle import interp
+    from treadle.delegate import Chosen
 
 __all__ = ["InferenceSession", "ModelMetadata"]
 
 _UNLIMITED = Limits()
 _CODES = ("kernel", "llvm")
-
-
-@dataclass(frozen=True, slots=True)
-class ModelMetadata:
-    """What a model says of itself, under onnxruntime's names."""
-
-    producer_name: str
-    graph_name: str
-    domain: str
-    description: str
-    graph_description: str
-    version: int
-    custom_metadata_map: Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,7 +68,7 @@ class Program:
     direct: ByName | None
 
 
-class InferenceSession:
+class InferenceSession(OrtSession):
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
@@ -104,10 +92,13 @@ class InferenceSession:
         **others: object,
     ) -> None:
         source = others.pop("path_or_bytes", source)
-        _expect_known(others)
+        expect_known(others)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = None if listener is None else Callback(listener)
-        self._engines = engines_of(engines or ENGINES, self._options, providers, provider_options)
+        self._may_fall_back = int(others.get("enable_fallback", 1)) == 1  # type: ignore[call-overload]
+        self._named_engines = tuple(engines or ENGINES)
+        self._chosen = self._choose(providers, provider_options, may_fall_back=self._may_fall_back)
+        self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._declined: dict[Variant, dict[tuple[str, Step], str]] = {}
@@ -115,8 +106,16 @@ class InferenceSession:
         self._plain = self._program(PLAIN)
 
     def _accepted(self, source: object) -> Model:
+        instead = supplied(self._options)
+        if instead is not None and isinstance(source, Model):
+            source = formats.onnx.write_model(source)
         with self._stage("read"):
-            model, findings = (source, []) if isinstance(source, Model) else formats.read(source)
+            read = (
+                (source, [])
+                if isinstance(source, Model)
+                else formats.read(source, supplied=instead)
+            )
+        model, findings = read
         if model is None:
             raise LoadError("the model cannot be loaded:", findings)
         with self._stage("check"):
@@ -143,7 +142,7 @@ class InferenceSession:
             )
         if model is not self._model:
             with self._stage("infer"):
-                model = infer.infer(model)
+                model = infer_types(model)
         return self._bound(model, variant)
 
     def _bound(self, model: Model, variant: Variant) -> Program:
@@ -236,7 +235,8 @@ class InferenceSession:
         listener: Listener | None,
     ) -> list[Any]:
         if run_options is not None or type(input_feed) is not dict:
-            _expect_call(input_feed, run_options)
+            expect_call(input_feed, run_options)
+            input_feed = self._adapted(input_feed, run_options)
         limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
         program, variant = self._plain, PLAIN
         is_plain = limits.iterations is None and limits.bytes is None and listener is None
@@ -253,6 +253,14 @@ class InferenceSession:
         if output_names is None:
             return outputs if type(outputs) is list else list(outputs)
         return self._named(output_names, outputs)
+
+    def _adapted(self, feed: Mapping[str, object], options: Any) -> Mapping[str, object]:
+        """What is fed, and what the options' adapters feed besides."""
+        known = {value.name for value in self._model.main.params}
+        adapters = getattr(options, "adapters", ())
+        given = [each.parameters for each in adapters]
+        added = {name: p[name] for p in given for name in p if name in known}
+        return {**added, **feed} if added else feed
 
     def _variant(
         self, feed: Mapping[str, object], limits: Limits, listener: Listener | None
@@ -282,8 +290,8 @@ class InferenceSession:
         return {c.value.name for c in self._model.main.constants if c.value in params}
 
     def _named(self, names: Sequence[str], outputs: Sequence[Any]) -> list[Any]:
-        positions = [self._position(name) for name in _listed(names)]
-        return _picked(outputs, positions) if positions else list(outputs)
+        positions = [self._position(name) for name in listed(names)]
+        return picked(outputs, positions) if positions else list(outputs)
 
     def _position(self, name: str) -> int:
         names = self._plain.outputs
@@ -303,9 +311,16 @@ class InferenceSession:
         defaults = self._defaults()
         return [node_arg(v.name, v.type) for v in self._model.main.params if v.name in defaults]
 
+    def output_type(self, name: str) -> Type | None:
+        """The type of an output, where it is known."""
+        return dict(self._output_types()).get(name)
+
     @public
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the order `run` gives them; inferred where the file declares no type."""
+        return [node_arg(name, type_) for name, type_ in self._output_types()]
+
+    def _output_types(self) -> list[tuple[str, Type | None]]:
         results = self._plain.plan.model.main.results
         names = self._plain.outputs
         claims = self._model.main.claims or (Claim(),) * len(names)
@@ -313,7 +328,7 @@ class InferenceSession:
             _told(claim.type, None if value is None else value.type)
             for value, claim in zip(results, claims, strict=True)
         ]
-        return [node_arg(name, type_) for name, type_ in zip(names, types, strict=True)]
+        return list(zip(names, types, strict=True))
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself."""
@@ -328,9 +343,38 @@ class InferenceSession:
             dict(model.metadata),
         )
 
-    def get_providers(self) -> list[str]:
-        """The execution providers onnxruntime is given."""
-        return ["CPUExecutionProvider"]
+    def set_providers(
+        self,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+    ) -> None:
+        """Have other execution providers: the model is planned anew, with code from the cache.
+
+        Warns and falls back as the constructor does. Raises ConfigurationError for one onnxruntime
+        does not know; the session then stays as it was.
+        """
+        chosen = self._choose(providers, provider_options, may_fall_back=False)
+        made = engines_of(self._named_engines, self._options, *given(chosen))
+        with self._lock:
+            self._chosen, self._engines = chosen, made
+            self._programs, self._declined = {}, {}
+        self._plain = self._program(PLAIN)
+
+    def _choose(
+        self,
+        providers: Sequence[Any] | None,
+        provider_options: Sequence[Mapping[Any, Any]] | None,
+        *,
+        may_fall_back: bool,
+    ) -> Chosen | None:
+        """The providers of the session; None for the processor alone, by default."""
+        added = getattr(self._options, "providers", ())
+        if providers is None and provider_options is None and not added:
+            return None
+        from treadle import delegate
+
+        chosen = delegate.choose(providers, provider_options, added, may_fall_back=may_fall_back)
+        return chosen if "onnxruntime" in self._named_engines else None
 
     def get_session_options(self) -> Any:
         """The options the session was made with."""
@@ -373,33 +417,3 @@ class InferenceSession:
 def _told(declared: Type | None, known: Type | None) -> Type | None:
     """The declared type, unless the value is known to be of another kind or element type."""
     return known if declared is None or checks.kinds_contradict(declared, known) else declared
-
-
-def _expect_known(keywords: Mapping[str, object]) -> None:
-    known = ("enable_fallback", "disabled_optimizers")
-    for name in keywords:
-        if name not in known:
-            hint = did_you_mean(name, ("engines", "listener", "sess_options", "providers", *known))
-            raise InputTypeError(f'a session has no option "{name}", {hint}')
-
-
-def _expect_call(feed: object, options: object) -> None:
-    if type(feed) is not dict and not isinstance(feed, Mapping):
-        given = a_or_an(type(feed).__name__)
-        raise InputTypeError(f'{given} is fed, wanted a dict: {{"name": value}}')
-    if options is not None and not hasattr(options, "terminate"):
-        raise InputTypeError(f"{a_or_an(type(options).__name__)} is no RunOptions")
-
-
-def _listed(names: Sequence[str]) -> Sequence[str]:
-    if isinstance(names, str):
-        raise InputTypeError(f'the outputs wanted are given as a list: ["{names}"]')
-    return names
-
-
-def _picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-    """The outputs at these positions; one asked for again is a copy, so that none share memory."""
-    return [
-        deepcopy(outputs[place]) if place in positions[:number] else outputs[place]
-        for number, place in enumerate(positions)
-    ]

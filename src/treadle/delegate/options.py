@@ -11,6 +11,7 @@ Providers = tuple[tuple[str, Mapping[str, Any]], ...]
 _CPU: Providers = (("CPUExecutionProvider", {}),)
 _SILENT = 4
 _UNCHOSEN = (None, -1, 2)
+_default_severity = [_SILENT]
 _LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "layout": 3, "all": 99}
 
 
@@ -51,7 +52,7 @@ class Options:
         """
         given: dict[str, Any] = {name: getattr(source, name, None) for name in _PLAIN}
         if given["log_severity_level"] in _UNCHOSEN:
-            given["log_severity_level"] = _SILENT
+            given["log_severity_level"] = _default_severity[0]
         level = getattr(source, "graph_optimization_level", None)
         return cls(
             **given,
@@ -81,6 +82,14 @@ class Options:
         for key, value in self.entries.items():
             made.add_session_config_entry(key, value)
         return made
+
+
+def set_severity(severity: int) -> None:
+    """What onnxruntime says by itself, and in sessions whose options do not say it."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(severity)
+    _default_severity[0] = int(severity)
 
 
 def available_providers() -> list[str]:

@@ -17,15 +17,20 @@ __all__ = ["lacks_layer", "locate", "onnx", "read", "schema_function", "write"]
 _XML = ("<?xml", "<net", "<!DOCTYPE")
 
 
-def read(source: object, *, broken: bool = False) -> tuple[Model | None, list[Finding]]:
+def read(
+    source: object, *, broken: bool = False, supplied: onnx.Supplied | None = None
+) -> tuple[Model | None, list[Finding]]:
     """The closed model of any source, or None, with what reading it brought to light.
 
     A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
-    `broken`: an ONNX model that cannot be closed is given too, for checks alone.
+    `broken`: an ONNX model that cannot be closed is given too, for checks alone. `supplied` takes
+    the place of what an ONNX model says.
     """
     is_file = isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml")
     if not is_file and not _is_xml(source):
-        return onnx.read(source, broken=broken)
+        return onnx.read(source, broken=broken, supplied=supplied)
+    if supplied is not None:
+        raise InputError("initializers and extents of dims are given for ONNX files alone")
     from treadle.formats import openvino  # its tables take time to build, and few need them
 
     if _is_xml(source):

@@ -26,7 +26,7 @@ from treadle.ops.proto import (
     operand_names,
     result_names,
 )
-from treadle.ops.random import RANDOM
+from treadle.ops.random import RANDOM, set_seed
 from treadle.ops.schema import (
     AttributeRule,
     Formal,
@@ -91,6 +91,7 @@ __all__ = [
     "result_names",
     "result_types",
     "schema",
+    "set_seed",
     "shape_to_proto",
     "silence",
     "since_version",

@@ -14,17 +14,20 @@ from treadle.formats.onnx.alone import (
     proto_of,
     read_alone,
 )
+from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.functions import schema_function
 from treadle.formats.onnx.inline import inline_external
 from treadle.formats.onnx.positions import located
 from treadle.formats.onnx.read import identity, read_model
 from treadle.formats.onnx.save import save
 from treadle.formats.onnx.source import NoModel, open_source, text_of
+from treadle.formats.onnx.supplied import Supplied
 from treadle.formats.onnx.text import print_text
 from treadle.formats.onnx.write import write_function, write_model
 from treadle.ir import FunctionId, Model
 
 __all__ = [
+    "Supplied",
     "function_id",
     "inline_external",
     "input_names",
@@ -43,7 +46,9 @@ __all__ = [
 ]
 
 
-def read(source: object, *, broken: bool = False) -> tuple[Model | None, list[Finding]]:
+def read(
+    source: object, *, broken: bool = False, supplied: Supplied | None = None
+) -> tuple[Model | None, list[Finding]]:
     """The closed model of a source, and the findings of closing it; never raises for a bad one.
 
     `source`: a path, bytes, a text model, a ModelProto, an onnx_ir.Model or an onnxscript function.
@@ -53,8 +58,12 @@ def read(source: object, *, broken: bool = False) -> tuple[Model | None, list[Fi
         opened = open_source(source)
     except NoModel as reason:
         return None, locate(source, [finding("CF001", "", str(reason))])
-    model, findings = read_model(opened.proto, opened.folder, broken=broken)
-    return model, locate(source, findings, map(identity, opened.proto.functions))
+    proto, folder = opened.proto, Folder(opened.folder)
+    if supplied is not None:
+        proto = supplied.with_extents(proto)
+        folder = Folder(opened.folder, supplied.data(), supplied.literals(proto))
+    model, findings = read_model(proto, folder, broken=broken)
+    return model, locate(source, findings, map(identity, proto.functions))
 
 
 def locate(

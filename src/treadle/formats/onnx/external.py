@@ -8,6 +8,7 @@ refused.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,10 +22,14 @@ from treadle.ir import DType, Literal
 
 @dataclass(slots=True)
 class Folder:
-    """The folder of a model file and the data files opened in it; None for a model in memory."""
+    """The folder of a model file and the data files opened in it; None for a model in memory.
+
+    `supplied` are initializers that a caller gives, by name, whatever the file says.
+    """
 
     path: Path | None
     files: dict[str, np.ndarray] = field(default_factory=dict)
+    supplied: Mapping[str, Literal] = field(default_factory=dict)
 
     def open(self, location: str) -> np.ndarray:
         """The bytes of the file at the location, mapped once."""

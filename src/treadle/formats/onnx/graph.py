@@ -176,6 +176,9 @@ def _sparse_problem(array: SparseArray) -> str:
 
 
 def _literal(reading: Reading, tensor: onnx.TensorProto, path: str) -> Literal | None:
+    supplied = reading.folder.supplied.get(tensor.name)
+    if supplied is not None:
+        return supplied
     try:
         return read_tensor(tensor, reading.folder)
     except DataError as problem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import onnx
 
@@ -25,7 +24,7 @@ _STILL_CLOSED = {"CF104", "CF701", "CF702", "CF703"}
 
 
 def read_model(
-    proto: onnx.ModelProto, folder: Path | None = None, *, broken: bool = False
+    proto: onnx.ModelProto, folder: Folder | None = None, *, broken: bool = False
 ) -> tuple[Model | None, list[Finding]]:
     """The model and the findings of closing it; no model where it cannot be closed.
 
@@ -35,7 +34,9 @@ def read_model(
     findings: list[Finding] = []
     opsets = _opsets(proto.opset_import)
     functions = frozenset(map(identity, proto.functions))
-    reading = Reading(Folder(folder), proto.ir_version, opsets, functions, findings, read_body)
+    reading = Reading(
+        folder or Folder(None), proto.ir_version, opsets, functions, findings, read_body
+    )
     _check_versions(reading, proto.ir_version, opsets)
     main = read_graph(reading, proto.graph, Scope("main", findings))
     model = Model(

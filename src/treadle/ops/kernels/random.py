@@ -1,7 +1,7 @@
 """Random tensors, and Dropout.
 
 A seed makes a fresh generator at every call, as onnx.reference does, so a seeded operator in a loop
-gives the same values each time; without a seed every call differs.
+gives the same values each time; without a seed every call differs, or goes on from `set_seed`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ import numpy as np
 
 from treadle.ops.elements import element_from_proto
 from treadle.ops.kernels.registry import evaluates
-
-
-def _generator(seed: float | None) -> np.random.RandomState:
-    return np.random.RandomState(None if seed is None else int(seed))
+from treadle.ops.random import generator
 
 
 def _dtype(number: int | None, like: np.ndarray | None = None) -> np.dtype[Any]:
@@ -31,7 +28,7 @@ def random_normal(
     *, shape: Sequence[int], dtype: int, mean: float, scale: float, seed: float | None = None
 ) -> Any:
     """Normally distributed numbers."""
-    return _generator(seed).normal(mean, scale, shape).astype(_dtype(dtype))
+    return generator(seed).normal(mean, scale, shape).astype(_dtype(dtype))
 
 
 @evaluates("RandomUniform", 1, 22)
@@ -39,7 +36,7 @@ def random_uniform(
     *, shape: Sequence[int], dtype: int, low: float, high: float, seed: float | None = None
 ) -> Any:
     """Evenly distributed numbers in [low, high)."""
-    return _generator(seed).uniform(low, high, shape).astype(_dtype(dtype))
+    return generator(seed).uniform(low, high, shape).astype(_dtype(dtype))
 
 
 @evaluates("RandomNormalLike", 1, 22)
@@ -47,7 +44,7 @@ def random_normal_like(
     x: np.ndarray, *, dtype: int | None = None, mean: float, scale: float, seed: float | None = None
 ) -> Any:
     """As RandomNormal, of the operand's shape."""
-    return np.asarray(_generator(seed).normal(mean, scale, x.shape)).astype(_dtype(dtype, x))
+    return np.asarray(generator(seed).normal(mean, scale, x.shape)).astype(_dtype(dtype, x))
 
 
 @evaluates("RandomUniformLike", 1, 22)
@@ -55,13 +52,13 @@ def random_uniform_like(
     x: np.ndarray, *, dtype: int | None = None, low: float, high: float, seed: float | None = None
 ) -> Any:
     """As RandomUniform, of the operand's shape."""
-    return np.asarray(_generator(seed).uniform(low, high, x.shape)).astype(_dtype(dtype, x))
+    return np.asarray(generator(seed).uniform(low, high, x.shape)).astype(_dtype(dtype, x))
 
 
 @evaluates("Bernoulli", 15, 22)
 def bernoulli(x: np.ndarray, *, dtype: int | None = None, seed: float | None = None) -> Any:
     """1 with the probability each element says, else 0."""
-    drawn = _generator(seed).binomial(1, x.astype(np.float64))
+    drawn = generator(seed).binomial(1, x.astype(np.float64))
     return np.asarray(drawn).astype(_dtype(dtype, x))
 
 
@@ -72,7 +69,7 @@ def multinomial(
     """Classes drawn by unnormalised log-probabilities, `sample_size` for each row."""
     powers = np.exp((x - x.max(axis=1, keepdims=True)).astype(np.float64))
     heights = np.cumsum(powers, axis=1) / powers.sum(axis=1, keepdims=True)
-    drawn = _generator(seed).uniform(0, 1, (x.shape[0], sample_size))
+    drawn = generator(seed).uniform(0, 1, (x.shape[0], sample_size))
     classes = (drawn[:, :, np.newaxis] >= heights[:, np.newaxis, :]).sum(axis=2)
     return np.minimum(classes, x.shape[1] - 1).astype(_dtype(dtype))
 
@@ -82,7 +79,7 @@ def _drop(
 ) -> tuple[np.ndarray, np.ndarray]:
     if ratio == 0:
         return x, np.ones(x.shape, mask_dtype)
-    kept = np.asarray(_generator(seed).uniform(0, 1, x.shape) >= ratio)
+    kept = np.asarray(generator(seed).uniform(0, 1, x.shape) >= ratio)
     return np.asarray(kept * x * (1 / (1 - ratio))).astype(x.dtype), kept.astype(mask_dtype)
 
 

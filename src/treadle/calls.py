@@ -1,0 +1,45 @@
+"""The arguments of a session and of its runs, looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from treadle.arguments import a_or_an
+from treadle.errors import InputTypeError, did_you_mean
+
+__all__ = ["expect_call", "expect_known", "listed", "picked"]
+
+
+def expect_known(keywords: Mapping[str, object]) -> None:
+    """Raise InputTypeError for a keyword that sessions do not take."""
+    known = ("enable_fallback", "disabled_optimizers")
+    for name in keywords:
+        if name not in known:
+            hint = did_you_mean(name, ("engines", "listener", "sess_options", "providers", *known))
+            raise InputTypeError(f'a session has no option "{name}", {hint}')
+
+
+def expect_call(feed: object, options: object) -> None:
+    """Raise InputTypeError for what is fed, or options of a run, of another type."""
+    if type(feed) is not dict and not isinstance(feed, Mapping):
+        given = a_or_an(type(feed).__name__)
+        raise InputTypeError(f'{given} is fed, wanted a dict: {{"name": value}}')
+    if options is not None and not hasattr(options, "terminate"):
+        raise InputTypeError(f"{a_or_an(type(options).__name__)} is no RunOptions")
+
+
+def listed(names: Sequence[str]) -> Sequence[str]:
+    """The names of outputs; InputTypeError for a text, which is a sequence of names too."""
+    if isinstance(names, str):
+        raise InputTypeError(f'the outputs wanted are given as a list: ["{names}"]')
+    return names
+
+
+def picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+    """The outputs at these positions; one asked for again is a copy, so that none share memory."""
+    return [
+        deepcopy(outputs[place]) if place in positions[:number] else outputs[place]
+        for number, place in enumerate(positions)
+    ]

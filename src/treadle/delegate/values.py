@@ -1,0 +1,170 @@
+"""Run-time values as OrtValues of onnxruntime and back; tensors of numbers share their memory."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from treadle import ops
+from treadle.delegate.borders import WIDE
+from treadle.delegate.foreign import asked
+from treadle.delegate.identity import FED, constant, identity_session, made_by
+from treadle.errors import InputError, Unsupported
+from treadle.ir import (
+    Attribute,
+    Constant,
+    DType,
+    Kind,
+    Literal,
+    Optional,
+    Tensor,
+    Type,
+    Value,
+    dtype_of,
+)
+from treadle.ir import Sequence as SequenceOf
+
+_BYTES = {1: np.uint8, 2: np.uint16}
+_NUMBERS = {number: dtype for dtype, number in WIDE.items()}
+
+
+def is_ortvalue(value: object) -> TypeGuard[Any]:
+    """Whether it is an OrtValue of onnxruntime: as its Python gives it, or its C++."""
+    if "onnxruntime" not in sys.modules:
+        return False
+    return type(value).__name__ == "OrtValue" and type(value).__module__.startswith("onnxruntime.")
+
+
+def from_ortvalue(value: Any, type_: Type | None) -> object:
+    """What an OrtValue holds, as a run-time value; a tensor on the processor is not copied.
+
+    `type_` is the type of the input it is fed to; of lists, maps and texts it must be known.
+    """
+    inner = getattr(value, "_ortvalue", value)
+    if not inner.has_value():
+        return None
+    if inner.is_tensor():
+        return _array(inner)
+    if type_ is None:
+        raise InputError("an OrtValue that is no tensor is fed to an input without a type")
+    if inner.is_sparse_tensor():
+        raise InputError("an OrtValue of a sparse tensor is given, wanted a dense one")
+    from onnxruntime import OrtValue
+
+    return identity_session(type_).run(None, {FED: OrtValue(inner)})[0]
+
+
+def _array(inner: Any) -> np.ndarray:
+    dtype = _NUMBERS.get(inner.element_type())
+    if dtype is None or inner.device_name().lower() != "cpu":
+        return np.asarray(inner.numpy())
+    raw = memory(inner.data_ptr(), inner.tensor_size_in_bytes(), inner)
+    return raw.view(dtype.numpy).reshape(tuple(inner.shape()))
+
+
+def memory(address: int, size: int, owner: object = None) -> np.ndarray:
+    """The bytes at an address, as an array; it keeps `owner` alive."""
+    if not size:
+        return np.empty(0, np.uint8)
+    buffer: Any = (ctypes.c_uint8 * size).from_address(address)
+    buffer.owner = owner  # keeps it, as long as the array is there
+    return np.asarray(np.frombuffer(buffer, np.uint8))
+
+
+def to_ortvalue(
+    value: Any, type_: Type | None = None, device_type: str = "cpu", device_id: int = 0
+) -> Any:
+    """An OrtValue of onnxruntime over a run-time value; numbers on the processor are not copied.
+
+    `type_` says what lists, texts and absent optionals are. Raises Unsupported for what only the
+    runtime that made it can hold: a map, or a type onnxruntime does not have.
+    """
+    from onnxruntime import OrtValue
+
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        array = np.ascontiguousarray(value).reshape(value.shape)
+        number = WIDE.get(dtype_of(array.dtype) or DType.FLOAT32)
+        if number is None:
+            return _placed(array, device_type, device_id)
+        raw = array.view(_BYTES[array.itemsize])
+        return OrtValue.ortvalue_from_numpy_with_onnx_type(raw, number)
+    if isinstance(value, np.ndarray):
+        kind = Tensor(DType.STRING, tuple(value.shape))
+        return constant(Constant(Value("c"), Literal.of(value)), kind)
+    if isinstance(value, list):
+        return _list([to_ortvalue(item) for item in value], type_)
+    if value is None and type_ is not None:
+        element = type_.element if isinstance(type_, Optional) else type_
+        return made_by("Optional", Optional(element), attributes=_attribute("type", element))
+    raise Unsupported("OrtValue", None, f"onnxruntime makes none of a {type(value).__name__}")
+
+
+def _placed(array: np.ndarray, device_type: str, device_id: int) -> Any:
+    from onnxruntime import OrtValue
+
+    put = partial(OrtValue.ortvalue_from_numpy, array, device_type, device_id)
+    if device_type == "cpu":
+        return put()
+    return asked(put, partial(Unsupported, f"memory of {device_type}", None))
+
+
+def device(device_type: str, device_id: int) -> Any:
+    """What onnxruntime calls a device; InputError where it has none."""
+    from onnxruntime import OrtDevice
+
+    try:
+        return OrtDevice.make(device_type, device_id)
+    except Exception as unknown:  # it raises Exception itself
+        raise InputError(f"there is no device {device_type!r:.60}") from unknown
+
+
+def _list(items: Sequence[Any], type_: Type | None) -> Any:
+    if items:
+        element = Tensor(ops.element_from_proto(items[0].element_type()))
+        return made_by("SequenceConstruct", SequenceOf(element), items, element)
+    if not isinstance(type_, SequenceOf) or not isinstance(type_.element, Tensor):
+        raise Unsupported("OrtValue", None, "an empty list does not tell of what it is")
+    number = ops.element_to_proto(type_.element.dtype)
+    return made_by("SequenceEmpty", type_, attributes=_attribute("dtype", number))
+
+
+def _attribute(name: str, value: Any) -> dict[str, Attribute]:
+    return {name: Attribute(name, Kind.INT if isinstance(value, int) else Kind.TYPE, value)}
+
+
+def ortvalues(vector: Sequence[Any]) -> Any:
+    """The OrtValues as a vector of onnxruntime."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as binding
+
+    made = binding.OrtValueVector()
+    for value in vector:
+        made.push_back(getattr(value, "_ortvalue", value))
+    return made
+
+
+def processor_memory() -> Any:
+    """What onnxruntime calls the processor's memory."""
+    import onnxruntime as ort
+
+    kind = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR
+    return ort.OrtMemoryInfo("Cpu", kind, 0, ort.OrtMemType.DEFAULT)
+
+
+def processor() -> Any:
+    """What onnxruntime calls the processor, as a device."""
+    import onnxruntime
+
+    devices = onnxruntime.get_ep_devices()
+    return next((each for each in devices if each.ep_name == "CPUExecutionProvider"), None)
+
+
+def of_onnxruntime(name: str) -> Any:
+    """What onnxruntime itself calls by this name."""
+    import onnxruntime
+
+    return getattr(onnxruntime, name)

@@ -1,0 +1,90 @@
+"""What onnxruntime's Python API has and treadle has not, each with the reason and a way out.
+
+A name that is not here is there and does the same, or is in `DIFFERS`. The page
+docs/onnxruntime-api.md is made of these tables, and a test holds them against onnxruntime itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["DIFFERS", "MISSING", "MODULE", "OPTIONS", "RUN", "SESSION", "SHARED", "missing"]
+
+MODULE, SESSION, OPTIONS, RUN = "onnxruntime", "InferenceSession", "SessionOptions", "RunOptions"
+
+_TRAINING = "treadle runs models; train in the framework and export again"
+_DEVICES = 'treadle takes providers by name: InferenceSession(model, providers=["..."])'
+_COMPILED = (
+    "treadle compiles when it runs and keeps the code in a cache of its own"
+    " (SessionOptions.cache_dir); use onnxruntime.ModelCompiler for EPContext models"
+)
+_CONTEXT = "treadle reads no EPContext models; run those with onnxruntime.InferenceSession"
+_TUNING = "what treadle hands to onnxruntime is not tuned; use onnxruntime.InferenceSession"
+
+SHARED = frozenset(
+    {
+        "AdapterFormat", "OrtAllocatorType", "OrtArenaCfg", "OrtDevice", "OrtDeviceMemoryType",
+        "OrtDeviceVendorId", "OrtEpDevice", "OrtExecutionProviderDevicePolicy",
+        "OrtExternalInitializerInfo", "OrtHardwareDevice", "OrtHardwareDeviceType", "OrtMemType",
+        "OrtMemoryInfo", "OrtMemoryInfoDeviceType", "OrtSparseFormat", "OrtSyncStream", "OrtValue",
+        "SparseTensor", "capi", "copy_tensors", "create_and_register_allocator",
+        "create_and_register_allocator_v2", "cuda_version", "disable_telemetry_events",
+        "enable_telemetry_events", "get_all_providers", "get_build_info", "get_device",
+        "get_ep_devices", "get_version_string", "has_collective_ops", "preload_dlls",
+        "print_debug_info", "register_execution_provider_library", "set_default_logger_verbosity",
+        "unregister_execution_provider_library",
+    }
+)  # fmt: skip
+"""What is onnxruntime's own, taken from it when it is asked for: one process has it once."""
+
+MISSING: Mapping[str, Mapping[str, str]] = {
+    MODULE: {
+        "ModelCompiler": _COMPILED,
+        "OrtCompileApiFlags": _COMPILED,
+        "OrtEpContextData": _CONTEXT,
+        "OrtEpContextDataBuffer": _CONTEXT,
+        "OrtEpAssignedNode": "use session.plan and session.explain(), which say who runs what",
+        "OrtEpAssignedSubgraph": "use session.plan and session.explain(), which say who runs what",
+        "SessionIOBinding": "it is inside of onnxruntime; use session.io_binding()",
+        "contextlib": "it is Python's own module; import it from there",
+        "import_capi_exception": "it is inside of onnxruntime; importing treadle raises its errors",
+        "onnxruntime_validation": "it is inside of onnxruntime; import it from there",
+        "package_name": "use treadle.__version__; get_version_string() is onnxruntime's",
+        "version": "use treadle.__version__; get_version_string() is onnxruntime's",
+        "set_global_thread_pool_sizes": (
+            "sessions have threads of their own; use SessionOptions.intra_op_num_threads"
+        ),
+        "training": _TRAINING,
+        "experimental": _TRAINING,
+        "ORTModule": _TRAINING,
+    },
+    SESSION: {
+        "get_provider_graph_assignment_info": (
+            "use session.plan and session.explain(), which say who runs what"
+        ),
+        "get_tuning_results": _TUNING,
+        "set_tuning_results": _TUNING,
+        "set_ep_dynamic_options": (
+            "providers are given their options once; use set_providers with other ones"
+        ),
+    },
+    OPTIONS: {
+        "add_provider_for_devices": _DEVICES,
+        "set_provider_selection_policy": _DEVICES,
+        "set_provider_selection_policy_delegate": _DEVICES,
+        "set_ep_context_data_read_func": _CONTEXT,
+        "clear_ep_context_data_read_func": _CONTEXT,
+    },
+    RUN: {},
+}
+
+
+def missing(owner: str, name: str) -> AttributeError:
+    """The error of a name that is not there; of one onnxruntime has, it says what to use."""
+    why = MISSING[owner].get(name)
+    kind = f"module 'treadle' has no attribute {name!r}"
+    text = kind if owner == MODULE else f"{owner!r} object has no attribute {name!r}"
+    return AttributeError(f"{text}: {why}" if why else text, name=name)
+
+
+DIFFERS: Mapping[str, Mapping[str, str]] = {}
