@@ -21,8 +21,8 @@ fitting
 session
 ort_session
 iobinding
-engines feeds options parity variants
-adapters calls
+engines feeds options variants
+adapters calls parity
 interp jit delegate report
 plan
 passes formats

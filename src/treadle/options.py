@@ -17,6 +17,7 @@ import numpy as np
 
 from treadle.adapters import LoraAdapter
 from treadle.errors import ConfigurationError, InputTypeError
+from treadle.parity import missing
 from treadle.plan import Limits
 
 __all__ = [
@@ -178,10 +179,13 @@ def _converted(what: str, value: object, conversion: Conversion) -> object:
 
 
 class _Checked:
-    """Fields are converted and checked as they are set."""
+    """Fields are converted and checked as they are set; what onnxruntime has besides says why."""
 
     __slots__ = ()
     _fields: ClassVar[Mapping[str, Conversion]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing(type(self).__name__, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         conversion = self._fields.get(name)

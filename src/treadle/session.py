@@ -20,6 +20,7 @@ from treadle.errors import (
     InputError,
     InvalidModel,
     LoadError,
+    Terminated,
     Unsupported,
     did_you_mean,
 )
@@ -185,6 +186,8 @@ class InferenceSession(OrtSession):
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
+        if getattr(self._options, "is_cancelled", False):
+            raise Terminated("given up, as SessionOptions.set_load_cancellation_flag says")
         started = time.perf_counter()
         yield
         if self._listener is not None:
