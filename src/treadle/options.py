@@ -249,6 +249,18 @@ class SessionOptions(_Checked):
     external_initializers: dict[str, Any] = field(default_factory=dict)
     external_files: dict[str, Any] = field(default_factory=dict)
     is_cancelled: bool = False
+    custom_ops_libraries: list[str] = field(default_factory=list)
+
+    def register_custom_ops_library(self, path: str | os.PathLike[str]) -> None:
+        """Have the operators of a library of onnxruntime's kind; onnxruntime runs them.
+
+        Raises InputError for a file that is none.
+        """
+        from treadle import delegate
+
+        library = str(_converted("the library", path, _PATH))
+        delegate.Options(libraries=(library,)).session_options()
+        self.custom_ops_libraries.append(library)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set one of onnxruntime's configuration entries."""

@@ -38,10 +38,15 @@ def crosses_as_bytes(value: Value) -> bool:
 
 def border_refusal(value: Value, *, is_input: bool) -> str:
     """Why the value cannot cross a border; "" where it can."""
-    type_ = value.type
-    if type_ is None or _is_open(type_):
+    if is_open(value):
         return f"the type of {value.name!r} is not known" if is_input else ""
-    return _refusal(type_, value.name, is_alone=True)
+    assert value.type is not None
+    return _refusal(value.type, value.name, is_alone=True)
+
+
+def is_open(value: Value) -> bool:
+    """Whether the value has no known type, or one without its element type."""
+    return value.type is None or _is_open(value.type)
 
 
 def mixture_refusal(values: Iterable[Value]) -> str:

@@ -8,19 +8,26 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from treadle.delegate.borders import border_refusal, crosses_as_bytes, mixture_refusal
+from treadle import ops
+from treadle.delegate.borders import (
+    border_refusal,
+    crosses_as_bytes,
+    is_open,
+    mixture_refusal,
+)
 from treadle.delegate.carry import ByOrtValues
 from treadle.delegate.draft import Shared
 from treadle.delegate.foreign import asked
 from treadle.delegate.forms import in_onnx_forms
 from treadle.delegate.judge import judged
+from treadle.delegate.late import Late
 from treadle.delegate.options import Options
 from treadle.delegate.repair import repaired
 from treadle.delegate.runnable import Session
 from treadle.delegate.stamp import stamp
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
-from treadle.ir import Loop, Model, Step, Tensor, bodies, operator_of
+from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
 from treadle.plan import Region, Runnable, Verdict
 
 _MOST_BRIEF = 256
@@ -45,10 +52,16 @@ class Onnxruntime:
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether onnxruntime has kernels for the step and is right about its control flow."""
-        return judged(step, model, inside=inside)
+        return judged(step, model, inside=inside, has_libraries=bool(self.options.libraries))
 
     def prepare(self, region: Region, model: Model) -> Runnable:
-        """The region as one session; Unsupported where onnxruntime refuses to load it."""
+        """The region as one session; Unsupported where onnxruntime refuses to load it.
+
+        Where an input has no known type, and nothing else here can run the steps, the session is
+        made for the types that come.
+        """
+        if any(map(is_open, region.inputs)) and any(map(_is_its_own, region.steps)):
+            return Late(partial(self.prepare, model=model), region)
         _check_borders(region)
         plain = in_onnx_forms(region, model)
         written, shared = repaired(plain, model, stamp(plain.steps, plain.constants))
@@ -77,10 +90,15 @@ class Onnxruntime:
 
 def _count(steps: Sequence[Step]) -> float:
     """How many steps there are, bodies included; endless with a loop."""
-    if any(isinstance(step, Loop) for step in steps):
+    if any(isinstance(step, Loop) or (isinstance(step, Leaf) and step.blocks) for step in steps):
         return inf
     inner = (block.steps for step in steps for _, block in bodies(step))
     return len(steps) + sum(map(_count, inner))
+
+
+def _is_its_own(step: Step) -> bool:
+    """Whether the step is of an operator the standard does not have."""
+    return isinstance(step, Leaf) and ops.schema(step.domain, step.op, step.version) is None
 
 
 def _check_borders(region: Region) -> None:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle.delegate.kernels import refusal, registry
+from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.loop import form_refusal
 from treadle.delegate.mistaken import mistake
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
 
+_STANDARD = ("", "ai.onnx", "ai.onnx.ml")
 _DEEPEST = 100
 """Nested bodies beyond which loading the model would not end well: the parser recurses."""
 
 
-def judged(step: Step, model: Model, *, inside: bool) -> Verdict:
-    """The verdict of Engine.judge."""
-    if inside and any(bodies(step)):
+def judged(step: Step, model: Model, *, inside: bool, has_libraries: bool = False) -> Verdict:
+    """The verdict of Engine.judge.
+
+    `has_libraries`: libraries of custom operators are registered, which say what they have when a
+    session is made.
+    """
+    if inside and any(bodies(step)) and not isinstance(step, Leaf):
         return Verdict(False, "every iteration must be seen, and onnxruntime shows none")
+    if has_libraries and isinstance(step, Leaf) and not is_known(step):
+        return Verdict(True, "a library of custom operators may have it")
     why = next(_refusals(step, 0), "")
     if why:
         return Verdict(False, why)
@@ -27,11 +34,16 @@ def judged(step: Step, model: Model, *, inside: bool) -> Verdict:
 
 
 def _refusals(step: Step, depth: int) -> Iterator[str]:
-    """Why it does not take the step, the outermost reason first."""
+    """Why it does not take the step, the outermost reason first.
+
+    The graphs of an operator of its own (a decoder) are written as they are and not looked into.
+    """
     if depth > _DEEPEST:
         yield f"bodies are nested more than {_DEEPEST} deep"
         return
     yield from _own_refusals(step)
+    if isinstance(step, Leaf):
+        return
     for name, body in bodies(step):
         for inner in body.steps:
             for why in _refusals(inner, depth + 1):
@@ -54,7 +66,7 @@ def _own_refusals(step: Step) -> Iterator[str]:
 
 
 def _leaf_refusals(step: Leaf) -> Iterator[str]:
-    if step.blocks:
+    if step.blocks and step.domain in _STANDARD:
         yield f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
         yield f"{step.op} takes an attribute of a function that nothing expanded"

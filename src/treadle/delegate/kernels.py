@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -53,11 +53,12 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All schemas, oldest first, and all kernels."""
+    """All schemas, oldest first, all kernels, and the opset in which an operator was withdrawn."""
 
     release: str
     schemas: Mapping[Name, Sequence[Schema]]
     kernels: Mapping[Name, Sequence[Kernel]]
+    withdrawn: Mapping[Name, int] = field(default_factory=dict)
 
     def schema(self, domain: str, op: str, version: int) -> Schema | None:
         """The schema of exactly this version, if onnxruntime knows it."""
@@ -66,7 +67,8 @@ class Registry:
     def span(self, domain: str, op: str, version: int) -> tuple[int, int]:
         """The first and the last opset in which the operator has this version."""
         later = [s.version for s in self.schemas.get((domain, op), ()) if s.version > version]
-        return version, (min(later) - 1 if later else _OPEN)
+        last = self.withdrawn.get((domain, op), _OPEN)
+        return version, min([*later, last]) - (1 if later or last < _OPEN else 0)
 
     def version_at(self, op: str, opset: int) -> int:
         """The version a standard operator has in an opset."""
@@ -80,8 +82,11 @@ def registry() -> Registry:
     from onnxruntime.capi import onnxruntime_pybind11_state as binding
 
     schemas = defaultdict(list)
+    withdrawn = {}
     for schema in sorted(binding.get_all_operator_schema(), key=lambda s: s.since_version):
-        if not schema.deprecated:
+        if schema.deprecated:
+            withdrawn[schema.domain, schema.name] = schema.since_version
+        else:
             schemas[schema.domain, schema.name].append(
                 Schema(schema.since_version, _formals(schema.inputs), _formals(schema.outputs))
             )
@@ -90,7 +95,7 @@ def registry() -> Registry:
         first, last = kernel.version_range
         allowed = {name: frozenset(types) for name, types in kernel.type_constraints.items()}
         kernels[kernel.domain, kernel.op_name].append(Kernel(first, last, allowed))
-    return Registry(f"onnxruntime {onnxruntime.__version__}", schemas, kernels)
+    return Registry(f"onnxruntime {onnxruntime.__version__}", schemas, kernels, withdrawn)
 
 
 def _formals(formals: Sequence[Any]) -> tuple[tuple[str, str], ...]:
@@ -109,6 +114,11 @@ def type_word(type_: Type | None) -> str | None:
             word = type_word(element)
             return word and f"optional({word})"
     return None
+
+
+def is_known(step: Leaf) -> bool:
+    """Whether onnxruntime itself has the operator, in some version."""
+    return ("" if step.domain == "ai.onnx" else step.domain, step.op) in registry().schemas
 
 
 def refusal(step: Leaf) -> str:

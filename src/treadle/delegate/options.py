@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+from treadle.delegate.foreign import asked
+from treadle.errors import InputError
 
 Providers = tuple[tuple[str, Mapping[str, Any]], ...]
 
@@ -20,7 +24,7 @@ class Options:
     """onnxruntime's SessionOptions by their own names; None: its default.
 
     `providers` are execution providers with their options, in the order of preference;
-    `entries` go to `add_session_config_entry`.
+    `entries` go to `add_session_config_entry`, `libraries` to `register_custom_ops_library`.
     """
 
     intra_op_num_threads: int | None = None
@@ -37,6 +41,7 @@ class Options:
     log_severity_level: int = _SILENT
     entries: Mapping[str, str] = field(default_factory=dict)
     providers: Providers = _CPU
+    libraries: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -62,6 +67,7 @@ class Options:
             is_parallel=_is_parallel(getattr(source, "execution_mode", None)),
             entries=dict(getattr(source, "config_entries", {})),
             providers=_providers(providers, provider_options),
+            libraries=tuple(getattr(source, "custom_ops_libraries", ())),
         )
 
     def session_options(self) -> Any:
@@ -81,6 +87,8 @@ class Options:
             made.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
         for key, value in self.entries.items():
             made.add_session_config_entry(key, value)
+        for library in self.libraries:
+            asked(partial(made.register_custom_ops_library, library), InputError)
         return made
 
 

@@ -82,7 +82,7 @@ def is_well_formed(leaf: Leaf) -> bool:
     """
     schema = ops.schema(leaf.domain, leaf.op, leaf.version)
     if schema is None:
-        return leaf.domain != ""
+        return leaf.domain != "" or ops.contrib_operator("", leaf.op, leaf.version) is not None
     counts = (
         schema.min_inputs <= len(leaf.operands) <= schema.max_inputs
         and schema.min_outputs <= len(leaf.results) <= schema.max_outputs

@@ -26,6 +26,7 @@ from treadle.ir import (
     show_dim,
 )
 from treadle.ir import Sequence as SequenceType
+from treadle.ops.contrib import contrib_operator, contrib_types
 from treadle.ops.elements import element_of_word
 from treadle.ops.functions import function_proto
 from treadle.ops.proto import attribute_to_proto, leaf_to_proto, operand_names, result_names
@@ -51,13 +52,26 @@ def result_types(
     operands.
     """
     found = onnx_schema(leaf.domain, leaf.op, leaf.version)
-    if found is None or leaf.blocks:
+    if found is None:
+        return _of_contrib(leaf, operand_types)
+    if leaf.blocks:
         return (None,) * len(leaf.results)
     known = _named_dims(operand_types)
     protos = _inferred(leaf, operand_types, constants)
     types = (_restored(proto, known) for proto in protos)
     return tuple(
         _at_least(type_, leaf, position, operand_types) for position, type_ in enumerate(types)
+    )
+
+
+def _of_contrib(leaf: Leaf, operand_types: Sequence[Type | None]) -> tuple[Type | None, ...]:
+    """Element types alone, of an operator that only onnxruntime has."""
+    found = contrib_operator(leaf.domain, leaf.op, leaf.version)
+    if found is None:
+        return (None,) * len(leaf.results)
+    types = contrib_types(found, operand_types, len(leaf.results))
+    return tuple(
+        None if value is None else type_ for value, type_ in zip(leaf.results, types, strict=True)
     )
 
 

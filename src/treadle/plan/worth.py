@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treadle import ops
 from treadle.ir import Leaf, Step, bodies
 
 _FEWEST_SMALL_STEPS = 4
@@ -34,4 +35,8 @@ def is_heavy(step: Step) -> bool:
     """Whether one such step computes so much that numpy should not."""
     if any(bodies(step)):
         return True
-    return isinstance(step, Leaf) and (step.op in _HEAVY or step.domain not in _STANDARD)
+    if not isinstance(step, Leaf):
+        return False
+    if step.op in _HEAVY or step.domain not in _STANDARD:
+        return True
+    return ops.schema(step.domain, step.op, step.version) is None

@@ -14,6 +14,7 @@ from treadle.formats.onnx.alone import (
     proto_of,
     read_alone,
 )
+from treadle.formats.onnx.dense import without_sparse
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.functions import schema_function
 from treadle.formats.onnx.inline import inline_external
@@ -85,4 +86,4 @@ def to_bytes(model: Model, *, unique_names: bool = False) -> bytes:
 
 def to_text(model: Model) -> str:
     """The model in onnx's text form."""
-    return print_text(write_model(model))
+    return print_text(write_model(without_sparse(model)))

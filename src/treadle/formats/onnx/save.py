@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.errors import InputError, Unsupported
+from treadle.formats.onnx.dense import without_sparse
 from treadle.formats.onnx.text import print_text
 from treadle.formats.onnx.write import write_model
 from treadle.ir import External, Literal, Model, SparseArray, walk
@@ -30,8 +31,9 @@ def save(model: Model, path: Path) -> None:
 
 
 def _save(model: Model, path: Path) -> None:
-    proto = write_model(model)
-    if path.suffix == _TEXT:
+    is_text = path.suffix == _TEXT
+    proto = write_model(without_sparse(model) if is_text else model)
+    if is_text:
         _replace(path, print_text(proto).encode())
     else:
         if proto.ByteSize() > _LARGEST:

@@ -14,6 +14,7 @@ import onnx.printer
 from google.protobuf.message import DecodeError
 
 from treadle.errors import Unsupported
+from treadle.formats.onnx.quoted import rename, with_identifiers
 
 MAX_DEPTH = 400
 _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|=>|[<>{}()\[\]]')
@@ -30,13 +31,23 @@ def parse_text(text: str) -> onnx.ModelProto:
     if depth > MAX_DEPTH:
         raise TextProblem(f"brackets are nested {depth} deep, at most {MAX_DEPTH} are read")
     try:
-        return onnx.parser.parse_model(text)
+        return _parsed(text)
     except onnx.parser.ParseError as error:
         raise TextProblem(f"no text model: {_reason(error)}") from None
     except DecodeError:
         raise TextProblem("graphs are nested deeper than protobuf reads (about 30)") from None
     except Exception as error:  # noqa: BLE001  border: bad numbers are IndexError, RuntimeError ...
         raise TextProblem(f"no text model: the parser failed on it ({error})") from None
+
+
+def _parsed(text: str) -> onnx.ModelProto:
+    try:
+        return onnx.parser.parse_model(text)
+    except onnx.parser.ParseError:
+        plain, names = with_identifiers(text)
+        if not names:
+            raise
+        return rename(onnx.parser.parse_model(plain), names)
 
 
 def print_text(proto: onnx.ModelProto) -> str:

@@ -1,0 +1,71 @@
+"""A region some of whose inputs have no known type: made ready for the types that come.
+
+What follows an operator of onnxruntime's own, or of a library of custom operators, may be known by
+no rule of the standard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treadle.errors import RunError, Unsupported
+from treadle.infer import infer
+from treadle.ir import Model, Tensor, Type, Value, dtype_of, typed, with_operands
+from treadle.ir import Sequence as SequenceType
+from treadle.plan import Refused, Region, RunContext, Runnable
+
+Types = tuple[Type | None, ...]
+_MOST_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """The Runnable of such a region; `prepare` makes one whose inputs have types ready."""
+
+    prepare: Callable[[Region], Runnable]
+    region: Region
+    made: dict[Types, Runnable] = field(default_factory=dict)
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+        """Run it as the session for inputs of these types does; Refused where there is none."""
+        types = tuple(map(_known, self.region.inputs, inputs))
+        run = self.made.get(types)
+        if run is None:
+            if len(self.made) >= _MOST_KEPT:
+                self.made.clear()
+            run = self.made[types] = self._prepared(types)
+        return run(inputs, context)
+
+    @property
+    def gives_own(self) -> bool:
+        """All results are new arrays."""
+        return True
+
+    def _prepared(self, types: Types) -> Runnable:
+        try:
+            return self.prepare(_with_types(self.region, types))
+        except Unsupported as refusal:
+            raise Refused(RunError(refusal.why, self.region.path)) from refusal
+
+
+def _known(value: Value, given: object) -> Type | None:
+    """The type for one that came: the known one, else its element type and rank."""
+    if isinstance(given, np.ndarray):
+        return Tensor(dtype_of(given.dtype), (None,) * given.ndim)
+    if isinstance(given, list) and given and isinstance(given[0], np.ndarray):
+        return SequenceType(Tensor(dtype_of(given[0].dtype)))
+    return value.type
+
+
+def _with_types(region: Region, types: Types) -> Region:
+    told = {v: typed(v, type_) for v, type_ in zip(region.inputs, types, strict=True)}
+    steps = tuple(with_operands(step, told) for step in region.steps)
+    block = replace(region.block(), params=tuple(told.values()), steps=steps)
+    main = infer(Model(block)).main
+    outputs = tuple(value for value in main.results if value is not None)
+    return replace(
+        region, inputs=main.params, steps=main.steps, outputs=outputs, constants=main.constants
+    )

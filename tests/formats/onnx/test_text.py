@@ -1,0 +1,93 @@
+"""The text form: what is written is read again, quoted names and sparse tensors included."""
+
+import numpy as np
+import onnx
+import onnx.helper as h
+import pytest
+
+import treadle
+from treadle.formats.onnx import to_text
+
+FLOATS = onnx.TensorProto.FLOAT
+OUTPUT = [h.make_tensor_value_info("y", FLOATS, None)]
+INPUTS = [h.make_tensor_value_info("x", FLOATS, [2, 3])]
+SPARSE = h.make_sparse_tensor(
+    h.make_tensor("values", FLOATS, [2], [1.5, -2]),
+    h.make_tensor("indices", onnx.TensorProto.INT64, [2], [0, 4]),
+    [2, 3],
+)
+X = np.float32([[1, -2, 3], [4, 5, -6]])
+
+
+def model(nodes, inputs=INPUTS, **parts):
+    graph = h.make_graph(nodes, "the graph", inputs, OUTPUT, **parts)
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+
+
+def branch(op, name):
+    return h.make_graph([h.make_node(op, ["x"], [f"{op}.1"])], name, [],
+                        [h.make_tensor_value_info(f"{op}.1", FLOATS, None)])  # fmt: skip
+
+
+def branches():
+    condition = h.make_tensor_value_info("c", onnx.TensorProto.BOOL, [])
+    node = h.make_node("If", ["c"], ["y"], then_branch=branch("Neg", 'a-b "q" \\ (then)'),
+                       else_branch=branch("Abs", "a/b"))  # fmt: skip
+    return model([node], [condition, *INPUTS])
+
+
+def constants():
+    return model(
+        [
+            h.make_node(
+                "Constant", [], ["w.0"], value=h.make_tensor("w.0", FLOATS, [3], [1, 2, 3])
+            ),
+            h.make_node("Add", ["x", "w.0"], ["y"]),
+        ]
+    )
+
+
+def sparse_constant():
+    return model(
+        [
+            h.make_node("Constant", [], ["w"], sparse_value=SPARSE),
+            h.make_node("Add", ["x", "w"], ["y"]),
+        ]
+    )
+
+
+def sparse_initializer():
+    return model([h.make_node("Add", ["x", "values"], ["y"])], sparse_initializer=[SPARSE])
+
+
+@pytest.mark.parametrize("make", [branches, constants, sparse_constant, sparse_initializer])
+def test_what_is_written_as_text_is_read_again(make, tmp_path):
+    feeds = {"x": X} | ({"c": np.array(True)} if make is branches else {})
+    wanted = treadle.InferenceSession(make()).run(None, feeds)
+    treadle.save(make(), tmp_path / "m.onnxtxt")
+    found = treadle.InferenceSession(tmp_path / "m.onnxtxt").run(None, feeds)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_names_come_back_as_they_were():
+    loaded = treadle.load(to_text(treadle.load(branches())))
+    step = loaded.main.steps[0]
+    assert (step.then.name, step.otherwise.name) == ('a-b "q" \\ (then)', "a/b")
+    assert loaded.main.name == "the graph"
+
+
+def test_a_text_that_looks_like_a_quoted_name_is_left_alone():
+    text = """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+        g (float[2,3] x) => (float[2,3] y) {
+            # "a" (b) {
+            w = Constant<value = string[1] "w.0" {"a (b) {"}>()
+            y = Relu(x) }"""
+    (constant, _) = treadle.load(text).main.steps
+    literal = constant.attributes["value"].value
+    assert (literal.name, literal.array.tolist()) == ("w.0", ["a (b) {"])
+
+
+def test_the_message_of_a_text_that_is_wrong_is_about_what_is_wrong():
+    text = to_text(treadle.load(constants())).replace("Add (", "Add <axis> (")
+    with pytest.raises(treadle.LoadError, match="line 7"):
+        treadle.load(text)
