@@ -221,6 +221,9 @@ class SessionOptions(_Checked):
 
     `cache_dir`: the folder where the native engine keeps machine code for other processes; "" for
     none. Without, the environment variable TREADLE_CACHE_DIR says it, or the platform's custom.
+    Whoever can write there can run code as this user, so a folder is used only where it, what is
+    above it, and the files in it belong to this user or to root and nobody else may write them (a
+    sticky /tmp may be above it); on Windows, in the user's profile. See SECURITY.md.
     """
 
     intra_op_num_threads: int = 0

@@ -3,7 +3,8 @@
 A file holds a digest of its content, so a damaged one is found, ignored and written anew. It is
 written beside its place and moved there, so a reader sees a whole file or none. What was not read
 for longest goes when the folder grows over its bound. A folder that cannot be written, or that
-others could have written to, is not used. Files of other names are nobody's business here.
+others could have written to, is not used, and so is such a file (`jit/trust.py`). Files of other
+names are nobody's business here.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from treadle.jit.trust import make_folder, read_trusted
 
 VARIABLE = "TREADLE_CACHE_DIR"
 """The environment variable that moves the folder; empty: nothing is kept."""
@@ -28,16 +30,17 @@ _DIGEST = hashlib.sha256
 _HEAD = len(_MAGIC) + _DIGEST().digest_size
 _SUFFIX, _PART = ".kernel", ".kernel-part"
 _ABANDONED = 3600.0
+_WRONG = (OSError, ValueError)  # a path no system has is a ValueError
 
 
 def default_folder() -> Path | None:
     """Where the platform keeps what can be made again; None where the variable is empty."""
     named = os.environ.get(VARIABLE)
-    if named is not None:
-        return Path(named).expanduser() if named else None
     try:
+        if named is not None:
+            return Path(named).expanduser() if named else None
         return _caches() / "treadle"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # nobody's home, or that of a user who is not there
         return None
 
 
@@ -62,10 +65,10 @@ class Store:
         """What was written under the key; None where there is nothing whole."""
         path = self._path(key)
         try:
-            if not _is_ours(self.folder):
-                return None
-            data = path.read_bytes()
-        except OSError:
+            data = read_trusted(path, self.most_bytes)
+        except _WRONG:
+            return None
+        if data is None:
             return None
         with contextlib.suppress(OSError):  # a folder that may only be read
             os.utime(path)
@@ -76,12 +79,10 @@ class Store:
 
     def write(self, key: str, content: bytes) -> None:
         """Keep the content under the key."""
-        with contextlib.suppress(OSError):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _is_ours(self.folder):
-                return
-            self._put(self._path(key), _MAGIC + _DIGEST(content).digest() + content)
-            self._shrink()
+        with contextlib.suppress(*_WRONG):
+            if make_folder(self.folder):
+                self._put(self._path(key), _MAGIC + _DIGEST(content).digest() + content)
+                self._shrink()
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
@@ -120,12 +121,3 @@ class Store:
                         yield Path(entry.path), found.st_mtime, found.st_size
                     elif entry.name.endswith(_PART) and time.time() - found.st_mtime > _ABANDONED:
                         os.unlink(entry.path)
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can put code there."""
-    if not hasattr(os, "getuid"):
-        return True
-    found = folder.stat()
-    others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not others

@@ -2,7 +2,8 @@
 
 The rules of the standard (docs/ExternalData.md): `location` is relative to the model file, `offset`
 and `length` are in bytes. A path that is absolute, climbs out by "..", or is a link to outside is
-refused.
+refused. A hard link in the folder to a file elsewhere is read: nothing tells it from a file of the
+folder.
 """
 
 from __future__ import annotations

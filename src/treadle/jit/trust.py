@@ -1,0 +1,120 @@
+"""Files that nobody but this user, or the system's administrator, can have written.
+
+What lies in them is run as code. A folder is trusted when it, every folder above it and every link
+on the way belong to this user or to root, and none of the folders may be written by others. A
+sticky folder such as /tmp may be above it: others can add to one, but not replace what is there.
+A file is trusted when it is a regular one, no link, with the same owner and mode. Access control
+lists are not looked at.
+
+Windows has no owner and mode to ask for at little cost. There a folder is trusted inside this
+user's profile, which the system keeps others out of, with no link that leads outside.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_MOST_LINKS = 40
+_ROOT = 0
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # the reader of a fifo would wait for a writer
+)
+_REPARSE_POINT = 0x400
+
+
+def read_trusted(path: Path, most_bytes: int) -> bytes | None:
+    """The content of a trusted file in a trusted folder, None of any other; may raise OSError."""
+    if not is_trusted(path.parent) or _is_link(os.lstat(path)):
+        return None
+    with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not _is_trusted_file(found) or found.st_size > most_bytes:
+            return None
+        return file.read()
+
+
+def is_trusted(folder: Path, *, sticky: bool = False) -> bool:
+    """Whether nobody else can have put files there; raises OSError where it cannot be seen.
+
+    `sticky`: others may add to the folder itself, if it is a sticky one.
+    """
+    if not hasattr(os, "getuid"):
+        return _is_in_profile(folder)
+    *above, last = _on_the_way(folder)
+    may_add = all(_is_trusted_step(found, sticky=True) for found in above)
+    return may_add and stat.S_ISDIR(last.st_mode) and _is_trusted_step(last, sticky=sticky)
+
+
+def make_folder(folder: Path) -> bool:
+    """Make the folder for this user alone, if there is none; whether it is a trusted one then."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    if missing and not is_trusted(missing[-1].parent, sticky=True):
+        return False
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+    return is_trusted(folder)
+
+
+def _on_the_way(folder: Path) -> Iterator[os.stat_result]:
+    """Every folder and link that leads to a folder, from the root on, the folder itself last."""
+    at, links = os.sep, 0
+    ahead = os.path.join(os.getcwd(), folder).split(os.sep)[::-1]
+    found = os.lstat(at)
+    while ahead:
+        name = ahead.pop()
+        if name == "..":
+            at = os.path.dirname(at)
+            found = os.lstat(at)
+        if name in ("", ".", ".."):
+            continue
+        yield found
+        here = os.path.join(at, name)
+        found = os.lstat(here)
+        if not stat.S_ISLNK(found.st_mode):
+            at = here
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder))
+        target = os.readlink(here)
+        at = os.sep if target.startswith(os.sep) else at
+        ahead += target.split(os.sep)[::-1]
+    yield found
+
+
+def _is_trusted_step(found: os.stat_result, *, sticky: bool) -> bool:
+    if stat.S_ISLNK(found.st_mode):
+        return _is_ours(found)
+    is_closed = not found.st_mode & _OTHERS or (sticky and found.st_mode & stat.S_ISVTX)
+    return bool(is_closed) and _is_ours(found)
+
+
+def _is_trusted_file(found: os.stat_result) -> bool:
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    return not hasattr(os, "getuid") or (_is_ours(found) and not found.st_mode & _OTHERS)
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return found.st_uid in (_ROOT, os.getuid())
+
+
+def _is_link(found: os.stat_result) -> bool:
+    attributes = getattr(found, "st_file_attributes", 0)
+    return stat.S_ISLNK(found.st_mode) or bool(attributes & _REPARSE_POINT)
+
+
+def _is_in_profile(folder: Path) -> bool:
+    try:
+        return folder.resolve(strict=True).is_relative_to(Path.home().resolve(strict=True))
+    except RuntimeError:  # nobody's home
+        return False

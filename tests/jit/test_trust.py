@@ -1,0 +1,111 @@
+"""The cache: no file is run that others could have written, and none is waited for."""
+
+import os
+import stat
+
+import pytest
+
+from treadle.jit import trust
+from treadle.jit.store import VARIABLE, Store, default_folder
+
+CONTENT = b"code"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "above" / "cache")
+    made.write("k", CONTENT)
+    assert made.read("k") == CONTENT
+    return made
+
+
+def test_folders_are_made_for_this_user_alone(store):
+    for folder in (store.folder, store.folder.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
+def test_a_folder_that_others_may_write(store, mode):
+    store.folder.chmod(mode)
+    assert store.read("k") is None
+    store.write("other", CONTENT)
+    assert not (store.folder / "other.kernel").exists()
+
+
+@pytest.mark.parametrize(("mode", "is_read"), [(0o775, False), (0o777, False), (0o1777, True)])
+def test_a_folder_above_that_others_may_write(store, mode, is_read):
+    store.folder.parent.chmod(mode)
+    assert (store.read("k") == CONTENT) is is_read
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_file_that_others_may_write(store, mode):
+    (store.folder / "k.kernel").chmod(mode)
+    assert store.read("k") is None
+
+
+def test_files_of_others(store, monkeypatch):
+    monkeypatch.setattr(trust, "_ROOT", -1)
+    monkeypatch.setattr(os, "getuid", lambda: 4321)
+    assert store.read("k") is None
+
+
+def test_a_link_in_the_place_of_a_file(store, tmp_path):
+    file = store.folder / "k.kernel"
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    assert store.read("k") is None
+    store.write("k", CONTENT)
+    assert store.read("k") == CONTENT
+    assert not file.is_symlink()
+
+
+def test_a_fifo_is_not_waited_for(store):
+    file = store.folder / "k.kernel"
+    file.unlink()
+    os.mkfifo(file)
+    assert store.read("k") is None
+
+
+def test_a_folder_behind_a_link(store, tmp_path):
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "link").symlink_to("above/cache/../cache")
+    assert Store(tmp_path / "link").read("k") == CONTENT
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open" / "link").symlink_to(store.folder)
+    assert Store(tmp_path / "open" / "link").read("k") is None
+
+
+def test_links_in_a_circle(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    circle = Store(tmp_path / "a" / "cache")
+    circle.write("k", CONTENT)
+    assert circle.read("k") is None
+
+
+def test_a_folder_that_is_no_path(tmp_path):
+    for name in ("a\0b", "x" * 5000):
+        store = Store(tmp_path / name)
+        store.write("k", CONTENT)
+        assert store.read("k") is None
+
+
+def test_a_relative_folder(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Store(store.folder.relative_to(tmp_path)).read("k") == CONTENT
+
+
+def test_without_owners_the_users_profile_alone_is_trusted(store, tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "getuid")
+    monkeypatch.setenv("HOME", str(tmp_path / "above"))
+    assert store.read("k") == CONTENT
+    monkeypatch.setenv("HOME", str(tmp_path / "above" / "cache" / "other"))
+    assert store.read("k") is None
+
+
+def test_the_home_of_a_user_who_is_not_there(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "~no_such_user_here/cache")
+    assert default_folder() is None
