@@ -2,6 +2,7 @@
 
     for every block, outermost first:
         ask the engines, in the order of preference, for every step      judge
+        plan an If branch by branch where an engine asked before takes loops in it
         small steps beside a loop go to its engine                        beside
         gather what one engine takes into groups as large as possible     grouping
         leave groups that are not worth a call to interp                  worth
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from treadle.errors import Unsupported
-from treadle.ir import Block, Model, Step, bodies, step_path
+from treadle.ir import Block, Branch, Loop, Model, Step, bodies, step_path
 from treadle.plan.beside import joining
 from treadle.plan.borders import Known, Uses, borders, known_in, known_inside
 from treadle.plan.engines import Engine, Verdict
@@ -118,15 +119,30 @@ def _plan_block(planning: _Planning, block: Block, path: str, outer: Known) -> B
 def _choose(planning: _Planning, step: Step) -> _Choice:
     refusals: list[str] = []
     joins: dict[str, Callable[[], bool]] = {}
+    opens = ""
     for engine in planning.engines:
         verdict = _verdict(planning, engine, step)
         if verdict.takes:
+            if opens:
+                return _Choice(None, f"planned branch by branch: {opens} takes loops in them")
             before = refusals if any(bodies(step)) else ()
             return _Choice(engine, "; ".join((*before, verdict.reason)), joins)
         refusals.append(verdict.reason)
         if verdict.joins is not None:
             joins[engine.name] = verdict.joins
+        if not opens and isinstance(step, Branch) and _takes_loops(planning, engine, step):
+            opens = engine.name
     return _Choice(None, "; ".join(refusals) or planning.unasked, joins)
+
+
+def _takes_loops(planning: _Planning, engine: Engine, branch: Branch) -> bool:
+    """Whether an engine that does not take an If takes a loop in one of its branches."""
+    for step in (step for _, block in bodies(branch) for step in block.steps):
+        if isinstance(step, Loop) and _verdict(planning, engine, step).takes:
+            return True
+        if isinstance(step, Branch) and _takes_loops(planning, engine, step):
+            return True
+    return False
 
 
 def _verdict(planning: _Planning, engine: Engine, step: Step) -> Verdict:
