@@ -21,8 +21,9 @@ fitting
 session
 ort_session
 iobinding
+calls
 engines feeds options variants
-adapters calls parity
+adapters parity
 interp jit delegate report
 plan
 passes formats
@@ -31,8 +32,9 @@ infer
 ops
 tracing
 ir
-arguments boundary
+boundary
 errors
+wording
 """
 """The architecture: a room may import only rooms on lines below its own."""
 

@@ -71,9 +71,9 @@ def test_scalars_lists_and_numpy_scalars(engines):
         ({"M": 2, "x": [1], "y": 1}, 'no input "y", it has M, x'),
         ({"m": 2, "x": [1]}, 'no input "m", did you mean "M"?'),
         ({"M": 2, "x": np.ones(1)}, 'input "x": float64[1] is given, float32[n] is wanted'),
-        ({"M": 2, "x": np.ones((1, 1), np.float32)}, "shape [1, 1] is given, [n] is wanted"),
+        ({"M": 2, "x": np.ones((1, 1), np.float32)}, "float32[1,1] is given, float32[n] is wanted"),
         ({"M": 2.5, "x": [1]}, 'input "M": 2.5 does not fit int64[]'),
-        ({"M": 2, "x": [[1], [2, 3]]}, "nested list of one shape"),
+        ({"M": 2, "x": [[1], [2, 3]]}, "its lists are not equally long"),
         ({"M": 2, "x": None}, "None is no float32[n]"),
         ({"M": 2, "x": ["a"]}, "string[1] is given"),
     ],
@@ -351,3 +351,31 @@ def test_a_constant_that_is_given_away_stays_what_it_is(engines):
         assert a.tolist() == [2, 4, 6, 8]
         assert k.tolist() == [1, 2, 3, 4]
         k[...] = a[...] = 99
+
+
+TOGETHER = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[T,B,3] x, float[B,3] h) => (float[B,3] y)
+{
+  y, _ = Scan <num_scan_inputs = 1, body = step
+    (float[B,3] h_in, float[B,3] row) => (float[B,3] h_out, float[B,3] out)
+    { h_out = Add (h_in, row)
+      out = Identity (h_out) }> (h, x)
+}
+"""
+
+
+@pytest.mark.parametrize(("in_x", "in_h"), [(1, 2), (2, 1), (3, 2)])
+def test_feeds_that_do_not_fit_each_other_are_blamed_before_a_body(engines, in_x, in_h):
+    x, h = np.zeros((4, in_x, 3), np.float32), np.zeros((in_h, 3), np.float32)
+
+    if in_x == 1:  # it broadcasts, and runs
+        session(TOGETHER, engines).run(None, {"x": x, "h": h})
+        return
+    with pytest.raises(InputError) as caught:
+        session(TOGETHER, engines).run(None, {"x": x, "h": h})
+
+    assert (
+        f'"B" is {in_x} in x (float32[4,{in_x},3], axis 1) and {in_h} in h (float32[{in_h},3]'
+        in str(caught.value)
+    )
+    assert "iteration 0" in str(caught.value)

@@ -6,10 +6,19 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from treadle.arguments import a_or_an
-from treadle.errors import InputTypeError, did_you_mean
+from treadle.errors import (
+    InputError,
+    InputTypeError,
+    LimitExceeded,
+    RunError,
+    Terminated,
+    did_you_mean,
+)
+from treadle.feeds import disagreement
+from treadle.ir import Type
+from treadle.wording import a_or_an
 
-__all__ = ["expect_call", "expect_known", "listed", "picked"]
+__all__ = ["blamed_on_feeds", "expect_call", "expect_known", "listed", "picked"]
 
 
 def expect_known(keywords: Mapping[str, object]) -> None:
@@ -28,6 +37,17 @@ def expect_call(feed: object, options: object) -> None:
         raise InputTypeError(f'{given} is fed, wanted a dict: {{"name": value}}')
     if options is not None and not hasattr(options, "terminate"):
         raise InputTypeError(f"{a_or_an(type(options).__name__)} is no RunOptions")
+
+
+def blamed_on_feeds(
+    failure: RunError, inputs: Mapping[str, Type | None], values: Sequence[object]
+) -> InputError | None:
+    """The failure as one of feeds that do not fit each other, None where they do."""
+    if isinstance(failure, LimitExceeded | Terminated):
+        return None
+    faults = disagreement(inputs, dict(zip(inputs, values, strict=True)))
+    told = f"the inputs do not fit each other: {faults}; the run failed: {failure}"
+    return InputError(told) if faults else None
 
 
 def listed(names: Sequence[str]) -> Sequence[str]:

@@ -27,6 +27,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from treadle.wording import joined
+
 __all__ = [
     "ComparisonError",
     "ConfigurationError",
@@ -102,7 +104,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 def did_you_mean(name: str, candidates: Collection[str]) -> str:
     """A hint: the candidate meant, or all there are."""
     close = nearest(name, candidates)
-    return f'did you mean "{close}"?' if close else f"it has {', '.join(candidates) or 'none'}"
+    return f'did you mean "{close}"?' if close else f"it has {joined(candidates) or 'none'}"
 
 
 def _with_findings(message: str, findings: Sequence[Finding]) -> str:

@@ -7,6 +7,7 @@ cast of somebody's data hides mistakes.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,22 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from treadle.arguments import a_or_an
 from treadle.errors import InputError, did_you_mean
 from treadle.ir import (
     DType,
     Map,
     Optional,
     Sequence,
+    Symbol,
     Tensor,
     Type,
     dtype_of,
     shape_admits,
-    show_shape,
+    show_array,
     show_type,
 )
+from treadle.wording import a_or_an
 
-__all__ = ["Binding", "NodeArg", "bind", "convert", "node_arg", "type_word"]
+__all__ = ["Binding", "NodeArg", "bind", "convert", "disagreement", "node_arg", "type_word"]
 
 _MOST_SHAPES = 64
 _ORT_VALUE = "OrtValue"
@@ -174,6 +176,29 @@ def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list
     return values
 
 
+def disagreement(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> str:
+    """Which named extents the fed arrays give more than one length to; "" where none.
+
+    Nothing forbids it, and some models name extents carelessly; a run that fails for it should say
+    so, whatever its body says.
+    """
+    lengths: dict[str, dict[int, str]] = {}
+    for name, type_ in inputs.items():
+        array = given.get(name)
+        if not isinstance(type_, Tensor) or not isinstance(array, np.ndarray):
+            continue
+        for axis, (dim, extent) in enumerate(zip(type_.shape or (), array.shape, strict=False)):
+            if isinstance(dim, Symbol):
+                where = f"{extent} in {name} ({show_array(array)}, axis {axis})"
+                lengths.setdefault(dim.name, {}).setdefault(extent, where)
+    faults = (
+        f'"{symbol}" is {" and ".join(found.values())}'
+        for symbol, found in lengths.items()
+        if len(found) > 1
+    )
+    return "; ".join(faults)
+
+
 def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> list[str]:
     given = list(given)
     faults = [
@@ -219,10 +244,10 @@ def _tensor(value: object, type_: Tensor) -> object:
         array = array.astype(array.dtype.newbyteorder("="))
     found = dtype_of(array.dtype)
     if found is None:
-        raise InputError(f"an array of {array.dtype} is given, {show_type(type_)} is wanted")
+        raise InputError(f"{show_array(array)} is given, {show_type(type_)} is wanted")
     if type_.dtype is not None and found is not type_.dtype:
         raise InputError(
-            f"{found}{list(array.shape)} is given, {show_type(type_)} is wanted; convert it with"
+            f"{show_array(array)} is given, {show_type(type_)} is wanted; convert it with"
             f" .astype({str(type_.dtype)!r})"
         )
     return _shaped(_strings(array) if found is DType.STRING else array, type_)
@@ -230,7 +255,7 @@ def _tensor(value: object, type_: Tensor) -> object:
 
 def _shaped(array: np.ndarray, type_: Tensor) -> np.ndarray:
     if not shape_admits(type_.shape, array.shape):
-        raise InputError(f"shape {list(array.shape)} is given, {show_shape(type_.shape)} is wanted")
+        raise InputError(f"{show_array(array)} is given, {show_type(type_)} is wanted")
     return array
 
 
@@ -252,15 +277,16 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
     # scalars and nested lists: the values decide whether they fit, not numpy's guess of a dtype
     try:
         guess = np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"a nested list of one shape is wanted: {error}") from None
+    except ValueError:
+        wanted = f"a nested list for {show_type(type_)} is wanted"
+        raise InputError(f"{wanted}, its lists are not equally long or deep") from None
     if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "UST":
         return guess
     if guess.dtype.kind == "O":  # a whole number beyond 64 bits, or no number at all
-        raise InputError(f"{value!r:.60} does not fit {show_type(type_)}")
+        raise InputError(f"{reprlib.repr(value)} does not fit {show_type(type_)}")
     array = _fitted(guess, type_.dtype.numpy)
     if array is None:
-        raise InputError(f"{value!r:.60} does not fit {show_type(type_)}")
+        raise InputError(f"{reprlib.repr(value)} does not fit {show_type(type_)}")
     return array
 
 
@@ -285,6 +311,8 @@ def _same_numbers(array: np.ndarray, guess: np.ndarray) -> bool:
 
 
 def _kind(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return show_array(value)
     return "None" if value is None else a_or_an(type(value).__name__)
 
 

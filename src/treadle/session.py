@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, passes
 from treadle.boundary import Callback, internal_error, may_pass, public
-from treadle.calls import expect_call, expect_known, listed, picked
+from treadle.calls import blamed_on_feeds, expect_call, expect_known, listed, picked
 from treadle.engines import ENGINES, engines_of
 from treadle.errors import (
     InputError,
     InvalidModel,
     LoadError,
+    RunError,
     Terminated,
     Unsupported,
     did_you_mean,
@@ -207,7 +208,8 @@ class InferenceSession(OrtSession):
         every value, bodies included: `listener=treadle.Recorder()`. Several threads may call this
         at once.
 
-        Raises InputError for feeds that do not fit, RunError where the model fails on them.
+        Raises InputError for feeds that do not fit the model, RunError where the model fails on
+        them; where it fails and the feeds do not fit each other, an InputError that says both.
         """
         try:  # not by `public`: a call more for every run
             if run_options is None and listener is None and type(input_feed) is dict:
@@ -250,7 +252,13 @@ class InferenceSession(OrtSession):
             values = program.bind(input_feed)
         heard = None if listener is None else Callback(listener)
         context = RunContext(heard, limits, run_options)
-        outputs = program.run(values, context)
+        try:
+            outputs = program.run(values, context)
+        except RunError as failure:
+            blamed = blamed_on_feeds(failure, program.inputs, values)
+            if blamed is None:
+                raise
+            raise blamed from failure
         if context.declined:
             self._replan(variant, program, context.declined)
         if output_names is None:

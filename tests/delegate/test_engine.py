@@ -69,7 +69,7 @@ def test_a_failing_run_is_refused_with_clean_words(whole, capfd):
         run(np.ones(4, np.float32), np.array([3, 3]))
     message = str(caught.value)
     assert "main/reshape_0" in message
-    assert "{4}" in message
+    assert "[4]" in message
     assert "ONNXRuntimeError" not in message
     assert ".cc" not in message
     assert capfd.readouterr() == ("", "")

@@ -178,7 +178,7 @@ def test_inferred_types_do_not_hide_that_elements_change():
     session = treadle.InferenceSession(HEAD + _TURNS, engines=("onnxruntime", "interp"))
     assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    with pytest.raises(RunError, match=r"is float32\[3, 2\], but was float32\[2, 3\]"):
+    with pytest.raises(RunError, match=r"is float32\[3,2\], but was float32\[2,3\]"):
         session.run(None, {"M": np.array(2), "x": x})
 
 

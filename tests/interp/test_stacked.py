@@ -80,10 +80,10 @@ def test_an_element_that_changes_its_shape_is_named(flip, what):
     block = looping(body_of("i s", make), [Iteration(), Carried()], stacks=[Stacked()])
     with pytest.raises(RunError) as caught:
         run(block, i64(3), f32(range(6), shape=(2, 3)))
-    second = "[3, 2]" if flip else "[4, 3]"
+    second = "[3,2]" if flip else "[4,3]"
     assert str(caught.value) == (
         'main/loop_0, iteration 1: body output 2 ("s"), stacked as "result_1", is'
-        f" float32{second}, but was float32[2, 3] in iteration 0; elements must be alike"
+        f" float32{second}, but was float32[2,3] in iteration 0; elements must be alike"
     )
     assert caught.value.iterations == (1,)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
+from treadle.wording import brief, in_our_notation
+
 _NOISE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/?\S*\.(?:cc|h):\d+ ")
 _PLAIN = (RuntimeError, ValueError, TypeError, IndexError, MemoryError, OverflowError)
 T = TypeVar("T")
@@ -35,5 +37,5 @@ def failures() -> tuple[type[Exception], ...]:
 
 def reason(failure: Exception) -> str:
     """What onnxruntime says, without its file names, line numbers and codes."""
-    text = " ".join(_NOISE.sub("", str(failure)).split())
-    return f"onnxruntime: {text}"
+    text = brief(_NOISE.sub("", str(failure)))
+    return f"onnxruntime: {in_our_notation(text)}"

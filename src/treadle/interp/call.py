@@ -36,15 +36,8 @@ def prepare_call(step: Leaf | Call, path: str, expand: Expand | None, prepare: P
     schema = ops.schema(domain, operator_of(step), step.version)
     if schema is None or not schema.is_function or expand is None:
         name = f"{domain}::{operator_of(step)}" if domain else operator_of(step)
-        raise Unsupported(name, step.version or None, _without_kernel(domain, step), path)
+        raise Unsupported(name, step.version or None, ops.without_kernel(domain), path)
     return _by_types(step, path, expand, prepare)
-
-
-def _without_kernel(domain: str, step: Leaf | Call) -> str:
-    why = "no kernel evaluates it"
-    if ops.newest_opset(domain) or ops.contrib_operator(domain, operator_of(step), step.version):
-        return why
-    return f"{why}; where a library has it, call SessionOptions.register_custom_ops_library"
 
 
 def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) -> Action:

@@ -166,6 +166,11 @@ def show_type(type_: Type | None) -> str:
     return "?" if type_ is None else str(type_)
 
 
+def show_array(array: np.ndarray) -> str:
+    """What an array is, as a type is shown: `float32[2,3]`, `string[]`."""
+    return f"{dtype_of(array.dtype) or array.dtype}{show_shape(array.shape)}"
+
+
 def tensor(dtype: DType | str, *shape: Dim) -> Tensor:
     """A tensor type of known rank: `tensor("float32", 2, Symbol("T"))`."""
     return Tensor(DType(dtype), shape)

@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle import ops
 from treadle.errors import KernelError, RunError
+from treadle.ir import show_shape
 from treadle.jit import weight
 from treadle.jit.code import Code
 from treadle.jit.kernel_ir import Extent, Kernel, Loop, Node, Part
@@ -300,7 +301,8 @@ def _results(compiled: Compiled, lengths: Mapping[Extent, int], room: int) -> li
     except (MemoryError, ValueError) as error:
         result, node = compiled.results[len(made)], compiled.kernel.results[len(made)]
         extents = [lengths.get(e, -1) if isinstance(e, Extent) else e for e in result.shape]
-        reason = f"there is not enough memory for a result of {extents} {result.dtype}"
+        shape = show_shape(tuple(None if e < 0 else e for e in extents))
+        reason = f"there is not enough memory for a result of {result.dtype}{shape}"
         if (place := _counted(node)) is None:
             raise Declined(reason) from error
         raise RunError(reason, place) from error

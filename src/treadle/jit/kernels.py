@@ -14,6 +14,7 @@ from treadle.errors import KernelError, Unsupported
 from treadle.ir import Block, Constant, DType, Leaf, Literal, Model, Tensor, Type, Value
 from treadle.ops import Prepared
 from treadle.plan import Direct, Engine, Refused, Region, RunContext, Runnable, is_heavy
+from treadle.wording import joined
 
 Given = tuple[Type | None, np.ndarray | None]
 """What is known of an operand: its type, and its elements where they never change."""
@@ -104,7 +105,7 @@ class Kernels:
             except Refused as refusal:
                 if own is not None:
                     return own(operands)
-                given = ", ".join(map(ops.describe, operands))
+                given = joined(map(ops.describe, operands))
                 name = f"{leaf.op}-{leaf.version}({given})"
                 raise KernelError(f"{name}: {refusal.error.reason}") from refusal
             if is_whole:

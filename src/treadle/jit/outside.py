@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle import ops
-from treadle.ir import DType, Leaf
+from treadle.ir import DType, Leaf, show_shape
 from treadle.jit.held import keeping
 from treadle.jit.kernel_ir import HOLDER, Escape, Kind, Node
 from treadle.jit.kernels import Kernels
@@ -240,5 +240,5 @@ def checked(op: Escape, dtype: DType, shape: Sequence[Any], value: Any) -> np.nd
         if len(shape) == value.ndim and all(w is None or w == found for w, found in pairs):
             return value
     name = f"{op.leaf.op}-{op.leaf.version}"
-    why = f"{name} gives {ops.describe(value)}, not {dtype}{list(shape)}"
+    why = f"{name} gives {ops.describe(value)}, not {dtype}{show_shape(tuple(shape))}"
     raise Varied(why, op.leaf)

@@ -15,7 +15,7 @@ from treadle.ops.elements import (
     element_to_proto,
     element_word,
 )
-from treadle.ops.evaluate import Prepared, describe, prepare, silence
+from treadle.ops.evaluate import Prepared, describe, prepare, silence, without_kernel
 from treadle.ops.functions import function_proto, function_proto_of_node
 from treadle.ops.kernels import Kernel, Window, kernel, kernels, window
 from treadle.ops.proto import (
@@ -105,4 +105,5 @@ __all__ = [
     "type_of",
     "type_to_proto",
     "window",
+    "without_kernel",
 ]

@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import KernelError, Unsupported
-from treadle.ir import Leaf
+from treadle.ir import Leaf, show_array
 from treadle.ops.attributes import attributes_of, defaults_of
+from treadle.ops.contrib import assumed_opset
 from treadle.ops.kernels import kernel
+from treadle.ops.reasons import reason
+from treadle.ops.schema import newest_opset
+from treadle.wording import joined
+
+_LIBRARIES = {"ai.onnx.contrib": "onnxruntime_extensions.get_library_path()"}
 
 Prepared = Callable[[Sequence[Any]], tuple[Any, ...]]
 
@@ -29,7 +35,7 @@ def prepare(leaf: Leaf, *, silent: bool = True) -> Prepared:
     found = kernel(leaf.domain, leaf.op, leaf.version)
     if found is None:
         name = f"{leaf.domain}::{leaf.op}" if leaf.domain else leaf.op
-        raise Unsupported(name, leaf.version, "no kernel evaluates it", leaf.info.path)
+        raise Unsupported(name, leaf.version, without_kernel(leaf.domain), leaf.info.path)
     attributes = defaults_of(leaf.domain, leaf.op, leaf.version) | attributes_of(leaf.attributes)
     with silence():
         body = _bind(leaf, found.bind, attributes)
@@ -37,11 +43,22 @@ def prepare(leaf: Leaf, *, silent: bool = True) -> Prepared:
     return _silent(body) if silent else body
 
 
+def without_kernel(domain: str) -> str:
+    """Why an operator of this domain cannot be run, and for a custom one how it could be."""
+    if newest_opset(domain) or assumed_opset(domain) is not None:
+        return "no kernel evaluates it"
+    library = _LIBRARIES.get(domain, "path_of_the_library")
+    return (
+        "no kernel evaluates it; where a library has it, call"
+        f" SessionOptions.register_custom_ops_library({library})"
+    )
+
+
 def _bind(leaf: Leaf, bind: Callable[..., Prepared], attributes: dict[str, Any]) -> Prepared:
     try:
         return bind(attributes, len(leaf.results))
     except Exception as error:  # border: a kernel of onnx's may raise anything
-        raise Unsupported(leaf.op, leaf.version, _reason(error), leaf.info.path) from error
+        raise Unsupported(leaf.op, leaf.version, reason(error), leaf.info.path) from error
 
 
 def _bordered(name: str, body: Prepared, wanted: int) -> Prepared:
@@ -51,8 +68,8 @@ def _bordered(name: str, body: Prepared, wanted: int) -> Prepared:
         except KernelError:
             raise
         except Exception as error:  # border: the same when it runs
-            given = ", ".join(map(describe, inputs))
-            raise KernelError(f"{name}({given}): {_reason(error)}") from error
+            given = joined(map(describe, inputs))
+            raise KernelError(f"{name}({given}): {reason(error)}") from error
         return results if len(results) == wanted else _fitted(results, wanted)
 
     return run
@@ -70,16 +87,10 @@ def _silent(body: Prepared) -> Prepared:
     return run
 
 
-def _reason(error: Exception) -> str:
-    cause = error.__cause__
-    text = " ".join(str(error).split()) or type(error).__name__
-    return f"{text} ({' '.join(str(cause).split())})" if cause is not None else text
-
-
 def describe(given: Any) -> str:
-    """A run-time value in a word or two: `float32[2, 3]`, `seq of 4`, `absent`."""
+    """A run-time value in a word or two: `float32[2,3]`, `seq of 4`, `absent`."""
     if isinstance(given, np.ndarray):
-        return f"{given.dtype}{list(given.shape)}"
+        return show_array(given)
     if isinstance(given, list):
         return f"seq of {len(given)}"
     return "absent" if given is None else type(given).__name__

@@ -14,7 +14,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from treadle.errors import DataError
-from treadle.ir import DType, External, Literal, SparseArray, dtype_of
+from treadle.ir import DType, External, Literal, SparseArray, dtype_of, show_shape
 from treadle.ops.elements import element_from_proto, element_to_proto
 
 _MOST_AXES = 64
@@ -99,7 +99,8 @@ def array_from_bytes(
     wanted = -(-count * dtype.bits // 8)
     if packed.size < wanted or (packed.size > wanted and dtype.bits % 8 == 0):
         raise DataError(
-            f"tensor {name!r}: {dtype}{list(shape)} takes {wanted} bytes, {packed.size} are given"
+            f"tensor {name!r}: {dtype}{show_shape(shape)} takes {wanted} bytes,"
+            f" {packed.size} are given"
         )
     if dtype.bits % 8:
         return unpack(packed, dtype, count).reshape(shape)
@@ -159,7 +160,7 @@ def _read_array(proto: TensorProto, dtype: DType) -> np.ndarray:
     flat = _read_typed(proto, dtype, math.prod(shape))
     if flat.size != math.prod(shape):
         raise DataError(
-            f"tensor {proto.name!r}: {dtype}{list(shape)} wants {math.prod(shape)} elements,"
+            f"tensor {proto.name!r}: {dtype}{show_shape(shape)} wants {math.prod(shape)} elements,"
             f" {flat.size} are given"
         )
     return flat.reshape(shape)
@@ -168,12 +169,14 @@ def _read_array(proto: TensorProto, dtype: DType) -> np.ndarray:
 def _expect_possible(shape: tuple[int, ...], dtype: DType, name: str) -> None:
     """Raise DataError for a shape that no array has."""
     if min(shape, default=0) < 0:
-        raise DataError(f"tensor {name!r} has a negative dim: {list(shape)}")
+        raise DataError(f"tensor {name!r} has a negative dim: {show_shape(shape)}")
     if len(shape) > _MOST_AXES:
         raise DataError(f"tensor {name!r} has {len(shape)} axes, at most {_MOST_AXES} are read")
     width = 8 if dtype is DType.STRING else dtype.numpy.itemsize
     if math.prod(extent for extent in shape if extent) * width > sys.maxsize:  # even if one is 0
-        raise DataError(f"tensor {name!r}: {dtype}{list(shape)} is more than memory has addresses")
+        raise DataError(
+            f"tensor {name!r}: {dtype}{show_shape(shape)} is more than memory has addresses"
+        )
 
 
 def _read_typed(proto: TensorProto, dtype: DType, count: int) -> np.ndarray:

@@ -30,6 +30,7 @@ from treadle.ops.contrib import contrib_operator, contrib_types
 from treadle.ops.elements import element_of_word
 from treadle.ops.functions import function_proto
 from treadle.ops.proto import attribute_to_proto, leaf_to_proto, operand_names, result_names
+from treadle.ops.reasons import reason
 from treadle.ops.schema import Formal, onnx_schema, schema
 from treadle.ops.tensor_protos import tensor_of
 from treadle.ops.type_protos import type_from_proto, type_to_proto
@@ -86,8 +87,8 @@ def _inferred(
         if found.has_function or found.has_context_dependent_function:
             return _by_body(leaf, operand_types)
     except (shape_inference.InferenceError, checker.ValidationError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise InvalidModel(f"{leaf.op}-{leaf.version} refuses its operands: {reason}") from error
+        why = reason(error)
+        raise InvalidModel(f"{leaf.op}-{leaf.version} refuses its operands: {why}") from error
     return [TypeProto() for _ in leaf.results]
 
 

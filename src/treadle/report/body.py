@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from treadle.ir import Block, Call, Leaf, Step, Value, operator_of, show_type, walk_block
-from treadle.report.text import joined, plural
+from treadle.report.text import plural
+from treadle.wording import joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from treadle.report.body import (
     version_of,
 )
 from treadle.report.origin import Origins
-from treadle.report.text import joined, table
+from treadle.report.text import table
+from treadle.wording import joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from treadle.report.body import (
     summarize_body,
     version_of,
 )
-from treadle.report.text import joined, table
+from treadle.report.text import table
+from treadle.wording import joined
 
 
 @dataclass(frozen=True, slots=True)

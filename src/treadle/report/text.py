@@ -45,14 +45,6 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), indent: int =
     return "\n".join((" " * indent + line).rstrip() for line in shown)
 
 
-def joined(words: Iterable[str], limit: int = 8) -> str:
-    """`a, b, c`; past the limit `... and 4 more`."""
-    given = list(words)
-    if len(given) <= limit:
-        return ", ".join(given)
-    return f"{', '.join(given[:limit])} ... and {len(given) - limit} more"
-
-
 def indented(lines: Iterable[str], by: int = 2) -> Iterator[str]:
     """Each line moved to the right."""
     return (" " * by + line for line in lines)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from treadle.ir import show_array
+
 _SHOWN = 8
 _EDGE = 3
 _DIGITS = 4
@@ -14,7 +16,7 @@ _DIGITS = 4
 def show_value(value: object) -> str:
     """The value on one line: `float32[2,3] [[0, 0.5, 1], [2, 3, 4]]`, `seq of 2: ...`, `absent`."""
     if isinstance(value, np.ndarray):
-        return f"{_dtype(value)}[{','.join(map(str, value.shape))}] {_elements(value)}"
+        return f"{show_array(value)} {_elements(value)}"
     if isinstance(value, list):
         more = ["..."] if len(value) > _EDGE else []
         items = "; ".join([*map(show_value, value[:_EDGE]), *more])
@@ -29,10 +31,6 @@ def size_of(value: Any) -> int:
     if isinstance(value, list):
         return sum(map(size_of, value))
     return 0
-
-
-def _dtype(array: np.ndarray) -> str:
-    return "string" if array.dtype == object else str(array.dtype)
 
 
 def _elements(array: np.ndarray) -> str:

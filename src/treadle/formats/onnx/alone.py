@@ -10,7 +10,6 @@ import onnx
 import onnx.helper
 
 from treadle import ops
-from treadle.arguments import a_or_an
 from treadle.errors import Finding, InputTypeError
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.graph import read_body, read_graph
@@ -19,6 +18,7 @@ from treadle.formats.onnx.read import read_function
 from treadle.formats.onnx.reading import Reading
 from treadle.formats.onnx.scope import Scope
 from treadle.ir import FunctionId, Model
+from treadle.wording import a_or_an
 
 Proto = onnx.NodeProto | onnx.FunctionProto
 

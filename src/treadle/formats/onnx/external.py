@@ -18,7 +18,7 @@ import onnx
 
 from treadle import ops
 from treadle.errors import DataError
-from treadle.ir import DType, Literal
+from treadle.ir import DType, Literal, show_shape
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ def _window(
     except ValueError as error:
         raise DataError(f"offset and length must be whole numbers, found {where}") from error
     if length != wanted:
-        raise DataError(f"{wanted} bytes are wanted for {dtype}{list(shape)}, found {length}")
+        raise DataError(f"{wanted} bytes are wanted for {dtype}{show_shape(shape)}, found {length}")
     if offset < 0 or offset + length > data.size:
         raise DataError(
             f'bytes {offset} to {offset + length} are wanted, "{where["location"]}" has {data.size}'

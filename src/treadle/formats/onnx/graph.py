@@ -27,6 +27,7 @@ from treadle.ir import (
     Type,
     Value,
     segment,
+    show_shape,
 )
 
 MAX_DEPTH = 100
@@ -165,13 +166,14 @@ def _sparse_problem(array: SparseArray) -> str:
     count, indices = array.values.array.size, array.indices.array
     shapes = ((count,), (count, len(array.shape)))
     if array.values.array.ndim != 1 or indices.shape not in shapes:
-        return f"{count} values want indices of shape {shapes}, found {indices.shape}"
+        wanted = " or ".join(map(show_shape, shapes))
+        return f"{count} values want indices of shape {wanted}, found {show_shape(indices.shape)}"
     size = 1
     for extent in array.shape:
         size *= extent
     bounds = (size,) if indices.ndim == 1 else array.shape
     if count and ((indices < 0) | (indices >= bounds)).any():
-        return f"an index lies outside the shape {list(array.shape)}"
+        return f"an index lies outside the shape {show_shape(array.shape)}"
     return ""
 
 

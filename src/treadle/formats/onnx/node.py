@@ -183,13 +183,19 @@ def _assumed_opset(reading: Reading, domain: str, path: str) -> int | None:
     return opset
 
 
+_CUSTOM = (
+    "a session runs it with SessionOptions.register_custom_ops_library, given the library that has"
+    " it; or is a function of the model missing?"
+)
+
+
 def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None:
     if domain.startswith(_DEFINED_ELSEWHERE):
         return
     message = f'nothing here defines {op} of the domain "{domain}"'
     own = [function.name for function in reading.functions if function.domain == domain]
     close = nearest(op, own)
-    hint = f"did you mean {close}?" if close else "is a function of the model missing?"
+    hint = f"did you mean {close}?" if close else _CUSTOM
     reading.report("CF707", path, message, hint)
 
 

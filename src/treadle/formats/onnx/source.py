@@ -11,10 +11,10 @@ import onnx
 import onnx.parser
 from google.protobuf.message import DecodeError
 
-from treadle.arguments import a_or_an
 from treadle.formats.onnx.other_formats import Other, other_folder, other_format
 from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
+from treadle.wording import a_or_an
 
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext"}
 

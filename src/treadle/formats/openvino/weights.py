@@ -11,7 +11,7 @@ import numpy as np
 from treadle.formats.openvino.elements import ELEMENT_TYPES, WIDENED, byte_count, decode
 from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.records import Layer
-from treadle.ir import DType, External, Literal
+from treadle.ir import DType, External, Literal, show_shape
 
 _MOST_AXES = 64
 _LARGEST = 2**62
@@ -52,7 +52,8 @@ class Weights:
             raise Fault("CF002", f"bytes {offset} to {offset + size} are wanted, {there}", hint)
         wanted = byte_count(word, math.prod(shape))
         if wanted is not None and wanted != size:
-            raise Fault("CF002", f"{word}{list(shape)} takes {wanted} bytes, size says {size}")
+            needed = f"{word}{show_shape(shape)} takes {wanted} bytes"
+            raise Fault("CF002", f"{needed}, size says {size}")
         try:
             array = decode(word, self.data[offset : offset + size], shape)
         except ValueError as error:
@@ -85,7 +86,7 @@ def static_shape(text: str) -> tuple[int, ...]:
         raise Fault("CF002", f'"{text[:40]}" is no shape of a constant')
     shape = tuple(map(int, words))
     if math.prod(extent for extent in shape if extent) > _LARGEST:
-        raise Fault("CF002", f"a constant of shape {list(shape)} is too large")
+        raise Fault("CF002", f"a constant of shape {show_shape(shape)} is too large")
     return shape
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from treadle.ir import show_array
 from treadle.ops.kernels.common import wide
 from treadle.ops.kernels.quantize import quantize_to
 from treadle.ops.kernels.registry import evaluates
-from treadle.ops.kernels.windows import Window, padded, window
+from treadle.ops.kernels.windows import Window, expect_room, padded, window
 
 Ints = Sequence[int]
 
@@ -42,13 +43,23 @@ def _per_channel(bias: np.ndarray, rank: int) -> np.ndarray:
 
 def _correlate(x: np.ndarray, weight: np.ndarray, group: int, over: Window) -> np.ndarray:
     batch, channels = x.shape[:2]
+    _expect_channels(channels, weight, group)
+    expect_room(over.extents, over.reach, over.pads)
     wider = padded(x, over.widths, 0)
     positions = [wider[index] for index in over.positions()]
     # [position, batch, channel, *windows] -> [batch, group, channel * position, windows]
     columns = np.stack(positions, 2).reshape(batch, group, -1, math.prod(over.shape))
     rows = weight.reshape(group, weight.shape[0] // group, -1)
-    assert columns.shape[2] == channels // group * math.prod(over.kernel)
     return np.matmul(rows, columns).reshape((batch, weight.shape[0], *over.shape))
+
+
+def _expect_channels(channels: int, weight: np.ndarray, group: int) -> None:
+    if channels != weight.shape[1] * group:
+        groups = f" in {group} groups" if group > 1 else ""
+        raise ValueError(
+            f"the input has {channels} channels, the weight {show_array(weight)} wants"
+            f" {weight.shape[1] * group}{groups}"
+        )
 
 
 @evaluates("ConvInteger", 10)

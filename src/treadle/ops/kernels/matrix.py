@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.ir import show_shape
 from treadle.ops.kernels.common import NARROW, is_integer, wide
 from treadle.ops.kernels.registry import evaluates
 
@@ -51,7 +52,7 @@ def gemm_1(
     """C is broadcast only where the attribute says so."""
     result = gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     if not broadcast and c.shape != result.shape:
-        raise ValueError(f"without `broadcast` C must have the shape {list(result.shape)}")
+        raise ValueError(f"without `broadcast` C must have the shape {show_shape(result.shape)}")
     return result
 
 

@@ -31,6 +31,11 @@ class Window:
     shape: tuple[int, ...]
 
     @property
+    def reach(self) -> list[int]:
+        """How many elements the kernel reaches over, its gaps included."""
+        return [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+
+    @property
     def widths(self) -> list[tuple[int, int]]:
         """The pads with what the last window needs beyond them."""
         needed = (
@@ -76,7 +81,22 @@ def window(
         given = given or (0,) * 2 * rank
         sides = tuple(zip(given[:rank], given[rank:], strict=True))
     counts = tuple(map(_count, extents, reach, strides, sides, (bool(ceil_mode),) * rank))
+    if min(counts, default=0) < 0:
+        expect_room(extents, reach, sides)
     return Window(tuple(extents), tuple(kernel), strides, dilations, sides, counts)
+
+
+def expect_room(
+    extents: Sequence[int], reach: Sequence[int], pads: Sequence[tuple[int, int]]
+) -> None:
+    """Raise ValueError where an axis, pads included, is shorter than what a kernel reaches over."""
+    for axis, (extent, wanted, sides) in enumerate(zip(extents, reach, pads, strict=True)):
+        if extent + sum(sides) < wanted:
+            padded_to = f", {extent + sum(sides)} with its pads" if any(sides) else ""
+            raise ValueError(
+                f"the input is shorter than the kernel: spatial axis {axis} is {extent} long"
+                f"{padded_to}, the kernel reaches over {wanted}"
+            )
 
 
 def _same_pads(extent: int, reach: int, stride: int, upper: bool) -> tuple[int, int]:
