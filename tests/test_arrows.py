@@ -22,7 +22,7 @@ session
 ort_session
 iobinding
 calls
-engines feeds options variants
+engines feeds options profiling variants
 adapters parity
 interp jit delegate report
 plan
@@ -33,6 +33,7 @@ ops
 tracing
 ir
 boundary
+peers
 errors
 wording
 """

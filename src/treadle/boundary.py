@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from treadle.errors import InternalError, TreadleError
+from treadle.peers import join_peers
 
 __all__ = [
     "Callback",
@@ -63,6 +64,7 @@ class Callback:
 
 def may_pass(error: Exception) -> bool:
     """Whether an exception may leave a public function as it is."""
+    join_peers(error)
     if isinstance(error, TreadleError | MemoryError | Warning) or hasattr(error, _MARK):
         return True
     return is_debugging()

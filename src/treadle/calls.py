@@ -18,7 +18,7 @@ from treadle.feeds import disagreement
 from treadle.ir import Type
 from treadle.wording import a_or_an
 
-__all__ = ["blamed_on_feeds", "expect_call", "expect_known", "listed", "picked"]
+__all__ = ["blamed_on_feeds", "expect_call", "expect_known", "expect_source", "listed", "picked"]
 
 
 def expect_known(keywords: Mapping[str, object]) -> None:
@@ -28,6 +28,18 @@ def expect_known(keywords: Mapping[str, object]) -> None:
         if name not in known:
             hint = did_you_mean(name, ("engines", "listener", "sess_options", "providers", *known))
             raise InputTypeError(f'a session has no option "{name}", {hint}')
+
+
+def expect_source(source: object, options: object) -> None:
+    """Raise InputTypeError for what can be no model, and for options of another kind."""
+    if source is None or isinstance(source, int | float | list | tuple | dict | set):
+        given = a_or_an(type(source).__name__)
+        raise InputTypeError(
+            f"{given} is no model; give a path, bytes, text, a ModelProto, an onnx_ir.Model or an"
+            " onnxscript function"
+        )
+    if options is not None and not hasattr(options, "intra_op_num_threads"):
+        raise InputTypeError(f"{a_or_an(type(options).__name__)} is no SessionOptions")
 
 
 def expect_call(feed: object, options: object) -> None:

@@ -84,7 +84,12 @@ class TreadleError(Exception):
     """The root of every error treadle raises on purpose. They pickle, whatever their arguments."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args), self.__dict__ or None
+        return _restored, (self.plain_class(), self.args), self.__dict__ or None
+
+    @classmethod
+    def plain_class(cls) -> type[TreadleError]:
+        """The class, without what errors of onnxruntime it was joined with."""
+        return getattr(cls, "_plain", cls)
 
 
 def _restored(kind: type[TreadleError], args: tuple[object, ...]) -> TreadleError:

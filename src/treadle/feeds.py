@@ -263,7 +263,7 @@ def _strings(array: np.ndarray) -> np.ndarray:
     if array.dtype == object and all(isinstance(item, str) for item in array.flat):
         return array
     try:
-        texts = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
+        texts = [_text(item) for item in array.flat]
     except UnicodeDecodeError as error:
         raise InputError(f"strings are UTF-8, these bytes are not: {error}") from None
     if not all(isinstance(item, str) for item in texts):
@@ -271,6 +271,12 @@ def _strings(array: np.ndarray) -> np.ndarray:
     result = np.empty(len(texts), object)
     result[:] = [str(item) for item in texts]
     return result.reshape(array.shape)
+
+
+def _text(item: object) -> object:
+    if isinstance(item, np.void):  # numpy keeps the zeros at the end of these
+        item = item.tobytes()
+    return item.decode() if isinstance(item, bytes) else item
 
 
 def _array(value: object, type_: Tensor) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treadle import delegate, ops
+from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputError, InputTypeError, did_you_mean
 from treadle.feeds import NodeArg
 from treadle.ir import DType, dtype_of
@@ -29,6 +30,7 @@ class Bound(Protocol):
         """What may be fed."""
         ...
 
+    @public
     def get_outputs(self) -> Sequence[NodeArg]:
         """What comes back."""
         ...
@@ -50,6 +52,7 @@ class IOBinding:
     the output. Others come in memory of their own.
     """
 
+    @public
     def __init__(self, session: Bound | Any) -> None:
         if not hasattr(session, "io_binding"):
             raise InputTypeError(f"a {type(session).__name__} is given, wanted a session")
@@ -58,6 +61,7 @@ class IOBinding:
         self._places: dict[str, _Place] = {}
         self._made: dict[str, Any] = {}
 
+    @public
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray | Any) -> None:
         """Feed an array; changes of it reach the next run."""
         if not isinstance(arr_on_cpu, np.ndarray):
@@ -65,6 +69,7 @@ class IOBinding:
             raise ConfigurationError(f'input "{name}" is bound to {given}, wanted an array')
         self._bind(name, arr_on_cpu)
 
+    @public
     def bind_input(
         self,
         name: str,
@@ -78,6 +83,7 @@ class IOBinding:
         _expect_cpu(name, device_type, "bind_ortvalue_input")
         self._bind(name, _at(buffer_ptr, element_type, shape))
 
+    @public
     def bind_ortvalue_input(self, name: str, ortvalue: Any) -> None:
         """Feed an OrtValue."""
         _expect_ortvalue(name, ortvalue)
@@ -91,6 +97,7 @@ class IOBinding:
             raise ConfigurationError(f'the model has no input "{name}", {hint}')
         self._feeds[name] = value
 
+    @public
     def bind_output(
         self,
         name: str,
@@ -110,6 +117,7 @@ class IOBinding:
         _expect_cpu(name, device_type, "bind_ortvalue_output")
         self._places[name] = _Place(array=_at(buffer_ptr, element_type, shape))
 
+    @public
     def bind_ortvalue_output(self, name: str, ortvalue: Any) -> None:
         """Ask for an output, written to the memory of an OrtValue."""
         _expect_ortvalue(name, ortvalue)
@@ -138,6 +146,7 @@ class IOBinding:
         for name, value in zip(names, made, strict=True):
             self._made[name] = self._places[name].take(name, value)
 
+    @public
     def get_outputs(self) -> list[Any]:
         """The outputs of the last run as OrtValues, in the order in which they were bound."""
         return [self._ortvalue(name) for name in self._places if name in self._made]
@@ -171,6 +180,7 @@ class _Place:
 
     __slots__ = ("array", "device", "ortvalue")
 
+    @public
     def __init__(
         self,
         array: Any = None,

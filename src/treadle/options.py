@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from treadle.adapters import LoraAdapter
+from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputTypeError
 from treadle.parity import missing
 from treadle.plan import Limits
@@ -76,7 +77,7 @@ def _truth(value: object) -> bool:
 
 def _whole(value: Any) -> int:
     try:
-        number = index(value)
+        number = index(bool(value) if isinstance(value, np.bool_) else value)
     except TypeError:
         raise InputTypeError from None
     if number not in _INT32:
@@ -254,6 +255,7 @@ class SessionOptions(_Checked):
     is_cancelled: bool = False
     custom_ops_libraries: list[str] = field(default_factory=list)
 
+    @public
     def register_custom_ops_library(self, path: str | os.PathLike[str]) -> None:
         """Have the operators of a library of onnxruntime's kind; onnxruntime runs them.
 

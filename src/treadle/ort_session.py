@@ -14,23 +14,29 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from treadle import formats
+from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
 from treadle.parity import SESSION, missing
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from treadle.delegate import Chosen
     from treadle.iobinding import IOBinding
     from treadle.ir import Type
+    from treadle.profiling import Profile
 
-__all__ = ["ModelMetadata", "OrtSession", "given", "supplied"]
+__all__ = ["UNSAID_VERSION", "ModelMetadata", "OrtSession", "given", "supplied"]
+
+UNSAID_VERSION = 2**63 - 1
+"""The version onnxruntime tells of a model that does not say it."""
 
 Finished = Callable[[Sequence[Any], Any, str], object]
 """What `run_async` calls: the outputs, what its caller wants back, the error as words or ""."""
@@ -55,6 +61,7 @@ class OrtSession(ABC):
     _options: Any
     _chosen: Chosen | None = None
     _may_fall_back = True
+    _profile: Profile | None = None
     _workers: tuple[int, ThreadPoolExecutor] | None = None
 
     @abstractmethod
@@ -105,6 +112,21 @@ class OrtSession(ABC):
         """Raise ConfigurationError where onnxruntime does not take the providers."""
         self._may_fall_back = False
 
+    @public
+    def end_profiling(self) -> str:
+        """Write what the session did to its profile and end it; the path of the file.
+
+        "" where SessionOptions.enable_profiling was not set, or the profile has ended before. A
+        trace of Chrome: see `profiling.py` for what its events say.
+        """
+        if self._profile is None or self._profile.is_ended:
+            return ""
+        return self._profile.end()
+
+    def get_profiling_start_time_ns(self) -> int:
+        """When the profile began, in nanoseconds since 1970; 0 where there is none."""
+        return 0 if self._profile is None else self._profile.start_ns
+
     def run_with_ort_values(
         self,
         output_names: Sequence[str] | None,
@@ -125,6 +147,7 @@ class OrtSession(ABC):
             for name, value in zip(names, made, strict=True)
         ]
 
+    @public
     def run_with_ortvaluevector(
         self,
         run_options: Any,
@@ -144,18 +167,21 @@ class OrtSession(ABC):
         for name, value in zip(fetch_names, made, strict=True):
             fetches.push_back(delegate.to_ortvalue(value, self.output_type(name))._ortvalue)
 
+    @public
     def io_binding(self) -> IOBinding:
         """A binding of inputs and outputs to memory, for `run_with_iobinding`."""
         from treadle.iobinding import IOBinding
 
         return IOBinding(self)
 
+    @public
     def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
         """Run with what is bound: outputs are written where they are bound to."""
         if getattr(iobinding, "session", None) is not self:
             raise InputError("an IOBinding of this session is wanted: session.io_binding()")
         iobinding.run(run_options)
 
+    @public
     def run_async(
         self,
         output_names: Sequence[str] | None,
@@ -181,6 +207,8 @@ class OrtSession(ABC):
         self._pool().submit(_finish, run, callback, user_data)
 
     def _pool(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor
+
         with _lock:
             if self._workers is None or self._workers[0] != os.getpid():
                 count = getattr(self._options, "intra_op_num_threads", 0) or os.cpu_count()
@@ -201,6 +229,7 @@ class OrtSession(ABC):
 
         return [delegate.processor() for _ in self.get_inputs()]
 
+    @public
     def create_ortvalue_from_shape_and_type(
         self,
         shape: Sequence[int],

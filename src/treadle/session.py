@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, passes
 from treadle.boundary import Callback, internal_error, may_pass, public
-from treadle.calls import blamed_on_feeds, expect_call, expect_known, listed, picked
+from treadle.calls import blamed_on_feeds, expect_call, expect_known, expect_source, listed, picked
 from treadle.engines import ENGINES, engines_of
 from treadle.errors import (
     InputError,
@@ -29,7 +30,7 @@ from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
-from treadle.ort_session import ModelMetadata, OrtSession, given, supplied
+from treadle.ort_session import UNSAID_VERSION, ModelMetadata, OrtSession, given, supplied
 from treadle.plan import (
     Bounding,
     ByName,
@@ -42,6 +43,7 @@ from treadle.plan import (
     Runnable,
     plan,
 )
+from treadle.profiling import Profile, Timed, places_of
 from treadle.tracing import Listener, StageDone
 from treadle.variants import PLAIN, Variant
 
@@ -95,8 +97,12 @@ class InferenceSession(OrtSession):
     ) -> None:
         source = others.pop("path_or_bytes", source)
         expect_known(others)
+        expect_source(source, sess_options)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = None if listener is None else Callback(listener)
+        if getattr(self._options, "enable_profiling", False):
+            self._profile = Profile.of(self._options.profile_file_prefix)
+            weakref.finalize(self, self._profile.end)
         self._may_fall_back = int(others.get("enable_fallback", 1)) == 1  # type: ignore[call-overload]
         self._named_engines = tuple(engines or ENGINES)
         self._chosen = self._choose(providers, provider_options, may_fall_back=self._may_fall_back)
@@ -151,7 +157,8 @@ class InferenceSession(OrtSession):
         planned, run = self._planned(model, variant)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
-        return Program(planned, inputs, outputs, run, Binding.of(inputs), run.direct)
+        direct = run.direct if self._profile is None or self._profile.is_ended else None
+        return Program(planned, inputs, outputs, run, Binding.of(inputs), direct)
 
     def _planned(self, model: Model, variant: Variant) -> tuple[Plan, interp.Program]:
         from treadle import interp
@@ -191,8 +198,11 @@ class InferenceSession(OrtSession):
             raise Terminated("given up, as SessionOptions.set_load_cancellation_flag says")
         started = time.perf_counter()
         yield
+        done = StageDone(name, time.perf_counter() - started)
+        if self._profile is not None:
+            self._profile.stage(done)
         if self._listener is not None:
-            self._listener(StageDone(name, time.perf_counter() - started))
+            self._listener(done)
 
     def run(
         self,
@@ -250,7 +260,7 @@ class InferenceSession(OrtSession):
             variant = self._variant(input_feed, limits, listener)
             program = self._program(variant)
             values = program.bind(input_feed)
-        heard = None if listener is None else Callback(listener)
+        heard = self._timed(program) if listener is None else Callback(listener)
         context = RunContext(heard, limits, run_options)
         try:
             outputs = program.run(values, context)
@@ -259,11 +269,19 @@ class InferenceSession(OrtSession):
             if blamed is None:
                 raise
             raise blamed from failure
+        if isinstance(heard, Timed):
+            heard.done()
         if context.declined:
             self._replan(variant, program, context.declined)
         if output_names is None:
             return outputs if type(outputs) is list else list(outputs)
         return self._named(output_names, outputs)
+
+    def _timed(self, program: Program) -> Timed | None:
+        """What hears a run where the session is profiled."""
+        if self._profile is None or self._profile.is_ended:
+            return None
+        return Timed(self._profile, places_of(program.plan))
 
     def _adapted(self, feed: Mapping[str, object], options: Any) -> Mapping[str, object]:
         """What is fed, and what the options' adapters feed besides."""
@@ -350,10 +368,11 @@ class InferenceSession(OrtSession):
             model.domain,
             model.doc,
             model.main.doc,
-            model.version,
+            UNSAID_VERSION if model.version is None else model.version,
             dict(model.metadata),
         )
 
+    @public
     def set_providers(
         self,
         providers: Sequence[Any] | None = None,

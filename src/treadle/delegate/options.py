@@ -31,8 +31,6 @@ class Options:
     inter_op_num_threads: int | None = None
     graph_optimization_level: str | int | None = None
     is_parallel: bool = False
-    enable_profiling: bool = False
-    profile_file_prefix: str | None = None
     optimized_model_filepath: str | None = None
     enable_mem_pattern: bool | None = None
     enable_mem_reuse: bool | None = None
@@ -122,7 +120,7 @@ def _providers(
 
 
 _PLAIN = (
-    "intra_op_num_threads", "inter_op_num_threads", "enable_profiling", "profile_file_prefix",
-    "optimized_model_filepath", "enable_mem_pattern", "enable_mem_reuse", "enable_cpu_mem_arena",
-    "log_severity_level", "use_deterministic_compute",
+    "intra_op_num_threads", "inter_op_num_threads", "optimized_model_filepath",
+    "enable_mem_pattern", "enable_mem_reuse", "enable_cpu_mem_arena", "log_severity_level",
+    "use_deterministic_compute",
 )  # fmt: skip

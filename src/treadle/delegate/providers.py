@@ -10,7 +10,7 @@ from typing import Any
 
 from treadle.delegate.foreign import failures, reason
 from treadle.delegate.identity import identity
-from treadle.errors import ConfigurationError, InputError
+from treadle.errors import ConfigurationError, InputError, InputTypeError
 
 CPU = "CPUExecutionProvider"
 
@@ -104,7 +104,7 @@ def _pairs(
     named: Sequence[Any], options: Sequence[Mapping[Any, Any]] | None
 ) -> Iterator[tuple[str, Mapping[Any, Any]]]:
     if isinstance(named, str) or not isinstance(named, Sequence):
-        raise InputError(f"the providers are given as {named!r:.60}, wanted a list of names")
+        raise InputTypeError(f"the providers are given as {named!r:.60}, wanted a list of names")
     if options is None:
         yield from map(_pair, named)
         return

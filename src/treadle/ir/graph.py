@@ -179,7 +179,7 @@ class Model:
     producer: str = ""
     producer_version: str = ""
     domain: str = ""
-    version: int = 0
+    version: int | None = None
     doc: str = ""
     metadata: Metadata = ()
     kept: Mapping[str, bytes] = field(default_factory=dict)

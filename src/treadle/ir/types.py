@@ -92,7 +92,7 @@ _BITS = {
     DType.FLOAT6E3M2: 6,
 }
 _FROM_NUMPY = {dtype.numpy: dtype for dtype in DType}
-_STRING_KINDS = "OUST"
+_STRING_KINDS = "OUSTV"
 
 
 def dtype_of(dtype: np.dtype[np.generic]) -> DType | None:

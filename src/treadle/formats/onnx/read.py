@@ -47,7 +47,7 @@ def read_model(
         proto.producer_name,
         proto.producer_version,
         proto.domain,
-        proto.model_version,
+        proto.model_version if proto.HasField("model_version") else None,
         proto.doc_string,
         metadata_of(proto),
         _kept("model", leftover(proto, _MODEL)),

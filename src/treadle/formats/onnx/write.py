@@ -60,7 +60,7 @@ def _write(model: Model, unique_names: bool) -> onnx.ModelProto:
         ("model_version", model.version),
         ("doc_string", model.doc),
     ):
-        if value:
+        if value not in (None, ""):
             setattr(proto, field, value)
     for domain, version in model.opsets.items():
         proto.opset_import.add(domain=domain, version=version)

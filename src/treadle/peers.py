@@ -1,0 +1,48 @@
+"""Errors of treadle that are also the ones onnxruntime raises there, for programs that catch those.
+
+onnxruntime's errors are classes of its own, without a common base. Where a program has loaded
+onnxruntime, a treadle error that leaves a public function becomes an instance of them as well:
+
+    except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument: ...
+
+Its name, text, attributes and treadle's own classes stay as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+
+from treadle import errors
+from treadle.errors import TreadleError
+
+__all__ = ["join_peers"]
+
+_BINDING = "onnxruntime.capi.onnxruntime_pybind11_state"
+_FAILED = ("Fail", "RuntimeException", "InvalidArgument")
+_PEERS: tuple[tuple[type[TreadleError], tuple[str, ...]], ...] = (
+    (errors.InputError, _FAILED),
+    (errors.Terminated, ("Fail", "ModelLoadCanceled")),
+    (errors.RunError, _FAILED),
+    (errors.LoadError, ("InvalidProtobuf", "NoSuchFile", "InvalidArgument", "Fail")),
+    (errors.InvalidModel, ("InvalidGraph", "Fail", "InvalidArgument")),
+    (errors.Unsupported, ("NotImplemented", "Fail")),
+)
+
+
+def join_peers(error: Exception) -> None:
+    """Make a treadle error an instance of onnxruntime's as well, where somebody may catch those."""
+    binding = sys.modules.get(_BINDING)
+    if binding is None or not isinstance(error, TreadleError):
+        return
+    for kind, names in _PEERS:
+        if isinstance(error, kind):
+            found = tuple(getattr(binding, name) for name in names if hasattr(binding, name))
+            error.__class__ = _joined(error.plain_class(), found)
+            return
+
+
+@cache
+def _joined(kind: type[TreadleError], peers: tuple[type[Exception], ...]) -> type[TreadleError]:
+    named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "_plain": kind}
+    return type(kind.__name__, (kind, *peers), named)

@@ -1,0 +1,92 @@
+"""onnxruntime's Python API, name by name: what the page calls the same gives the same on both."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import treadle
+from tests.parity import options, sessions  # the probes in them register themselves
+from tests.parity.probes import PROBES
+
+assert options
+assert sessions
+
+ENGINES = {"default": None, "interp": ("interp",), "native": ("jit", "interp")}
+"""The probes run with the default engines, and those of sessions with others too."""
+
+
+DEFAULT_ALONE = {"providers_available", "set_providers_available"}
+"""Without the engine onnxruntime there are no providers to tell of."""
+
+
+class With:
+    """The package, whose sessions have certain engines."""
+
+    def __init__(self, engines: tuple[str, ...] | None) -> None:
+        self._engines = engines
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(treadle, name)
+        if name == "InferenceSession" and self._engines is not None:
+            return partial(found, engines=self._engines)
+        return found
+
+
+def _answer(probe: Any, package: Any) -> Any:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            found = probe(package)
+        except Exception as error:  # noqa: BLE001  # compared, whatever it is
+            return SimpleNamespace(error=error)
+    users = {str(each.message) for each in heard if each.category is UserWarning}
+    return SimpleNamespace(error=None, found=found, users=users)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBE_FOLDER", str(tmp_path))
+    onnxruntime.set_default_logger_severity(4)
+
+
+@pytest.mark.parametrize("engines", ENGINES)
+@pytest.mark.parametrize("name", PROBES)
+def test_a_probe_answers_alike(name: str, engines: str, capfd) -> None:
+    if name in DEFAULT_ALONE and engines != "default":
+        return
+    wanted = _answer(PROBES[name], onnxruntime)
+    given = _answer(PROBES[name], With(ENGINES[engines]))
+    capfd.readouterr()
+    if wanted.error is not None:
+        assert given.error is not None, f"gives {given.found}, onnxruntime: {wanted.error!r}"
+        assert isinstance(given.error, type(wanted.error)), repr(given.error)
+        return
+    assert given.error is None, repr(given.error)
+    assert wanted.users <= given.users
+    _compare(given.found, wanted.found)
+
+
+def _compare(given: Any, wanted: Any) -> None:
+    if isinstance(wanted, np.ndarray):
+        assert isinstance(given, np.ndarray)
+        assert given.dtype == wanted.dtype
+        assert given.shape == wanted.shape
+        if wanted.dtype == object:
+            assert given.tolist() == wanted.tolist()
+        else:
+            np.testing.assert_allclose(given, wanted, rtol=1e-6)
+    elif isinstance(wanted, list | tuple):
+        assert type(given) is type(wanted)
+        assert len(given) == len(wanted)
+        for one, other in zip(given, wanted, strict=True):
+            _compare(one, other)
+    else:
+        assert type(given) is type(wanted)
+        assert given == wanted
