@@ -11,7 +11,6 @@ Its name, text, attributes and treadle's own classes stay as they are.
 from __future__ import annotations
 
 import sys
-from functools import cache
 
 from treadle import errors
 from treadle.errors import TreadleError
@@ -42,7 +41,11 @@ def join_peers(error: Exception) -> None:
             return
 
 
-@cache
+_made: dict[type[TreadleError], type[TreadleError]] = {}
+
+
 def _joined(kind: type[TreadleError], peers: tuple[type[Exception], ...]) -> type[TreadleError]:
-    named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "_plain": kind}
-    return type(kind.__name__, (kind, *peers), named)
+    if kind not in _made:
+        named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "_plain": kind}
+        _made[kind] = type(kind.__name__, (kind, *peers), named)
+    return _made[kind]
