@@ -92,12 +92,13 @@ _BITS = {
     DType.FLOAT6E3M2: 6,
 }
 _FROM_NUMPY = {dtype.numpy: dtype for dtype in DType}
-_STRING_KINDS = "OUSTV"
+_STRING_KINDS = "OUST"
 
 
 def dtype_of(dtype: np.dtype[np.generic]) -> DType | None:
     """The element type a numpy array of this dtype holds, or None where ONNX has none for it."""
-    return DType.STRING if dtype.kind in _STRING_KINDS else _FROM_NUMPY.get(dtype)
+    is_bytes = dtype.type is np.void and dtype.names is None
+    return DType.STRING if is_bytes or dtype.kind in _STRING_KINDS else _FROM_NUMPY.get(dtype)
 
 
 @dataclass(frozen=True, slots=True)
