@@ -25,6 +25,7 @@ from treadle.delegate.loop import (
 from treadle.delegate.reductions import counted_from_start
 from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
+from treadle.formats.onnx import inline_step
 from treadle.infer import declared_rank
 from treadle.ir import (
     Block,
@@ -103,7 +104,9 @@ def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
         return
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
     info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
-    draft.steps.append(replace(step, operands=operands, results=results, info=info))
+    captures = draft.reads(step.captures)
+    step = replace(step, operands=operands, captures=captures, results=results, info=info)
+    draft.steps.append(inline_step(step) if step.blocks else step)
     _remember(draft, step, results)
 
 

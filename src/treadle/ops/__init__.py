@@ -2,6 +2,7 @@
 
 from treadle.ops.attributes import attributes_of, defaults_of
 from treadle.ops.contrib import (
+    GENERATION,
     ContribOperator,
     assumed_opset,
     contrib_domains,
@@ -52,6 +53,7 @@ from treadle.ops.type_protos import shape_to_proto, type_from_proto, type_to_pro
 from treadle.ops.types import result_types, type_of
 
 __all__ = [
+    "GENERATION",
     "RANDOM",
     "AttributeRule",
     "ContribOperator",

@@ -22,6 +22,16 @@ _FILE = Path(__file__).with_name("contrib.txt")
 _WITHDRAWN = "withdrawn"
 _NEWEST = {"": 26}
 
+GENERATION = frozenset(
+    ("com.microsoft", op) for op in ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")
+)
+"""Operators that generate tokens with graphs of their own, which onnxruntime runs.
+
+A decoder runs once for each token, at most as often as the second input, max_length, says; other
+graphs run once. The names in the graphs are their own, however values outside are called:
+onnxruntime finds their inputs by them.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ContribOperator:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from treadle import ops
 from treadle.ir import Call, Leaf, bodies, operator_of
 from treadle.report.body import (
     BodySummary,
+    Port,
     name_of,
+    port,
     show_body,
     show_title,
     summarize_body,
@@ -16,10 +19,17 @@ from treadle.report.body import (
 from treadle.report.text import table
 from treadle.wording import joined
 
+_MAX_LENGTH = 1
+"""The position of the operand that bounds how often a decoder runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallSummary:
-    """One step that keeps its bodies in its file's own shape; `depth` bodies lie around it."""
+    """One step that keeps its bodies in its file's own shape; `depth` bodies lie around it.
+
+    `inputs` are the ports of each body and `runs` how often it runs, of operators that are known to
+    generate with them.
+    """
 
     path: str
     operator: str
@@ -28,6 +38,8 @@ class CallSummary:
     operands: tuple[str, ...]
     captures: tuple[str, ...]
     bodies: tuple[BodySummary, ...]
+    inputs: tuple[tuple[Port, ...], ...] = ()
+    runs: tuple[str, ...] = ()
 
 
 def summarize_call(step: Call | Leaf, path: str, depth: int) -> CallSummary:
@@ -40,7 +52,21 @@ def summarize_call(step: Call | Leaf, path: str, depth: int) -> CallSummary:
         tuple(map(name_of, step.operands)),
         tuple(map(name_of, step.captures)),
         tuple(summarize_body(body, name) for name, body in bodies(step)),
+        *_generation(step),
     )
+
+
+def _generation(step: Call | Leaf) -> tuple[tuple[tuple[Port, ...], ...], tuple[str, ...]]:
+    """The inputs of the bodies and how often each runs, where the operator is known."""
+    if not isinstance(step, Leaf) or (step.domain, step.op) not in ops.GENERATION:
+        return (), ()
+    inputs, runs = [], []
+    for name, body in bodies(step):
+        own = len(body.params) - len(step.captures)
+        inputs.append(tuple(map(port, body.params[:own])))
+        most = name_of(step.operands[_MAX_LENGTH]) if len(step.operands) > _MAX_LENGTH else "?"
+        runs.append(f"at most {most} times" if name == "decoder" else "once")
+    return tuple(inputs), tuple(runs)
 
 
 def show_call(call: CallSummary) -> str:
@@ -48,5 +74,9 @@ def show_call(call: CallSummary) -> str:
     rows = [("takes", joined(call.operands))]
     if call.captures:
         rows.append(("captures", joined(call.captures)))
-    rows += [(body.name, show_body(body)) for body in call.bodies]
+    for position, body in enumerate(call.bodies):
+        rows.append((body.name, show_body(body)))
+        if call.inputs:
+            inputs = (f"{each.name} {each.type}" for each in call.inputs[position])
+            rows += [("  reads", joined(inputs)), ("  runs", call.runs[position])]
     return f"{show_title(call.path, call.operator, call.version)}\n{table(rows, indent=2)}"

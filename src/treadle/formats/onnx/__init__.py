@@ -17,7 +17,7 @@ from treadle.formats.onnx.alone import (
 from treadle.formats.onnx.dense import without_sparse
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.functions import schema_function
-from treadle.formats.onnx.inline import inline_external
+from treadle.formats.onnx.inline import inline_external, inline_step
 from treadle.formats.onnx.positions import located
 from treadle.formats.onnx.read import identity, read_model
 from treadle.formats.onnx.save import save
@@ -31,6 +31,7 @@ __all__ = [
     "Supplied",
     "function_id",
     "inline_external",
+    "inline_step",
     "input_names",
     "locate",
     "named",

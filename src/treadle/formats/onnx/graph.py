@@ -40,11 +40,11 @@ def read_body(
     reading: Reading, graph: onnx.GraphProto, parent: Scope, path: str, given: int | None
 ) -> Body:
     """Close a graph attribute; `given` is the number of inputs its node feeds, if that is known."""
-    scope = Scope(path, reading.findings, parent)
+    scope = Scope(path, reading.findings, parent, apart=reading.apart)
     if reading.depth > MAX_DEPTH:
         reading.report("CF001", path, f"graphs are nested more than {MAX_DEPTH} deep")
         return Body(Block(name=graph.name), ())
-    inner = replace(reading, depth=reading.depth + 1)
+    inner = replace(reading, depth=reading.depth + 1, apart=False)
     block = read_graph(inner, graph, scope, given)
     for result, output in zip(block.results, graph.output, strict=True):
         if output.name in scope.captured and result is scope.captured[output.name][1]:

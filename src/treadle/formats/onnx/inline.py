@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Constant, Leaf, Literal, Model, map_blocks, map_bodies
+from treadle.ir import Block, Constant, Leaf, Literal, Model, Step, map_blocks, map_bodies
 
 
 def inline_external(model: Model) -> Model:
@@ -12,21 +12,23 @@ def inline_external(model: Model) -> Model:
     return map_blocks(model, _block)
 
 
+def inline_step(step: Step) -> Step:
+    """The step with no tensor of its attributes and bodies external any more."""
+    inner = map_bodies(step, lambda _, body: _block(body))
+    if not isinstance(inner, Leaf):
+        return inner
+    attributes = {
+        name: replace(a, value=replace(a.value, external=None))
+        if isinstance(a.value, Literal) and a.value.external
+        else a
+        for name, a in inner.attributes.items()
+    }
+    return replace(inner, attributes=attributes)
+
+
 def _block(block: Block) -> Block:
     constants = tuple(map(_constant, block.constants))
-    steps = []
-    for step in block.steps:
-        inner = map_bodies(step, lambda _, body: _block(body))
-        if isinstance(inner, Leaf):
-            attributes = {
-                name: replace(a, value=replace(a.value, external=None))
-                if isinstance(a.value, Literal) and a.value.external
-                else a
-                for name, a in inner.attributes.items()
-            }
-            inner = replace(inner, attributes=attributes)
-        steps.append(inner)
-    return replace(block, constants=constants, steps=tuple(steps))
+    return replace(block, constants=constants, steps=tuple(map(inline_step, block.steps)))
 
 
 def _constant(constant: Constant) -> Constant:

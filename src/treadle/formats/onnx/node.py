@@ -115,6 +115,8 @@ def _bodies(
     reading: Reading, node: onnx.NodeProto, scope: Scope, path: str, given: int | None
 ) -> dict[str, Body]:
     bodies = {}
+    if (node.domain, node.op_type) in ops.GENERATION:
+        reading = replace(reading, apart=True)
     for attribute in node.attribute:
         graphs = [attribute.g] if attribute.HasField("g") else []
         names = [attribute.name] if graphs else []

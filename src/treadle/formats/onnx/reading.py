@@ -27,7 +27,10 @@ class Body(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One model while it is read; `opsets` and `functions` are those in force for these nodes."""
+    """One model while it is read; `opsets` and `functions` are those in force for these nodes.
+
+    `apart`: the names of the graphs of this node are their own.
+    """
 
     folder: Folder
     ir_version: int
@@ -36,6 +39,7 @@ class Reading:
     findings: list[Finding]
     read_body: Callable[[Reading, onnx.GraphProto, Scope, str, int | None], Body]
     depth: int = 0
+    apart: bool = False
 
     def report(
         self, code: str, path: str, message: str, hint: str = "", *, blocks: bool | None = None

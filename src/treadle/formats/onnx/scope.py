@@ -19,7 +19,8 @@ from treadle.ir import Value
 class Scope:
     """The names of one graph; `later` are those some node of it has not defined yet.
 
-    `open` scopes (the bodies of functions the standard's schemas make) turn a name that nothing
+    The names of one that stands `apart` are its own, whatever is called so outside. `open` scopes
+    (the bodies of functions the standard's schemas make) turn a name that nothing
     defines into a capture of the whole, kept in `free`.
     """
 
@@ -27,6 +28,7 @@ class Scope:
     findings: list[Finding]
     parent: Scope | None = None
     open: bool = False
+    apart: bool = False
     names: dict[str, Value] = field(default_factory=dict)
     captured: dict[str, tuple[Value, Value]] = field(default_factory=dict)
     later: set[str] = field(default_factory=set)
@@ -37,7 +39,7 @@ class Scope:
         name = value.name
         if name in self.names:
             self.report("CF102", path, f'the name "{name}" is defined twice', "rename one of them")
-        elif self.parent is not None and self.parent.sees(name):
+        elif self.hides(name):
             self.report(
                 "CF103",
                 path,
@@ -46,6 +48,12 @@ class Scope:
             )
         self.names[name] = value
         return value
+
+    def hides(self, name: str) -> bool:
+        """Whether a scope around this one has the name, as far out as names are shared."""
+        if self.apart or self.parent is None:
+            return False
+        return name in self.parent.names or self.parent.hides(name)
 
     def sees(self, name: str) -> bool:
         """Whether a body at this point could read the name."""

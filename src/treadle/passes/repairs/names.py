@@ -1,13 +1,15 @@
 """CF103: values of bodies that hide an outer one get a name of their own.
 
-Names carry no meaning in a closed block, so nothing else changes. Needs nothing; never declines.
+Names carry no meaning in a closed block, so nothing else changes. Declines for the graphs of
+operators that find their inputs by name. Needs nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from treadle.ir import Block, Model, Value, bodies, captures, renew, step_path
+from treadle import ops
+from treadle.ir import Block, Leaf, Model, Step, Value, bodies, captures, renew, step_path
 from treadle.passes.repairs.mended import Mended, all_names, fresh
 
 
@@ -58,6 +60,10 @@ def _look(
             if outer is not None and outer in state.names:
                 state.names[param] = state.names[outer]
         for name, body in bodies(step):
-            _look(state, body, f"{at}.{name}", here, own)
+            _look(state, body, f"{at}.{name}", set() if _is_apart(step) else here, own)
         for result in step.results:
             define(result, at)
+
+
+def _is_apart(step: Step) -> bool:
+    return isinstance(step, Leaf) and (step.domain, step.op) in ops.GENERATION
