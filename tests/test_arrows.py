@@ -32,7 +32,7 @@ infer
 ops
 tracing
 ir
-boundary
+arguments boundary
 peers
 errors
 wording

@@ -9,12 +9,12 @@ from typing import Any
 
 from treadle import checks, formats, passes
 from treadle import infer as inference
+from treadle.arguments import expect, expect_path, names_of
 from treadle.boundary import public
 from treadle.errors import (
     ConfigurationError,
     DataError,
     Finding,
-    InputError,
     InputTypeError,
     InvalidModel,
     LoadError,
@@ -74,11 +74,15 @@ def save(model: object, path: str | os.PathLike[str], *, external_data: bool = T
     where `path` cannot be written, Unsupported for what OpenVINO IR cannot hold, all of it at once,
     and InvalidModel for what would be no OpenVINO IR either.
     """
-    if os.fspath(path).endswith(".xml"):
-        _write_layers(_valid(model, "written as OpenVINO IR"), os.fspath(path))
+    if isinstance(path, Model):
+        raise InputTypeError("path is a Model; the model comes first: save(model, path)")
+    target = expect_path(path)
+    expect(external_data, bool, "external_data", "True or False")
+    if target.endswith(".xml"):
+        _write_layers(_valid(model, "written as OpenVINO IR"), target)
         return
     loaded = model if isinstance(model, Model) else load(model)
-    formats.write(passes.to_onnx_loops(loaded), os.fspath(path), external=external_data)
+    formats.write(passes.to_onnx_loops(loaded), target, external=external_data)
 
 
 def _valid(source: object, what: str) -> Model:
@@ -117,9 +121,7 @@ def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
     `portable`: "onnxruntime" or "openvino" adds what is known not to load there, or to be answered
     wrongly, in the version the finding names.
     """
-    unknown = sorted(set(portable) - set(checks.RUNTIMES))
-    if unknown:
-        raise InputError(f"nothing is known of {unknown[0]}; known: {', '.join(checks.RUNTIMES)}")
+    portable = names_of(portable, checks.RUNTIMES, "portable")
     if isinstance(source, Model):
         return checks.check(source, portable)
     model, findings = formats.read(source, broken=True)
@@ -140,6 +142,7 @@ def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, li
     It runs to the same outputs. `portable` as of `check`: what a runtime answers wrongly is said in
     another way, where there is one. Raises LoadError as `load` does.
     """
+    portable = names_of(portable, checks.RUNTIMES, "portable")
     model, findings = _loaded(source)
     codes = passes.REPAIRED if portable else passes.REPAIRED - passes.FOR_RUNTIMES
     repaired, mended = passes.repair(model, codes)

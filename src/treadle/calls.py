@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from treadle.arguments import expect, shown
 from treadle.errors import (
     InputError,
     InputTypeError,
@@ -16,7 +17,6 @@ from treadle.errors import (
 )
 from treadle.feeds import disagreement
 from treadle.ir import Type
-from treadle.wording import a_or_an
 
 __all__ = ["blamed_on_feeds", "expect_call", "expect_known", "expect_source", "listed", "picked"]
 
@@ -33,22 +33,20 @@ def expect_known(keywords: Mapping[str, object]) -> None:
 def expect_source(source: object, options: object) -> None:
     """Raise InputTypeError for what can be no model, and for options of another kind."""
     if source is None or isinstance(source, int | float | list | tuple | dict | set):
-        given = a_or_an(type(source).__name__)
         raise InputTypeError(
-            f"{given} is no model; give a path, bytes, text, a ModelProto, an onnx_ir.Model or an"
-            " onnxscript function"
+            f"{shown(source)} is no model; give a path, bytes, text, a ModelProto, an onnx_ir.Model"
+            " or an onnxscript function"
         )
     if options is not None and not hasattr(options, "intra_op_num_threads"):
-        raise InputTypeError(f"{a_or_an(type(options).__name__)} is no SessionOptions")
+        raise InputTypeError(f"sess_options is {shown(options)}, wanted SessionOptions()")
 
 
 def expect_call(feed: object, options: object) -> None:
     """Raise InputTypeError for what is fed, or options of a run, of another type."""
     if type(feed) is not dict and not isinstance(feed, Mapping):
-        given = a_or_an(type(feed).__name__)
-        raise InputTypeError(f'{given} is fed, wanted a dict: {{"name": value}}')
+        raise InputTypeError(f'{shown(feed)} is fed, wanted a dict: {{"name": value}}')
     if options is not None and not hasattr(options, "terminate"):
-        raise InputTypeError(f"{a_or_an(type(options).__name__)} is no RunOptions")
+        raise InputTypeError(f"run_options is {shown(options)}, which is no RunOptions")
 
 
 def blamed_on_feeds(
@@ -66,7 +64,12 @@ def listed(names: Sequence[str]) -> Sequence[str]:
     """The names of outputs; InputTypeError for a text, which is a sequence of names too."""
     if isinstance(names, str):
         raise InputTypeError(f'the outputs wanted are given as a list: ["{names}"]')
-    return names
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        return names
+    expect(names, Iterable, "output_names", "a list of the names of outputs, or None")
+    for name in (listed := list(names)):
+        expect(name, str, "a name of an output", "a str")
+    return listed
 
 
 def picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:

@@ -6,12 +6,21 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from treadle.arguments import names_of
 from treadle.errors import InputError
 from treadle.plan import Borrowing, Engine
 
-__all__ = ["ENGINES", "engines_of"]
+__all__ = ["ENGINES", "engine_names", "engines_of"]
 
 ENGINES = ("jit", "onnxruntime", "interp")
+
+
+def engine_names(engines: Any) -> tuple[str, ...]:
+    """The names of engines that a caller gives: a list of them, or one name."""
+    names = names_of(engines, ENGINES, "engines")
+    if not names:
+        raise InputError(f"engines is empty, wanted at least one of {', '.join(ENGINES)}")
+    return names
 
 
 def engines_of(
@@ -20,10 +29,7 @@ def engines_of(
     providers: Sequence[Any] | None,
     provider_options: Sequence[Mapping[Any, Any]] | None,
 ) -> tuple[Engine, ...]:
-    """The engines of these names, in order, but for interp, which needs none; raises InputError."""
-    unknown = [name for name in names if name not in ENGINES]
-    if unknown:
-        raise InputError(f"no engine is called {unknown[0]!r}; there are {', '.join(ENGINES)}")
+    """The engines of these names, in order, but for interp, which needs none."""
     wanted = itertools.takewhile(lambda name: name != "interp", names)
     made = [_MAKERS[name](options, providers, provider_options) for name in wanted]
     return tuple(

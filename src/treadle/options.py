@@ -115,6 +115,8 @@ def _maybe(convert: Callable[[Any], object]) -> Callable[[Any], object]:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputTypeError
+    if not value >= 0:  # nan neither
+        raise InputTypeError
     return value  # type: ignore[return-value]  # numpy's numbers compare as Python's do
 
 
@@ -122,9 +124,12 @@ def _count(value: object) -> int:
     if isinstance(value, bool):
         raise InputTypeError
     try:
-        return index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
+        count = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
     except TypeError:
         raise InputTypeError from None
+    if count < 0:
+        raise InputTypeError
+    return count
 
 
 def _condition(value: object) -> object:
@@ -160,9 +165,9 @@ _SESSION: Mapping[str, Conversion] = {
 }
 _RUN: Mapping[str, Conversion] = {
     "terminate": _TRUTH,
-    "max_iterations": ("a whole number, or None", _maybe(_count)),
-    "max_seconds": ("a number, or None", _maybe(_number)),
-    "max_bytes": ("a whole number, or None", _maybe(_count)),
+    "max_iterations": ("a whole number from 0 on, or None", _maybe(_count)),
+    "max_seconds": ("a number from 0 on, or None", _maybe(_number)),
+    "max_bytes": ("a whole number from 0 on, or None", _maybe(_count)),
     "log_severity_level": _WHOLE,
     "log_verbosity_level": _WHOLE,
     "logid": _TEXT,

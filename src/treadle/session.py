@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, passes
+from treadle.arguments import expect_listener, expect_member
 from treadle.boundary import Callback, internal_error, may_pass, public
 from treadle.calls import blamed_on_feeds, expect_call, expect_known, expect_source, listed, picked
-from treadle.engines import ENGINES, engines_of
+from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import (
     InputError,
     InvalidModel,
@@ -76,7 +77,8 @@ class InferenceSession(OrtSession):
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference; all of them unless it is given. `providers` are handed to onnxruntime,
+    order of preference; all of them unless it is given. `listener` hears how the model is loaded,
+    and every run that is given no other. `providers` are handed to onnxruntime,
     whose further keywords are taken too: `path_or_bytes` for the source, others without effect.
 
     Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
@@ -98,13 +100,14 @@ class InferenceSession(OrtSession):
         source = others.pop("path_or_bytes", source)
         expect_known(others)
         expect_source(source, sess_options)
+        expect_listener(listener)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = None if listener is None else Callback(listener)
         if getattr(self._options, "enable_profiling", False):
             self._profile = Profile.of(self._options.profile_file_prefix)
             weakref.finalize(self, self._profile.end)
         self._may_fall_back = int(others.get("enable_fallback", 1)) == 1  # type: ignore[call-overload]
-        self._named_engines = tuple(engines or ENGINES)
+        self._named_engines = ENGINES if engines is None else engine_names(engines)
         self._chosen = self._choose(providers, provider_options, may_fall_back=self._may_fall_back)
         self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
         self._model = self._accepted(source)
@@ -222,6 +225,8 @@ class InferenceSession(OrtSession):
         them; where it fails and the feeds do not fit each other, an InputError that says both.
         """
         try:  # not by `public`: a call more for every run
+            if listener is None:
+                listener = self._listener
             if run_options is None and listener is None and type(input_feed) is dict:
                 outputs = self._at_once(input_feed)
                 if outputs is not None:
@@ -260,6 +265,7 @@ class InferenceSession(OrtSession):
             variant = self._variant(input_feed, limits, listener)
             program = self._program(variant)
             values = program.bind(input_feed)
+        expect_listener(listener)
         heard = self._timed(program) if listener is None else Callback(listener)
         context = RunContext(heard, limits, run_options)
         try:
@@ -435,8 +441,8 @@ class InferenceSession(OrtSession):
         """
         from treadle import report
 
-        if code and code not in _CODES:
-            raise InputError(f'there is no code called "{code}", {did_you_mean(code, _CODES)}')
+        if code != "":
+            expect_member(code, _CODES, "code")
         with self._lock:
             programs = dict(self._programs)
         plan = programs.pop(PLAIN).plan

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO, get_args, runtime_checkable
 
 from treadle import infer, ops
+from treadle.arguments import expect, expect_listener, expect_opset
 from treadle.boundary import public
-from treadle.errors import InputTypeError, InvalidModel, Unsupported, nearest
-from treadle.fitting import fitted, type_of
+from treadle.errors import InputTypeError, InvalidModel, Unsupported, did_you_mean, nearest
+from treadle.fitting import expect_attribute, fitted, fitted_attributes, type_of
 from treadle.formats import onnx as onnx_format
 from treadle.ir import Model, Type, with_operands
 from treadle.session import InferenceSession
@@ -19,6 +20,11 @@ from treadle.tracing import Verbose
 __all__ = ["Operator"]
 
 _KEPT_SESSIONS = 64
+
+
+@runtime_checkable
+class _Stream(Protocol):
+    def write(self, text: str, /) -> object: ...
 
 
 class Operator:
@@ -37,6 +43,8 @@ class Operator:
     def __init__(
         self, source: object, opset: int | None = None, domain: str = "", **attributes: Any
     ) -> None:
+        expect(domain, str, "domain", "a str")
+        expect_opset(opset, ops.newest_opset(domain), domain)
         newest = {known: ops.newest_opset(known) for known in ("", "ai.onnx.ml")}
         self._is_named = isinstance(source, str)
         self._wider: dict[int, Operator] = {}
@@ -49,8 +57,9 @@ class Operator:
         self.function = onnx_format.function_id(self._proto)
         self._opsets.setdefault(self.function.domain, opset or 1)
         if opset is not None:
+            expect_opset(opset, ops.newest_opset(self.function.domain), self.function.domain)
             self._opsets[self.function.domain] = opset
-        self._given = attributes
+        self._given = self._fitted(attributes)
         self._model = self._read({})
         self._sessions: dict[object, InferenceSession] = {}
 
@@ -61,7 +70,24 @@ class Operator:
             hint = f", did you mean {close}?" if close else ""
             why = f"opset {self._opsets[domain]} has no such operator{hint}"
             raise Unsupported(op, None, why)
-        return onnx_format.named(op, domain, version, attributes, variadic)
+        schema = ops.schema(domain, op, version)
+        assert schema is not None
+        given = fitted_attributes(attributes, schema.attributes, f"{op}-{version}")
+        return onnx_format.named(op, domain, version, given, variadic)
+
+    def _fitted(self, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The attributes, given here or at a call, as the operator or function takes them."""
+        domain, name, _ = self.function
+        parameters = onnx_format.parameters_of(self._proto)
+        if parameters is not None:
+            for each in attributes:
+                expect_attribute(each, parameters, str(self.function))
+            return attributes
+        version = ops.since_version(domain, name, self._opsets[domain])
+        schema = ops.schema(domain, name, version) if version is not None else None
+        if schema is None:
+            return attributes
+        return fitted_attributes(attributes, schema.attributes, f"{self.function}-{version}")
 
     def _read(self, overridden: Mapping[str, Any]) -> Model:
         attributes = {**self._given, **overridden}
@@ -128,12 +154,25 @@ class Operator:
     @public
     def infer_types(self, *types: Type | None, **by_name: Type | None) -> dict[str, Type | None]:
         """The types of the outputs from those of the inputs alone."""
+        self._expect_fitting(types, by_name)
+        for type_ in (*types, *by_name.values()):
+            expect(type_, (*get_args(Type), type(None)), "a type", "a type of treadle.ir, or None")
         given = dict(zip(self.inputs, types, strict=False)) | by_name
         typed = infer.infer(_with_types(self._model, given))
         values = [value for value in typed.main.results if value is not None]
         return dict(zip(self.outputs, (value.type for value in values), strict=True))
 
     @public
+    def _expect_fitting(self, types: Collection[object], by_name: Collection[str]) -> None:
+        if len(types) > len(self.inputs):
+            raise InputTypeError(
+                f"{self.function} takes {len(self.inputs)} inputs, {len(types)} types given"
+            )
+        for name in by_name:
+            if name not in self.inputs:
+                hint = did_you_mean(name, self.inputs)
+                raise InputTypeError(f'{self.function} has no input "{name}", {hint}')
+
     def __call__(
         self,
         *values: Any,
@@ -145,13 +184,18 @@ class Operator:
         if len(values) > len(self.inputs):
             return self._widened(len(values))(*values, verbose=verbose, log=log, **named)
         feeds = dict(zip(self.inputs, values, strict=False))
-        attributes = {name: v for name, v in named.items() if name not in self.inputs}
+        twice = [name for name in named if name in feeds]
+        if twice:
+            raise InputTypeError(f'{self.function} is given the input "{twice[0]}" twice')
+        attributes = self._fitted({n: v for n, v in named.items() if n not in self.inputs})
         feeds |= {name: v for name, v in named.items() if name in self.inputs}
         feeds = fitted({n: v for n, v in feeds.items() if v is not None}, self._formals())
         missing = [name for name in self.mandatory if name not in feeds]
         if missing:
             raise InputTypeError(f"{self.function} wants the inputs {', '.join(missing)} too")
         session = self._session(feeds, attributes)
+        expect(verbose, (bool, _Stream), "verbose", "True, False or a stream to write to")
+        expect_listener(log, "log")
         listener = None
         if verbose or log is not None:
             stream = sys.stdout if isinstance(verbose, bool) else verbose

@@ -243,7 +243,7 @@ def _beyond(draft: Draft, x: Value, most: int = _EXACT) -> Value:
 
 
 def _slice(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
-    _, _, ends, _, steps = (*operands, None, None, None)[:5]
+    _, _, ends, _, steps = (*operands, None, None, None, None)[:5]
     if ends is None or steps is None:
         return None
     stride, stops = draft.known(steps), draft.known(ends)

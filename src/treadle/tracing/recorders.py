@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TextIO
 
+from treadle.arguments import expect
 from treadle.tracing.events import (
     BranchTaken,
     Event,
@@ -41,6 +42,12 @@ class Recorder:
     dropped: int = 0
     _heard: deque[ValueMade] = field(default_factory=deque)
     _held: int = 0
+
+    def __post_init__(self) -> None:
+        expect(self.names, str, "names", "a glob, as one str")
+        expect(self.paths, str, "paths", "a glob, as one str")
+        if self.max_bytes is not None:
+            expect(self.max_bytes, int, "max_bytes", "a whole number, or None")
 
     def __call__(self, event: Event) -> None:
         """Keep the event if it is a value that was asked for."""

@@ -11,6 +11,7 @@ from treadle.formats.onnx.alone import (
     input_names,
     named,
     opsets_of,
+    parameters_of,
     proto_of,
     read_alone,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "locate",
     "named",
     "opsets_of",
+    "parameters_of",
     "proto_of",
     "read",
     "read_alone",

@@ -10,6 +10,7 @@ import onnx
 import onnx.helper
 
 from treadle import ops
+from treadle.arguments import shown
 from treadle.errors import Finding, InputTypeError
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.graph import read_body, read_graph
@@ -18,7 +19,6 @@ from treadle.formats.onnx.read import read_function
 from treadle.formats.onnx.reading import Reading
 from treadle.formats.onnx.scope import Scope
 from treadle.ir import FunctionId, Model
-from treadle.wording import a_or_an
 
 Proto = onnx.NodeProto | onnx.FunctionProto
 
@@ -32,7 +32,7 @@ def proto_of(source: object) -> Proto:
     proto = to_proto() if callable(to_proto) else source
     if not isinstance(proto, Proto):
         raise InputTypeError(
-            f"{a_or_an(type(source).__name__)} is no operator; give an operator's name, a"
+            f"{shown(source)} is no operator; give an operator's name, a"
             " NodeProto, a FunctionProto or an onnxscript function"
         )
     return proto
@@ -51,6 +51,13 @@ def named(
     inputs += [f"{inputs[-1]}_{k}" for k in range(1, variadic)]
     outputs = [formal.name for formal in schema.outputs if formal.option != "optional"]
     return onnx.helper.make_node(op, inputs, outputs or ["output"], domain=domain, **attributes)
+
+
+def parameters_of(proto: Proto) -> tuple[str, ...] | None:
+    """The attributes a function takes; None of a node, whose operator's schema says them."""
+    if isinstance(proto, onnx.NodeProto):
+        return None
+    return (*proto.attribute, *(default.name for default in proto.attribute_proto))
 
 
 def read_alone(

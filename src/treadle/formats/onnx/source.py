@@ -11,10 +11,10 @@ import onnx
 import onnx.parser
 from google.protobuf.message import DecodeError
 
+from treadle.arguments import shown
 from treadle.formats.onnx.other_formats import Other, other_folder, other_format
 from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
-from treadle.wording import a_or_an
 
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext"}
 
@@ -39,6 +39,8 @@ def open_source(source: object) -> Source:
     if is_text(source):
         return Source(_parse_text(source, "this text"), None)
     if isinstance(source, str | os.PathLike):
+        if not os.fspath(source):
+            raise NoModel("the path is empty")
         return _open_file(Path(source))
     return Source(_from_library(source), None)
 
@@ -135,10 +137,10 @@ def _from_library(source: Any) -> onnx.ModelProto:
         proto = to_proto()
     else:
         raise NoModel(
-            f"{a_or_an(type(source).__name__)} is no model; give a path, bytes, text, a ModelProto,"
+            f"{shown(source)} is no model; give a path, bytes, text, a ModelProto,"
             " an onnx_ir.Model or an onnxscript function"
         )
     if not isinstance(proto, onnx.ModelProto):
-        given, made = a_or_an(type(source).__name__), a_or_an(type(proto).__name__)
+        given, made = shown(source), shown(proto)
         raise NoModel(f"{given} gives {made}, not a ModelProto")
     return proto

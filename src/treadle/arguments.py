@@ -1,0 +1,90 @@
+"""Arguments of the public functions, looked at where they come in.
+
+What is of another type raises InputTypeError, which is a TypeError; a value that makes no sense
+InputError, which is a ValueError. Both say what was given and what is wanted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from treadle.errors import InputError, InputTypeError, nearest
+from treadle.wording import a_or_an
+
+__all__ = [
+    "expect",
+    "expect_listener",
+    "expect_member",
+    "expect_opset",
+    "expect_path",
+    "names_of",
+    "shown",
+]
+
+
+def shown(value: object) -> str:
+    """What was given, in a word or two: `None`, `an int`, `the class Recorder`."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return "None" if value is None else a_or_an(type(value).__name__)
+
+
+def expect(value: object, kinds: type | tuple[type, ...], what: str, wanted: str) -> None:
+    """Raise InputTypeError unless the value is of one of the kinds; a bool is no int."""
+    is_stray_bool = isinstance(value, bool) and bool not in _all(kinds)
+    if is_stray_bool or not isinstance(value, kinds):
+        raise InputTypeError(f"{what} is {shown(value)}, wanted {wanted}")
+
+
+def _all(kinds: type | tuple[type, ...]) -> tuple[type, ...]:
+    return kinds if isinstance(kinds, tuple) else (kinds,)
+
+
+def expect_listener(listener: Any, what: str = "listener") -> None:
+    """Raise InputTypeError for what cannot hear events: no callable, or a class of listeners."""
+    if listener is None:
+        return
+    if isinstance(listener, type):
+        hint = f"an object of it: {listener.__name__}()"
+        raise InputTypeError(f"{what} is {shown(listener)}, wanted {hint}")
+    expect(listener, Callable, what, "a function that takes an event")  # type: ignore[arg-type]
+
+
+def expect_path(path: Any, what: str = "path") -> str:
+    """The path as a string; InputTypeError for what is none."""
+    expect(path, (str, os.PathLike), what, "the path of a file: str or os.PathLike")
+    return os.fsdecode(path)
+
+
+def expect_member(value: Any, known: Collection[str], what: str) -> None:
+    """Raise InputTypeError for what is no str, InputError for one that is not known."""
+    expect(value, str, what, f"one of {', '.join(known)}")
+    if value not in known:
+        close = nearest(value, known)
+        hint = f', did you mean "{close}"?' if close else ""
+        raise InputError(f'{what} is "{value}", known: {", ".join(known)}{hint}')
+
+
+def expect_opset(opset: Any, newest: int, domain: str) -> None:
+    """Raise InputError for a number that no opset of the domain has; 0: the domain has no list."""
+    if opset is None:
+        return
+    expect(opset, int, "opset", "a whole number")
+    if opset < 1:
+        raise InputError(f"opset is {opset}, opsets begin with 1")
+    if newest and opset > newest:
+        shown_domain = domain or "ai.onnx"
+        raise InputError(f"opset is {opset}, the newest known of {shown_domain} is {newest}")
+
+
+def names_of(names: Any, known: Collection[str], what: str) -> tuple[str, ...]:
+    """The names of a list of them, or of a string, which is one name; each one is known."""
+    if isinstance(names, str):
+        names = (names,)
+    expect(names, Iterable, what, f"a list of names: {', '.join(known)}")
+    given = tuple(names)
+    for name in given:
+        expect_member(name, known, f"a name in {what}")
+    return given
