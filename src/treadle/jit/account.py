@@ -24,6 +24,7 @@ _WAYS = {
     "unjoined": "joined arrays that are in no memory, read piece by piece",
     "laid_out": "matrices laid out for their products before the loop",
     "ahead": "products of an iteration's items, made for many iterations at once",
+    "columns": "items that are columns in memory, transposed for some iterations at a time",
     "tiled": "loops turned inside out, for a part of the elements at a time",
     "antidiagonals": "grids computed by antidiagonals",
     "linear": "linear recurrences, several iterations at once",

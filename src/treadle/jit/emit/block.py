@@ -22,9 +22,8 @@ from treadle.jit.emit.place import Place
 from treadle.jit.emit.put import emit_put
 from treadle.jit.emit.reduce import emit_reduce
 from treadle.jit.emit.running import emit_running
-from treadle.jit.emit.shared import spread
 from treadle.jit.emit.top import emit_top
-from treadle.jit.emit.transpose import tiles, transposed_axis
+from treadle.jit.emit.transpose import copy_view
 from treadle.jit.emit.types import literal
 from treadle.jit.kernel_ir import (
     Block,
@@ -141,11 +140,7 @@ def _state(e: Emitter, node: Node) -> None:
 def _computed(e: Emitter, node: Node) -> None:
     if e.t.place(node) is Place.BUFFER:
         buffer = e.allocate(node)
-        cost, axis = per_element(e.t, (node,)), transposed_axis(node)
-        shape = e.t.shape(node)
-        order = spread(e, shape, cost) if axis is None else tiles(e, extents(node), axis, cost)
-        with order as index, e.t.scope():
-            e.t.store(buffer, index, e.t.compute(node, index))
+        copy_view(e, node, buffer, per_element(e.t, (node,)), e.t.compute)
         e.t.buffers[node] = buffer
         return
     _elements(e, node, lambda index: e.t.compute(node, index))

@@ -17,6 +17,7 @@ from treadle.jit.emit.place import Place
 from treadle.jit.emit.scratch import Scratch, byte_size
 from treadle.jit.emit.shared import Calls, is_inside, items, spread
 from treadle.jit.emit.tensors import Tensors
+from treadle.jit.emit.transpose import copy_view
 from treadle.jit.emit.types import I64
 from treadle.jit.emit.writer import Index, Writer
 from treadle.jit.kernel_ir import Block, Kernel, Node, Part, extents
@@ -191,6 +192,8 @@ class Emitter:
         elif target.is_dense and t.is_flat(source):
             with self.positions(t.size(source), cost) as position, t.scope():
                 t.store(target, Flat(position), t.read(source, Flat(position)))
+        elif self.window is None and t.place(source) is Place.INLINE:
+            copy_view(self, source, target, cost, t.read)
         else:
             with self.indices(t.shape(source), cost) as index, t.scope():
                 t.store(target, index, t.read(source, index))

@@ -19,7 +19,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.emit import bound, delay, doubling, linear, moving, scalars, swap, weigh
+from treadle.jit.emit import bound, columns, delay, doubling, linear, moving, scalars, swap, weigh
 from treadle.jit.emit.buffer import Buffer, Flat
 from treadle.jit.emit.emitter import UNEQUAL_LENGTHS, Emitter
 from treadle.jit.emit.inplace import chains
@@ -73,6 +73,7 @@ def _run(
     stop, again = w.variable(I64, limit), None
     if recurrences is not None:
         again = doubling.sweep(e, recurrences, counter, limit, stop, stacks)
+    items = columns.begin(e, op)
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )
@@ -87,7 +88,7 @@ def _run(
     if not _is_counted(op):
         bound.spend(e, node, 1, i)
     with e.t.scope():
-        goes_on = _iteration(e, node, op, i, stacks, emit_block)
+        goes_on = _iteration(e, node, op, i, stacks, items, emit_block)
         weigh.after(e, weight, i)
     b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
     if goes_on is None:
@@ -169,12 +170,19 @@ def _variable(e: Emitter, state: Node, value: Any) -> Any:
 
 
 def _iteration(
-    e: Emitter, node: Node, op: Loop, i: Any, stacks: list[Stacking], emit_block: EmitBlock
+    e: Emitter,
+    node: Node,
+    op: Loop,
+    i: Any,
+    stacks: list[Stacking],
+    items: list[columns.Items],
+    emit_block: EmitBlock,
 ) -> Any:
     """One iteration; whether it goes on, None for always."""
     tick(e, op.body)
     e.t.counters[op.body] = i
     swap.load(e, op)
+    columns.load(e, items)
     for number, state in enumerate(op.states):
         if state in e.delays:
             e.delays[state].place(e, state, i)
@@ -196,6 +204,8 @@ def _iteration(
     for stack, room in rooms:
         if stack.element not in ending.stored:
             e.copy(stack.element, room)
+    for stack in stacks:
+        stack.put(e, i)
     _carry(e, node, op, ending)
     return goes_on
 
@@ -295,4 +305,5 @@ def _end(e: Emitter, node: Node, op: Loop, count: Any, stacks: list[Stacking]) -
     for number, each in enumerate(op.stacks, start=len(op.states)):
         e.dims[node, number, each.axis] = count
     for stack in stacks:
+        stack.put_rest(e, count)
         e.parts[node, stack.number] = stack.whole(e, node)

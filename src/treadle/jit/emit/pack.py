@@ -12,7 +12,7 @@ from treadle.ir import DType
 from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import Emitter
 from treadle.jit.emit.place import Place
-from treadle.jit.emit.transpose import tiles, transposed_axis
+from treadle.jit.emit.transpose import copy_view
 from treadle.jit.emit.types import NARROW
 from treadle.jit.kernel_ir import Constant, Contract, Item, Loop, Node, View, extents
 from treadle.jit.walk import all_nodes
@@ -36,10 +36,7 @@ def pack(e: Emitter, loop: Node) -> None:
             continue
         pointer = e.t.slots.workspace(rows * stride * right.dtype.numpy.itemsize)
         buffer = Buffer(pointer, right.dtype, (stride, 1), e.t.aliases.fresh(), is_dense=False)
-        axis = transposed_axis(right)
-        order = e.w.nest((rows, columns)) if axis is None else tiles(e, (rows, columns), axis, 0.0)
-        with order as index, e.t.scope():
-            e.t.store(buffer, index, e.t.read(right, index))
+        copy_view(e, right, buffer, 0.0, e.t.read)
         e.t.packed[right] = buffer
 
 

@@ -60,6 +60,8 @@ _ABREAST_LANES, _FEW_ABREAST, _MANY_ABREAST = 16 * ABREAST, 128, 1024
 _MOST_WRITTEN_OUT = 1024
 _MANY_ROWS = 4
 _FEWEST, _MOST = 64, 1_000_000
+TILE = 16
+"""How many elements along either axis are transposed together."""
 
 
 class Place(enum.Enum):
@@ -229,6 +231,28 @@ def _is_laid_out(node: Node, readers: list[Node], place: Mapping[Node, Place]) -
     if not isinstance(node.op, View) or not node.is_static or keeps_order(node):
         return False
     return any(isinstance(each.op, Reshape) and place[each] is Place.INLINE for each in readers)
+
+
+def transposed_axes(node: Node) -> tuple[int, int] | None:
+    """The axis of a view along which its source has elements side by side, and its own last one.
+
+    None where both are the same axis, or so short that tiles of them would gain little. Axes of one
+    do not count.
+    """
+    if not isinstance(node.op, View):
+        return None
+    own = [axis for axis, extent in enumerate(node.shape) if extent != 1]
+    read = [
+        axis
+        for extent, axis in zip(node.operands[0].shape, node.op.axes, strict=True)
+        if extent != 1
+    ]
+    if len(own) < 2 or not read or [step for _, step in read[-1].terms] != [1]:
+        return None
+    pair = read[-1].terms[0][0], own[-1]
+    is_apart = sum(pair[0] == number for axis in read for number, _ in axis.terms) == 1
+    is_long = all(not isinstance(e, int) or e >= TILE for e in (node.shape[k] for k in pair))
+    return pair if is_apart and is_long and pair[0] != pair[1] else None
 
 
 def _has_gaps(view: Node) -> bool:

@@ -15,9 +15,11 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.emit import columns
 from treadle.jit.emit.buffer import Buffer
 from treadle.jit.emit.emitter import UNMATCHED, Emitter
 from treadle.jit.emit.scratch import Scratch, larger
+from treadle.jit.emit.transpose import tile_width
 from treadle.jit.emit.types import I64, in_memory
 from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Dim, Extent, Loop, Node, Part, Stack
@@ -43,6 +45,7 @@ class Stacking:
     scratch: Scratch | None = None
     rows: Any = None
     inner: Mapping[int, Any] = field(default_factory=dict)
+    rows_of_columns: Buffer | None = None
 
     @property
     def element(self) -> Node:
@@ -51,12 +54,44 @@ class Stacking:
 
     def room(self, e: Emitter, i: Any) -> Buffer:
         """The memory of this iteration's element."""
+        if self.rows_of_columns is not None:
+            number = e.w.builder.urem(i, e.w.index(self._width))
+            return columns.row(e, self.rows_of_columns, number)
         if self.memory is not None:
             return self._place(e, self.memory, i)
         self._expect_alike(e, i)
         shape = self._element_shape(e)
         self._grow(e, i, shape)
         return self._place(e, self._growing(e, shape), i)
+
+    @property
+    def _width(self) -> int:
+        return tile_width(self.element)
+
+    def put(self, e: Emitter, i: Any) -> None:
+        """At the end of iteration i: rows of columns go where they belong once all are there."""
+        if self.rows_of_columns is None:
+            return
+        b, width = e.w.builder, e.w.index(self._width)
+        done = b.add(i, e.w.index(1))
+        is_last = b.icmp_unsigned("==", b.urem(done, width), e.w.index(0))
+        with b.if_then(is_last), e.t.scope():
+            self._put(e, done, width)
+
+    def put_rest(self, e: Emitter, count: Any) -> None:
+        """After `count` iterations: rows of columns that are left go where they belong."""
+        if self.rows_of_columns is None:
+            return
+        with e.t.scope():
+            self._put(e, count, e.w.builder.urem(count, e.w.index(self._width)))
+
+    def _put(self, e: Emitter, done: Any, count: Any) -> None:
+        assert self.rows_of_columns is not None
+        assert self.memory is not None
+        first = e.w.builder.sub(done, count)
+        columns.store(
+            e, self.element, self.rows_of_columns, self.memory, self.stack.axis, first, count
+        )
 
     def _place(self, e: Emitter, whole: Buffer, i: Any) -> Buffer:
         axis, b = self.stack.axis, e.w.builder
@@ -136,7 +171,8 @@ def _measured(e: Emitter, node: Node, number: int, op: Loop, stack: Stack) -> No
 def _stacking(e: Emitter, part: Node, number: int, op: Loop, stack: Stack, limit: Any) -> Stacking:
     if not any(_is_of(extent, part) for extent in part.shape):
         memory = e.allocate(part)
-        return Stacking(part, number, stack, memory.scope, limit, memory)
+        own = columns.rows(e, stack.element) if _is_column(e, part, stack) else None
+        return Stacking(part, number, stack, memory.scope, limit, memory, rows_of_columns=own)
     none = llvm.Constant(I64, 0)
     inner = {
         axis: e.w.variable(I64, none)
@@ -145,6 +181,13 @@ def _stacking(e: Emitter, part: Node, number: int, op: Loop, stack: Stack, limit
     }
     rows = e.w.variable(I64, none)
     return Stacking(part, number, stack, e.scope(part), limit, None, e.scratch(), rows, inner)
+
+
+def _is_column(e: Emitter, part: Node, stack: Stack) -> bool:
+    """Whether elements become columns, which are stacked some at a time."""
+    count = part.shape[stack.axis]
+    is_plain = e.window is None and not stack.reverse and stack.axis > 0
+    return is_plain and columns.are_columns(stack.element.shape, count, stack.axis)
 
 
 def _is_of(extent: int | Extent, part: Node) -> bool:

@@ -43,6 +43,7 @@ class Tensors:
     """Where every node's elements are while a kernel is written.
 
     `bounds` are the least and the end of what an index can be, where a Join is read by it.
+    `columns` are items of this iteration that were copied to have their elements side by side.
     """
 
     w: Writer
@@ -55,6 +56,7 @@ class Tensors:
     exact: frozenset[Extent] = frozenset()
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
     packed: dict[Node, Buffer] = field(default_factory=dict)
+    columns: dict[Node, Buffer] = field(default_factory=dict)
     bounds: dict[Index, tuple[int, int]] = field(default_factory=dict)
     anew: frozenset[Node] = frozenset()
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
@@ -123,6 +125,8 @@ class Tensors:
     def _read(self, node: Node, index: Indices) -> Any:
         if node in self.registers and node.is_single:
             return self.registers[node][0]
+        if node in self.columns and node not in self.anew:
+            return self.load(self.columns[node], index)
         if self.place(node) is Place.INLINE or node in self.anew or (
             node not in self.buffers and self.place(node) in (Place.NEST, Place.REGISTERS)
             and node not in self.registers
@@ -234,6 +238,8 @@ class Tensors:
             return False
         match node.op:
             case Iota() if self.place(node) is Place.INLINE:
+                return True
+            case Item() if node in self.columns and node not in self.anew:
                 return True
             case Item(axis, _) if self.place(node) is Place.INLINE:
                 return axis == 0 and self.is_flat(node.operands[0])
