@@ -16,10 +16,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from treadle import formats
+from treadle import formats, passes
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
     from treadle.delegate import Chosen
     from treadle.iobinding import IOBinding
-    from treadle.ir import Type
+    from treadle.ir import Model, Type
     from treadle.profiling import Profile
 
-__all__ = ["UNSAID_VERSION", "ModelMetadata", "OrtSession", "given", "supplied"]
+__all__ = ["UNSAID_VERSION", "ModelMetadata", "OrtSession", "given", "supplied", "write_optimized"]
 
 UNSAID_VERSION = 2**63 - 1
 """The version onnxruntime tells of a model that does not say it."""
@@ -279,6 +280,12 @@ def _memory() -> Any:
     from treadle import delegate
 
     return delegate.processor_memory()
+
+
+def write_optimized(model: Model, path: str) -> None:
+    """Write the model as `treadle.optimize` gives it: what `optimized_model_filepath` asks for."""
+    cleaned, _ = passes.clean(model)
+    formats.onnx.save(passes.repair(cleaned, passes.FOR_RUNTIMES)[0], Path(path))
 
 
 def given(chosen: Chosen | None) -> tuple[Any, None]:

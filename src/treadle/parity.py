@@ -87,4 +87,41 @@ def missing(owner: str, name: str) -> AttributeError:
     return AttributeError(f"{text}: {why}" if why else text, name=name)
 
 
-DIFFERS: Mapping[str, Mapping[str, str]] = {}
+_ALONE = "kept, and without effect: sessions always have threads of their own"
+_UNSAID = "kept, and without effect: the session's own option says it"
+
+DIFFERS: Mapping[str, Mapping[str, str]] = {
+    MODULE: {
+        "InferenceSession": (
+            "takes more: text, a ModelProto, an onnx_ir.Model, an onnxscript function, OpenVINO IR,"
+            " the keywords `engines` and `listener`; a keyword nobody knows is an error, and so"
+            " are providers that are no names, which onnxruntime prints and goes on without"
+        ),
+        "get_ep_devices": "onnxruntime's own; a session takes providers by name alone",
+        "register_execution_provider_library": (
+            "onnxruntime's own; treadle does not choose among the devices a library brings"
+        ),
+        "unregister_execution_provider_library": (
+            "onnxruntime's own; treadle does not choose among the devices a library brings"
+        ),
+    },
+    SESSION: {},
+    OPTIONS: {
+        "optimized_model_filepath": (
+            "the file is the model as `treadle.optimize` writes it, in the standard's operators;"
+            " entries of the configuration about it have no effect"
+        ),
+        "log_severity_level": (
+            "-1, the default, writes warnings there, and nothing here until"
+            " `set_default_logger_severity` is called"
+        ),
+        "use_per_session_threads": _ALONE,
+    },
+    RUN: {
+        "log_severity_level": _UNSAID,
+        "log_verbosity_level": _UNSAID,
+        "logid": _UNSAID,
+        "only_execute_path_to_fetches": "kept, and without effect: the whole model is run",
+        "add_run_config_entry": "kept, and not handed on: what onnxruntime runs does not see it",
+    },
+}

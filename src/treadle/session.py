@@ -31,7 +31,14 @@ from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
 from treadle.options import SessionOptions
-from treadle.ort_session import UNSAID_VERSION, ModelMetadata, OrtSession, given, supplied
+from treadle.ort_session import (
+    UNSAID_VERSION,
+    ModelMetadata,
+    OrtSession,
+    given,
+    supplied,
+    write_optimized,
+)
 from treadle.plan import (
     Bounding,
     ByName,
@@ -115,6 +122,8 @@ class InferenceSession(OrtSession):
         self._declined: dict[Variant, dict[tuple[str, Step], str]] = {}
         self._lock = threading.Lock()
         self._plain = self._program(PLAIN)
+        if getattr(self._options, "optimized_model_filepath", ""):
+            write_optimized(self._model, self._options.optimized_model_filepath)
 
     def _accepted(self, source: object) -> Model:
         instead = supplied(self._options)

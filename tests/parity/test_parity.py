@@ -13,8 +13,9 @@ import onnxruntime
 import pytest
 
 import treadle
-from tests.parity import options, sessions  # the probes in them register themselves
-from tests.parity.probes import PROBES
+from tests.parity import options, page, sessions  # the probes in them register themselves
+from tests.parity.probes import COVERED, PROBES
+from treadle import parity
 
 assert options
 assert sessions
@@ -93,3 +94,66 @@ def _compare(given: Any, wanted: Any) -> None:
     else:
         assert type(given) is type(wanted)
         assert given == wanted
+
+
+of_its_version = pytest.mark.skipif(
+    onnxruntime.__version__ != page.VERSION, reason="the page goes over the names of another"
+)
+EACH = [(owner, name) for owner in page.OWNERS for name in page.names_of(owner)]
+
+
+@of_its_version
+@pytest.mark.parametrize(("owner", "name"), EACH)
+def test_a_name_is_there_and_probed_or_missing_with_its_reason(owner: str, name: str) -> None:
+    word, why = page.standing(owner, name)
+    if word == "missing":
+        with pytest.raises(AttributeError, match=f"'{name}'") as raised:
+            getattr(_own(owner), name)
+        assert why in str(raised.value)
+        return
+    assert hasattr(_own(owner), name)
+    if page.is_shared(owner, name):
+        theirs = onnxruntime if owner == "onnxruntime" else getattr(onnxruntime, owner)
+        ours = treadle if owner == "onnxruntime" else getattr(treadle, owner)
+        assert getattr(ours, name) == getattr(theirs, name)
+        return
+    assert word == "differs" or COVERED.get(f"{owner}.{name}"), "no probe calls it"
+
+
+def _own(owner: str) -> Any:
+    """The package, or an object of one of its classes."""
+    match owner:
+        case "onnxruntime":
+            return treadle
+        case "InferenceSession":
+            return sessions.session(treadle)
+        case "IOBinding":
+            return sessions.session(treadle).io_binding()
+        case "NodeArg":
+            return sessions.session(treadle).get_inputs()[0]
+        case "ModelMetadata":
+            return sessions.session(treadle).get_modelmeta()
+        case "SessionOptions" | "RunOptions" | "LoraAdapter":
+            return getattr(treadle, owner)()
+    return getattr(treadle, owner)
+
+
+@of_its_version
+def test_what_is_said_of_a_name_is_of_one_onnxruntime_has() -> None:
+    besides = {"training", "experimental", "ORTModule"}
+    for table in (parity.MISSING, parity.DIFFERS):
+        for owner, reasons in table.items():
+            assert set(reasons) <= {*page.names_of(owner), *besides}
+
+
+@of_its_version
+def test_the_page_is_true(request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue("page")("onnxruntime-api.md", page.text())
+
+
+def test_the_optimized_model_is_written(tmp_path) -> None:
+    options = treadle.SessionOptions(optimized_model_filepath=str(tmp_path / "made.onnx"))
+    feeds = {"h": np.ones(2, np.float32), "n": np.array(3)}
+    wanted = sessions.session(treadle, "loop", options).run(None, feeds)
+    peer = onnxruntime.InferenceSession(str(tmp_path / "made.onnx"))
+    _compare(peer.run(None, feeds), wanted)

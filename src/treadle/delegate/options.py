@@ -31,12 +31,14 @@ class Options:
     inter_op_num_threads: int | None = None
     graph_optimization_level: str | int | None = None
     is_parallel: bool = False
-    optimized_model_filepath: str | None = None
     enable_mem_pattern: bool | None = None
     enable_mem_reuse: bool | None = None
     enable_cpu_mem_arena: bool | None = None
     use_deterministic_compute: bool | None = None
     log_severity_level: int = _SILENT
+    log_verbosity_level: int | None = None
+    logid: str | None = None
+    execution_order: int | None = None
     entries: Mapping[str, str] = field(default_factory=dict)
     providers: Providers = _CPU
     libraries: tuple[str, ...] = ()
@@ -62,6 +64,7 @@ class Options:
             graph_optimization_level=level
             if level is None or isinstance(level, str)
             else int(level),
+            execution_order=_order(getattr(source, "execution_order", None)),
             is_parallel=_is_parallel(getattr(source, "execution_mode", None)),
             entries=dict(getattr(source, "config_entries", {})),
             providers=_providers(providers, provider_options),
@@ -81,6 +84,8 @@ class Options:
         if level is not None:
             number = _LEVELS[level] if isinstance(level, str) else level
             made.graph_optimization_level = onnxruntime.GraphOptimizationLevel(number)
+        if self.execution_order is not None:
+            made.execution_order = onnxruntime.ExecutionOrder(self.execution_order)
         if self.is_parallel:
             made.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
         for key, value in self.entries.items():
@@ -105,6 +110,10 @@ def available_providers() -> list[str]:
     return list(onnxruntime.get_available_providers())
 
 
+def _order(order: Any) -> int | None:
+    return None if order is None else int(order)
+
+
 def _is_parallel(mode: object) -> bool:
     return str(mode).rpartition(".")[2].lower() in ("parallel", "ort_parallel")
 
@@ -120,7 +129,7 @@ def _providers(
 
 
 _PLAIN = (
-    "intra_op_num_threads", "inter_op_num_threads", "optimized_model_filepath",
-    "enable_mem_pattern", "enable_mem_reuse", "enable_cpu_mem_arena", "log_severity_level",
+    "intra_op_num_threads", "inter_op_num_threads", "enable_mem_pattern", "enable_mem_reuse",
+    "enable_cpu_mem_arena", "log_severity_level", "log_verbosity_level", "logid",
     "use_deterministic_compute",
 )  # fmt: skip
