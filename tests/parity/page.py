@@ -46,18 +46,16 @@ Tested are the processor and providers without a device of their own; GPU provid
 import numpy as np
 import treadle as onnxruntime
 
-model = '''<ir_version: 10, opset_import: ["" : 21]>
-g (float[N, 2] x) => (float[N, 2] y) {{ y = Neg (x) }}
-'''
+model = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) {{ y = Neg (x) }}'
 session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 assert session.get_providers() == ["CPUExecutionProvider"]
 
-state = onnxruntime.OrtValue.ortvalue_from_numpy(np.ones((1, 2), np.float32))
+state = onnxruntime.OrtValue.ortvalue_from_numpy(np.ones(2, np.float32))
 binding = session.io_binding()
 binding.bind_ortvalue_input("x", state)
 binding.bind_ortvalue_output("y", state)
 session.run_with_iobinding(binding)
-assert state.numpy().tolist() == [[-1, -1]]
+assert state.numpy().tolist() == [-1, -1]
 ```
 """
 VERSION = "1.31.1"
