@@ -10,6 +10,11 @@ Resize, align_corners the resized length is rounded before the corners are align
 Einsum, ReduceMean .. int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
                       too large is the largest number instead of wrapping around
 Mod, fmod=1           64-bit numbers are divided as float64
+LinearClassifier      PROBIT of one score for two classes: a column is what memory was; so with
+                      SVMClassifier, while SVMRegressor does not apply it
+TreeEnsembleClassi.   two classes with a score each: labels are 1 and 0, of the second score's sign;
+                      a label of text alone kills the process
+TreeEnsembleRegressor of several targets: base values are left out of those no leaf adds to
 
 What it gets wrong of ReduceSum, Max, Slice and others over whole numbers is in `exact.py`: they are
 written in other words.
@@ -17,7 +22,7 @@ written in other words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from treadle.ir import DType, Leaf, Tensor, Value
 
@@ -25,6 +30,7 @@ _Rule = Callable[[Leaf], bool]
 
 _SUMS = ("Einsum", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 _OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
+_PAIR = 2
 
 
 def mistake(step: Leaf) -> str:
@@ -75,10 +81,51 @@ def _divides_as_float(step: Leaf) -> bool:
     return fmod is not None and bool(fmod.value) and is_wide
 
 
+def _leaves_a_column(step: Leaf) -> bool:
+    """PROBIT of one score for two classes fills one column of two."""
+    if not _is_probit(step) or _labels(step) != _PAIR:
+        return False
+    if step.op == "LinearClassifier":
+        return len(_list(step, "intercepts")) == 1
+    return bool(_list(step, "vectors_per_class")) and not _list(step, "prob_a")
+
+
+def _confuses_trees(step: Leaf) -> bool:
+    """Two classes of one score each, or with base values; labels of text that are not two."""
+    labels = _labels(step)
+    if labels == 1:
+        return bool(_list(step, "classlabels_strings"))
+    if labels != _PAIR:
+        return False
+    is_single = len(set(_list(step, "class_ids"))) == 1
+    return not is_single or len(_list(step, "base_values")) == _PAIR or _is_probit(step)
+
+
+def _drops_base_values(step: Leaf) -> bool:
+    targets = step.attributes.get("n_targets")
+    return bool(_list(step, "base_values")) and targets is not None and targets.value != 1
+
+
+def _is_probit(step: Leaf) -> bool:
+    transform = step.attributes.get("post_transform")
+    return transform is not None and transform.value == b"PROBIT"
+
+
+def _labels(step: Leaf) -> int:
+    names = ("classlabels_strings", "classlabels_ints", "classlabels_int64s")
+    return max(len(_list(step, name)) for name in names)
+
+
+def _list(step: Leaf, name: str) -> Sequence[object]:
+    held = step.attributes.get(name)
+    return held.value if held is not None and isinstance(held.value, tuple) else ()
+
+
 def _operand(step: Leaf, position: int) -> Value | None:
     return step.operands[position] if len(step.operands) > position else None
 
 
+_COLUMN = "leaves a column of scores as memory was, of PROBIT of one score"
 _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "DFT"): (_always, "is off by 1e-4 where the transform is zero"),
     ("", "STFT"): (_always, "is off by 1e-4 where the transform is zero"),
@@ -87,5 +134,10 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),
     **{("", op): (_counts, "adds whole numbers as float64") for op in _SUMS},
     ("", "Mod"): (_divides_as_float, "divides whole numbers as float64 where fmod is 1"),
+    ("ai.onnx.ml", "LinearClassifier"): (_leaves_a_column, _COLUMN),
+    ("ai.onnx.ml", "SVMClassifier"): (_leaves_a_column, _COLUMN),
+    ("ai.onnx.ml", "TreeEnsembleClassifier"): (_confuses_trees, "confuses two classes of trees"),
+    ("ai.onnx.ml", "TreeEnsembleRegressor"): (_drops_base_values, "leaves base values out"),
+    ("ai.onnx.ml", "SVMRegressor"): (_is_probit, "does not apply PROBIT"),
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

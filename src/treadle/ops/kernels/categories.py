@@ -45,6 +45,81 @@ def label_encoder_1(
     )
 
 
+@evaluates("LabelEncoder", 2, domain=ML)
+def label_encoder_2(x: np.ndarray, **attributes: Any) -> np.ndarray:
+    """Each key's value, or the default; NaN is no key."""
+    found = label_encoder(x, **attributes)
+    if x.dtype.kind == "f" and np.isnan(x).any():
+        found[np.isnan(x)] = _default(attributes)
+    return found
+
+
+@evaluates("LabelEncoder", 4, domain=ML)
+def label_encoder(x: np.ndarray, **attributes: Any) -> np.ndarray:
+    """Each key's value, or the default; NaN is a key like others."""
+    keys = _listed(attributes, "keys")
+    values = _listed(attributes, "values")
+    table = {_key(key): value for key, value in zip(keys, values, strict=True)}
+    default = _default(attributes)
+    found = [table.get(_key(each), default) for each in x.reshape(-1).tolist()]
+    if isinstance(default, str):
+        return texts(found, x.shape)
+    return np.array(found, _dtype_of_values(attributes)).reshape(x.shape)
+
+
+def _listed(attributes: Mapping[str, Any], word: str) -> list[Any]:
+    for kind in ("strings", "int64s", "floats"):
+        if attributes.get(f"{word}_{kind}"):
+            return list(attributes[f"{word}_{kind}"])
+    tensor = attributes.get(f"{word}_tensor")
+    return [] if tensor is None else list(np.asarray(tensor).reshape(-1).tolist())
+
+
+def _key(key: Any) -> Any:
+    return None if key != key else key
+
+
+def _default(attributes: Mapping[str, Any]) -> Any:
+    tensor = attributes.get("default_tensor")
+    if tensor is not None:
+        return np.asarray(tensor).reshape(-1).tolist()[0]
+    if attributes.get("values_tensor") is not None:
+        values = np.asarray(attributes["values_tensor"])
+        return _DEFAULTS.get(values.dtype.kind, values.dtype.type(0))
+    name = {"values_strings": "default_string", "values_int64s": "default_int64"}
+    given = next((name[each] for each in name if attributes.get(each)), "default_float")
+    return attributes[given]
+
+
+_DEFAULTS = {"O": "_Unused", "f": -0.0, "i": -1}
+
+
+def _dtype_of_values(attributes: Mapping[str, Any]) -> Any:
+    if attributes.get("values_tensor") is not None:
+        return np.asarray(attributes["values_tensor"]).dtype
+    return np.int64 if attributes.get("values_int64s") else np.float32
+
+
+@evaluates("Scaler", 1, domain=ML)
+def scaler(x: np.ndarray, *, scale: Sequence[float], offset: Sequence[float]) -> np.ndarray:
+    """(x - offset) * scale, in float32."""
+    given = x.astype(np.float32)
+    return (given - np.array(offset, np.float32)) * np.array(scale, np.float32)
+
+
+@evaluates("FeatureVectorizer", 1, domain=ML)
+def feature_vectorizer(
+    *operands: np.ndarray, inputdimensions: Sequence[int] | None = None
+) -> np.ndarray:
+    """The operands side by side in float32, each cut or filled with zeros to its width."""
+    widths = inputdimensions or [x.shape[-1] for x in operands]
+    parts = []
+    for x, width in zip(operands, widths, strict=True):
+        given = (x if x.ndim > 1 else x[None])[:, :width].astype(np.float32)
+        parts.append(np.pad(given, ((0, 0), (0, width - given.shape[1]))))
+    return np.concatenate(parts, axis=1)
+
+
 @evaluates("Normalizer", 1, domain=ML)
 def normalizer(x: np.ndarray, *, norm: str) -> np.ndarray:
     """Rows over their largest element, the sum of their sizes, or their length, in float32."""

@@ -75,3 +75,24 @@ def bind_roi_align(attributes: Attributes, outputs: int) -> Body:
         return body(inputs)
 
     return run
+
+
+@maker("NonMaxSuppression", 10, 11)
+def non_max_suppression(attributes: Attributes, outputs: int) -> Body:
+    """onnx.reference's; the limits are scalars or tensors of one element."""
+    body = foreign("NonMaxSuppression", 11)(attributes, outputs)
+
+    def kept(operands: Operands) -> Results:
+        boxes, scores, *limits = operands
+        given = [_alone(limit, k) for k, limit in enumerate((*limits, None, None, None)[:3])]
+        if limits[2:] and limits[2] is not None:
+            return body([boxes, scores, *given])
+        return body([boxes, scores, *given[:2]])
+
+    return kept
+
+
+def _alone(limit: np.ndarray | None, position: int) -> np.ndarray:
+    if limit is not None and limit.size:
+        return limit.reshape(-1)
+    return np.zeros(1, np.float32 if position else np.int64)

@@ -41,3 +41,19 @@ def string_normalizer(
     unwanted = set(map(key, stopwords or ()))
     kept = [change(word) for word in x.reshape(-1).tolist() if key(word) not in unwanted] or [""]
     return texts(kept, [len(kept)] if x.ndim == 1 else [1, len(kept)])
+
+
+@evaluates("StringSplit", 20)
+def string_split(
+    x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The parts of each text along a new last axis, filled with "", and how many there are.
+
+    An empty text has no parts, with any delimiter.
+    """
+    most = -1 if maxsplit is None else maxsplit
+    parts = [text.split(delimiter or None, most) if text else [] for text in x.ravel().tolist()]
+    counts = np.array([len(each) for each in parts], np.int64)
+    longest = int(counts.max(initial=0))
+    filled = [part for each in parts for part in (*each, *[""] * (longest - len(each)))]
+    return texts(filled, (*x.shape, longest)), counts.reshape(x.shape)

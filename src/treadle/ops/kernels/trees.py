@@ -1,0 +1,161 @@
+"""Ensembles of decision trees of ai.onnx.ml, versions 1 to 5.
+
+onnx.reference lacks transforms and confuses classes. Which of two classes wins by one score, and
+what both scores are, is onnxruntime's: the standard does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+import numpy as np
+
+from treadle.ops.kernels.registry import ML, evaluates
+from treadle.ops.kernels.scores import complements, labelled, opposites, transformed
+
+_RULES: Mapping[str, Any] = {
+    "BRANCH_LEQ": le,
+    "BRANCH_LT": lt,
+    "BRANCH_GTE": ge,
+    "BRANCH_GT": gt,
+    "BRANCH_EQ": eq,
+    "BRANCH_NEQ": ne,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The nodes of all trees, each by its place in the attributes."""
+
+    attributes: Mapping[str, Any]
+    roots: Sequence[int]
+    places: Mapping[tuple[int, int], int]
+
+    @staticmethod
+    def of(attributes: Mapping[str, Any]) -> Forest:
+        """The forest of an operator's attributes; a tree begins with its first node."""
+        keys = list(zip(attributes["nodes_treeids"], attributes["nodes_nodeids"], strict=True))
+        roots: dict[int, int] = {}
+        for place, (tree, _) in enumerate(keys):
+            roots.setdefault(tree, place)
+        return Forest(attributes, tuple(roots.values()), {key: k for k, key in enumerate(keys)})
+
+    def leaf(self, row: np.ndarray, place: int) -> int:
+        """The place of the leaf at which a row ends."""
+        held = self.attributes
+        while held["nodes_modes"][place] != "LEAF":
+            way = "nodes_truenodeids" if self._is_true(row, place) else "nodes_falsenodeids"
+            place = self.places[held["nodes_treeids"][place], held[way][place]]
+        return place
+
+    def _is_true(self, row: np.ndarray, place: int) -> bool:
+        held = self.attributes
+        value = row[held["nodes_featureids"][place]]
+        tracks = held.get("nodes_missing_value_tracks_true") or ()
+        if np.isnan(value) and tracks and tracks[place]:
+            return True
+        threshold = _numbers(held, "nodes_values")[place]
+        return bool(_RULES[held["nodes_modes"][place]](value, threshold))
+
+
+def _numbers(attributes: Mapping[str, Any], name: str) -> np.ndarray:
+    """A list of floats, or the tensor that stands for it from version 3 on."""
+    tensor = attributes.get(f"{name}_as_tensor")
+    if tensor is not None:
+        return np.asarray(tensor).reshape(-1)
+    return np.array(attributes.get(name) or (), np.float32)
+
+
+def _weighed(
+    x: np.ndarray, attributes: Mapping[str, Any], word: str, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each tree adds for each row and target: [rows, trees, count], and whether it does."""
+    forest = Forest.of(attributes)
+    table = (x if x.ndim > 1 else x[None]).astype(np.float64)
+    ids = "class_ids" if word == "class" else "target_ids"
+    trees, nodes = attributes[f"{word}_treeids"], attributes[f"{word}_nodeids"]
+    weights: dict[int, list[tuple[int, float]]] = {}
+    numbers = _numbers(attributes, f"{word}_weights")
+    for tree, node, target, weight in zip(trees, nodes, attributes[ids], numbers, strict=True):
+        weights.setdefault(forest.places[tree, node], []).append((target, weight))
+    added = np.zeros((len(table), len(forest.roots), count), numbers.dtype)
+    counts = np.zeros(added.shape, bool)
+    for i, row in enumerate(table):
+        for k, root in enumerate(forest.roots):
+            for target, weight in weights.get(forest.leaf(row, root), ()):
+                added[i, k, target] += weight
+                counts[i, k, target] = True
+    return added, counts
+
+
+@evaluates("TreeEnsembleRegressor", 1, 3, 5, domain=ML)
+def tree_regressor(x: np.ndarray, **attributes: Any) -> np.ndarray:
+    """The sum, mean, least or largest of what the trees say, and base values."""
+    added, counts = _weighed(x, attributes, "target", attributes["n_targets"])
+    scores = _aggregated(added, counts, attributes["aggregate_function"])
+    base = _numbers(attributes, "base_values")
+    if len(base):
+        scores = scores + base
+    return transformed(scores, attributes["post_transform"])
+
+
+def _aggregated(added: np.ndarray, counts: np.ndarray, function: str) -> np.ndarray:
+    if function == "SUM":
+        return np.asarray(added.sum(axis=1))
+    if function == "AVERAGE":
+        return np.asarray(added.sum(axis=1) / added.shape[1])
+    reduction, beyond = (np.min, np.inf) if function == "MIN" else (np.max, -np.inf)
+    found = reduction(np.where(counts, added, beyond), axis=1)
+    return np.where(counts.any(axis=1), found, 0)
+
+
+@evaluates("TreeEnsembleClassifier", 1, 3, 5, domain=ML)
+def tree_classifier(x: np.ndarray, **attributes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The class of the largest sum over the trees, and all sums; of two classes see `_of_two`."""
+    labels = attributes.get("classlabels_strings") or attributes.get("classlabels_int64s") or ()
+    added, counts = _weighed(x, attributes, "class", len(labels))
+    scores, has = added.sum(axis=1), np.asarray(counts.any(axis=1))
+    base = _numbers(attributes, "base_values")
+    transform = attributes["post_transform"]
+    if len(labels) > 2:
+        if len(base):
+            scores, has = scores + base, has | True
+        best = np.where(has, scores, -np.inf).argmax(axis=-1)
+        return labelled(best, labels), transformed(scores, transform)
+    return _of_two(scores, has, base, labels, attributes)
+
+
+def _of_two(
+    scores: np.ndarray,
+    has: np.ndarray,
+    base: np.ndarray,
+    labels: Sequence[Any],
+    attributes: Mapping[str, Any],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes: where all leaves are of one class, without base values of both, it decides.
+
+    It is a probability where all weights are positive (the second class wins above 1/2), and else
+    has a sign (above 0). A label alone gives way to 1 and 0.
+    """
+    is_single = len(set(attributes["class_ids"])) == 1
+    is_chance = bool((_numbers(attributes, "class_weights") >= 0).all())
+    transform = attributes["post_transform"]
+    if len(labels) == 1:
+        score = scores + base[:1] if len(base) else scores
+        return (score[:, 0] > 0).astype(np.int64), transformed(score, transform)
+    own = attributes["class_ids"][0]
+    if len(base) == 2 or not is_single:
+        scores = scores + base if len(base) else scores
+        best = labelled(scores.argmax(axis=-1), labels)
+        return best, transformed(scores, transform)
+    score = scores[:, own]
+    if len(base) and own == 0:
+        score = score + base[0]
+    best = labelled((score > (0.5 if is_chance else 0)).astype(int), labels)
+    if own == 1:
+        return best, transformed(scores, transform)
+    columns = complements if is_chance else opposites
+    return best, columns(score, transform)
