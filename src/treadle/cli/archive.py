@@ -9,27 +9,26 @@ stand for inputs and outputs in a file that holds both.
 from __future__ import annotations
 
 import re
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import IO, TypeVar
 
 import click
 import numpy as np
 
 from treadle.ir import DType, Sequence, Tensor, Type, dtype_of
 
-_ITEM = re.compile(r"^(?P<name>.*)(?P<kind>\[(?P<index>\d*)\]|\(\))$", re.DOTALL)
+_ITEM = re.compile(r"^(?P<name>.*)(?P<kind>\[(?P<index>\d{0,18})\]|\(\))$", re.DOTALL)
+Content = TypeVar("Content")
 
 
 def read_archive(path: Path, prefix: str) -> dict[str, object]:
     """The values of an .npz file by name; those with the prefix only, where a key has it."""
     if not zipfile.is_zipfile(path):
         raise click.UsageError(f"{path} is no .npz file; numpy.savez writes one")
-    with np.load(path, allow_pickle=False) as archive:
-        try:
-            arrays = {key: archive[key] for key in archive.files}
-        except ValueError as error:
-            raise click.UsageError(f"{path}: {error}") from None
+    arrays = _read(path, _arrays)
     if any(key.startswith(prefix) for key in arrays):
         arrays = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
     return _values(arrays)
@@ -37,13 +36,32 @@ def read_archive(path: Path, prefix: str) -> dict[str, object]:
 
 def read_array(path: Path) -> np.ndarray:
     """The array of an .npy file."""
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise click.UsageError(f"{path} is no .npy file: {error}") from None
+    array = _read(path, lambda file: np.load(file, allow_pickle=False))
     if not isinstance(array, np.ndarray):
         raise click.UsageError(f"{path} is no .npy file; give an .npz file with --input")
     return array
+
+
+def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
+    with np.load(file, allow_pickle=False) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    for key, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f'its entry "{key}" is no array')  # noqa: TRY004  told as of the file
+    return arrays
+
+
+def _read(path: Path, read: Callable[[IO[bytes]], Content]) -> Content:
+    """What a file holds; UsageError for what is wrong with it."""
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy tells of odd headers, which it reads anyway
+            return read(file)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  border: numpy and zipfile raise anything
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise click.UsageError(f"{path} cannot be read: {reason}") from None
 
 
 def write_archive(path: Path, values: Mapping[str, object]) -> None:

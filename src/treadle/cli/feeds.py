@@ -111,7 +111,7 @@ def _value(name: str, given: str, type_: Type | None) -> object:
     is_text = isinstance(type_, Tensor) and type_.dtype is DType.STRING
     try:
         value: object = json.loads(given)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # a number of 5,000 digits, lists in lists in lists
         if is_text:
             return given
         raise click.UsageError(
