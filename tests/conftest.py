@@ -38,6 +38,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/golden and the pages of docs that are made anew",
     )
+    parser.addoption(
+        "--fences",
+        action="store_true",
+        help="tests/jit: all memory of native code lies between pages that nobody may touch",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Every kernel of the process is made alike: memory one asks for, another gives back."""
+    if config.getoption("--fences"):
+        from tests.jit.fenced_memory import fence_kernels
+
+        fence_kernels()
 
 
 @pytest.fixture

@@ -114,7 +114,11 @@ def mutated_bytes(dice: random.Random) -> bytes:
 
 def mutated_fields(dice: random.Random) -> onnx.ModelProto:
     """A message with fields changed, repeated, removed, or put in the place of others."""
-    model = onnx.ModelProto.FromString(dice.choice(protos()))
+    return change_fields(dice, onnx.ModelProto.FromString(dice.choice(protos())))
+
+
+def change_fields(dice: random.Random, model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model itself, fields of which are changed, repeated, removed, or those of others."""
     for _ in range(dice.choice((1, 1, 2, 4, 12))):
         messages = list(_messages(model))
         message = dice.choice(messages)
@@ -201,7 +205,12 @@ def _names() -> Sequence[str]:
 
 def mutated_text(dice: random.Random) -> str:
     """A text with tokens removed, repeated, exchanged, or put in the place of others."""
-    tokens = _TOKENS.findall(dice.choice(texts()))
+    return change_tokens(dice, dice.choice(texts()))
+
+
+def change_tokens(dice: random.Random, text: str) -> str:
+    """The text with tokens removed, repeated, exchanged, or put in the place of others."""
+    tokens = _TOKENS.findall(text) or [""]
     for _ in range(dice.choice((1, 1, 2, 4, 12))):
         at, other = dice.randrange(len(tokens)), dice.randrange(len(tokens))
         match dice.randrange(6):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.jit.fenced_memory import fenced_arrays
 from tests.jit.fences import fenced
 from treadle.jit import compiling, machine, symbols
 
@@ -24,6 +25,16 @@ def _linked(monkeypatch: pytest.MonkeyPatch) -> None:
         return by_llvm(data, names)
 
     monkeypatch.setattr(machine, "_placed_by_llvm", placed)
+
+
+@pytest.fixture(autouse=True)
+def _fenced(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `--fences` every array, workspace and list ends where a page begins to fault."""
+    if not request.config.getoption("--fences"):
+        yield
+        return
+    with fenced_arrays():
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Tools of the developers, which no user needs."""

@@ -1,0 +1,1 @@
+"""Fuzzing guided by coverage, with atheris: see `python -m tools.fuzz --help`."""
