@@ -35,7 +35,7 @@ from treadle.jit.parts import APART, TOGETHER, elements, nothing, tensors
 Given = Sequence[Any]
 Run = Callable[[Given], Given]
 _OPTIONAL, _MOST_OF_A_TENSOR = (2, 4), 2
-HANDLE = np.dtype("V8")
+HANDLE = np.dtype([("number", np.int64)])
 """The dtype of a number that an input held outside is known by, natively."""
 
 
