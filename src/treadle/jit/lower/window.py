@@ -1,4 +1,8 @@
-"""Windows over spatial axes: convolution as a product, pooling as a reduction, of views."""
+"""Windows over spatial axes: convolution as a product, pooling as a reduction, of views.
+
+A convolution of few terms that gives few channels is a stencil: a sum of shifted views, each times
+a weight, which one nest of loops computes.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ from treadle.jit.nodes import Declined
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]
+_MOST_TERMS, _MOST_CHANNELS = 64, 8
 
 
 def _window(x: Node, kernel: Sequence[int], attributes: Attributes) -> ops.Window:
@@ -37,10 +42,8 @@ def _window(x: Node, kernel: Sequence[int], attributes: Attributes) -> ops.Windo
 
 def windows(b: Building, x: Node, over: ops.Window, fill: Node) -> Node:
     """[*lead, *kernel, *windows]: what each window sees at each position of its kernel."""
-    if any(count < 1 for count in over.shape):
-        raise Declined("a window that does not fit")
     lead = len(x.shape) - len(over.kernel)
-    wider = padded(b, x, [(0, 0)] * lead + over.widths, "constant", fill)
+    wider = _wider(b, x, over, fill)
     rank = len(over.kernel)
     axes = []
     for k, count in enumerate(over.kernel):
@@ -48,6 +51,14 @@ def windows(b: Building, x: Node, over: ops.Window, fill: Node) -> Node:
         axes.append(Axis(0, ((lead + k, over.dilations[k]), step) if count > 1 else (step,)))
     shape = (*extents_of(x)[:lead], *over.kernel, *over.shape)
     return b.view(wider, shape, (*map(same, range(lead)), *axes))
+
+
+def _wider(b: Building, x: Node, over: ops.Window, fill: Node) -> Node:
+    """With its pads, and without what no window sees; Declined where there is no window."""
+    if any(count < 1 for count in over.shape):
+        raise Declined("a window that does not fit")
+    lead = len(x.shape) - len(over.kernel)
+    return padded(b, x, [(0, 0)] * lead + over.widths, "constant", fill)
 
 
 @lowers("Conv", 1, 11, 22)
@@ -65,12 +76,42 @@ def correlated(b: Building, x: Node, weight: Node, attributes: Attributes) -> No
     group, over = attributes["group"], _window(x, kernel, attributes)
     if each * group != channels or count % group:
         raise Declined("a Conv that does not fit")
+    is_depthwise = each == 1 and count == channels
+    is_small = group == 1 and count <= _MOST_CHANNELS
+    if each * prod(kernel) <= _MOST_TERMS and (is_depthwise or is_small):
+        return _stencil(b, x, weight, over)
     seen = windows(b, x, over, b.scalar(0, x.dtype))
     laid = seen if seen.size == x.size else packed(b, seen)
     columns = b.reshape(laid, (batch, group, each * prod(kernel), prod(over.shape)))
     rows = b.reshape(weight, (group, count // group, each * prod(kernel)))
     made = product(b, rows, columns)
     return b.reshape(made, (batch, count, *over.shape))
+
+
+def _stencil(b: Building, x: Node, weight: Node, over: ops.Window) -> Node:
+    """The sum over the kernel of shifted inputs, each times the weights of all output channels.
+
+    Each output channel reads one input channel, or all of them read every one.
+    """
+    count, each, *kernel = extents_of(weight)
+    channels = count if each == 1 else 1
+    wider = _wider(b, x, over, b.scalar(0, x.dtype))
+    shape = (extents_of(x)[0], channels, *over.shape)
+    spread = (count, *(1 for _ in kernel))
+    total: Node | None = None
+    for channel, *place in np.ndindex(each, *kernel):
+        own = same(1) if extents_of(x)[1] > 1 and each == 1 else Axis(channel)
+        shifts = zip(place, over.dilations, over.strides, strict=True)
+        spatial = [
+            Axis(at * dilation, ((k, stride),))
+            for k, (at, dilation, stride) in enumerate(shifts, start=2)
+        ]
+        seen = b.view(wider, shape, (same(0), own, *spatial))
+        factor = b.view(weight, spread, (same(0), *map(Axis, (channel, *place))))
+        term = b.map("mul", seen, factor)
+        total = term if total is None else b.map("add", total, term)
+    assert total is not None
+    return total
 
 
 @lowers("ConvInteger", 10)
