@@ -19,7 +19,7 @@ api
 single
 fitting
 session
-ort_session
+again ort_session
 iobinding
 calls
 engines feeds options profiling variants

@@ -5,7 +5,6 @@ source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, passes
+from treadle.again import Recipe, locked_anew, source_of
 from treadle.arguments import expect_listener, expect_member
 from treadle.boundary import Callback, internal_error, may_pass, public
 from treadle.calls import blamed_on_feeds, expect_call, expect_known, expect_source, listed, picked
@@ -120,10 +120,19 @@ class InferenceSession(OrtSession):
         self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._declined: dict[Variant, dict[tuple[str, Step], str]] = {}
-        self._lock = threading.Lock()
+        self._source = source_of(source)
+        self._lock = locked_anew(self)
         self._plain = self._program(PLAIN)
         if getattr(self._options, "optimized_model_filepath", ""):
             write_optimized(self._model, self._options.optimized_model_filepath)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        providers = None if self._chosen is None else self._chosen.providers
+        source = self._source or self._model
+        recipe = Recipe.of(
+            source, self._options, self._named_engines, providers, self._may_fall_back
+        )
+        return _made_again, (type(self), recipe)
 
     def _accepted(self, source: object) -> Model:
         instead = supplied(self._options)
@@ -457,6 +466,17 @@ class InferenceSession(OrtSession):
         plan = programs.pop(PLAIN).plan
         others = {v.words: p.plan for v, p in programs.items() if not v.watched}
         return report.show_code(plan, code, others) if code else report.explain(plan, others)
+
+
+def _made_again(kind: type[InferenceSession], recipe: Recipe) -> InferenceSession:
+    """A session as another one was, in this process or another."""
+    return kind(
+        recipe.source,
+        recipe.options,
+        recipe.providers,
+        engines=recipe.engines,
+        enable_fallback=recipe.may_fall_back,
+    )
 
 
 def _told(declared: Type | None, known: Type | None) -> Type | None:

@@ -1,0 +1,109 @@
+"""A session made again: what it is made of, for pickling and copying, and what a fork needs.
+
+A session is made anew on the other side, from a path or the bytes of the model, its options,
+engines and providers; machine code comes from the cache. Its listener and its profile stay behind.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, fields
+from typing import Any
+
+from treadle import formats, passes
+from treadle.ir import Model
+from treadle.options import SessionOptions
+
+__all__ = ["Recipe", "locked_anew", "source_of"]
+
+_SUPPLIED = ("dims_by_name", "dims_by_denotation", "initializers", "external_initializers")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a session is made of, in a form that pickles."""
+
+    source: str | bytes
+    options: SessionOptions
+    engines: tuple[str, ...]
+    providers: tuple[tuple[str, dict[str, str]], ...] | None
+    may_fall_back: bool
+
+    @classmethod
+    def of(
+        cls,
+        source: str | Model,
+        options: Any,
+        engines: Sequence[str],
+        providers: Sequence[tuple[str, Mapping[str, str]]] | None,
+        may_fall_back: bool,
+    ) -> Recipe:
+        """From the path or text of a model, or the model as it was read, and the rest."""
+        is_read = isinstance(source, Model)
+        data = _written(source) if isinstance(source, Model) else source
+        named = None if providers is None else tuple((n, dict(o)) for n, o in providers)
+        return cls(
+            data,
+            _pickled(options, is_read=is_read),
+            tuple(engines),
+            named,
+            may_fall_back,
+        )
+
+
+def _written(model: Model) -> bytes:
+    return formats.onnx.to_bytes(passes.to_onnx_loops(model))
+
+
+def source_of(source: object) -> str | None:
+    """The path or text that a session is made of again; None for what is made of the model."""
+    if isinstance(source, str) and ("\n" in source or not os.path.exists(source)):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return os.path.abspath(source)
+    return None
+
+
+def _pickled(options: Any, *, is_read: bool) -> SessionOptions:
+    """The options without what does not pickle, or what the model that was read has already."""
+    named = [each.name for each in fields(SessionOptions)]
+    made = SessionOptions()
+    for name in named:
+        if hasattr(options, name):
+            setattr(made, name, copy(getattr(options, name)))
+    if is_read:
+        for name in (*_SUPPLIED, "external_files"):
+            setattr(made, name, {})
+    made.initializers = {k: _array(v) for k, v in made.initializers.items()}
+    made.external_initializers = {k: _array(v) for k, v in made.external_initializers.items()}
+    made.external_files = {name: bytes(data) for name, data in made.external_files.items()}
+    return made
+
+
+def _array(value: Any) -> Any:
+    return value.numpy() if hasattr(value, "_ortvalue") else value
+
+
+_locked: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def locked_anew(session: Any) -> threading.Lock:
+    """A lock for a session, and another one for it in every process that is forked.
+
+    A thread of the parent may have held it, and there is no such thread to let it go.
+    """
+    _locked.add(session)
+    return threading.Lock()
+
+
+def _begin_anew() -> None:
+    for session in list(_locked):
+        session._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
