@@ -271,7 +271,9 @@ class _Reader:
         self._add(Carried(), zeros)
 
     def _join(self, content: Content, entry: PortEntry) -> Join:
-        return join_of(content.draft, content.results[entry.internal], entry)
+        ports = (port for port in self.hand.layer.outputs if port.id == entry.external)
+        dims = next((port.dims for port in ports), ())
+        return join_of(content.draft, content.results[entry.internal], entry, dims)
 
     def _bounds(self) -> tuple[Value | None, Value | None]:
         draft, layer = self.hand.draft, self.hand.layer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,12 +23,15 @@ class Join(NamedTuple):
     reverse: bool
 
 
-def join_of(draft: Draft, value: Value, entry: PortEntry) -> Join:
-    """What the port map says of a concatenated output; raises Fault where it makes no sense."""
+def join_of(draft: Draft, value: Value, entry: PortEntry, dims: Sequence[int]) -> Join:
+    """What the port map says of a concatenated output; raises Fault where it makes no sense.
+
+    `dims` are those the file declares of the output, which say what a bound counts from.
+    """
     stride = 1 if entry.stride is None else entry.stride
     part = 1 if entry.part_size is None else entry.part_size
     bounds = (0 if entry.start is None else entry.start, -1 if entry.end is None else entry.end)
-    if bounds != ((0, -1) if stride > 0 else (-1, 0)):
+    if not _is_all(bounds, stride, dims, entry.axis or 0):
         message = f"an output from {bounds[0]} to {bounds[1]} does not hold all its parts"
         raise Fault("CF907", message, "write start 0 and end -1, reversed for a negative stride",
                     entry.line)  # fmt: skip
@@ -36,6 +40,16 @@ def join_of(draft: Draft, value: Value, entry: PortEntry) -> Join:
         raise Fault("CF907", message, "make them equal", entry.line)
     claim = draft.type_of(value)
     return Join(value, claim, checked_axis(claim, entry), part, stride < 0)
+
+
+def _is_all(bounds: tuple[int, int], stride: int, dims: Sequence[int], axis: int) -> bool:
+    """Whether the parts fill the axis: from its start to its end, or back."""
+    forward = bounds if stride > 0 else bounds[::-1]
+    if forward == (0, -1):
+        return True
+    extent = dims[axis] if -len(dims) <= axis < len(dims) else -1
+    low, high = (bound + extent + 1 if bound < 0 else bound for bound in forward)
+    return extent >= 0 and (low, high) == (0, extent)
 
 
 def element(draft: Draft, join: Join) -> Value:

@@ -11,8 +11,10 @@ A TensorIterator cannot run without an iteration, nor stand in the body of anoth
 length is not known, or that is such a body's, is a Loop. A loop that never runs is its initial
 values and empty stacks. Where it may run no iteration, the stacks are cut to the number of
 iterations that were counted: OpenVINO leaves rows of an earlier run in them. A carried value the
-body does not read is no Parameter: OpenVINO would take it away and forget the initial value. A trip
-count below 0 means none, where OpenVINO takes it for endless.
+body does not read is no Parameter: OpenVINO would take it away and forget the initial value. One
+whose shape may change is an output even if nothing reads it: without, OpenVINO's CPU plugin runs on
+with what an iteration before it gave. A trip count below 0 means none, where OpenVINO takes it for
+endless.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treadle.formats.openvino.records import BackEdge, PortEntry
-from treadle.formats.openvino.write.behind import cut, last_or_first, turned_over
+from treadle.formats.openvino.write.behind import cut, hung_on, last_or_first, turned_over
 from treadle.formats.openvino.write.control import Feeding, Inside, control_layer
 from treadle.formats.openvino.write.draft import Wire, copy, is_parameter
 from treadle.formats.openvino.write.liveness import hang_on_slices, kept_carried
@@ -87,7 +89,7 @@ class _Writer:
     path: str
     feeding: Feeding = field(default_factory=Feeding)
     types: list[Tensor] = field(default_factory=list)
-    results: list[Value] = field(default_factory=list)
+    results: list[Value | None] = field(default_factory=list)
     counted: int | None = None
     """The output that counts the iterations."""
     iterates: bool = False
@@ -255,17 +257,26 @@ class _Writer:
                 self.unread[port.result] = port.initial
             if port.result is not None and self.outer.needs(port.result):
                 self._output(inside, port.result, layer)
+            elif place in params and _may_change_shape(port):
+                self._output(inside, port.next, layer, is_read=False)
         for stack in self.views.stacked:
             if stack.result is not None and self.outer.needs(stack.result):
                 self._stack(inside, stack)
 
     def _output(
-        self, inside: Inside, result: Value, layer: int, steps: PortEntry | None = None
+        self,
+        inside: Inside,
+        value: Value,
+        layer: int,
+        steps: PortEntry | None = None,
+        *,
+        is_read: bool = True,
     ) -> None:
+        """An output of the layer: of a result, or of a value of the body that is not read on."""
         entry = replace(steps or PortEntry(0, 0), external=len(self.results), internal=layer)
         inside.outputs.append(entry)
-        self.results.append(result)
-        self.types.append(tensor_of(result.name, result.type))
+        self.results.append(value if is_read else None)
+        self.types.append(tensor_of(value.name, value.type))
 
     def _stack(self, inside: Inside, stack: StackedPort) -> None:
         scope = inside.scope
@@ -321,7 +332,10 @@ class _Writer:
     def _bind(self, wires: tuple[Wire, ...]) -> None:
         stacked = {port.result: port for port in self.views.stacked}
         count = None if self.counted is None else wires[self.counted]
+        unread = [w for r, w in zip(self.results, wires, strict=False) if r is None]
         for result, wire in zip(self.results, wires, strict=False):
+            if result is None:
+                continue
             made, port = wire, stacked.get(result)
             if count is not None and port is not None:
                 made = cut(self.outer.draft, made, count, port)
@@ -330,6 +344,8 @@ class _Writer:
                 made = last_or_first(self.outer, made, first, count, result.name)
             if port is not None and port.role.reverse and not self.iterates:
                 made = turned_over(self.outer.draft, made, port)
+            while unread:
+                made = hung_on(self.outer.draft, made, unread.pop())
             self.outer.bind(result, made)
 
 
@@ -342,6 +358,13 @@ def _check_rank(port: CarriedPort) -> None:
     if first is not None and later is None:
         hint = "keep the rank: put axes of 1 in from the start"
         raise Refusal(f"{port.param.name} changes its rank from iteration to iteration", hint)
+
+
+def _may_change_shape(port: CarriedPort) -> bool:
+    """Whether an extent may be another one in a later iteration."""
+    type_ = port.param.type
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    return shape is None or not all(isinstance(dim, int) for dim in shape)
 
 
 def _length(port: SlicedPort) -> int | None:

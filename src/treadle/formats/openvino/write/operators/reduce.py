@@ -8,6 +8,7 @@ from treadle.formats.openvino.write.operators.registry import Function, Made, op
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.ir import DType
 
+_THREE = 3
 _PLAIN = {
     "ReduceSum": "ReduceSum-1",
     "ReduceMean": "ReduceMean-1",
@@ -40,7 +41,22 @@ def _axes(hand: Hand) -> Wire | None:
 def _over(hand: Hand, kind: str, value: Wire, axes: Wire | None) -> Wire:
     if axes is None or (axes.array is not None and not axes.array.size):
         return value
-    return hand.layer(kind, value, axes, keep_dims=bool(hand.integer("keepdims", 1)))
+    keeps = bool(hand.integer("keepdims", 1))
+    if keeps or not _is_last_of_three(hand, axes):
+        return hand.layer(kind, value, axes, keep_dims=keeps)
+    return hand.layer("Squeeze-1", hand.layer(kind, value, axes, keep_dims=True), axes)
+
+
+def _is_last_of_three(hand: Hand, axes: Wire) -> bool:
+    """Whether the last of three axes may be all that goes.
+
+    OpenVINO's CPU plugin takes a vector that is added to, or multiplied with, what such a reduction
+    without keep_dims leaves for one along axis 1 of three; measured on 2026.4.1.
+    """
+    shape = hand.shape(0)
+    if shape is None or len(shape) != _THREE:
+        return shape is None
+    return axes.array is None or axes.array.reshape(-1).tolist() in ([_THREE - 1], [-1])
 
 
 def _plain(kind: str) -> Function:
