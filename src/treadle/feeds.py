@@ -21,6 +21,7 @@ from treadle.ir import (
     Map,
     Optional,
     Sequence,
+    Sparse,
     Symbol,
     Tensor,
     Type,
@@ -359,6 +360,15 @@ def _map(value: object, type_: Map) -> object:
     return value
 
 
+def _sparse(value: object, type_: Sparse) -> object:
+    from treadle import delegate
+
+    if delegate.is_ortvalue(value):
+        return value
+    given = type(value).__name__
+    raise InputError(f"a {given} is given, an OrtValue of a sparse tensor for {type_} is wanted")
+
+
 def _anything(value: object, type_: Type | None) -> object:
     if isinstance(value, list | dict) or value is None:
         return value
@@ -370,4 +380,5 @@ _CONVERTERS: Mapping[type, Callable[[Any, Any], object]] = {
     Sequence: _sequence,
     Optional: _optional,
     Map: _map,
+    Sparse: _sparse,
 }

@@ -30,6 +30,10 @@ def onnxruntimes_answer(source, feeds):
     [
         ("y = LayerNormalization(x, s)", 12),
         ("a = LayerNormalization(x, s) y = Relu(a)", 12),
+        (
+            "a = Cast<to=11>(x) b = Cast<to=11>(s) c = LayerNormalization(a, b) y = Cast<to=1>(c)",
+            12,
+        ),
         ("y = SimplifiedLayerNormalization(x, s)", 17),
         ("y = Affine<alpha=2.0, beta=1.0>(x)", 9),
         ("y = ScaledTanh<alpha=2.0, beta=0.5>(x)", 9),

@@ -3,7 +3,8 @@
 Measured on onnxruntime 1.31 (Python API): numbers, truth values and strings go as numpy arrays,
 sequences as lists, an empty optional as None. bfloat16 and float8 have no numpy type there and go
 as OrtValues over their bytes, so not beside lists. complex and float8e8m0 it does not have; for
-int4, uint4, float4, int2 and uint2 it has no Identity, so they never reach a border.
+int4, uint4, float4, int2 and uint2 it has no Identity, so they never reach a border. A sparse
+tensor goes in as the OrtValue it came as.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def border_refusal(value: Value, *, is_input: bool) -> str:
     if is_open(value):
         return f"the type of {value.name!r} is not known" if is_input else ""
     assert value.type is not None
+    if isinstance(value.type, Sparse) and is_input:
+        return ""
     return _refusal(value.type, value.name, is_alone=True)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from treadle import ops
 from treadle.ir import DType, Leaf, Optional, Tensor, Type, Value
 from treadle.ir import Sequence as SequenceType
 
@@ -132,8 +133,8 @@ def refusal(step: Leaf) -> str:
     if schema is None:
         return f"{known.release} does not know {named}-{step.version}"
     kernels = known.kernels.get((step.domain, step.op), ())
-    if not kernels:
-        return ""
+    if not kernels or ops.schema(step.domain, step.op, step.version) is None:
+        return ""  # its own operators may be functions of others where no kernel fits
     serving = [kernel for kernel in kernels if kernel.serves(step.version)]
     if not serving:
         return f"{known.release} has no kernel for {named}-{step.version}"

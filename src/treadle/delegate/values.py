@@ -22,6 +22,7 @@ from treadle.ir import (
     Kind,
     Literal,
     Optional,
+    Sparse,
     Tensor,
     Type,
     Value,
@@ -52,10 +53,12 @@ def from_ortvalue(value: Any, type_: Type | None) -> object:
         return _array(inner)
     if type_ is None:
         raise InputError("an OrtValue that is no tensor is fed to an input without a type")
-    if inner.is_sparse_tensor():
-        raise InputError("an OrtValue of a sparse tensor is given, wanted a dense one")
     from onnxruntime import OrtValue
 
+    if inner.is_sparse_tensor():
+        if isinstance(type_, Sparse):
+            return OrtValue(inner)
+        raise InputError("an OrtValue of a sparse tensor is given, wanted a dense one")
     return identity_session(type_).run(None, {FED: OrtValue(inner)})[0]
 
 
