@@ -18,7 +18,7 @@ import numpy as np
 from treadle.adapters import LoraAdapter
 from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputTypeError
-from treadle.parity import missing
+from treadle.parity import telling_missing
 from treadle.plan import Limits
 
 __all__ = [
@@ -185,13 +185,10 @@ def _converted(what: str, value: object, conversion: Conversion) -> object:
 
 
 class _Checked:
-    """Fields are converted and checked as they are set; what onnxruntime has besides says why."""
+    """Fields are converted and checked as they are set."""
 
     __slots__ = ()
     _fields: ClassVar[Mapping[str, Conversion]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing(type(self).__name__, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         conversion = self._fields.get(name)
@@ -215,6 +212,7 @@ def _look_up(options: str, entries: Mapping[str, str], key: str) -> str:
     return entries[key]
 
 
+@telling_missing
 @dataclass(slots=True, kw_only=True)
 class SessionOptions(_Checked):
     """What onnxruntime's SessionOptions holds, handed on to it, and two fields of our own.
@@ -382,6 +380,7 @@ def _add(known: dict[str, Any], name: object, value: Any) -> None:
     known[key] = value
 
 
+@telling_missing
 @dataclass(slots=True, kw_only=True)
 class RunOptions(_Checked):
     """What may stop one run.

@@ -24,7 +24,6 @@ from treadle import formats, passes
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
-from treadle.parity import SESSION, missing
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -90,9 +89,6 @@ class OrtSession(ABC):
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
     ) -> None:
         """Have other execution providers."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing(SESSION, name)
 
     def get_providers(self) -> list[str]:
         """The execution providers onnxruntime is given, those alone that it has."""

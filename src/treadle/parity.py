@@ -7,9 +7,21 @@ docs/onnxruntime-api.md is made of these tables, and a test holds them against o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, TypeVar
 
-__all__ = ["DIFFERS", "MISSING", "MODULE", "OPTIONS", "RUN", "SESSION", "SHARED", "missing"]
+__all__ = [
+    "DIFFERS",
+    "MISSING",
+    "MODULE",
+    "OPTIONS",
+    "RUN",
+    "SESSION",
+    "SHARED",
+    "missing",
+    "telling_missing",
+]
 
+T = TypeVar("T")
 MODULE, SESSION, OPTIONS, RUN = "onnxruntime", "InferenceSession", "SessionOptions", "RunOptions"
 
 _TRAINING = "treadle runs models; train in the framework and export again"
@@ -85,6 +97,28 @@ def missing(owner: str, name: str) -> AttributeError:
     kind = f"module 'treadle' has no attribute {name!r}"
     text = kind if owner == MODULE else f"{owner!r} object has no attribute {name!r}"
     return AttributeError(f"{text}: {why}" if why else text, name=name)
+
+
+class _Missing:
+    """Stands for a name that is not there: to ask for it raises AttributeError with the reason.
+
+    A `__getattr__` would do the same, and make every other attribute slower.
+    """
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: str, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise missing(self.owner, self.name)
+
+
+def telling_missing(kind: type[T]) -> type[T]:
+    """The class, whose missing names say what to use instead."""
+    for name in MISSING[kind.__name__]:
+        setattr(kind, name, _Missing(kind.__name__, name))
+    return kind
 
 
 _ALONE = "kept, and without effect: sessions always have threads of their own"

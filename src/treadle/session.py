@@ -39,6 +39,7 @@ from treadle.ort_session import (
     supplied,
     write_optimized,
 )
+from treadle.parity import telling_missing
 from treadle.plan import (
     Bounding,
     ByName,
@@ -80,6 +81,7 @@ class Program:
     direct: ByName | None
 
 
+@telling_missing
 class InferenceSession(OrtSession):
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
@@ -283,8 +285,9 @@ class InferenceSession(OrtSession):
             variant = self._variant(input_feed, limits, listener)
             program = self._program(variant)
             values = program.bind(input_feed)
-        expect_listener(listener)
-        heard = self._timed(program) if listener is None else Callback(listener)
+        heard = None
+        if listener is not None or self._profile is not None:
+            heard = self._hearing(listener, program)
         context = RunContext(heard, limits, run_options)
         try:
             outputs = program.run(values, context)
@@ -293,7 +296,7 @@ class InferenceSession(OrtSession):
             if blamed is None:
                 raise
             raise blamed from failure
-        if isinstance(heard, Timed):
+        if heard is not None and isinstance(heard, Timed):
             heard.done()
         if context.declined:
             self._replan(variant, program, context.declined)
@@ -301,8 +304,11 @@ class InferenceSession(OrtSession):
             return outputs if type(outputs) is list else list(outputs)
         return self._named(output_names, outputs)
 
-    def _timed(self, program: Program) -> Timed | None:
-        """What hears a run where the session is profiled."""
+    def _hearing(self, listener: Listener | None, program: Program) -> Listener | None:
+        """What hears a run: whom the caller names, or who times it for a profile."""
+        if listener is not None:
+            expect_listener(listener)
+            return Callback(listener)
         if self._profile is None or self._profile.is_ended:
             return None
         return Timed(self._profile, places_of(program.plan))
