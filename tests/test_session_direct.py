@@ -74,7 +74,7 @@ def test_a_run_that_is_heard_stopped_or_bounded_takes_the_other_way(sums):
     with pytest.raises(Terminated):
         sums.run(None, fine, options)
     with pytest.raises(LimitExceeded):
-        sums.run(None, fine, treadle.RunOptions(max_seconds=-1.0))
+        sums.run(None, fine, treadle.RunOptions(max_seconds=0.0))
 
 
 def test_a_run_that_the_engine_refuses():
