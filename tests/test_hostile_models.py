@@ -162,6 +162,17 @@ def test_a_tensor_no_array_can_hold(name, told):
         treadle.load(MODELS[name])
 
 
+@pytest.mark.parametrize("number", [-1, 99])
+def test_an_element_type_that_does_not_exist(number):
+    model = of_declared([2], helper.make_node("Neg", ["x"], ["y"]))
+    model.graph.input[0].type.tensor_type.elem_type = number
+    (found,) = treadle.check(model)
+    assert found.code == "CF001"
+    assert found.message == (
+        f'the declaration of "x": element type {number} is not one this build knows (1 to 28)'
+    )
+
+
 @pytest.mark.parametrize("location", ["a\0b", "x" * 5000, "loop"])
 def test_a_location_that_is_no_path(location, tmp_path):
     os.symlink("loop", tmp_path / "loop")

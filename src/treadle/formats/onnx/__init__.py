@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from treadle.checks import finding
-from treadle.errors import Finding
+from treadle.errors import Finding, LoadError
 from treadle.formats.onnx.alone import (
     function_id,
     input_names,
@@ -66,7 +66,10 @@ def read(
     if supplied is not None:
         proto = supplied.with_extents(proto)
         folder = Folder(opened.folder, supplied.data(), supplied.literals(proto))
-    model, findings = read_model(proto, folder, broken=broken)
+    try:
+        model, findings = read_model(proto, folder, broken=broken)
+    except LoadError as problem:  # of what has no path of its own: a declaration, a default
+        return None, locate(source, [finding("CF001", "", str(problem))])
     return model, locate(source, findings, map(identity, proto.functions))
 
 

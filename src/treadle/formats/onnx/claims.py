@@ -7,6 +7,7 @@ from dataclasses import replace
 import onnx
 
 from treadle import ops
+from treadle.errors import LoadError
 from treadle.formats.onnx.kept import metadata_of, write_metadata
 from treadle.ir import Claim, Optional, Sequence, Shape, Tensor, Type, Value
 
@@ -19,7 +20,10 @@ def read_value(info: onnx.ValueInfoProto) -> Value:
 
 def read_claim(info: onnx.ValueInfoProto) -> Claim:
     """What an entry says of a value; what the IR cannot hold is kept verbatim."""
-    type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
+    try:
+        type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
+    except LoadError as problem:
+        raise LoadError(f'the declaration of "{info.name}": {problem}') from None
     claim = Claim(type_, info.doc_string, metadata_of(info))
     if write_claim(info.name, claim) == info:
         return claim
