@@ -47,10 +47,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Every kernel of the process is made alike: memory one asks for, another gives back."""
+    config.addinivalue_line("markers", "unfenced: looks at malloc itself; left out with --fences")
     if config.getoption("--fences"):
         from tests.jit.fenced_memory import fence_kernels
 
         fence_kernels()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--fences` what looks at malloc is left out: `pytest -m unfenced` runs it alone."""
+    if config.getoption("--fences"):
+        out = [item for item in items if item.get_closest_marker("unfenced")]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
 
 
 @pytest.fixture

@@ -17,7 +17,10 @@ from tests.jit.native import HEAD, outcomes
 from treadle.errors import LimitExceeded
 from treadle.jit import emit
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mallinfo2 is the GNU library's")
+pytestmark = [
+    pytest.mark.unfenced,
+    pytest.mark.skipif(sys.platform != "linux", reason="mallinfo2 is the GNU library's"),
+]
 ENDLESS = """g (float[3] p) => (float[A] a, float[N,B] s) {
   yes = Constant <value = bool {1}> ()
   a, s = Loop (, yes, p) <body = f (int64 i, bool go, float[A] x)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import random
 import resource
 import sys
@@ -28,6 +27,12 @@ def seed(name: str, folder: Path) -> None:
 
     for number, data in enumerate(TARGETS[name].seeds()):
         (folder / f"seed-{number}").write_bytes(data)
+
+
+def _modules(package: Path) -> list[str]:
+    files = (path.relative_to(package.parent) for path in package.rglob("*.py"))
+    names = {".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in files}
+    return sorted(name for name in names if not name.endswith("__main__"))
 
 
 def _is_reached(module: str, target: str) -> bool:
@@ -50,9 +55,9 @@ def main() -> None:
     with atheris.instrument_imports(include=["treadle"]):
         import treadle
 
-        for found in pkgutil.walk_packages(treadle.__path__, "treadle."):
-            if not found.name.endswith("__main__") and _is_reached(found.name, sys.argv[1]):
-                importlib.import_module(found.name)
+        for name in _modules(Path(treadle.__path__[0])):
+            if _is_reached(name, sys.argv[1]):
+                importlib.import_module(name)
     from tools.fuzz.targets import TARGETS
 
     warnings.simplefilter("error")
