@@ -4,6 +4,8 @@ Measured on onnxruntime 1.31 (docs/semantics.md); the repair of each:
 
     Loop, strings stacked                          lost where held elsewhere too    not given to it
     Loop, the iteration number given as a result   its counter's buffer itself        Identity
+    Scan, a state of text                          written into a buffer that      not given to it
+                                                   holds text: StringConcat appends
     Scan, a parameter given as a result            uninitialised memory               Identity
     Scan, one value given as two results           uninitialised memory               Identity
     a value of outside given as a result           refused                            Identity
@@ -51,13 +53,21 @@ def form_refusal(loop: Loop) -> str:
     if not loop.results:
         return "it has no results"
     if is_scan(loop) and not is_mixed(loop):
-        return ""
+        return _STATE_OF_TEXT if any(map(_may_be_text, view.carried)) else ""
     if any(map(_is_text, view.stacked)):
         return _STRINGS
     return mixed_refusal(loop) if is_mixed(loop) else ""
 
 
 _STRINGS = "onnxruntime's Loop moves stacked strings out of the values that hold them"
+_STATE_OF_TEXT = "onnxruntime's Scan keeps a state of text in buffers that hold older text"
+
+
+def _may_be_text(port: CarriedPort) -> bool:
+    """Whether a state is text, or of a type that nobody knows."""
+    types = [value.type for value in (port.param, port.initial, port.next) if value is not None]
+    dtypes = [type_.dtype for type_ in types if isinstance(type_, Tensor) and type_.dtype]
+    return DType.STRING in dtypes or not dtypes
 
 
 def _is_text(port: StackedPort) -> bool:

@@ -15,6 +15,9 @@ LinearClassifier      PROBIT of one score for two classes: a column is what memo
 TreeEnsembleClassi.   two classes with a score each: labels are 1 and 0, of the second score's sign;
                       a label of text alone kills the process
 TreeEnsembleRegressor of several targets: base values are left out of those no leaf adds to
+Gather                over text: of every row it takes, only the first element is copied
+StringSplit           without a delimiter: white space other than the blank does not split
+Cast to text          of float64: 8 digits are written, and numbers that differ become equal
 
 What it gets wrong of ReduceSum, Max, Slice and others over whole numbers is in `exact.py`: they are
 written in other words.
@@ -24,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from treadle.ir import DType, Leaf, Tensor, Value
+from treadle.ir import DType, Leaf, Tensor, Type, Value
 
 _Rule = Callable[[Leaf], bool]
 
@@ -121,6 +124,39 @@ def _list(step: Leaf, name: str) -> Sequence[object]:
     return held.value if held is not None and isinstance(held.value, tuple) else ()
 
 
+def _moves_rows_of_text(step: Leaf) -> bool:
+    type_, source = _type(step, 0), _operand(step, 0)
+    if source is None or not isinstance(type_, Tensor) or type_.dtype is not DType.STRING:
+        return False
+    shape = source.inferred.shape if isinstance(source.inferred, Tensor) else None
+    if shape is None:
+        return True
+    axis = _whole(step, "axis") % max(len(shape), 1)
+    return any(extent != 1 for extent in shape[axis + 1 :])
+
+
+def _has_no_delimiter(step: Leaf) -> bool:
+    delimiter = step.attributes.get("delimiter")
+    return delimiter is None or not delimiter.value
+
+
+def _writes_doubles(step: Leaf) -> bool:
+    type_, given = _type(step, 0), step.results[0]
+    is_double = isinstance(type_, Tensor) and type_.dtype is DType.FLOAT64
+    made = given.type if given is not None else None
+    return is_double and isinstance(made, Tensor) and made.dtype is DType.STRING
+
+
+def _whole(step: Leaf, name: str) -> int:
+    attribute = step.attributes.get(name)
+    return attribute.value if attribute and isinstance(attribute.value, int) else 0
+
+
+def _type(step: Leaf, position: int) -> Type | None:
+    value = _operand(step, position)
+    return value.type if value is not None else None
+
+
 def _operand(step: Leaf, position: int) -> Value | None:
     return step.operands[position] if len(step.operands) > position else None
 
@@ -139,5 +175,9 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("ai.onnx.ml", "TreeEnsembleClassifier"): (_confuses_trees, "confuses two classes of trees"),
     ("ai.onnx.ml", "TreeEnsembleRegressor"): (_drops_base_values, "leaves base values out"),
     ("ai.onnx.ml", "SVMRegressor"): (_is_probit, "does not apply PROBIT"),
+    ("", "Gather"): (_moves_rows_of_text, "copies only the first element of each row of text"),
+    ("", "StringSplit"): (_has_no_delimiter, "splits at blanks, of all white space"),
+    ("", "Cast"): (_writes_doubles, "writes 8 digits of a float64"),
+    ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

@@ -40,6 +40,14 @@ _FEW = 1024
 # STFT-17 is inferred as if `onesided` were 0, the schema says 1
 _BLIND_TO_DEFAULTS = {"STFT"}
 
+_NEEDS_A_TYPE = {
+    ("", "RegexFullMatch"),
+    ("ai.onnx.ml", "DictVectorizer"),
+    ("ai.onnx.ml", "LabelEncoder"),
+}
+"""Operators whose rule in onnx reads the type of the first operand without asking for it: where
+there is none, the process would die. Found by calling every rule without types."""
+
 
 def result_types(
     leaf: Leaf,
@@ -83,6 +91,8 @@ def _inferred(
     assert found is not None
     try:
         if found.has_type_and_shape_inference_function:
+            if (leaf.domain, leaf.op) in _NEEDS_A_TYPE and None in operand_types[:1]:
+                return [TypeProto() for _ in leaf.results]
             return _by_rule(leaf, operand_types, constants)
         if found.has_function or found.has_context_dependent_function:
             return _by_body(leaf, operand_types)

@@ -60,10 +60,12 @@ def to_strings(x: np.ndarray) -> np.ndarray:
 
 
 def from_strings(x: np.ndarray, dtype: np.dtype[Any], saturate: bool = True) -> np.ndarray:
-    """Text as numbers; "INF" and "NaN" in any case."""
+    """Text as numbers; "INF" and "NaN" in any case. Whole numbers keep their low bits."""
     words = x.reshape(-1).tolist()
     if dtype.kind in "iu":
-        return np.array([_whole(word) for word in words], object).astype(dtype).reshape(x.shape)
+        widest = np.uint64 if dtype == np.uint64 else np.int64
+        numbers = np.array([_whole(word) for word in words], object).astype(widest)
+        return numbers.astype(dtype).reshape(x.shape)
     numbers = np.array([float(word) for word in words], np.float64).reshape(x.shape)
     return cast(numbers, dtype, saturate)
 

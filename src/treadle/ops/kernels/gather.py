@@ -135,6 +135,10 @@ evaluates("ArgMin", 1, 11, 12, 13)(_extreme(np.argmin))
 @evaluates("Unique", 11, 28)
 def unique(x: np.ndarray, *, axis: int | None = None, sorted: int) -> Any:  # noqa: A002
     """Distinct elements or slices, where each was first, which one each is, how often each is."""
+    if x.dtype.kind == "O" and axis is not None:  # numpy has no order of rows of objects
+        words, codes = np.unique(x, return_inverse=True)
+        found, *places = unique(codes.reshape(x.shape), axis=axis, sorted=sorted)
+        return np.asarray(words[found], object), *places
     found, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
