@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import treadle
+from treadle.delegate import Onnxruntime
 from treadle.errors import InvalidModel, RunError
+from treadle.infer import infer
+from treadle.plan import plan
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4]>\n'
 TWO = "n = Constant <value_ints = [2]> ()"
@@ -122,7 +125,7 @@ def test_operators_on_text(operator, form):
     text = HEAD + FORMS[form] % OPERATORS[operator]
     session = treadle.InferenceSession(text)
     definition = treadle.InferenceSession(text, engines=("interp",))
-    for trip in (0, 1, 2, 5):
+    for trip in (0, 1, 5):
         expected = answer(definition, fed(form, trip))
         assert [answer(session, fed(form, trip)) for _ in range(2)] == [expected] * 2
 
@@ -146,9 +149,10 @@ def test_rows_of_text():
 
 
 @pytest.mark.parametrize(("width", "engine"), [("1", "onnxruntime"), ("2", "interp")])
-def test_who_gathers_text(planned, width, engine):
+def test_who_gathers_text(model_of, width, engine):
     text = f"g (string[A,{width}] x, int64[N] k) => (string[N,{width}] y) {{ y = Gather (x, k) }}"
-    assert [region.engine for region in planned(text).main.regions] == [engine]
+    planned = plan(infer(model_of(text)), [Onnxruntime()])
+    assert [region.engine for region in planned.main.regions] == [engine]
 
 
 def test_all_white_space_splits():
