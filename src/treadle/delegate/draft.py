@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treadle.delegate.kernels import registry
+from treadle.delegate.ranges import Range, range_of_array, range_of_type
 from treadle.ir import (
     Attribute,
     Block,
     Constant,
+    DType,
     External,
     Info,
     Leaf,
@@ -22,7 +24,6 @@ from treadle.ir import (
     Type,
     Value,
     attribute,
-    dtype_of,
 )
 from treadle.ir import Sequence as SequenceType
 
@@ -39,6 +40,7 @@ class Shared:
     nodes: dict[str, int] = field(default_factory=dict)
     large: dict[str, np.ndarray] = field(default_factory=dict)
     contents: dict[str, np.ndarray] = field(default_factory=dict)
+    ranges: dict[str, Range | None] = field(default_factory=dict)
 
     def fresh(self, hint: str) -> str:
         """A name no value of the model has: the hint, or the hint with a number."""
@@ -105,13 +107,23 @@ class Draft:
         self.new[constant.value] = typed
         self.constants.append(Constant(typed, literal))
         self.shared.contents[name] = array
+        self.shared.ranges[name] = range_of_array(array)
         return typed
 
-    def constant(self, values: Sequence[int] | int | bool) -> Value:
+    def range(self, value: Value | None) -> Range | None:
+        """Between which whole numbers the elements of a value of the draft lie, if that is known.
+
+        Values of the draft are found by their names: bodies see outer ones under the same.
+        """
+        if value is None:
+            return None
+        return self.shared.ranges.get(value.name) or range_of_type(value.type)
+
+    def constant(self, values: Sequence[int] | int | bool, dtype: DType = DType.INT64) -> Value:
         """A new constant of whole numbers or a truth value."""
-        array = np.array(values, bool if isinstance(values, bool) else np.int64)
-        dtype = dtype_of(array.dtype)
-        assert dtype is not None
+        if isinstance(values, bool):
+            dtype = DType.BOOL
+        array = np.array(values, dtype.numpy)
         made = self.value("constant", Tensor(dtype, tuple(array.shape)))
         self.constants.append(Constant(made, Literal.of(array, made.name)))
         self.shared.contents[made.name] = array

@@ -11,6 +11,7 @@ CumSum and Mul are exact, and faster. A Slice whose step is negative takes an en
     ReduceMax, ReduceMin      the item at ArgMax or ArgMin
     ReduceSum, L1, SumSquare  the last item of CumSum
     ReduceProd, Pow           a run fails where the result is 2**53 or more
+    Div, Mod                  no divisor is -1: see division.py
     Slice                     an end that is one less, which is beyond the last item as well
 """
 
@@ -21,6 +22,7 @@ from functools import reduce
 
 import numpy as np
 
+from treadle.delegate.division import divided
 from treadle.delegate.draft import Draft
 from treadle.errors import Unsupported
 from treadle.ir import DType, Leaf, Operands, Tensor, Value
@@ -290,4 +292,6 @@ _WRITERS: Mapping[str, tuple[Writer, Sequence[DType]]] = {
     "ReduceProd": (_product, _COUNTED),
     "Pow": (_power, ()),
     "Slice": (_slice, ()),
+    "Div": (divided, ()),
+    "Mod": (divided, ()),
 }

@@ -22,6 +22,7 @@ from treadle.delegate.loop import (
     not_empty,
     unmoved,
 )
+from treadle.delegate.ranges import COUNTS, range_of_result
 from treadle.delegate.reductions import counted_from_start
 from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
@@ -98,8 +99,10 @@ def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
     step, operands = counted_from_start(draft, step, operands)
+    found = range_of_result(step, [*map(draft.range, operands)])
     exact = in_exact_words(draft, step, operands)
     if exact is not None:
+        draft.shared.ranges[exact.name] = found
         draft.new.update((value, exact) for value in step.results if value is not None)
         return
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
@@ -108,6 +111,8 @@ def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     step = replace(step, operands=operands, captures=captures, results=results, info=info)
     draft.steps.append(inline_step(step) if step.blocks else step)
     _remember(draft, step, results)
+    if results and results[0] is not None:
+        draft.shared.ranges[results[0].name] = found
 
 
 def _remember(draft: Draft, step: Leaf, results: Operands) -> None:
@@ -188,6 +193,7 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
     condition = as_scalar(draft, draft.read(step.condition), step.condition)
     body = draft.inner(f"{path}.body")
     iteration = body.renamed(view.iteration, tensor("int64", *_shape_of(step, view.iteration)))
+    draft.shared.ranges[iteration.name] = COUNTS
     go = body.renamed(view.condition, tensor("bool"))
     carried, captured, outer = _enter(draft, body, view)
     body.params += [iteration, go, *carried, *captured]
