@@ -119,7 +119,8 @@ FUNCTION = '<opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Relu(a
 
 def functions(node: str, *more: str) -> list[tuple[str, str]]:
     imports = '["" : 21, "local" : 1, "com.microsoft" : 1]'
-    text = f"<ir_version: 10, opset_import: {imports}>\ng (float[2] x) => (y) {{ y = {node} }}"
+    graph = f"g (float[2] x) => (float[2] y) {{ y = {node} }}"
+    text = f"<ir_version: 10, opset_import: {imports}>\n{graph}"
     return [(finding.code, finding.severity) for finding in treadle.check("\n".join([text, *more]))]
 
 

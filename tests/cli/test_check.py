@@ -9,13 +9,13 @@ import treadle as library
 from tests.cli.conftest import Treadle
 
 HIDES = """<ir_version: 10, opset_import: ["" : 21]>
-g (int64 M, float x) => (y)
+g (int64 M, float x) => (float y)
 {
   y = Loop <body = b (int64 i, bool c, float x) => (c, e) { e = Relu (x) }> (M, "", x)
 }
 """
 CROSSED = """<ir_version: 10, opset_import: ["" : 21]>
-g (int64 n, float x) => (y, k, ys) {
+g (int64 n, float x) => (float y, float k, int64[N] ys) {
   y, k, ys = Loop (n, "", x, x) <body = b (int64 i, bool c, float a, float d)
     => (bool go, float d, float a, int64 i) { go = Identity (c) }>
 }

@@ -10,6 +10,7 @@ from treadle.checks.rules import finding
 from treadle.errors import Finding
 from treadle.ir import DType, Leaf, Map, Optional, Sequence, Sparse, Tensor, Type, show_type
 
+_ALONG_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
 _CONTROL_FLOW = ("If", "Loop", "Scan")
 
 
@@ -29,6 +30,7 @@ def findings(leaf: Leaf, path: str) -> Iterator[Finding]:
         yield from _counts(leaf, schema, path)
         yield from _attributes(leaf, schema, path)
         yield from _types(leaf, schema, path)
+        yield from _axes(leaf, path)
 
 
 def _counts(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
@@ -84,6 +86,16 @@ def _types(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
         if other != word:
             message = f"{found} and {first} is {other}, {leaf.op} wants both of one type"
             yield finding("CF301", path, message, "cast one of them")
+
+
+def _axes(leaf: Leaf, path: str) -> Iterator[Finding]:
+    operand = leaf.operands[0] if leaf.operands else None
+    type_ = operand.inferred if operand is not None else None
+    if operand is None or leaf.domain or leaf.op not in _ALONG_AN_AXIS:
+        return
+    if isinstance(type_, Tensor) and type_.shape == ():
+        message = f"{operand.name} is {show_type(type_)}, which has no axis for {leaf.op}"
+        yield finding("CF310", path, message, "give it an axis: Unsqueeze")
 
 
 def _formal(schema: ops.Schema, position: int) -> ops.Formal | None:

@@ -39,6 +39,8 @@ _NAMES = "IR.md, Names Within a Graph"
 _SCHEMA = "Operators.md, min and max inputs and outputs"
 _ATTRIBUTES = "Operators.md, Attributes"
 _TYPES = "Operators.md, Type Constraints"
+_SPARSE = "onnx.proto, SparseTensorProto"
+_RANKS = "IR.md, Static tensor shapes"
 _CLAIMS = "IR.md, Graphs: value_info"
 _BODY = "Operators.md, body attribute"
 _LOOP = "Operators.md, Loop"
@@ -55,6 +57,8 @@ _TABLE = (
     Rule("CF001", "error", "The source is no model"),
     Rule("CF002", "error", "A tensor's data cannot be had"),
     Rule("CF003", "error", "An IR version this build does not read"),
+    Rule("CF004", "error", "A tensor with two data fields", "onnx.proto, TensorProto"),
+    Rule("CF005", "error", "Sparse indices out of order, or twice", _SPARSE),
     Rule("CF101", "error", "A name that nothing defines", _NAMES),
     Rule("CF102", "error", "A name defined twice in one graph", _NAMES),
     Rule("CF103", "error", "A body's name that hides an outer one", _NAMES),
@@ -62,6 +66,8 @@ _TABLE = (
     Rule("CF105", "error", "A value used before the node that defines it", "IR.md, Graphs"),
     Rule("CF106", "error", "A body input that is also an initializer", "IR.md, Graphs"),
     Rule("CF107", "advice", "A node of a body whose results nothing reads", "IR.md, Graphs"),
+    Rule("CF108", "error", "An initializer that is no input, before IR 4", "IR.md, Graphs"),
+    Rule("CF109", "error", "An initializer without a name", "IR.md, Graphs"),
     Rule("CF201", "error", "Too few or too many inputs of a control-flow node", _SCHEMA),
     Rule("CF202", "error", "A control-flow node without outputs", _SCHEMA),
     Rule("CF203", "error", "A body with another number of inputs than it is given", _BODY),
@@ -79,6 +85,10 @@ _TABLE = (
     Rule("CF304", "error", "A declared shape that contradicts the value's", _CLAIMS),
     Rule("CF305", "error", "Operands whose shapes do not fit the operator", _TYPES),
     Rule("CF306", "warning", "The same in a body that may never run", _TYPES),
+    Rule("CF307", "error", "A main input without a type", "IR.md, Graphs"),
+    Rule("CF308", "warning", "A main input or output without a shape", _RANKS),
+    Rule("CF309", "error", "An opaque type without a name", "onnx.proto, TypeProto.Opaque"),
+    Rule("CF310", "error", "A Softmax of a scalar, which has no axis", "Operators.md, Softmax"),
     Rule("CF401", "error", "A trip count that is no int64 tensor", _LOOP),
     Rule("CF402", "error", "A trip count of more or less than one element", _LOOP),
     Rule("CF403", "error", "A condition that is no bool tensor", _LOOP),
@@ -139,6 +149,8 @@ _TABLE = (
     Rule("CF857", "error", "A rank that is not the same everywhere", _OPENVINO),
     Rule("CF858", "error", "Scan-8", _OPENVINO),
     Rule("CF859", "error", "A condition that is not converted", _OPENVINO),
+    Rule("CF860", "error", "A carried value of changing shape that nothing reads", _OPENVINO),
+    Rule("CF861", "error", "A vector after a reduction over the last of three axes", _OPENVINO),
     Rule("CF901", "error", "The file is no OpenVINO IR", _IR),
     Rule("CF902", "error", "A version of OpenVINO IR that is not read", _IR),
     Rule("CF903", "error", "A file over a limit of the reader", _IR),

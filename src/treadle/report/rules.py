@@ -20,6 +20,7 @@ _FAMILIES = {
     "CF7": "Functions and opsets",
     "CF80": "onnxruntime",
     "CF85": "OpenVINO",
+    "CF86": "OpenVINO",
     "CF9": "OpenVINO IR",
 }
 _HEAD = f"""# Rules
@@ -44,7 +45,8 @@ def runtimes_of(code: str) -> tuple[str, ...]:
 def found_in(model: str, portable: Sequence[str] = ()) -> list[Finding]:
     """Everything found in the text of an example."""
     text = whole(model)
-    closed, findings = formats.read(text)
+    closed, _ = formats.read(text)
+    _, findings = formats.read(text, broken=True)
     if closed is None:
         return findings
     return [*findings, *formats.locate(text, checks.check(closed, portable), closed)]

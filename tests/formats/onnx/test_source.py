@@ -130,3 +130,13 @@ def test_a_graph_that_a_caller_would_give():
 
     with pytest.raises(LoadError, match="refers to one that a caller of its function gives"):
         treadle.load(proto)
+
+
+def test_protobufs_own_text_form(tmp_path):
+    content = str(proto())
+    (tmp_path / "m.textproto").write_text(content)
+
+    for source in (content, tmp_path / "m.textproto"):
+        assert [step.op for step in treadle.load(source).main.steps] == ["Add"]
+    with pytest.raises(LoadError, match=r"protobuf's text form: 2:.*no field"):
+        treadle.load("ir_version: 10\nno_such_field: 3\n")

@@ -23,7 +23,7 @@ class Example(NamedTuple):
 
 def whole(model: str) -> str:
     """The text of an example with its header."""
-    return model if model.startswith("<") else f"{HEADER}\n{model}"
+    return model if model.startswith(("<", "ir_version")) else f"{HEADER}\n{model}"
 
 
 @functools.cache

@@ -29,11 +29,14 @@ from treadle.ir import (
     ports,
     reads,
     show_type,
+    walk,
     walk_block,
 )
 
 VERSION = "2026.4.1"
 _SCAN = FunctionId("", "Scan")
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+_DROPPED = [3, 2]
 
 
 def of_model(model: Model) -> Iterator[Finding]:
@@ -43,10 +46,55 @@ def of_model(model: Model) -> Iterator[Finding]:
             if isinstance(visit.step, Loop | Branch):
                 message = "control flow in a function is not converted"
                 yield finding("CF854", visit.path, message, "inline the function")
+    yield from _vectors(model)
     for visit in walk_block(model.main):
         if visit.depth and isinstance(visit.step, Call) and visit.step.function in model.functions:
             message = "a call of a function in a body is not converted"
             yield finding("CF854", visit.path, message, "inline the function")
+
+
+def _vectors(model: Model) -> Iterator[Finding]:
+    """Reductions over the last of three axes, before arithmetic with a vector."""
+    readers: dict[Value, list[Leaf]] = {}
+    reductions: list[tuple[str, Leaf]] = []
+    for path, step, _, _ in walk(model):
+        if not isinstance(step, Leaf):
+            continue
+        for operand in filter(None, step.operands):
+            readers.setdefault(operand, []).append(step)
+        if _drops_last_of_three(step):
+            reductions.append((path, step))
+    for path, leaf in reductions:
+        pending = [leaf.results[0]]
+        while pending:
+            value = pending.pop()
+            for reader in readers.get(value, ()) if value is not None else ():
+                if reader.op in _ARITHMETIC and any(map(_is_vector, reader.operands)):
+                    message = f"{reader.op} with a vector after {leaf.op}: wrong values"
+                    hint = "keep the axis, and drop it by Squeeze"
+                    yield finding("CF861", path, message, hint)
+                elif len(reader.operands) == 1:
+                    pending.append(reader.results[0])
+
+
+def _drops_last_of_three(leaf: Leaf) -> bool:
+    if not leaf.op.startswith("Reduce") or not leaf.operands or not leaf.results:
+        return False
+    ranks = [
+        _rank(value.inferred) if value is not None else None
+        for value in (leaf.operands[0], leaf.results[0])
+    ]
+    before = leaf.operands[0].inferred if leaf.operands[0] is not None else None
+    after = leaf.results[0].inferred if leaf.results[0] is not None else None
+    if ranks != _DROPPED or not isinstance(before, Tensor) or not isinstance(after, Tensor):
+        return False
+    return (before.shape or ())[:2] == after.shape
+
+
+def _is_vector(value: Value | None) -> bool:
+    type_ = value.inferred if value is not None else None
+    shape = (type_.shape if isinstance(type_, Tensor) else None) or (1,)
+    return shape[-1] != 1 and all(dim == 1 for dim in shape[:-1])
 
 
 def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
@@ -96,6 +144,10 @@ def _scan(loop: Loop, path: str) -> Iterator[Finding]:
 
 def _loop(loop: Loop, path: str, known: Known) -> Iterator[Finding]:
     view = ports(loop)
+    for port in view.carried:
+        if port.result is None and port.next is not None and _may_change(port.next):
+            message = f"{port.param.name} may change its shape, and nothing reads its last value"
+            yield finding("CF860", path, message, "make its last value an output of the model")
     crossed = [port.param for port in swapped(loop)]
     if crossed:
         message = f"{words(crossed)} become what another carried value was: wrong values"
@@ -118,6 +170,12 @@ def _loop(loop: Loop, path: str, known: Known) -> Iterator[Finding]:
         if isinstance(before, Tensor) and before.shape is not None and _loses_rank(port.next):
             message = f"the rank of {port.param.name} changes, which is not supported"
             yield finding("CF857", f"{path}.body", message, "keep the rank")
+
+
+def _may_change(value: Value) -> bool:
+    type_ = value.inferred
+    shape = type_.shape if isinstance(type_, Tensor) else ()
+    return shape is None or not all(isinstance(dim, int) for dim in shape)
 
 
 def _loses_rank(value: Value | None) -> bool:

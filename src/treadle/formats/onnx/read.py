@@ -10,6 +10,7 @@ import onnx
 from treadle import ops
 from treadle.errors import Finding
 from treadle.formats.onnx.external import Folder
+from treadle.formats.onnx.formalities import report_formalities
 from treadle.formats.onnx.graph import read_body, read_graph
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.names import normal_domain
@@ -29,7 +30,8 @@ def read_model(
     """The model and the findings of closing it; no model where it cannot be closed.
 
     `broken`: one that cannot be closed is given all the same, for checks: what nothing defines is
-    absent in it, and control flow whose counts do not fit is a Leaf.
+    absent in it, and control flow whose counts do not fit is a Leaf. The findings then hold the
+    formalities too, which keep nobody from running it.
     """
     findings: list[Finding] = []
     opsets = _opsets(proto.opset_import)
@@ -52,6 +54,8 @@ def read_model(
         metadata_of(proto),
         _kept("model", leftover(proto, _MODEL)),
     )
+    if broken:
+        report_formalities(reading, proto)
     open_ends = {found.code for found in findings if found.blocks} - _STILL_CLOSED
     is_given = broken and not any(code.startswith("CF0") for code in open_ends)
     return (model if not open_ends or is_given else None), findings

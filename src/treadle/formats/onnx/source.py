@@ -16,7 +16,7 @@ from treadle.formats.onnx.other_formats import Other, other_folder, other_format
 from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
 
-_TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext"}
+_TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext", ".textproto"}
 
 
 class NoModel(Exception):

@@ -11,13 +11,16 @@ import re
 import onnx
 import onnx.parser
 import onnx.printer
+from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from treadle.errors import Unsupported
 from treadle.formats.onnx.quoted import rename, with_identifiers
+from treadle.wording import brief
 
 MAX_DEPTH = 400
 _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|=>|[<>{}()\[\]]')
+_PROTOBUF = re.compile(r"\s*(?:#[^\n]*\n\s*)*(?:ir_version|opset_import|graph|producer_\w+)\s*[:{]")
 _OPENING, _CLOSING = frozenset("{<(["), frozenset("}>)]")
 
 
@@ -34,6 +37,8 @@ def parse_text(text: str) -> onnx.ModelProto:
         return _parsed(text)
     except onnx.parser.ParseError as error:
         raise TextProblem(f"no text model: {_reason(error)}") from None
+    except TextProblem:
+        raise
     except DecodeError:
         raise TextProblem("graphs are nested deeper than protobuf reads (about 30)") from None
     except Exception as error:  # noqa: BLE001  border: bad numbers are IndexError, RuntimeError ...
@@ -41,6 +46,8 @@ def parse_text(text: str) -> onnx.ModelProto:
 
 
 def _parsed(text: str) -> onnx.ModelProto:
+    if _PROTOBUF.match(text):
+        return _from_protobuf_text(text)
     try:
         return onnx.parser.parse_model(text)
     except onnx.parser.ParseError:
@@ -59,6 +66,14 @@ def print_text(proto: onnx.ModelProto) -> str:
         raise Unsupported("onnx's text form", None, why) from None
     except Exception as error:  # noqa: BLE001  border: the printer may raise anything
         raise Unsupported("onnx's text form", None, f"the printer failed ({error})") from None
+
+
+def _from_protobuf_text(text: str) -> onnx.ModelProto:
+    try:
+        proto: onnx.ModelProto = text_format.Parse(text, onnx.ModelProto())
+    except text_format.ParseError as error:
+        raise TextProblem(f"no ModelProto in protobuf's text form: {brief(str(error))}") from None
+    return proto
 
 
 def _depth(text: str) -> int:
