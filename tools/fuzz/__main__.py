@@ -29,7 +29,8 @@ _ROOT = Path(__file__).parents[2]
 _CORPUS = Path(__file__).parent / "corpus"
 _TARGETS = ("model", "text", "ir", "npz", "run", "programs")
 _BOUNDS = ("-timeout=30", "-rss_limit_mb=5000", "-max_len=40000", "-verbosity=1")
-_START = 60.0
+_START = 300.0
+_LEAST = 5.0
 _PROGRESS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+)", re.MULTILINE)
 _LARGEST_KEPT, _MOST_KEPT = 2000, 40
 
@@ -49,7 +50,7 @@ def fuzz(target: str, seconds: float, keep: Path, *, grow: bool) -> Fuzzed:
     with tempfile.TemporaryDirectory() as work:
         corpus = _seeded(target, Path(work))
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 1:
+        while (left := end - time.monotonic()) > _LEAST:
             before = set(keep.glob(f"{target}-*"))
             log = _child(target, left, corpus, keep)
             found = [(int(number), int(edge)) for number, edge in _PROGRESS.findall(log)]
@@ -86,7 +87,7 @@ def _child(target: str, seconds: float, corpus: Path, keep: Path) -> str:
             env=_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=seconds + 2 * _START,
+            timeout=seconds + _START,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
