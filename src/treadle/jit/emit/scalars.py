@@ -14,6 +14,7 @@ from treadle.jit.emit.types import F64, I1, I64, NARROW, in_register, is_float, 
 from treadle.jit.emit.writer import Writer
 
 Emit = Callable[..., Any]
+_MOST_PRODUCTS = 32
 
 
 def apply(w: Writer, function: str, dtypes: tuple[DType, ...], result: DType, *args: Any) -> Any:
@@ -180,12 +181,31 @@ def _sign(w: Writer, dtype: DType, x: Any) -> Any:
 def _power(w: Writer, _: DType, base: Any, exponent: Any) -> Any:
     """The plain cases are exact; LLVM drops the others where the exponent is known."""
     if isinstance(exponent, llvm.Constant):
-        known = {2.0: lambda: w.builder.fmul(base, base), 1.0: lambda: base}.get(exponent.constant)
+        known = _known_power(w, base, exponent.constant)
         if known is not None:
-            return known()
+            return known
     if base.type == F64:
         return math.by_library(w, "pow", base, exponent)
     return arcs.power(w, base, exponent)
+
+
+def _known_power(w: Writer, base: Any, exponent: float) -> Any:
+    """The power by products where the exponent is a small whole number, of a float32 in float64."""
+    b = w.builder
+    if exponent in (1.0, 2.0):
+        return base if exponent == 1.0 else b.fmul(base, base)
+    if base.type == F64 or not exponent.is_integer() or not 0 < abs(exponent) <= _MOST_PRODUCTS:
+        return None
+    wide = b.fpext(base, F64)
+    result, square, left = None, wide, int(abs(exponent))
+    while left:
+        if left % 2:
+            result = square if result is None else b.fmul(result, square)
+        left //= 2
+        square = b.fmul(square, square) if left else square
+    if exponent < 0:
+        result = b.fdiv(llvm.Constant(F64, 1.0), result)
+    return b.fptrunc(result, base.type)
 
 
 def _whole_power(w: Writer, dtype: DType, base: Any, exponent: Any) -> Any:

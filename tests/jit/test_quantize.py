@@ -1,0 +1,155 @@
+"""Quantization in loops: native code gives interp's numbers, and what it declines is called."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.native import check, check_uncalled, escapes
+from tests.values import assert_same
+
+RNG = np.random.default_rng(21)
+HEAD_10 = '<ir_version: 10, opset_import: ["" : 10]>\n'
+HEAD_21 = '<ir_version: 10, opset_import: ["" : 21]>\n'
+TRIPS = (0, 1, 2, 5)
+ROUND_TRIP = """g (int64 n, FLOAT[4,5] x, FLOAT SCALE s, KIND SCALE z)
+  => (FLOAT[4,5] last, KIND[T,4,5] qs) {
+  last, qs = Loop (n, "", x) <body = f (int64 i, bool on, FLOAT[4,5] h)
+    => (bool more, FLOAT[4,5] next, KIND[4,5] q) {
+    more = Identity (on)
+    q = QuantizeLinear AXIS (h, s, z)
+    d = DequantizeLinear AXIS (q, s, z)
+    step = CastLike (i, h)
+    next = Sub (step, d)
+  }>
+}"""
+
+
+def round_trip(word: str, kind: str, scale: str = "[]", axis: str = "") -> str:
+    text = ROUND_TRIP.replace("FLOAT SCALE", f"{word}{scale}").replace("KIND SCALE", kind + scale)
+    text = text.replace("FLOAT", word).replace("KIND", kind).replace("[]", "")
+    return text.replace("AXIS ", axis)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "int16"])
+@pytest.mark.parametrize(("word", "dtype"), [("float", np.float32), ("float16", np.float16)])
+def test_there_and_back(kind: str, word: str, dtype: type) -> None:
+    zero = 100 if kind.startswith("u") else -7
+    x = (RNG.standard_normal((4, 5)) * 40).astype(dtype)
+    x[0, :3] = 60000, -60000, 0
+    feeds = {"x": x, "s": np.array(0.25, dtype), "z": np.array(zero, kind)}
+    given = [{**feeds, "n": np.array(trips)} for trips in TRIPS]
+    check_uncalled(round_trip(word, kind), *given, head=HEAD_21)
+
+
+@pytest.mark.parametrize(("axis", "size"), [(0, 4), (1, 5), (-1, 5), (-2, 4)])
+def test_scales_of_an_axis(axis: int, size: int) -> None:
+    feeds = {
+        "x": (RNG.standard_normal((4, 5)) * 40).astype(np.float32),
+        "s": (RNG.random(size) + 0.1).astype(np.float32),
+        "z": RNG.integers(0, 255, size).astype(np.uint8),
+    }
+    text = round_trip("float", "uint8", f"[{size}]", f"<axis = {axis}> ")
+    check_uncalled(text, *({**feeds, "n": np.array(trips)} for trips in TRIPS), head=HEAD_21)
+
+
+def test_ties_go_to_even_and_what_is_no_number_to_its_limit() -> None:
+    x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, np.inf, -np.inf, 1e30, -1e30, 0, 300, -300] + [1] * 8)
+    feeds = {
+        "x": x.astype(np.float32).reshape(4, 5), "s": np.float32(1), "z": np.uint8(3),
+        "n": np.array(2),
+    }  # fmt: skip
+    check_uncalled(round_trip("float", "uint8"), feeds, head=HEAD_21)
+
+
+DYNAMIC = """g (int64 n, float[3,8] x, int8[8,8] w) => (float[3,8] last, uint8[T] zeros) {
+  last, zeros = Loop (n, "", x) <body = f (int64 i, bool on, float[3,8] h)
+    => (bool more, float[3,8] next, uint8 zero) {
+    more = Identity (on)
+    q, scale, zero = DynamicQuantizeLinear (h)
+    p = MatMulInteger (q, w, zero)
+    whole = Cast <to = 1> (p)
+    scaled = Mul (whole, scale)
+    small = Constant <value = float {0.01}> ()
+    next = Mul (scaled, small)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("low", [-1.0, 0.5, -0.5])
+def test_a_scale_of_the_range(low: float) -> None:
+    for trips in TRIPS:
+        feeds = {
+            "n": np.array(trips), "x": (RNG.random((3, 8)) + low).astype(np.float32),
+            "w": RNG.integers(-128, 128, (8, 8)).astype(np.int8),
+        }  # fmt: skip
+        check_uncalled(DYNAMIC, feeds)
+    check_uncalled(DYNAMIC, {**feeds, "x": np.zeros((3, 8), np.float32)})
+
+
+PRODUCT = """g (int64 n, uint8[3,6] a, float s, uint8 z, int8[6,6] b, float t, int8 y, float u)
+  => (uint8[3,6] last) {
+  last = Loop (n, "", a) <body = f (int64 i, bool on, uint8[3,6] h)
+    => (bool more, uint8[3,6] next) {
+    more = Identity (on)
+    next = QLinearMatMul (h, s, z, b, t, y, u, z)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("head", [HEAD_10, HEAD_21])
+def test_products_of_quantized_matrices(head: str) -> None:
+    for trips in TRIPS:
+        check_uncalled(PRODUCT, {
+            "n": np.array(trips), "a": RNG.integers(0, 256, (3, 6)).astype(np.uint8),
+            "s": np.float32(0.02), "z": np.uint8(120),
+            "b": RNG.integers(-128, 128, (6, 6)).astype(np.int8), "t": np.float32(0.01),
+            "y": np.int8(-3), "u": np.float32(0.05),
+        }, head=head)  # fmt: skip
+
+
+BLOCKS = """g (int64 n, float[4,6] x, float[2,6] s) => (float[4,6] last) {
+  last = Loop (n, "", x) <body = f (int64 i, bool on, float[4,6] h)
+    => (bool more, float[4,6] next) {
+    more = Identity (on)
+    q = QuantizeLinear <axis = 0, block_size = 2> (h, s)
+    next = DequantizeLinear <axis = 0, block_size = 2> (q, s)
+  }>
+}"""
+
+
+def test_blocks_are_called() -> None:
+    session = treadle.InferenceSession(HEAD_21 + BLOCKS, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD_21 + BLOCKS, engines=("interp",))
+    for trips in TRIPS:
+        feeds = {
+            "n": np.array(trips), "x": RNG.random((4, 6)).astype(np.float32),
+            "s": (RNG.random((2, 6)) + 0.01).astype(np.float32),
+        }  # fmt: skip
+        assert_same(session.run(None, feeds), interp.run(None, feeds), ["last"])
+    assert escapes(session) == ["QuantizeLinear", "DequantizeLinear"]
+
+
+POWERS = """g (int64 n, TYPE[40] x) => (TYPE[40] last) {
+  last = Loop (n, "", x) <body = f (int64 i, bool on, TYPE[40] h)
+    => (bool more, TYPE[40] next) {
+    more = Identity (on)
+    exponent = Constant <value = float {EXPONENT}> ()
+    e = CastLike (exponent, h)
+    next = Pow (h, e)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("exponent", [-3, -2, -1, 0, 1, 2, 3, 4, 7, 32, 33, 1.5])
+@pytest.mark.parametrize(
+    ("word", "dtype"), [("float", np.float32), ("double", np.float64), ("float16", np.float16)]
+)
+def test_powers_with_a_known_exponent(exponent: float, word: str, dtype: type) -> None:
+    ends = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 65504]
+    wide = [1e-30, -1e30] if dtype is not np.float16 else [1e-7, -6e4]
+    x = np.concatenate((RNG.standard_normal(30) * 3, ends, wide)).astype(dtype)
+    text = POWERS.replace("TYPE", word).replace("EXPONENT", f"{exponent:.1f}")
+    for trips in (0, 1):
+        check(text, {"n": np.array(trips), "x": x})
