@@ -18,7 +18,7 @@ from treadle.jit.lower.contract import product
 from treadle.jit.lower.reduce import reduced
 from treadle.jit.lower.registry import lowers
 from treadle.jit.nodes import Declined
-from treadle.ops.elements import element_from_proto
+from treadle.ops import element_from_proto
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]
