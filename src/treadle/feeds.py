@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.errors import InputError, did_you_mean
+from treadle.errors import ConfigurationError, InputError, did_you_mean
 from treadle.ir import (
     DType,
     Map,
@@ -160,7 +160,7 @@ def _is_text(shapes: Shapes, value: object) -> bool:
 
 def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list[object]:
     """The fed values in the order of the inputs, each converted and checked; all faults at once."""
-    faults = []
+    faults, kinds = [], {InputError}
     if given.keys() != inputs.keys():
         faults += _wrong_names(inputs, given)
     values: list[object] = []
@@ -172,8 +172,10 @@ def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list
             values.append(convert(given[name], type_))
         except InputError as fault:
             faults.append(f'input "{name}": {fault}')
+            kinds.add(type(fault))
     if faults:
-        raise InputError("; ".join(faults))
+        kind = ConfigurationError if ConfigurationError in kinds else InputError
+        raise kind("; ".join(faults))
     return values
 
 
@@ -356,8 +358,28 @@ def _optional(value: object, type_: Optional) -> object:
 
 def _map(value: object, type_: Map) -> object:
     if not isinstance(value, dict):
-        raise InputError(f"{_kind(value)} is given, a dict for {show_type(type_)} is wanted")
-    return value
+        raise ConfigurationError(
+            f"{_kind(value)} is given, a dict for {show_type(type_)} is wanted"
+        )
+    dtype = type_.element.dtype if isinstance(type_.element, Tensor) else None
+    return {_key(key, type_): _number(each, dtype) for key, each in value.items()}
+
+
+def _key(key: object, type_: Map) -> object:
+    is_text = type_.key is DType.STRING
+    if isinstance(key, str if is_text else int | np.integer):
+        return str(key) if is_text else int(key)
+    raise ConfigurationError(f"the key {key!r:.60} is given, {show_type(type_)} is wanted")
+
+
+def _number(value: Any, dtype: DType | None) -> object:
+    """The value of a map's entry, with the dtype the map has: a scalar of numpy, or a text."""
+    if dtype is None or dtype is DType.STRING or isinstance(value, np.ndarray | list | dict):
+        return value
+    try:
+        return dtype.numpy.type(value)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"the value {value!r:.60} is given, {dtype} is wanted") from None
 
 
 def _sparse(value: object, type_: Sparse) -> object:

@@ -71,6 +71,33 @@ def model(name: str) -> bytes:
 
 
 @cache
+def with_maps(name: str) -> bytes:
+    """Models of ai.onnx.ml that give maps, or take one."""
+    helper, proto = onnx.helper, onnx.TensorProto
+    floats = helper.make_tensor_type_proto(proto.FLOAT, [])
+    if name == "take":
+        node = helper.make_node(
+            "DictVectorizer", ["d"], ["y"], domain="ai.onnx.ml", int64_vocabulary=[0, 1, 2, 3]
+        )
+        given = helper.make_value_info("d", helper.make_map_type_proto(proto.INT64, floats))
+        made = helper.make_tensor_value_info("y", proto.FLOAT, [1, 4])
+    else:
+        key = proto.INT64 if name == "numbers" else proto.STRING
+        labels = (
+            {"classlabels_int64s": [10, 20]}
+            if name == "numbers"
+            else {"classlabels_strings": ["a", "b"]}
+        )
+        node = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", **labels)
+        given = helper.make_tensor_value_info("x", proto.FLOAT, [None, 2])
+        maps = helper.make_map_type_proto(key, floats)
+        made = helper.make_value_info("y", helper.make_sequence_type_proto(maps))
+    graph = helper.make_graph([node], "g", [given], [made])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, ir_version=8, opset_imports=imports).SerializeToString()
+
+
+@cache
 def external() -> bytes:
     """The model "mul" whose initializer W lies in a file w.bin that is nowhere."""
     proto = onnx.parser.parse_model(TEXTS["mul"])

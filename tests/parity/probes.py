@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.parity.models import model
+from tests.parity.models import model, with_maps
 
 X = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
 W = np.array([[2, 1], [4, 3], [6, 5]], np.float32)
@@ -132,6 +132,31 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 def ortvalue(ort: Any, array: np.ndarray) -> Any:
     """An OrtValue over an array."""
     return ort.OrtValue.ortvalue_from_numpy(array)
+
+
+def _maps(ort: Any, name: str, feed: dict[str, Any]) -> Any:
+    made = ort.InferenceSession(with_maps(name))
+    described = [(a.type, a.shape) for a in (*made.get_inputs(), *made.get_outputs())]
+    return described, made.run(None, feed)
+
+
+MAP = {0: 25.0, 1: 5.13, 2: 0.0}
+several(
+    {
+        "run_giving_maps": lambda o: _maps(o, "texts", {"x": X}),
+        "run_giving_maps_of_numbers": lambda o: _maps(o, "numbers", {"x": X}),
+        "run_a_map": lambda o: _maps(o, "take", {"d": MAP}),
+        "run_a_map_of_float32": lambda o: _maps(
+            o, "take", {"d": {np.int64(k): np.float32(v) for k, v in MAP.items()}}
+        ),
+        "run_a_map_of_float64": lambda o: _maps(
+            o, "take", {"d": {np.int32(k): np.float64(v) for k, v in MAP.items()}}
+        ),
+        "run_a_map_of_wrong_keys": lambda o: _maps(o, "take", {"d": {**MAP, "a": 1.0}}),
+        "run_a_map_that_is_none": lambda o: _maps(o, "take", {"d": 3}),
+    },
+    "InferenceSession.run",
+)
 
 
 @probe("InferenceSession.run")
