@@ -90,7 +90,7 @@ def run_one(text: str, **feeds: object) -> tuple[object, object, list[str]]:
 
 
 def test_hiding_names_of_every_kind_are_renamed() -> None:
-    text = """g (int64 M, float x) => (y) {
+    text = """g (int64 M, float x) => (float y) {
         w = Neg(x)
         y = Loop <body = b (int64 i, bool c, float x) => (c2, e) <float w = {3}> {
             c2 = Identity(c)
@@ -107,7 +107,7 @@ def test_hiding_names_of_every_kind_are_renamed() -> None:
 
 
 def test_an_outer_value_returned_directly_goes_through_an_identity() -> None:
-    text = """g (bool C, float x) => (y) {
+    text = """g (bool C, float x) => (float y) {
         y = If (C) <then_branch = t () => (x) { }, else_branch = e () => (b) { b = Neg(x) }> }"""
     _, after, done = run_one(text, C=True, x=np.float32(2))
     assert after == 2
@@ -117,7 +117,7 @@ def test_an_outer_value_returned_directly_goes_through_an_identity() -> None:
 
 def test_missing_imports_are_added_in_branches_and_functions() -> None:
     text = f"""{HEADER}
-        g (bool C, float[2] x) => (y) {{
+        g (bool C, float[2] x) => (float[2] y) {{
             y = If (C) <then_branch = t () => (a) {{
                             a = ai.onnx.ml.Scaler<scale=[2.0], offset=[0.0]>(x) }},
                         else_branch = e () => (b) {{ b = local.f(x) }}> }}
@@ -130,13 +130,13 @@ def test_missing_imports_are_added_in_branches_and_functions() -> None:
 
 
 def test_the_standards_own_opset_is_not_guessed() -> None:
-    text = '<ir_version: 10, opset_import: ["local" : 1]>\ng (float x) => (y) { y = Relu(x) }'
+    text = '<ir_version: 10, opset_import: ["local" : 1]>\ng (float x) => (float y) { y = Relu(x) }'
     _, done = treadle.repair(text)
     assert done == []
 
 
 def test_a_condition_that_is_left_out_is_said() -> None:
-    text = """g (int64 M, float x) => (y) { k = Constant<value_int=2>()
+    text = """g (int64 M, float x) => (float y) { k = Constant<value_int=2>()
         y = Loop <body = b (int64 i, bool c, float a) => (d, e) {
             d = Less(i, k) e = Add(a, x) }> (M, "", x) }"""
     before, after, done = run_one(text, M=9, x=np.float32(1))
@@ -154,7 +154,7 @@ def test_a_condition_that_is_left_out_is_said() -> None:
     ],
 )
 def test_trip_counts_and_conditions_become_scalars_where_nothing_sees_it(goes_on, made) -> None:
-    text = f"""g (int64[1] M, bool[1] C, float x) => (y) {{
+    text = f"""g (int64[1] M, bool[1] C, float x) => (float y) {{
         y = Loop <body = b (i, c, a) => (d, e) {{ {goes_on} e = Add(a, x) }}> (M, C, x) }}"""
     before, after, done = run_one(text, M=[3], C=[True], x=np.float32(1))
     assert before == after
@@ -182,7 +182,7 @@ def test_false_declarations_are_corrected(declared: str, code: str) -> None:
 
 
 def test_an_iteration_number_declared_as_something_else() -> None:
-    text = """g (int64 M, float x) => (y) {
+    text = """g (int64 M, float x) => (float y) {
         y = Loop <body = b (int32 i, float c, float a) => (d, e) {
             d = Constant<value=bool{1}>() e = Add(a, x) }> (M, "", x) }"""
     _, after, done = run_one(text, M=3, x=np.float32(1))

@@ -18,6 +18,7 @@ from treadle.ir import segment
 from treadle.wording import joined
 
 _FIRST_IR_WITHOUT_LISTED = 4
+_TWO = 2
 _DATA_FIELDS = (
     "raw_data", "float_data", "int32_data", "string_data", "int64_data", "double_data",
     "uint64_data",
@@ -101,8 +102,9 @@ def _sparse(reading: Reading, tensors: list[onnx.SparseTensorProto], path: str) 
             indices = ops.tensor_from_proto(tensor.indices).array
         except DataError:
             continue  # said where it is read
-        rows = indices.reshape(len(indices), -1) if indices.ndim else indices.reshape(1, 1)
-        if not _ascends(rows):
+        if indices.dtype.kind not in "iu" or indices.size < _TWO:
+            continue
+        if not _ascends(indices.reshape(len(indices), -1)):
             message = f'the sparse tensor "{tensor.values.name}" has indices out of order, or twice'
             reading.report("CF005", path, message, "sort them, and name every element once")
 
