@@ -14,7 +14,7 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, outcomes
-from treadle.jit import compiling
+from treadle.jit import compiling, machine, symbols
 from treadle.jit.code import pack, unpack
 from treadle.jit.fingerprint import fingerprint
 from treadle.jit.store import VARIABLE, Store, default_folder
@@ -243,3 +243,56 @@ def _break(folder: Path, stop: threading.Event) -> None:
                     file.write_bytes(file.read_bytes()[: number % 900])
             except OSError:
                 continue
+
+
+def cut_in_half(code):
+    return code[: len(code) // 2]
+
+
+def without_a_section(code):
+    return code[:60] + b"\x01\x00" + code[62:]
+
+
+def for_another_processor(code):
+    return code[:18] + b"\xb7\x00" + code[20:]
+
+
+def of_zeros(code):
+    return bytes(len(code))
+
+
+def of_nothing(code):
+    return b""
+
+
+HARM = (cut_in_half, without_a_section, for_another_processor, of_zeros, of_nothing)
+
+
+@pytest.mark.skipif(not symbols.is_possible(), reason="LLVM loads the files of this system")
+@pytest.mark.parametrize("harm", HARM)
+def test_what_the_linker_refuses_is_made_anew_and_never_llvms(tmp_path, monkeypatch, harm):
+    _, wanted = ran(tmp_path)
+    (file,) = files(tmp_path)
+    store, key = Store(tmp_path), file.stem
+    kept = store.read(key)
+    end = 8 + int.from_bytes(kept[:8], "little")
+    store.write(key, kept[:end] + harm(kept[end:]))
+
+    def by_llvm(data, names):
+        raise AssertionError("LLVM was handed a file from disk")
+
+    monkeypatch.setattr(machine, "_placed_by_llvm", by_llvm)
+    made, found = ran(tmp_path)
+    assert not made.machine.was_kept
+    assert store.read(key) == kept, "the file is written again"
+    assert all(map(np.array_equal, found, wanted))
+
+
+@pytest.mark.parametrize("head", [b"", b"[]", b"{}", b'{"slots": 3}', b"\xff", b"{"])
+def test_a_head_that_is_none_is_made_anew(tmp_path, head):
+    _, wanted = ran(tmp_path)
+    (file,) = files(tmp_path)
+    Store(tmp_path).write(file.stem, len(head).to_bytes(8, "little") + head)
+    made, found = ran(tmp_path)
+    assert not made.machine.was_kept
+    assert all(map(np.array_equal, found, wanted))

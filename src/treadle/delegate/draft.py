@@ -142,8 +142,13 @@ class Draft:
         self.steps.append(Leaf("", op, version, operands, (result,), named, info=info))
         return result
 
-    def build(self, results: Sequence[Value | None], name: str) -> Block:
-        """The finished block."""
+    def build(
+        self, results: Sequence[Value | None], name: str, types: Sequence[Type | None] = ()
+    ) -> Block:
+        """The finished block; `types` are those of its results, as far as they are known.
+
+        Measured: onnxruntime 1.31 dies as it folds an If whose results have no types.
+        """
         return Block(
             tuple(self.params), tuple(self.constants), tuple(self.steps), tuple(results), name=name
         )

@@ -18,9 +18,11 @@ from treadle.jit.kernel_ir import Extent, Kernel
 from treadle.jit.locks import Lock
 from treadle.jit.machine import Machine
 from treadle.jit.store import Store
+from treadle.jit.symbols import Unlinkable
 from treadle.jit.team import ready
 
 _MOST_RECENT = 64
+_SPOILT = (Unlinkable, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 _recent: dict[str, bytes] = {}
 _lock = Lock()
 
@@ -36,19 +38,23 @@ def compiled(
     started = time.perf_counter()
     key = _key(kernel, exact)
     data = None if key is None else _kept(key, store)
-    if data is not None:
-        code, machine_code = unpack(kernel, data)
-    else:
+    found = None if data is None else _loaded_from(data, kernel, store)
+    if found is None:
         code = emitted(kernel, exact)
         machine_code = machine.object_code(code.text, packs=code.packs)
         if key is not None:
             _keep(store, key, kernel, code, machine_code)
-        code = replace(code, text="")
-    if any(slot.kind == "team" for slot in code.slots):
-        ready(store)
-    made = machine.loaded(machine_code)
+        _make_ready(code, store)
+        found = replace(code, text=""), machine.loaded(machine_code)
+        data = None
+    code, made = found
     seconds = time.perf_counter() - started
     return code, replace(made, seconds=seconds, was_kept=data is not None)
+
+
+def _make_ready(code: Code, store: Store | None) -> None:
+    if any(slot.kind == "team" for slot in code.slots):
+        ready(store)
 
 
 def emitted(kernel: Kernel, exact: Collection[Extent]) -> Code:
@@ -76,6 +82,16 @@ def _kept(key: str, store: Store | None) -> bytes | None:
     if data is None and store is not None:
         data = store.read(key)
     return data
+
+
+def _loaded_from(data: bytes, kernel: Kernel, store: Store | None) -> tuple[Code, Machine] | None:
+    """What was kept of a kernel, ready to run; None where that is not what was written once."""
+    try:
+        code, machine_code = unpack(kernel, data)
+        _make_ready(code, store)
+        return code, machine.loaded(machine_code, from_disk=True)
+    except _SPOILT:
+        return None
 
 
 def _keep(store: Store | None, key: str, kernel: Kernel, code: Code, machine_code: bytes) -> None:

@@ -114,29 +114,34 @@ def optimised_text(text: str, *, packs: bool = True) -> str:
         return str(optimised(text, _target(), packs=packs))
 
 
-def loaded(data: bytes, name: str = "kernel") -> Machine:
-    """The function of an object file, ready to be called."""
-    places, keep = _placed(data, (name,))
+def loaded(data: bytes, name: str = "kernel", *, from_disk: bool = False) -> Machine:
+    """The function of an object file, ready to be called.
+
+    Raises Unlinkable `from_disk` where our linker refuses it: LLVM ends the process on some files.
+    """
+    places, keep = _placed(data, (name,), from_disk=from_disk)
     return Machine(_KERNEL(places[name]), len(data), (keep,))
 
 
-def library(data: bytes, names: Sequence[str]) -> Mapping[str, int]:
+def library(data: bytes, names: Sequence[str], *, from_disk: bool = False) -> Mapping[str, int]:
     """The addresses of functions of an object file; kernels may call them from then on.
 
-    They outlive the interpreter, as threads may that run them.
+    They outlive the interpreter, as threads may that run them. Raises Unlinkable as `loaded` does.
     """
-    places, keep = _placed(data, names)
+    places, keep = _placed(data, names, from_disk=from_disk)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(keep))
     symbols.SYMBOLS.update(places)
     return places
 
 
-def _placed(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
+def _placed(data: bytes, names: Sequence[str], *, from_disk: bool) -> tuple[Mapping[str, int], Any]:
     """The addresses of functions, and what must be held as long as they are called."""
     if symbols.is_possible():
         try:
             linked = linking.link(data, names)
-        except symbols.Unlinkable:  # LLVM knows more
+        except symbols.Unlinkable:
+            if from_disk:
+                raise
             return _placed_by_llvm(data, names)
         return linked.places, linked.memory
     return _placed_by_llvm(data, names)

@@ -18,14 +18,15 @@ import hashlib
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from treadle.jit import helping, machine
 from treadle.jit.store import Store
+from treadle.jit.symbols import Unlinkable
 
 SERVE, SHARE = "treadle_serve", "treadle_share"
 _LINE = 16
@@ -83,21 +84,23 @@ def ready(store: Store | None = None) -> Any:
     Its code is kept in the store, as that of kernels is.
     """
     if not _serving:
-        places = machine.library(_code(store), (SERVE, SHARE))
+        places = _places(store)
         _serving.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(places[SERVE]))
     return _serving[0]
 
 
-def _code(store: Store | None) -> bytes:
-    """The machine code of jit/helping."""
+def _places(store: Store | None) -> Mapping[str, int]:
+    """Where the functions of jit/helping are, from the store where that has them whole."""
     text = helping.text(machine.family())
     key = hashlib.sha256(f"{machine.description()} {text}".encode()).hexdigest()
     data = store.read(key) if store is not None else None
-    if data is None:
-        data = machine.hurried_code(text)
-        if store is not None:
-            store.write(key, data)
-    return data
+    if data is not None:
+        with suppress(Unlinkable):
+            return machine.library(data, (SERVE, SHARE), from_disk=True)
+    data = machine.hurried_code(text)
+    if store is not None:
+        store.write(key, data)
+    return machine.library(data, (SERVE, SHARE))
 
 
 def _lines() -> Any:
