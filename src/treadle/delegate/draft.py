@@ -12,6 +12,7 @@ from treadle.delegate.ranges import Range, range_of_array, range_of_type
 from treadle.ir import (
     Attribute,
     Block,
+    Claim,
     Constant,
     DType,
     External,
@@ -149,9 +150,22 @@ class Draft:
 
         Measured: onnxruntime 1.31 dies as it folds an If whose results have no types.
         """
-        return Block(
-            tuple(self.params), tuple(self.constants), tuple(self.steps), tuple(results), name=name
-        )
+        claims = [Claim(value.declared if value is not None else None) for value in results]
+        for place, type_ in enumerate(types):
+            if claims[place].type is None:
+                claims[place] = Claim(_closed(type_))
+        params, constants, steps = tuple(self.params), tuple(self.constants), tuple(self.steps)
+        return Block(params, constants, steps, tuple(results), tuple(claims), name)
+
+
+def _closed(type_: Type | None) -> Type | None:
+    """The type without extents; None where it does not tell the dtype."""
+    match type_:
+        case Tensor(DType(), _):
+            return without_shapes(type_)
+        case SequenceType(element) | Optional(element) if _closed(element) is not None:
+            return without_shapes(type_)
+    return None
 
 
 def _in_memory(array: np.ndarray) -> External:

@@ -69,7 +69,8 @@ def repaired(region: Region, model: Model, stamp: Stamp) -> tuple[Model, Shared]
     for constant in region.constants:
         draft.keep(constant)
     _write(draft, region.steps)
-    main = draft.build([draft.read(value) for value in region.outputs], region.path)
+    results = [draft.read(value) for value in region.outputs]
+    main = draft.build(results, region.path, _types(region.outputs))
     return Model(main, opsets=stamp.opsets, ir_version=stamp.ir_version), shared
 
 
@@ -150,7 +151,12 @@ def _branch_body(draft: Draft, block: Block, captured: Sequence[Value], path: st
     for param, outer in zip(block.params, captured, strict=True):
         body.params.append(_stand_in(body, param, outer))
     _fill(body, block)
-    return body.build(_copied(body, block.results, set(body.params)), path)
+    results = _copied(body, block.results, set(body.params))
+    return body.build(results, path, _types(block.results))
+
+
+def _types(values: Sequence[Value | None]) -> list[Type | None]:
+    return [None if value is None else value.type for value in values]
 
 
 def _stand_in(body: Draft, param: Value, outer: Value) -> Value:
@@ -212,7 +218,9 @@ def _write_onnx_loop(draft: Draft, step: Loop, path: str) -> None:
         condition=condition,
         roles=(Iteration(), Condition(), *[Carried()] * len(carried), *[Invariant()] * len(outer)),
         operands=(*draft.reads([c.initial for c in view.carried]), *outer),
-        body=body.build([following, *given, *shapes], path),
+        body=body.build(
+            [following, *given, *shapes], path, [tensor("bool"), *_types(step.body.results[1:])]
+        ),
         stacks=(Stacked(),) * (len(view.stacked) + len(shapes)),
         results=results,
         info=Info(name=draft.shared.node(path), op="Loop", version=_version(draft, "Loop")),
@@ -296,7 +304,7 @@ def _write_scan(draft: Draft, step: Loop, path: str) -> None:
             *(_source(draft, port) for port in view.sliced),
             *outer,
         ),
-        body=body.build([None, *given], path),
+        body=body.build([None, *given], path, _types(step.body.results)),
         results=tuple(draft.renamed(value, _result_type(value)) for value in step.results),
         info=Info(name=draft.shared.node(path), op="Scan", version=_version(draft, "Scan")),
     )
