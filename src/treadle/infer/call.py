@@ -51,7 +51,14 @@ def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -
 
 
 def _values(attributes: Mapping[str, Attribute]) -> object:
-    return tuple(sorted((name, repr(each.value)) for name, each in attributes.items()))
+    return tuple(sorted((name, str(_told(each.value))) for name, each in attributes.items()))
+
+
+def _told(value: object) -> object:
+    """What tells a value from others; repr shortens arrays, which the model keeps alive."""
+    if isinstance(value, tuple):
+        return tuple(map(_told, value))
+    return repr(value) if isinstance(value, int | float | bytes | str) else id(value)
 
 
 def _closed(fact: Fact, known: frozenset[str]) -> Fact:

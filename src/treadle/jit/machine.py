@@ -71,10 +71,19 @@ def _target(effort: int = 3) -> Any:
     )  # fmt: skip
 
 
+def parsed(text: str) -> Any:
+    """A module in a context of its own.
+
+    LLVM's global context keeps the types and constants of every module it has seen, for good.
+    """
+    llvm = _llvm()
+    return llvm.parse_assembly(text, llvm.create_context())
+
+
 def optimised(text: str, target: Any, *, packs: bool = True) -> Any:
     """The module after LLVM's passes; `packs` says whether single numbers are put into vectors."""
     llvm = _llvm()
-    module = llvm.parse_assembly(text)
+    module = parsed(text)
     module.triple = target.triple
     module.data_layout = str(target.target_data)
     module.verify()
@@ -100,7 +109,7 @@ def hurried_code(text: str) -> bytes:
     """The machine code of a module as it is, without LLVM's passes."""
     with _lock:
         target = _target(0)
-        module = _llvm().parse_assembly(text)
+        module = parsed(text)
         module.triple = target.triple
         module.data_layout = str(target.target_data)
         made: bytes = target.emit_object(module)

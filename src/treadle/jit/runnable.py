@@ -147,7 +147,7 @@ class Native:
     def _begin_anew(self) -> None:
         """Forget the kernels: others are made of what is known by now."""
         with self._lock:
-            self.made.clear()
+            self.made = {}
             self.seen.clear()
 
     def _is_hopeless(self) -> bool:
@@ -158,7 +158,8 @@ class Native:
         with self._lock:
             if self.region.beside and len(self.made) >= _MOST_KERNELS:
                 return True
-            return all(isinstance(made, str) for made in self.made.values())
+            made = self.made.values()  # none where another thread has begun anew
+            return bool(made) and all(isinstance(each, str) for each in made)
 
     def _check_holding(self, arrays: Sequence[np.ndarray]) -> None:
         for position in self.holding:
@@ -225,10 +226,11 @@ class Native:
             shapes = (*shapes, *(arrays[k].tobytes() for k in shaping))
         found = self.seen.get(shapes)
         if found is None:
+            made = self.made
             found = self._awaited(arrays, context)
             if len(self.seen) >= _MOST_SHAPES:
                 self.seen.clear()
-            if shaping == self.shaping.all:
+            if shaping == self.shaping.all and made is self.made:
                 self.seen[shapes] = found
         if isinstance(found, str):
             raise Declined(found)

@@ -247,6 +247,7 @@ def split(b: Building, operands: Nodes, attributes: Attributes) -> Sequence[Node
         sizes = _alike(b, x.shape[axis], attributes["results"])
     starts: list[Number] = [0]
     for each in sizes:
+        b.expect_equal(b.least(each, 0), 0)
         starts.append(b.plus(starts[-1], each))
     b.expect_equal(starts[-1], x.shape[axis])
     return [part(b, x, axis, s, 1, n) for s, n in zip(starts, sizes, strict=False)]

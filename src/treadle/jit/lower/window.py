@@ -67,6 +67,8 @@ def conv(b: Building, operands: Operands, attributes: Attributes) -> Node:
     """Every output channel is the sum over its group's channels and the kernel's positions."""
     x, weight, bias = (*operands, None)[:3]
     made = correlated(b, x, weight, attributes)
+    if bias is not None:
+        b.expect_shape(bias.shape, made.shape[1:2], "a bias of another rank than 1")
     return made if bias is None else b.map("add", made, per_channel(b, bias, len(x.shape)))
 
 

@@ -34,11 +34,14 @@ def conv(
     """Every output channel is the sum over its group's channels and the kernel's positions."""
     over = window(x.shape[2:], weight.shape[2:], strides, dilations, pads, auto_pad)
     result = _correlate(x, weight, group, over)
-    return result if bias is None else result + _per_channel(bias, x.ndim)
+    return result if bias is None else result + _per_channel(bias, result)
 
 
-def _per_channel(bias: np.ndarray, rank: int) -> np.ndarray:
-    return bias.reshape((-1,) + (1,) * (rank - 2))
+def _per_channel(bias: np.ndarray, result: np.ndarray) -> np.ndarray:
+    channels = result.shape[1]
+    if bias.shape != (channels,):
+        raise ValueError(f"the bias is {show_array(bias)}, and there are {channels} channels")
+    return bias.reshape((-1,) + (1,) * (result.ndim - 2))
 
 
 def _correlate(x: np.ndarray, weight: np.ndarray, group: int, over: Window) -> np.ndarray:
@@ -107,7 +110,7 @@ def qlinear_conv(
     """ConvInteger, its int32 bias added, brought to the scale and zero point of the result."""
     total = conv_integer(x, weight, x_zero, weight_zero, **attributes)
     if bias is not None:
-        total = total + _per_channel(bias, x.ndim)
+        total = total + _per_channel(bias, total)
     factor = x_scale.reshape(()) * weight_scale / y_scale.reshape(())
     spread = _per_channel(factor, x.ndim) if factor.size > 1 else factor.reshape(())
     return quantize_to(total * spread, y_zero.reshape(()))
@@ -152,7 +155,7 @@ def conv_transpose(
     result = _spread(x, weight, group, strides, dilations, full)
     kept: Any = [slice(b, whole - a) for whole, (b, a) in zip(full, sides, strict=True)]
     result = _extended(result[(..., *kept)], sides)
-    return result if bias is None else result + _per_channel(bias, x.ndim)
+    return result if bias is None else result + _per_channel(bias, result)
 
 
 def _cut(total: int, upper: bool) -> tuple[int, int]:

@@ -115,6 +115,8 @@ def split(
         each = -(-extent // (num_outputs or outputs))
         ends = [min(each * k, extent) for k in range((num_outputs or outputs) + 1)]
     else:
+        if min(pieces) < 0:
+            raise ValueError(f"the split {pieces} has a negative length")
         ends = [0, *np.cumsum(pieces).tolist()]
         if ends[-1] != extent:
             raise ValueError(f"the split {pieces} does not sum to the axis's extent, {extent}")

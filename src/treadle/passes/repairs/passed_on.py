@@ -1,27 +1,28 @@
-"""CF801, CF804, CF853: results of a loop's body that are a parameter, or listed twice, get a copy.
+"""CF801, CF804, CF853: results of a body that are a parameter, or listed twice, get a copy.
 
-The standard allows them as they are; runtimes answer wrongly. Needs nothing; never declines.
+The standard allows them as they are; runtimes answer wrongly. A branch has no parameters in a file. Needs nothing; never declines.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Loop, Model, Step, Value
+from treadle.ir import Block, Branch, Loop, Model, Step, Value
 from treadle.passes.repairs.mended import Mended, all_names, fresh, identity, map_program
 
 
 def copy_passed_on(model: Model) -> tuple[Model, list[Mended]]:
-    """The model in which a step of its own makes every carried and stacked value of a loop."""
+    """The model in which a step of its own makes every value that a loop or a branch gives."""
     taken, done = all_names(model), list[Mended]()
 
     def change(block: Block, path: str, step: Step | None) -> Block:
-        if not isinstance(step, Loop):
+        if not isinstance(step, Loop | Branch):
             return block
-        seen: set[Value] = set(block.params)
+        is_loop = isinstance(step, Loop)
+        seen: set[Value] = set(block.params if is_loop else ())
         results, added = list(block.results), list[Step]()
         for position, value in enumerate(block.results):
-            if position == 0 or value is None:
+            if (position == 0 and is_loop) or value is None:
                 continue
             if value in seen:
                 copy = Value(fresh(f"{value.name}_copy", taken), value.declared)
@@ -35,5 +36,5 @@ def copy_passed_on(model: Model) -> tuple[Model, list[Mended]]:
     return (mended, done) if done else (model, [])
 
 
-def _code(loop: Loop) -> str:
-    return "CF801" if loop.info.op == "Scan" else "CF804"
+def _code(step: Loop | Branch) -> str:
+    return "CF801" if step.info.op == "Scan" else "CF804"
