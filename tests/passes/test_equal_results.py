@@ -16,7 +16,7 @@ g (bool c, float[3] x) => (float[3] a, float[3] b) { a, b = If (c) <
 
 @pytest.mark.parametrize("condition", [True, False])
 def test_equal_results_of_a_branch(condition):
-    model, _ = treadle.optimize(TEXT)
+    model = treadle.optimize(TEXT)
     (branch,) = [each.step for each in walk(model) if isinstance(each.step, Branch)]
     for block in (branch.then, branch.otherwise):
         assert len(set(block.results)) == len(block.results)

@@ -1,6 +1,7 @@
 """CF801, CF804, CF853: results of a body that are a parameter, or listed twice, get a copy.
 
-The standard allows them as they are; runtimes answer wrongly. A branch has no parameters in a file. Needs nothing; never declines.
+The standard allows them as they are; runtimes answer wrongly. A branch has no parameters in a file.
+Needs nothing; never declines.
 """
 
 from __future__ import annotations
