@@ -66,8 +66,8 @@ def from_strings(x: np.ndarray, dtype: np.dtype[Any], saturate: bool = True) -> 
         widest = np.uint64 if dtype == np.uint64 else np.int64
         numbers = np.array([_whole(word) for word in words], object).astype(widest)
         return numbers.astype(dtype).reshape(x.shape)
-    numbers = np.array([float(word) for word in words], np.float64).reshape(x.shape)
-    return cast(numbers, dtype, saturate)
+    floats = np.array([float(word) for word in words], np.float64).reshape(x.shape)
+    return cast(floats, dtype, saturate)
 
 
 def _whole(word: str) -> int:
