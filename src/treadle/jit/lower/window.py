@@ -34,10 +34,13 @@ def _window(x: Node, kernel: Sequence[int], attributes: Attributes) -> ops.Windo
     extents = extents_of(x)[2:]
     if len(extents) != len(kernel):
         raise Declined("a window of another rank")
-    return ops.window(
-        extents, kernel, attributes.get("strides"), attributes.get("dilations"),
-        attributes.get("pads"), attributes["auto_pad"], attributes.get("ceil_mode") or 0,
-    )  # fmt: skip
+    try:
+        return ops.window(
+            extents, kernel, attributes.get("strides"), attributes.get("dilations"),
+            attributes.get("pads"), attributes["auto_pad"], attributes.get("ceil_mode") or 0,
+        )  # fmt: skip
+    except ValueError as error:  # the operands do not fit, and the interpreter says so
+        raise Declined(str(error)) from None
 
 
 def windows(b: Building, x: Node, over: ops.Window, fill: Node) -> Node:
