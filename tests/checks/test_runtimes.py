@@ -72,6 +72,11 @@ def test_what_does_not_load_is_known(name: str) -> None:
     assert loads(edges()[name].source) or known or "CF103" in found
 
 
+VALUES = "CF808"
+"""It speaks of values at the edges of their types, which a model that runs may never meet."""
+
+
 @pytest.mark.parametrize("name", EXPORTED)
 def test_nothing_is_said_of_models_that_run_there(name: str) -> None:
-    assert not [code for code in codes(exported(name)[0]) if code.startswith("CF80")]
+    told = set(codes(exported(name)[0])) - {VALUES}
+    assert not [code for code in told if code.startswith("CF80")]

@@ -5,7 +5,7 @@ from treadle.checks.examples import HEADER, Example, examples, whole
 from treadle.checks.loop import stays_true
 from treadle.checks.model import check, considerations, infer_with_findings
 from treadle.checks.rules import RULES, Rule, finding
-from treadle.checks.runtimes import RUNTIMES
+from treadle.checks.runtimes import RUNTIMES, bugs_of
 from treadle.checks.types import kinds_contradict, shapes_contradict
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Example",
     "Rule",
     "branch",
+    "bugs_of",
     "check",
     "considerations",
     "examples",

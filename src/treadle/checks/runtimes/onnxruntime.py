@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from treadle.checks.known import Known
 from treadle.checks.rules import finding
+from treadle.checks.runtimes.known_bugs import bugs_of
 from treadle.checks.runtimes.passed import given_twice, params_given, words
 from treadle.errors import Finding
 from treadle.ir import (
@@ -13,6 +14,7 @@ from treadle.ir import (
     Call,
     Dim,
     FunctionId,
+    Leaf,
     Loop,
     Model,
     Ports,
@@ -51,6 +53,8 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
     if flows and None in step.results:
         message = f"an output of {operator_of(step)} is left out: it does not load, or crashes"
         yield finding("CF803", path, message, "give it a name; nothing has to read it")
+    if isinstance(step, Leaf):
+        yield from _edges(step, path)
     if not isinstance(step, Loop):
         return
     view = ports(step)
@@ -58,6 +62,15 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
         yield from _scan(step, view, path)
     else:
         yield from _loop(step, view, path)
+
+
+def _edges(step: Leaf, path: str) -> Iterator[Finding]:
+    found = bugs_of(step)
+    if found:
+        edges = ", ".join(bug.edge for bug in found)
+        message = f"{step.op}-{step.version} over these whole numbers is wrong near {edges}"
+        hint = "treadle runs it in other words, or elsewhere; see docs/known_bugs.md"
+        yield finding("CF808", path, message, hint)
 
 
 def _scan(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:

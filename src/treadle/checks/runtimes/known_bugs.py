@@ -1,0 +1,55 @@
+"""What onnxruntime was found to get wrong: the table that `python -m tools.sweep` writes.
+
+A row is an operator, version, element type and edge (values near 2**31, the least, NaN ...), with
+the release it was measured on. What is planned for onnxruntime and what `check` tells read it here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from treadle.ir import DType, Leaf, Tensor
+
+_WHOLE = tuple(DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
+
+
+class KnownBug(NamedTuple):
+    """One fault; `form` is the attribute that has to be there, as name=value, or ""."""
+
+    edge: str
+    form: str
+    release: str
+
+
+def bugs_of(step: Leaf) -> Sequence[KnownBug]:
+    """What is known to be wrong of the step over whole numbers; of floats the docs have a page."""
+    first = step.operands[0] if step.operands else None
+    type_ = first.type if first is not None else None
+    if not isinstance(type_, Tensor) or type_.dtype not in _WHOLE:
+        return ()
+    assert type_.dtype is not None
+    found = _table().get((step.domain, step.op, step.version, type_.dtype.value), ())
+    return [bug for bug in found if not bug.form or _has(step, bug.form)]
+
+
+def _has(step: Leaf, form: str) -> bool:
+    name, _, value = form.partition("=")
+    held = step.attributes.get(name)
+    if held is None:
+        return False
+    found = held.value
+    return (found.decode() if isinstance(found, bytes) else str(found)) == value
+
+
+@cache
+def _table() -> Mapping[tuple[str, str, int, str], Sequence[KnownBug]]:
+    rows = Path(__file__).with_name("known_bugs.tsv").read_text().splitlines()[1:]
+    table: dict[tuple[str, str, int, str], list[KnownBug]] = defaultdict(list)
+    for row in rows:
+        domain, op, version, dtype, edge, form, release, *_ = row.split("\t")
+        table[domain, op, int(version), dtype].append(KnownBug(edge, form, release))
+    return table

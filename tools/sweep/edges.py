@@ -1,0 +1,62 @@
+"""Values at the edges of element types, by the name of the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+FLOATS = ("float16", "float32", "float64")
+DTYPES = (*WHOLE, *FLOATS, "bool")
+_POWERS = {"2**24": 24, "2**31": 31, "2**53": 53, "2**63": 63}
+
+
+def edges(name: str) -> Mapping[str, np.ndarray]:
+    """The values of each edge that the type has, among small ones."""
+    dtype = np.dtype(name)
+    if dtype.kind == "b":
+        return {"small": np.array([True, False, False, True, True])}
+    found = _whole(dtype) if dtype.kind in "iu" else _floating(dtype)
+    return {edge: _among_small(values, dtype) for edge, values in found.items() if len(values)}
+
+
+def _whole(dtype: np.dtype[Any]) -> dict[str, Sequence[int]]:
+    limits = np.iinfo(dtype)
+    found: dict[str, Sequence[int]] = {
+        "small": [0, 2, 5],
+        "least": [limits.min, limits.min + 1],
+        "greatest": [limits.max, limits.max - 1],
+    }
+    for edge, power in _POWERS.items():
+        near = [sign * 2**power + more for sign in (1, -1) for more in (-1, 0, 1)]
+        fits = [each for each in near if limits.min <= each <= limits.max]
+        found[edge] = fits if any(abs(each) >= 2**power for each in fits) else []
+    return found
+
+
+def _floating(dtype: np.dtype[Any]) -> dict[str, Sequence[float]]:
+    limits = np.finfo(dtype)
+    most = float(limits.max)
+    return {
+        "small": [0.0, 0.5, -2.25],
+        "least": [float(limits.min), float(limits.min) / 2],
+        "greatest": [float(limits.max), float(limits.max) / 2],
+        "nan": [np.nan],
+        "inf": [np.inf, -np.inf],
+        "-0": [-0.0, 0.0],
+        "denormal": [float(limits.smallest_subnormal), -float(limits.smallest_normal) / 4],
+        "2**24": [2.0**24, 2.0**24 + 2] if most > 2**25 else [],
+        "2**53": [2.0**53, -(2.0**53)] if most > 2**54 else [],
+    }
+
+
+def _among_small(values: Sequence[float], dtype: np.dtype[Any]) -> np.ndarray:
+    small = [1, 7, 3] if dtype.kind == "u" else [1, 7, -3] if dtype.kind == "i" else [1, 3.5, -1.25]
+    return np.array([*values, *small], dtype)
+
+
+def filled(values: np.ndarray, shape: Sequence[int], turn: int) -> np.ndarray:
+    """A tensor of the values one after the other, beginning at the turn-th."""
+    return np.resize(np.roll(values, -turn), tuple(shape)).reshape(tuple(shape))

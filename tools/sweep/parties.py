@@ -1,0 +1,124 @@
+"""The parties, each asked the same: onnxruntime in a child process, interp, native code."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, helper
+
+from tests.jit.leaves import natively
+from tests.ops.node_suite import leaf_of
+from tools.sweep.questions import Question
+from treadle import ops
+from treadle.errors import TreadleError
+from treadle.jit.nodes import Declined
+
+Answer = list[Any] | str | None
+"""Results; "dies"; None where the party has no kernel or refuses the operands."""
+
+_SECONDS = 20.0
+
+
+def model_of(question: Question, operands: Sequence[np.ndarray]) -> Any:
+    """The question as a model of one node, without shapes."""
+    node = NodeProto.FromString(question.node)
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(each.dtype), [None] * each.ndim
+        )
+        for name, each in zip(node.input, operands, strict=True)
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+    imports = [helper.make_opsetid(question.domain, question.version)]
+    if question.domain:
+        imports.append(helper.make_opsetid("", 15))
+    graph = helper.make_graph([node], "sweep", inputs, outputs)
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+def serve(pipe: Connection) -> None:
+    """The child: a model and operands come, results of onnxruntime go back, or None."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    sessions: dict[bytes, Any] = {}
+    while True:
+        try:
+            data, feed = pipe.recv()
+        except EOFError:
+            return
+        try:
+            if data not in sessions:
+                sessions.clear()
+                sessions[data] = onnxruntime.InferenceSession(
+                    data, options, providers=["CPUExecutionProvider"]
+                )
+            pipe.send([np.asarray(each) for each in sessions[data].run(None, feed)])
+        except Exception:  # noqa: BLE001 - its exceptions have no base in common
+            sessions.pop(data, None)
+            pipe.send(None)
+
+
+class Child:
+    """onnxruntime in a process of its own, started anew when it has died or hangs."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=serve, args=(other,), daemon=True)
+        self._process.start()
+        other.close()
+
+    def __call__(self, question: Question, operands: Sequence[np.ndarray]) -> Answer:
+        """What onnxruntime says."""
+        node = NodeProto.FromString(question.node)
+        feed = dict(zip(node.input, operands, strict=True))
+        try:
+            self._pipe.send((model_of(question, operands).SerializeToString(), feed))
+            if self._pipe.poll(_SECONDS):
+                found: Answer = self._pipe.recv()
+                return found
+        except (EOFError, OSError):
+            pass
+        self._process.kill()
+        self._process.join()
+        self._start()
+        return "dies"
+
+
+def interp(question: Question, operands: Sequence[np.ndarray]) -> Answer:
+    """What our numpy kernel says."""
+    try:
+        return list(ops.prepare(_leaf(question))(list(operands)))
+    except (TreadleError, MemoryError):
+        return None
+
+
+def native(question: Question, operands: Sequence[np.ndarray]) -> Answer:
+    """What native code says; of the newest version, with the extents of the standard's case."""
+    if not question.is_newest or operands[0].shape != question.inputs[0].shape:
+        return None
+    try:
+        found, _ = natively(_leaf(question), list(operands), question.fixed)
+    except Declined:
+        return None
+    except Exception:  # noqa: BLE001 - operands that nobody has checked before
+        return None
+    return found
+
+
+def _leaf(question: Question) -> Any:
+    opsets = {question.domain: question.version}
+    return leaf_of(NodeProto.FromString(question.node), opsets)
+
+
+Party = Callable[[Question, Sequence[np.ndarray]], Answer]

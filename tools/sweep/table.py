@@ -1,0 +1,74 @@
+"""What was found as rows, and the two files they become: the package's table and the docs' page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "src/treadle/checks/runtimes/known_bugs.tsv"
+PAGE = ROOT / "docs/known_bugs.md"
+HEAD = ("domain", "operator", "version", "dtype", "edge", "form", "release", "wrong", "asked")
+_INTRODUCTION = """# What onnxruntime gets wrong
+
+Written by `python -m tools.sweep`; each row was measured on the release it names, on x86-64. An
+operator was asked with values at the edge of its element type, in several forms and extents;
+`wrong` of `asked` questions of that edge got another answer than the standard's, beyond the
+tolerances of the tests, or an end of the process. Where a form is named, only questions with that
+attribute were wrong. Operators that differ over small values too are not listed: there the parties
+read a form differently. What a default session does about them stands in
+`src/treadle/delegate/exact.py` and `mistaken.py`; `treadle check --for onnxruntime` tells of those
+over whole numbers.
+
+"""
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """One fault: `wrong` of `asked` questions; the form is an attribute all wrong ones have."""
+
+    domain: str
+    op: str
+    version: int
+    dtype: str
+    edge: str
+    form: str
+    release: str
+    wrong: int
+    asked: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        first = (self.domain, self.op, str(self.version), self.dtype, self.edge, self.form)
+        return (*first, self.release, str(self.wrong), str(self.asked))
+
+
+def write(rows: Iterable[Row]) -> None:
+    """The table of the package and the page of the docs."""
+    ordered = _of_edges(sorted(rows))
+    lines = ["\t".join(HEAD), *("\t".join(row.cells) for row in ordered)]
+    TABLE.write_text("\n".join(lines) + "\n")
+    PAGE.write_text(_INTRODUCTION + _markdown(ordered))
+
+
+def _of_edges(rows: Sequence[Row]) -> list[Row]:
+    """Without operators that differ over small values too: there a form differs, not an edge."""
+    plain = {(row.domain, row.op, row.version, row.dtype) for row in rows if row.edge == "small"}
+    return [row for row in rows if (row.domain, row.op, row.version, row.dtype) not in plain]
+
+
+def _markdown(rows: Sequence[Row]) -> str:
+    words = [("operator", "version", "element type", "edges", "form", "release", "wrong", "asked")]
+    merged: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        name = f"{row.domain}::{row.op}" if row.domain else row.op
+        key = (name, str(row.version), row.dtype, row.form, row.release)
+        merged.setdefault(key, []).append(row)
+    for (name, version, dtype, form, release), found in merged.items():
+        edges = ", ".join(row.edge for row in found)
+        counts = (str(sum(row.wrong for row in found)), str(sum(row.asked for row in found)))
+        words.append((name, version, dtype, edges, form, release, *counts))
+    head, *body = ("| " + " | ".join(cells) + " |" for cells in words)
+    return "\n".join([head, "|" + "---|" * len(words[0]), *body]) + "\n"
