@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InferenceSession", "ModelMetadata"]
 
+_MOST_PROGRAMS = 32
 _UNLIMITED = Limits()
 _CODES = ("kernel", "llvm")
 
@@ -161,7 +162,15 @@ class InferenceSession(OrtSession):
         with self._lock:
             if variant not in self._programs:
                 self._programs[variant] = self._prepared(variant)
+                self._forget()
             return self._programs[variant]
+
+    def _forget(self) -> None:
+        """Drop the oldest programs beyond those a session keeps; the plain one stays."""
+        others = [variant for variant in self._programs if variant != PLAIN]
+        for variant in others[:-_MOST_PROGRAMS]:
+            del self._programs[variant]
+            self._declined.pop(variant, None)
 
     def _prepared(self, variant: Variant) -> Program:
         with self._stage("prepare"):
@@ -330,7 +339,7 @@ class InferenceSession(OrtSession):
     def _replan(self, variant: Variant, program: Program, declined: Mapping[Region, str]) -> None:
         """Plan a program without the steps that their engine declined as it ran."""
         with self._lock:
-            if self._programs[variant] is not program:
+            if self._programs.get(variant) is not program:
                 return
             known = self._declined.setdefault(variant, {})
             for region, why in declined.items():
