@@ -40,7 +40,7 @@ def conv(
 def _per_channel(bias: np.ndarray, result: np.ndarray) -> np.ndarray:
     channels = result.shape[1]
     if bias.shape != (channels,):
-        raise ValueError(f"the bias is {show_array(bias)}, and there are {channels} channels")
+        raise ValueError(f"{show_array(bias)} is not one number for each of {channels} channels")
     return bias.reshape((-1,) + (1,) * (result.ndim - 2))
 
 
@@ -112,7 +112,7 @@ def qlinear_conv(
     if bias is not None:
         total = total + _per_channel(bias, total)
     factor = x_scale.reshape(()) * weight_scale / y_scale.reshape(())
-    spread = _per_channel(factor, x.ndim) if factor.size > 1 else factor.reshape(())
+    spread = _per_channel(factor, total) if factor.size > 1 else factor.reshape(())
     return quantize_to(total * spread, y_zero.reshape(()))
 
 
