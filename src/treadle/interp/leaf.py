@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from treadle import ops
@@ -28,6 +29,8 @@ def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
             return None
         raise Unsupported(error.op, error.version, error.why, path) from error
 
+    kernel = _within_memory(leaf, kernel)
+
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         try:
             return kernel(operands)
@@ -35,3 +38,26 @@ def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
             raise at(error, path, iterations) from error.__cause__
 
     return act
+
+
+def _within_memory(leaf: Leaf, kernel: ops.Prepared) -> ops.Prepared:
+    """The kernel, which fails where its result would not fit into the machine's memory."""
+    count = None if leaf.domain else ops.result_bytes(leaf.op)
+    if count is None:
+        return kernel
+    most = ops.memory_of_machine()
+
+    def checked(operands: Sequence[Any]) -> tuple[Any, ...]:
+        with suppress(*_OTHER_FAULTS):  # the kernel says what is wrong with them
+            size = count(operands)
+            if size > most:
+                fault = f"its result would have {size:.3g} bytes, the machine has {most:.3g}"
+                raise KernelError(
+                    f"{leaf.op}-{leaf.version}: {fault}; look at what sizes it is given"
+                )
+        return kernel(operands)
+
+    return checked
+
+
+_OTHER_FAULTS = (TypeError, ValueError, AttributeError, IndexError)

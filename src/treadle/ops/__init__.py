@@ -38,6 +38,7 @@ from treadle.ops.schema import (
     schema,
     since_version,
 )
+from treadle.ops.sizes import memory_of_machine, result_bytes
 from treadle.ops.tensor_protos import (
     array_from_bytes,
     decode_string,
@@ -86,10 +87,12 @@ __all__ = [
     "kernels",
     "known_operators",
     "leaf_to_proto",
+    "memory_of_machine",
     "newest_opset",
     "operand_names",
     "pack",
     "prepare",
+    "result_bytes",
     "result_names",
     "result_types",
     "schema",
