@@ -22,7 +22,7 @@ _SCALES, _SIZES = 2, 3
 
 
 def result_bytes(op: str) -> Count | None:
-    """What counts the bytes of the operator's result, at least; None where values do not size it."""
+    """What counts the bytes of the operator's result, at least; None: values do not size it."""
     return _COUNTS.get(op)
 
 
