@@ -20,6 +20,8 @@ DIFFERENCES = {
     "torch_script_if_resize_conv": "believes a name that a branch declares of an unknown extent",
     "test_loop11": "believes the first iteration's shape that the body declares",
     "test_loop13_seq": "takes the elements of a carried sequence for those it starts with",
+    "test_affine_grid_3d_expanded": "splits 5 elements into 4 parts of 2, 2, 2 and -1",
+    "test_affine_grid_3d_align_corners_expanded": "splits 5 elements into parts 2, 2, 2 and -1",
     "test_loop16_seq_none": "believes what the body declares of the elements of a carried sequence",
 }
 """Where onnx says more than is true, or than can be known."""
