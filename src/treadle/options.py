@@ -223,6 +223,11 @@ class SessionOptions(_Checked):
 
     `intra_op_num_threads` holds for native code too: 0 for as many as the process has processors.
 
+    `use_deterministic_compute`: the bits of a result depend on the model, the feeds, the options,
+    the machine and the versions only, not on earlier runs or other threads. Every new set of shapes
+    is then compiled. Without it the last bits of floats may differ from run to run, within the
+    tolerances of docs/semantics.md.
+
     `cache_dir`: the folder where the native engine keeps machine code for other processes; "" for
     none. Without, the environment variable TREADLE_CACHE_DIR says it, or the platform's custom.
     Whoever can write there can run code as this user, so a folder is used only where it, what is

@@ -29,6 +29,7 @@ class Jit:
     `store` keeps the code for other processes; `threads` is how many a run may use;
     `counts`: the code counts iterations, since a run bounds them; `weighs`: so it does what loops
     hold. `others` are the engines whose kernels it may call, for single operators.
+    `is_deterministic`: the bits of a result do not depend on what ran before.
     """
 
     store: Store | None = None
@@ -36,6 +37,7 @@ class Jit:
     counts: bool = False
     weighs: bool = False
     others: tuple[Engine, ...] = ()
+    is_deterministic: bool = False
 
     @classmethod
     def of(cls, options: object) -> Jit:
@@ -43,7 +45,9 @@ class Jit:
         named = getattr(options, "cache_dir", None)
         folder = default_folder() if named is None else Path(named) if named else None
         threads = getattr(options, "intra_op_num_threads", 0) or cores()
-        return cls(None if folder is None else Store(folder), threads)
+        is_deterministic = bool(getattr(options, "use_deterministic_compute", False))
+        store = None if folder is None else Store(folder)
+        return cls(store, threads, is_deterministic=is_deterministic)
 
     @property
     def name(self) -> str:
@@ -92,7 +96,7 @@ class Jit:
         lengths = Lengths.of(region)
         return Native(
             region, lengths, conditions(region), known, self.store, self.threads, lists,
-            self.counts, self.weighs, Kernels(self.others, model),
+            self.counts, self.weighs, Kernels(self.others, model), self.is_deterministic,
         )  # fmt: skip
 
 

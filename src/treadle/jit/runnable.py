@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from treadle.errors import RunError
-from treadle.ir import dtype_of
+from treadle.ir import Leaf, dtype_of
 from treadle.jit.account import account
 from treadle.jit.call import Compiled, Unmatched, run
 from treadle.jit.compiling import compiled
@@ -53,6 +53,11 @@ class Native:
     the extents of the axes it leaves open, or why there is none. `kernels` are those of operators
     without native code. `misfits` counts by signature how often in a row its kernel did not fit the
     data; `careful` are the signatures whose kernels assume nothing of it.
+
+    `is_deterministic`: what answers a run is chosen by its own data alone, never by what came
+    before. So no axis is opened after some shapes, no kernel is made for values or assumes what
+    another run may find untrue, and what one run finds out about the data changes nothing for later
+    ones.
     """
 
     region: Region
@@ -65,6 +70,7 @@ class Native:
     counts: bool = False
     weighs: bool = False
     kernels: Kernels = field(default_factory=Kernels)
+    is_deterministic: bool = False
     made: dict[Signature, Compiled | str] = field(default_factory=dict)
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: Openings = field(init=False)
@@ -76,6 +82,9 @@ class Native:
     def __post_init__(self) -> None:
         """No shapes have come yet."""
         self.openings = Openings(self.lengths)
+        if self.is_deterministic:
+            self.openings.close()
+            self.shaping = Shaping(most_values=0)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where there is no kernel for this data, or the kernel failed."""
@@ -89,8 +98,8 @@ class Native:
             message = f"the native engine has no code for it: {why}"
             error = RunError(message, self.region.path)
             refused = Refused(error, is_lasting=self._is_hopeless())
-            if isinstance(why, Varied) and self.kernels.vary(why.leaf):
-                self._begin_anew()
+            if isinstance(why, Varied) and not self.is_deterministic:
+                self._vary(why.leaf)
             raise refused from why
         objects = kernel.kernel.objects
         for number in self.lists:
@@ -144,20 +153,19 @@ class Native:
         kernel = settled(self, self._specialised(key, lengths))
         return kernel, exact(kernel, lengths)
 
-    def _begin_anew(self) -> None:
-        """Forget the kernels: others are made of what is known by now."""
+    def _vary(self, leaf: Leaf) -> None:
+        """Forget the kernels: others are made which expect no extents of this operator's results."""
+        if not self.kernels.vary(leaf):
+            return
         with self._lock:
             self.made = {}
             self.seen.clear()
 
     def _is_hopeless(self) -> bool:
-        """Whether there was no kernel for any data that came, or no room is left for one.
-
-        Where others have joined the loops, which are sooner without a kernel than they are alone.
-        """
+        """Whether there was no kernel for any data that came."""
+        if self.is_deterministic:
+            return False
         with self._lock:
-            if self.region.beside and len(self.made) >= _MOST_KERNELS:
-                return True
             made = self.made.values()  # none where another thread has begun anew
             return bool(made) and all(isinstance(each, str) for each in made)
 
@@ -172,6 +180,8 @@ class Native:
 
         For a kernel that does neither, what to do where the data is not at fault.
         """
+        if self.is_deterministic:
+            return None
         with self._lock:
             lengths = self.openings.lengths(arrays)
             if kernel.kernel.assumes:
@@ -260,19 +270,32 @@ class Native:
     def _made(self, arrays: Sequence[np.ndarray], lengths: Lengths) -> Found:
         key = self.shaping.valued(signature(arrays, lengths), arrays)
         if key not in self.made:
-            if len(self.made) >= _MOST_KERNELS:
-                return f"there are {_MOST_KERNELS} kernels of it, for other shapes"
+            self._evict()
             key = self._make(key, arrays, lengths)
-        made = self.made[key]
+        made = self.made[key] = self.made.pop(key)  # the least recently used one is first
         try:
             return made if isinstance(made, str) else (made, _extents(arrays, lengths))
         except Declined as why:
             return str(why)
 
+    def _evict(self) -> None:
+        """Make room for another kernel: the least recently used one goes.
+
+        `seen` is cleared, so that each signature used from here on comes by `_made` once, which
+        puts it last: a run that finds its shapes in `seen` pays nothing for that.
+        """
+        while len(self.made) >= _MOST_KERNELS:
+            key = next(iter(self.made))
+            del self.made[key]
+            self.misfits.pop(key, None)
+            self.careful.discard(key)
+            self.shaping.forget(key)
+            self.seen.clear()
+
     def _specialised(self, key: Signature, lengths: Lengths) -> Kernel:
         return specialise(
             self.region, key, lengths, self.known, self.kernels, parts=not self.weighs,
-            may_assume=key not in self.careful,
+            may_assume=not self.is_deterministic and key not in self.careful,
         )  # fmt: skip
 
     def _make(self, key: Signature, arrays: Sequence[np.ndarray], lengths: Lengths) -> Signature:

@@ -21,17 +21,30 @@ _MOST_VALUES = 2
 
 @dataclass(eq=False, slots=True)
 class Shaping:
-    """The shaping inputs found so far, by signature, and the values that came."""
+    """The shaping inputs found so far, by signature, and the values that came.
 
+    `most_values` is how many values of a signature have a kernel of their own; 0: none ever has.
+    """
+
+    most_values: int = _MOST_VALUES
     inputs: dict[Signature, tuple[int, ...]] = field(default_factory=dict)
     values: dict[Signature, set[Signature]] = field(default_factory=dict)
     all: tuple[int, ...] = ()
 
     def found(self, key: Signature, kernel: Kernel) -> bool:
         """Note the shaping inputs of an open kernel; whether there are any."""
-        self.inputs[key] = tuple(sorted(set(_shaping(kernel))))
-        self.all = tuple(sorted({*self.all, *self.inputs[key]}))
-        return bool(self.inputs[key])
+        inputs = set(_shaping(kernel)) if self.most_values else set[int]()
+        if inputs:
+            self.inputs[key] = tuple(sorted(inputs))
+            self.all = tuple(sorted({*self.all, *inputs}))
+        return bool(inputs)
+
+    def forget(self, key: Signature) -> None:
+        """The kernel of a signature with values was dropped: others may have its place."""
+        for open_key, known in list(self.values.items()):
+            known.discard(key)
+            if not known:
+                del self.values[open_key], self.inputs[open_key]
 
     def valued(self, key: Signature, arrays: Sequence[np.ndarray]) -> Signature:
         """The signature with the values of its shaping inputs, unless too many different came."""
@@ -43,7 +56,7 @@ class Shaping:
             for k, entry in enumerate(key)
         )
         known = self.values.setdefault(key, set())
-        if made not in known and len(known) >= _MOST_VALUES:
+        if made not in known and len(known) >= self.most_values:
             return key
         known.add(made)
         return made
