@@ -154,7 +154,7 @@ class Native:
         return kernel, exact(kernel, lengths)
 
     def _vary(self, leaf: Leaf) -> None:
-        """Forget the kernels: others are made which expect no extents of this operator's results."""
+        """Forget the kernels: others are made that expect no extents of its results."""
         if not self.kernels.vary(leaf):
             return
         with self._lock:
