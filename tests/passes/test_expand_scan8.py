@@ -81,8 +81,8 @@ def test_a_batch_of_none_and_sequences_of_no_item():
         (i64(3, -1), "iteration 1: sequence_lens has the entry -1, wanted 0 to 3"),
         (i64([3]), '"L" has 1 items along axis 0, "s0" has 2 items'),
         (i64(3, 3, 3), '"L" has 3 items along axis 0, "s0" has 2 items'),
-        (np.array([3, 3], np.int32), "sequence_lens is int32, of rank 1, wanted int64"),
-        (i64([[3, 3], [3, 3]]), "sequence_lens is int64, of rank 2"),
+        (np.array([3, 3], np.int32), "sequence_lens is int32 of rank 1, wanted int64 of rank 1"),
+        (i64([[3, 3], [3, 3]]), "sequence_lens is int64 of rank 2, wanted int64 of rank 1"),
     ],
 )
 def test_lengths_that_do_not_fit(lens, words):

@@ -19,7 +19,7 @@ def sequence_length(length: np.ndarray, *extents: np.ndarray) -> np.ndarray:
         raise KernelError(f"the sequences have different lengths: {longest}")
     if length.dtype != np.int64 or length.ndim:
         found = f"{length.dtype} of rank {length.ndim + 1}"
-        raise KernelError(f"sequence_lens is {found}, wanted int64, of rank 1")
+        raise KernelError(f"sequence_lens is {found}, wanted int64 of rank 1")
     if not 0 <= length <= longest[0]:
         raise KernelError(f"sequence_lens has the entry {length}, wanted 0 to {longest[0]}")
     return length.reshape(1)
