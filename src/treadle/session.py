@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,6 +114,7 @@ class InferenceSession(OrtSession):
         expect_listener(listener)
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._listener = None if listener is None else Callback(listener)
+        self._untold: deque[StageDone] = deque()
         if getattr(self._options, "enable_profiling", False):
             self._profile = Profile.of(self._options.profile_file_prefix)
             weakref.finalize(self, self._profile.end)
@@ -141,7 +143,7 @@ class InferenceSession(OrtSession):
         instead = supplied(self._options)
         if instead is not None and isinstance(source, Model):
             source = formats.onnx.write_model(source)
-        with self._stage("read"):
+        with self._told(), self._stage("read"):
             read = (
                 (source, [])
                 if isinstance(source, Model)
@@ -150,7 +152,7 @@ class InferenceSession(OrtSession):
         model, findings = read
         if model is None:
             raise LoadError("the model cannot be loaded:", findings)
-        with self._stage("check"):
+        with self._told(), self._stage("check"):
             model, found = checks.infer_with_findings(model)
         findings = [*findings, *found]
         blocking = [found for found in findings if found.blocks]
@@ -159,7 +161,10 @@ class InferenceSession(OrtSession):
         return model
 
     def _program(self, variant: Variant) -> Program:
-        with self._lock:
+        found = self._programs.get(variant)
+        if found is not None:
+            return found
+        with self._told(), self._lock:
             if variant not in self._programs:
                 self._programs[variant] = self._prepared(variant)
                 self._forget()
@@ -234,7 +239,25 @@ class InferenceSession(OrtSession):
         if self._profile is not None:
             self._profile.stage(done)
         if self._listener is not None:
-            self._listener(done)
+            self._untold.append(done)
+
+    def _next_untold(self) -> StageDone | None:
+        try:
+            return self._untold.popleft()
+        except IndexError:  # none is left, or another thread has told it
+            return None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell the listener afterwards of the stages inside, some of which hold the lock.
+
+        A listener may use the session, and so may a thread it waits for.
+        """
+        try:
+            yield
+        finally:
+            while self._listener is not None and (done := self._next_untold()) is not None:
+                self._listener(done)
 
     def run(
         self,
@@ -338,7 +361,7 @@ class InferenceSession(OrtSession):
 
     def _replan(self, variant: Variant, program: Program, declined: Mapping[Region, str]) -> None:
         """Plan a program without the steps that their engine declined as it ran."""
-        with self._lock:
+        with self._told(), self._lock:
             if self._programs.get(variant) is not program:
                 return
             known = self._declined.setdefault(variant, {})
