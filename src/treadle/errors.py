@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any, Literal
 
 from treadle.wording import joined
@@ -97,11 +98,23 @@ def _restored(kind: type[TreadleError], args: tuple[object, ...]) -> TreadleErro
     return kind.__new__(kind, *args)
 
 
+_MOST_COMPARED = 2000
+_LONGEST_COMPARED = 200
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate a mistyped name most likely means, or None; case counts little."""
+    """The candidate a mistyped name most likely means, or None; case counts little.
+
+    Of very many candidates those are compared whose length is nearest, and very long names are not.
+    """
+    if len(name) > _LONGEST_COMPARED:
+        return None
     from difflib import get_close_matches
 
-    spelt = {candidate.lower(): candidate for candidate in candidates}
+    spelt = {each.lower(): each for each in candidates if len(each) <= _LONGEST_COMPARED}
+    if len(spelt) > _MOST_COMPARED:
+        kept = nsmallest(_MOST_COMPARED, spelt, key=lambda each: abs(len(each) - len(name)))
+        spelt = {each: spelt[each] for each in kept}
     close = get_close_matches(name.lower(), spelt, 1)
     return spelt[close[0]] if close else None
 

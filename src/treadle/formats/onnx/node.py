@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import onnx
@@ -14,7 +14,7 @@ from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.names import normal_domain
 from treadle.formats.onnx.reading import Body, Build, NodeAtHand, Reading, merged_captures
-from treadle.formats.onnx.scope import Scope
+from treadle.formats.onnx.scope import MOST_HINTS, Scope
 from treadle.ir import Attribute, Block, Call, FunctionId, Info, Kind, Leaf, Step, Value
 
 _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, int], int]]] = {
@@ -196,7 +196,7 @@ def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None
         return
     message = f'nothing here defines {op} of the domain "{domain}"'
     own = [function.name for function in reading.functions if function.domain == domain]
-    close = nearest(op, own)
+    close = _nearest(reading, op, own)
     hint = f"did you mean {close}?" if close else _CUSTOM
     reading.report("CF707", path, message, hint)
 
@@ -218,7 +218,7 @@ def _report_unknown(
         reading.report("CF701", path, message, hint, blocks=False)
         return
     known = ops.known_operators(domain)
-    close = nearest(op, known)
+    close = _nearest(reading, op, known)
     if op in known:
         hint = f"{op} exists in other opsets; convert the model, or import an opset that has it"
     elif close:
@@ -226,6 +226,10 @@ def _report_unknown(
     else:
         hint = "if it is a function of the model's own, its definition is missing"
     reading.report("CF701", path, f"opset {opset} of {shown} has no operator {op}", hint)
+
+
+def _nearest(reading: Reading, op: str, known: Collection[str]) -> str | None:
+    return None if len(reading.findings) > MOST_HINTS else nearest(op, known)
 
 
 def closed(bodies: Mapping[str, Body]) -> tuple[tuple[Value, ...], dict[str, Block]]:

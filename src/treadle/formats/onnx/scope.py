@@ -14,6 +14,11 @@ from treadle.checks import finding
 from treadle.errors import Finding, nearest
 from treadle.ir import Value
 
+MOST_HINTS = 50
+"""After this many findings no names are compared: each comparison goes over all names."""
+
+_DEFINE = "define it, or make it an input"
+
 
 @dataclass(slots=True)
 class Scope:
@@ -95,14 +100,16 @@ class Scope:
         return name in self.later or (self.parent is not None and self.parent.is_later(name))
 
     def nearest(self, name: str) -> str:
-        """A hint that names the visible name most like this one."""
+        """A hint that names the visible name most like this one; models full of faults get none."""
+        if len(self.findings) > MOST_HINTS:
+            return _DEFINE
         visible: list[str] = []
         scope: Scope | None = self
         while scope is not None:
             visible += scope.names
             scope = scope.parent
         close = nearest(name, visible)
-        return f'did you mean "{close}"?' if close else "define it, or make it an input"
+        return f'did you mean "{close}"?' if close else _DEFINE
 
     def report_early(self, name: str, path: str, hint: str, *, blocks: bool) -> None:
         """Add the finding that a name is used before its node; it blocks where no order helps."""
