@@ -26,8 +26,14 @@ def findings(block: Block, path: str, given: Collection[Value] = ()) -> Iterator
 
 
 def _claim(value: Value, claim: Type | None, path: str) -> Iterator[Finding]:
-    message = f"{value.name} is declared {show_type(claim)}, it is {show_type(value.inferred)}"
+    if claim is None or claim == value.inferred:
+        return
     if kinds_contradict(claim, value.inferred):
-        yield finding("CF303", path, message, "declare what it is, or nothing")
+        yield finding("CF303", path, _message(value, claim), "declare what it is, or nothing")
     elif shapes_contradict(claim, value.inferred):
-        yield finding("CF304", path, message, "declare what it is, or nothing: nobody believes it")
+        hint = "declare what it is, or nothing: nobody believes it"
+        yield finding("CF304", path, _message(value, claim), hint)
+
+
+def _message(value: Value, claim: Type) -> str:
+    return f"{value.name} is declared {show_type(claim)}, it is {show_type(value.inferred)}"

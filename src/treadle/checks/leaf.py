@@ -75,8 +75,8 @@ def _types(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
         word = None if operand is None else type_word(operand.inferred)
         if operand is None or formal is None or word is None:
             continue
-        found = f"{operand.name} is {show_type(operand.inferred)}"
         if word not in formal.types:
+            found = f"{operand.name} is {show_type(operand.inferred)}"
             message = f"{found}, {leaf.op}-{leaf.version} does not take that as {formal.name}"
             yield finding("CF301", path, message, _wanted(formal.types))
             continue
@@ -84,6 +84,7 @@ def _types(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
             continue
         other, first = bound.setdefault(formal.variable, (word, operand.name))
         if other != word:
+            found = f"{operand.name} is {show_type(operand.inferred)}"
             message = f"{found} and {first} is {other}, {leaf.op} wants both of one type"
             yield finding("CF301", path, message, "cast one of them")
 

@@ -25,7 +25,7 @@ def judged(step: Step, model: Model, *, inside: bool, has_libraries: bool = Fals
         return Verdict(False, "every iteration must be seen, and onnxruntime shows none")
     if has_libraries and isinstance(step, Leaf) and not is_known(step):
         return Verdict(True, "a library of custom operators may have it")
-    why = next(_refusals(step, 0), "")
+    why = _leaf_refusal(step) if isinstance(step, Leaf) else next(_refusals(step, 0), "")
     if why:
         return Verdict(False, why)
     if isinstance(step, Leaf):
@@ -55,7 +55,9 @@ def _own_refusals(step: Step) -> Iterator[str]:
         case Call():
             yield f"{operator_of(step)} is a call that nothing expanded"
         case Leaf():
-            yield from _leaf_refusals(step)
+            why = _leaf_refusal(step)
+            if why:
+                yield why
         case Loop():
             why = form_refusal(step)
             if why:
@@ -65,11 +67,9 @@ def _own_refusals(step: Step) -> Iterator[str]:
                 yield "a branch leaves a result out"
 
 
-def _leaf_refusals(step: Leaf) -> Iterator[str]:
+def _leaf_refusal(step: Leaf) -> str:
     if step.blocks and step.domain in _STANDARD:
-        yield f"{step.op} carries graphs"
+        return f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
-        yield f"{step.op} takes an attribute of a function that nothing expanded"
-    why = refusal(step) or mistake(step)
-    if why:
-        yield why
+        return f"{step.op} takes an attribute of a function that nothing expanded"
+    return refusal(step) or mistake(step)

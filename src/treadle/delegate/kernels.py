@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from treadle import ops
@@ -20,7 +20,10 @@ Name = tuple[str, str]
 """Domain and operator."""
 
 _OPEN = 2**31 - 1
-_WORDS = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
+_WORDS = {
+    dtype: f"tensor({ {'float32': 'float', 'float64': 'double'}.get(dtype.value, dtype.value) })"
+    for dtype in DType
+}
 _NARROW = ("tensor(float16)", "tensor(bfloat16)")
 
 
@@ -107,7 +110,7 @@ def type_word(type_: Type | None) -> str | None:
     """The type as onnxruntime spells it: `tensor(float)`; None where it is not known."""
     match type_:
         case Tensor(DType() as dtype, _):
-            return f"tensor({_WORDS.get(dtype, dtype.value)})"
+            return _WORDS[dtype]
         case SequenceType(element):
             word = type_word(element)
             return word and f"seq({word})"
@@ -127,36 +130,48 @@ def refusal(step: Leaf) -> str:
 
     Types nobody knows are taken to fit: making the session ready shows whether they do.
     """
+    operands, results = _words(step.operands), _words(step.results)
+    return _refusal(step.domain, step.op, step.version, operands, results)
+
+
+_Words = tuple[str | None, ...]
+
+
+@lru_cache(4096)
+def _refusal(domain: str, op: str, version: int, operands: _Words, results: _Words) -> str:
+    """`refusal` of a leaf over these types; large models ask the same again and again."""
     known = registry()
-    named = f"{step.domain}::{step.op}" if step.domain else step.op
-    schema = known.schema(step.domain, step.op, step.version)
+    named = f"{domain}::{op}" if domain else op
+    schema = known.schema(domain, op, version)
     if schema is None:
-        return f"{known.release} does not know {named}-{step.version}"
-    kernels = known.kernels.get((step.domain, step.op), ())
-    if not kernels or ops.schema(step.domain, step.op, step.version) is None:
+        return f"{known.release} does not know {named}-{version}"
+    kernels = known.kernels.get((domain, op), ())
+    if not kernels or ops.schema(domain, op, version) is None:
         return ""  # its own operators may be functions of others where no kernel fits
-    serving = [kernel for kernel in kernels if kernel.serves(step.version)]
+    serving = [kernel for kernel in kernels if kernel.serves(version)]
     if not serving:
-        return f"{known.release} has no kernel for {named}-{step.version}"
-    used = _used_types(step, schema)
+        return f"{known.release} has no kernel for {named}-{version}"
+    used = _used(operands, schema.inputs) + _used(results, schema.outputs)
     if any(_fits(kernel, used) for kernel in serving):
         return ""
     over = ", ".join(dict.fromkeys(word for _, _, word in used))
-    return f"{known.release} has no kernel for {named}-{step.version} over {over}"
+    return f"{known.release} has no kernel for {named}-{version} over {over}"
 
 
-def _used_types(step: Leaf, schema: Schema) -> list[tuple[str, str, str]]:
-    def named(
-        values: Sequence[Value | None], formals: Sequence[tuple[str, str]]
-    ) -> list[tuple[str, str, str]]:
-        found = []
-        for position, value in enumerate(values):
-            word = type_word(value.type) if value is not None else None
-            if word is not None and formals:
-                found.append((*formals[min(position, len(formals) - 1)], word))
-        return found
+def _words(values: Sequence[Value | None]) -> _Words:
+    return tuple([None if value is None else type_word(value.type) for value in values])
 
-    return named(step.operands, schema.inputs) + named(step.results, schema.outputs)
+
+def _used(words: _Words, formals: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """The type constraint, the name and the type of each value of which the type is known."""
+    if not formals:
+        return []
+    last = len(formals) - 1
+    return [
+        (*formals[min(position, last)], word)
+        for position, word in enumerate(words)
+        if word is not None
+    ]
 
 
 def _fits(kernel: Kernel, used: Sequence[tuple[str, str, str]]) -> bool:

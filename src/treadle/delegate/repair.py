@@ -109,7 +109,17 @@ def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
     info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
     captures = draft.reads(step.captures)
-    step = replace(step, operands=operands, captures=captures, results=results, info=info)
+    step = Leaf(
+        step.domain,
+        step.op,
+        step.version,
+        operands,
+        results,
+        step.attributes,
+        step.blocks,
+        captures,
+        info,
+    )
     draft.steps.append(inline_step(step) if step.blocks else step)
     _remember(draft, step, results)
     if results and results[0] is not None:

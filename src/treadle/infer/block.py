@@ -37,7 +37,7 @@ def _at(place: Place, step: Step, position: int) -> Place:
     shown = path
     if step.info.path or place.shown != place.path:
         shown = step_path(place.shown, step, position)
-    return replace(place, path=path, shown=shown)
+    return place.at(path, shown)
 
 
 def infer_step(run: Inference, step: Step, place: Place) -> list[Fact]:

@@ -83,6 +83,12 @@ def at_least(dim: Dim, bound: int) -> bool:
 
 def differ(left: Dim, right: Dim) -> bool:
     """Whether the two numbers cannot be the same."""
+    if left is None or right is None or left == right:
+        return False
+    if isinstance(left, int) and isinstance(right, int):
+        return True
+    if isinstance(left, Symbol) and isinstance(right, Symbol):
+        return False
     gap = subtract_dims(left, right)
     return at_least(gap, 1) or at_least(multiply_dims(gap, -1), 1)
 

@@ -41,6 +41,18 @@ class Place:
     doubtful: bool = False
     believes: bool = True
 
+    def at(self, path: str, shown: str) -> Place:
+        """The place of a step of the block that is here."""
+        return Place(
+            path,
+            shown,
+            self.attributes,
+            self.functions,
+            self.repeats,
+            self.doubtful,
+            self.believes,
+        )
+
     def body(self, name: str, *, repeats: bool = False, doubtful: bool = False) -> Place:
         """The place of a body of the step that is here."""
         return replace(

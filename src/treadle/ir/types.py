@@ -49,8 +49,11 @@ class DType(enum.Enum):
     FLOAT6E2M3 = "float6e2m3"
     FLOAT6E3M2 = "float6e3m2"
 
+    # members are compared by identity; Enum's own hash is Python code over the name
+    __hash__ = object.__hash__
+
     def __str__(self) -> str:
-        return self.value
+        return str(self._value_)
 
     @property
     def numpy(self) -> np.dtype[np.generic]:

@@ -74,6 +74,8 @@ def walk_block(block: Block, path: str = "main") -> Iterator[Visit]:
             stack.pop()
             continue
         yield visit
+        if isinstance(visit.step, Leaf) and not visit.step.blocks:
+            continue
         inner = [_visits(b, f"{visit.path}.{n}", visit.depth + 1) for n, b in bodies(visit.step)]
         stack.extend(reversed(inner))
 

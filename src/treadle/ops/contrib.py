@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from treadle.ir import Sequence as SequenceType
@@ -49,6 +49,7 @@ class ContribOperator:
     is_withdrawn: bool = False
 
 
+@lru_cache(4096)
 def contrib_operator(domain: str, op: str, opset: int) -> ContribOperator | None:
     """The operator in force at an opset, if onnxruntime has one that the standard has not."""
     versions = _table().get((canonical(domain), op), ())

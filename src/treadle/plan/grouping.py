@@ -26,6 +26,8 @@ class Group(NamedTuple):
 
 def group(block: Block, engines: Sequence[str]) -> list[Group]:
     """The groups in an order in which they can run; `engines` names one engine for each step."""
+    if len(set(engines)) == 1:
+        return [Group(engines[0], tuple(range(len(engines))))]
     made: dict[Value, tuple[int, str]] = {}
     groups: dict[tuple[int, str], list[int]] = {}
     for position, (step, engine) in enumerate(zip(block.steps, engines, strict=True)):

@@ -34,6 +34,7 @@ MAX_DEPTH = 100
 """Bodies within bodies that are read; protobuf's own limit for a file is about 30 of them."""
 
 _FIRST_IR_WITHOUT_LISTED = 4
+_KNOWN = known_fields(onnx.GraphProto, "quantization_annotation")
 
 
 def read_body(
@@ -111,7 +112,7 @@ def _declared(
 
 
 def _kept(graph: onnx.GraphProto, leftovers: Iterable[onnx.ValueInfoProto]) -> dict[str, bytes]:
-    rest = leftover(graph, known_fields(onnx.GraphProto, "quantization_annotation"))
+    rest = leftover(graph, _KNOWN)
     rest.value_info.extend(leftovers)
     return {"graph": rest.SerializeToString()} if rest.ByteSize() else {}
 

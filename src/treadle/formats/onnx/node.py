@@ -22,7 +22,8 @@ _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, i
     ("", "Loop"): (loop.read, loop.given),
     ("", "Scan"): (scan.read, scan.given),
 }
-_KNOWN = known_fields(onnx.NodeProto, "device_configurations")
+_UNKNOWN = ("device_configurations",)
+_KNOWN = known_fields(onnx.NodeProto, *_UNKNOWN)
 _DEFINED_ELSEWHERE = ("com.microsoft", "ai.onnx.contrib", "org.pytorch.aten")
 """Domains whose operators a runtime defines."""
 
@@ -57,19 +58,25 @@ def read_node(
         node.overload,
         path,
         dict(attributes),
-        _kept(node).SerializeToString(),
+        _kept(node),
     )
     hand = NodeAtHand(node, path, version, operands, results, attributes, bodies, info, reading)
     return _step(hand, domain)
 
 
-def _kept(node: onnx.NodeProto) -> onnx.NodeProto:
+def _kept(node: onnx.NodeProto) -> bytes:
     """What the IR has no word for; of an attribute that holds graphs, its text."""
+    told = [
+        attribute
+        for attribute in node.attribute
+        if attribute.doc_string and (attribute.HasField("g") or attribute.graphs)
+    ]
+    if not told and not any(getattr(node, name) for name in _UNKNOWN):
+        return b""
     rest = leftover(node, _KNOWN)
-    for attribute in node.attribute:
-        if attribute.doc_string and (attribute.HasField("g") or attribute.graphs):
-            rest.attribute.add(name=attribute.name, doc_string=attribute.doc_string)
-    return rest
+    for attribute in told:
+        rest.attribute.add(name=attribute.name, doc_string=attribute.doc_string)
+    return bytes(rest.SerializeToString())
 
 
 def _step(hand: NodeAtHand, domain: str) -> Step:
@@ -234,6 +241,8 @@ def _nearest(reading: Reading, op: str, known: Collection[str]) -> str | None:
 
 def closed(bodies: Mapping[str, Body]) -> tuple[tuple[Value, ...], dict[str, Block]]:
     """The captures of all bodies together, and each block with its params for them at the end."""
+    if not bodies:
+        return (), {}
     captures, params = merged_captures(list(bodies.values()))
     blocks = {
         name: replace(body.block, params=(*body.block.params, *own))

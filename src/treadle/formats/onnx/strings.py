@@ -12,65 +12,72 @@ _WRAPPED = ("sequence_type", "optional_type")
 
 def has_only_text(proto: onnx.ModelProto) -> bool:
     """Whether every name, operator, domain and comment of a model is text."""
-    parts: Iterable[object] = _of_model(proto)
-    return all(type(part) is str for part in parts)
+    return set(map(type, _of_model(proto))) <= {str}
 
 
-def _of_model(proto: onnx.ModelProto) -> Iterator[object]:
-    yield from (proto.producer_name, proto.producer_version, proto.domain, proto.doc_string)
-    yield from _entries(proto.metadata_props)
-    yield from (entry.domain for entry in proto.opset_import)
+def _of_model(proto: onnx.ModelProto) -> list[object]:
+    parts: list[object] = [
+        proto.producer_name, proto.producer_version, proto.domain, proto.doc_string
+    ]  # fmt: skip
+    parts += _entries(proto.metadata_props)
+    parts += (entry.domain for entry in proto.opset_import)
     pending = [proto.graph]
     for function in proto.functions:
-        yield from (function.name, function.domain, function.overload, function.doc_string)
-        yield from _entries(function.metadata_props)
-        yield from (entry.domain for entry in function.opset_import)
-        yield from (*function.input, *function.output, *function.attribute)
-        yield from _of_values(function.value_info)
-        yield from _of_attributes(function.attribute_proto, pending)
-        yield from _of_nodes(function.node, pending)
+        parts += (function.name, function.domain, function.overload, function.doc_string)
+        parts += _entries(function.metadata_props)
+        parts += (entry.domain for entry in function.opset_import)
+        parts += (*function.input, *function.output, *function.attribute)
+        parts += _of_values(function.value_info)
+        parts += _of_attributes(function.attribute_proto, pending)
+        parts += _of_nodes(function.node, pending)
     while pending:
-        yield from _of_graph(pending.pop(), pending)
+        parts += _of_graph(pending.pop(), pending)
+    return parts
 
 
-def _of_graph(graph: onnx.GraphProto, pending: list[onnx.GraphProto]) -> Iterator[object]:
-    yield from (graph.name, graph.doc_string)
-    yield from _entries(graph.metadata_props)
+def _of_graph(graph: onnx.GraphProto, pending: list[onnx.GraphProto]) -> list[object]:
+    parts: list[object] = [graph.name, graph.doc_string, *_entries(graph.metadata_props)]
     for values in (graph.input, graph.output, graph.value_info):
-        yield from _of_values(values)
+        parts += _of_values(values)
     for tensor in graph.initializer:
-        yield from _of_tensor(tensor)
+        parts += _of_tensor(tensor)
     for sparse in graph.sparse_initializer:
-        yield from (*_of_tensor(sparse.values), *_of_tensor(sparse.indices))
+        parts += (*_of_tensor(sparse.values), *_of_tensor(sparse.indices))
     for annotation in graph.quantization_annotation:
-        yield annotation.tensor_name
-        yield from _entries(annotation.quant_parameter_tensor_names)
-    yield from _of_nodes(graph.node, pending)
+        parts.append(annotation.tensor_name)
+        parts += _entries(annotation.quant_parameter_tensor_names)
+    return parts + _of_nodes(graph.node, pending)
 
 
-def _of_nodes(nodes: Iterable[onnx.NodeProto], pending: list[onnx.GraphProto]) -> Iterator[object]:
+def _of_nodes(nodes: Iterable[onnx.NodeProto], pending: list[onnx.GraphProto]) -> list[object]:
+    parts: list[object] = []
     for node in nodes:
-        yield from (node.op_type, node.domain, node.name, node.overload, node.doc_string)
-        yield from node.input
-        yield from node.output
-        yield from _entries(node.metadata_props)
-        yield from _of_attributes(node.attribute, pending)
+        parts += (node.op_type, node.domain, node.name, node.overload, node.doc_string)
+        parts += node.input
+        parts += node.output
+        if node.metadata_props:
+            parts += _entries(node.metadata_props)
+        if node.attribute:
+            parts += _of_attributes(node.attribute, pending)
+    return parts
 
 
 def _of_attributes(
     attributes: Iterable[onnx.AttributeProto], pending: list[onnx.GraphProto]
-) -> Iterator[object]:
+) -> list[object]:
+    parts: list[object] = []
     for attribute in attributes:
-        yield from (attribute.name, attribute.ref_attr_name, attribute.doc_string)
+        parts += (attribute.name, attribute.ref_attr_name, attribute.doc_string)
         if attribute.HasField("g"):
             pending.append(attribute.g)
         pending += attribute.graphs
         tensors = [attribute.t] if attribute.HasField("t") else []
         for tensor in (*tensors, *attribute.tensors):
-            yield from _of_tensor(tensor)
+            parts += _of_tensor(tensor)
         types = [attribute.tp] if attribute.HasField("tp") else []
         for type_ in (*types, *attribute.type_protos):
-            yield from _of_type(type_)
+            parts += _of_type(type_)
+    return parts
 
 
 def _of_tensor(tensor: onnx.TensorProto) -> Sequence[object]:

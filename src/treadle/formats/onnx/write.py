@@ -144,7 +144,9 @@ def write_step(writing: Writing, step: Step) -> onnx.NodeProto:
 def _leaf(writing: Writing, step: Leaf | Call) -> onnx.NodeProto:
     domain = step.domain if isinstance(step, Leaf) else step.function.domain
     overload = "" if isinstance(step, Leaf) else step.function.overload
-    info = replace(step.info, domain=domain, overload=overload)
+    info = step.info
+    if (info.domain, info.overload) != (domain, overload):
+        info = replace(info, domain=domain, overload=overload)
     node = writing.node(info, operator_of(step), step.operands, step.results)
     add_attributes(node, step.attributes)
     for name, block in step.blocks.items():

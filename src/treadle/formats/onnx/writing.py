@@ -69,11 +69,15 @@ class Writing:
     ) -> onnx.NodeProto:
         """A node with its names; trailing absent operands stay, as the file had them."""
         node = onnx.NodeProto.FromString(info.kept) if info.kept else onnx.NodeProto()
-        node.op_type, node.domain, node.overload = op, info.domain, info.overload
-        node.name, node.doc_string = info.name, info.doc
-        for text in ("domain", "overload", "name", "doc_string"):
-            if not getattr(node, text):
-                node.ClearField(text)
+        node.op_type = op
+        for name, text in (
+            ("domain", info.domain),
+            ("overload", info.overload),
+            ("name", info.name),
+            ("doc_string", info.doc),
+        ):
+            if text:
+                setattr(node, name, text)
         node.input.extend(map(self.use, operands))
         node.output.extend(map(self.use, results))
         write_metadata(info.metadata, node)
