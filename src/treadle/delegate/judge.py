@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.loop import form_refusal
 from treadle.delegate.mistaken import mistake
+from treadle.delegate.ranks import rank_refusal
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
 
@@ -72,4 +73,4 @@ def _leaf_refusal(step: Leaf) -> str:
         return f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
         return f"{step.op} takes an attribute of a function that nothing expanded"
-    return refusal(step) or mistake(step)
+    return refusal(step) or mistake(step) or rank_refusal(step)

@@ -23,9 +23,11 @@ from treadle.delegate.loop import (
     unmoved,
 )
 from treadle.delegate.ranges import COUNTS, range_of_result
+from treadle.delegate.ranks import rank_refusal, with_ranks_checked
 from treadle.delegate.reductions import counted_from_start
 from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
+from treadle.errors import Unsupported
 from treadle.formats.onnx import inline_step
 from treadle.infer import declared_rank
 from treadle.ir import (
@@ -96,7 +98,10 @@ def _write(draft: Draft, steps: Sequence[Step]) -> None:
 
 
 def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
-    operands = draft.reads(step.operands)
+    why = rank_refusal(step)
+    if why:
+        raise Unsupported(step.op, step.version, why, path)
+    operands = with_ranks_checked(draft, step, draft.reads(step.operands))
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
     step, operands = counted_from_start(draft, step, operands)

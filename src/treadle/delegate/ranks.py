@@ -1,0 +1,133 @@
+"""Operands of a rank at which onnxruntime ends the process: its kernels read extents that are not.
+
+Measured on release 1.31, in child processes, for every operator with inputs of ranks 0 to 4.
+A step whose ranks are known to be wrong is refused; where a rank is not known, the model that is
+written fails, as it runs, before the kernel is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from treadle.delegate.draft import Draft
+from treadle.ir import Leaf, Operands, Step, Tensor, Value
+
+_MS = "com.microsoft"
+_MOST = 64
+_HEADS = ("q_num_heads", "kv_num_heads")
+_WITHOUT_HEADS = 4
+
+Ranks = Mapping[int, tuple[int, int]]
+"""The least and the most rank of operands, by their positions."""
+
+_RANKS: Mapping[tuple[str, str], Ranks] = {
+    ("", "AffineGrid"): {1: (1, 1)},
+    ("", "Conv"): {1: (2, _MOST)},
+    ("", "ConvInteger"): {0: (2, _MOST)},
+    ("", "GridSample"): {0: (1, _MOST), 1: (1, _MOST)},
+    ("", "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
+    ("", "ReverseSequence"): {0: (2, _MOST)},
+    (_MS, "CropAndResize"): {0: (4, 4), 1: (2, 2), 2: (1, 1), 3: (1, 1)},
+    (_MS, "EmbedLayerNormalization"): {
+        **dict.fromkeys((0, 1, 2, 3, 4, 7), (2, 2)),
+        **dict.fromkeys((5, 6), (1, 1)),
+    },
+    (_MS, "FusedConv"): {1: (2, _MOST)},
+    (_MS, "GridSample"): {0: (1, _MOST), 1: (1, _MOST)},
+    (_MS, "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
+}
+_KEEPS_RANK = ("FusedConv", "QLinearConv", "QLinearAveragePool", "QLinearGlobalAveragePool")
+_ELEMENTWISE = ("QLinearAdd", "QLinearMul", "QLinearLeakyRelu", "QLinearSigmoid")
+_NEEDED = {
+    (_MS, "Attention"): (2, "bias"),
+    (_MS, "QLinearLeakyRelu"): (4, "zero point of its result"),
+    (_MS, "QLinearSigmoid"): (4, "zero point of its result"),
+}
+"""Operands the schema calls optional, which the kernel reads all the same."""
+
+
+def rank_refusal(step: Leaf) -> str:
+    """Why the kernel would end the process, from what is known of its operands; "" otherwise."""
+    needed = _NEEDED.get((step.domain, step.op))
+    if needed is not None and _operand(step.operands, needed[0]) is None:
+        return f"onnxruntime ends the process where {step.op} has no {needed[1]}"
+    for position, (least, most) in _wanted(step).items():
+        rank = _rank(_operand(step.operands, position))
+        if rank is not None and not least <= rank <= most:
+            wanted = f"{least}" if least == most else f"{least} or more"
+            return (
+                f"onnxruntime ends the process where operand {position} of {step.op} has rank"
+                f" {rank}, not {wanted}"
+            )
+    return ""
+
+
+def with_ranks_checked(draft: Draft, step: Leaf, operands: Operands) -> Operands:
+    """The operands in the draft, those of unknown rank so that another rank fails at run time."""
+    checked = list(operands)
+    for position, (least, most) in _wanted(step).items():
+        value = _operand(operands, position)
+        old = _operand(step.operands, position)
+        if value is None or _rank(old) is not None:
+            continue
+        if least < most and _least_rank(draft.steps, value) >= least:
+            continue
+        checked[position] = _checked(draft, value, least, most)
+    return tuple(checked)
+
+
+def _wanted(step: Leaf) -> Ranks:
+    if (step.domain, step.op) == ("", "Einsum"):
+        return _einsum_ranks(step)
+    if (step.domain, step.op) == ("", "Attention") and not all(_heads(step, n) for n in _HEADS):
+        return dict.fromkeys(range(3), (_WITHOUT_HEADS, _WITHOUT_HEADS))
+    return _RANKS.get((step.domain, step.op), {})
+
+
+def _heads(step: Leaf, name: str) -> bool:
+    attribute = step.attributes.get(name)
+    return attribute is not None and isinstance(attribute.value, int) and attribute.value > 0
+
+
+def _einsum_ranks(step: Leaf) -> Ranks:
+    held = step.attributes.get("equation")
+    equation = held.value if held is not None else b""
+    text = equation.decode("utf-8", "replace") if isinstance(equation, bytes) else ""
+    terms = text.split("->")[0].split(",")
+    return {k: (sum(map(str.isalpha, term)), _MOST) for k, term in enumerate(terms)}
+
+
+def _checked(draft: Draft, value: Value, least: int, most: int) -> Value:
+    """The value by a Reshape to its own shape, made so that another rank fails.
+
+    Exactly: Reshape(Shape(x), [rank]); at least: Gather(Shape(x), [least - 1]).
+    """
+    if least == 0:
+        return value
+    shape = draft.leaf("Shape", value)
+    if least == most:
+        return draft.leaf("Reshape", value, draft.leaf("Reshape", shape, draft.constant([least])))
+    extent = draft.leaf("Gather", shape, draft.constant([least - 1]))
+    zero = draft.leaf("Sub", extent, extent)
+    return draft.leaf("Reshape", value, draft.leaf("Add", shape, zero))
+
+
+def _least_rank(steps: list[Step], value: Value) -> int:
+    """The rank operators of onnxruntime's own give at least, whose types no rule tells."""
+    made = next((s for s in reversed(steps) if isinstance(s, Leaf) and value in s.results), None)
+    if made is None or made.domain != _MS or made.op not in (*_KEEPS_RANK, *_ELEMENTWISE):
+        return _rank(value) or 0
+    tensors = [v for v in made.operands if v is not None]
+    read = tensors if made.op in _ELEMENTWISE else tensors[:1]
+    return max((_least_rank(steps, v) for v in read), default=0)
+
+
+def _rank(value: Value | None) -> int | None:
+    """The rank inference found; what the file declares may be wrong."""
+    type_ = value.inferred if value is not None else None
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    return None if shape is None else len(shape)
+
+
+def _operand(operands: Operands, position: int) -> Value | None:
+    return operands[position] if len(operands) > position else None
