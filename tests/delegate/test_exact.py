@@ -107,17 +107,25 @@ PRODUCT = "g ({0}[n] x) => ({0}[1] y) {{ y = ReduceProd (x) }}"
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32"])
-def test_products_that_are_small(whole, same, dtype):
-    run = whole(PRODUCT.format(dtype))
-    for x in ([3, -7, 1000], [2**20, 0, 2**20, 2**30], []):
-        given = np.array(x, dtype)
-        same(run(given)[0], given.prod(keepdims=True, dtype=dtype))
+@pytest.mark.parametrize("x", [[3, -7, 1000], [2**20, 0, 2**20, 2**30], [2**30, 2**30, -8, 3], []])
+def test_products(whole, same, dtype, x):
+    given = np.array(x, dtype)
+    same(whole(PRODUCT.format(dtype))(given)[0], given.prod(keepdims=True, dtype=dtype))
+
+
+PRODUCT_BESIDE = """g (int64[n] x, float[m] z) => (int64[1] y, float[m] w) {
+    y = ReduceProd (x)  w = Relu (z) }"""
 
 
 @pytest.mark.parametrize("x", [[2**53, 1], [2**53 + 1, -1], [2**40, 2**40], [-(2**62), 2, 2]])
-def test_products_that_may_be_rounded_are_refused(whole, x):
+def test_products_that_may_be_rounded_are_refused_beside_other_operators(whole, x):
     with pytest.raises(Refused):
-        whole(PRODUCT.format("int64"))(np.array(x))
+        whole(PRODUCT_BESIDE)(np.array(x), np.ones(2, np.float32))
+
+
+def test_small_products_beside_other_operators(whole, same):
+    found, _ = whole(PRODUCT_BESIDE)(np.array([3, -7, 1000]), np.ones(2, np.float32))
+    same(found, np.array([-21000]))
 
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'

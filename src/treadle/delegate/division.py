@@ -16,8 +16,8 @@ one number, three quarters more where each is by its own.
 from __future__ import annotations
 
 from treadle.delegate.draft import Draft
-from treadle.delegate.ranges import range_of_type
 from treadle.errors import Unsupported
+from treadle.infer import range_of_type
 from treadle.ir import DType, Leaf, Operands, Tensor, Value
 
 _CODES = {DType.INT32: 6, DType.INT64: 7}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treadle.delegate.kernels import registry
-from treadle.delegate.ranges import Range, range_of_array, range_of_type
+from treadle.infer import Range, range_of_array, range_of_type
 from treadle.ir import (
     Attribute,
     Block,
@@ -42,6 +42,8 @@ class Shared:
     large: dict[str, np.ndarray] = field(default_factory=dict)
     contents: dict[str, np.ndarray] = field(default_factory=dict)
     ranges: dict[str, Range | None] = field(default_factory=dict)
+    has_exact_forms: bool = False
+    has_guards: bool = False
 
     def fresh(self, hint: str) -> str:
         """A name no value of the model has: the hint, or the hint with a number."""

@@ -20,6 +20,7 @@ from treadle.delegate.draft import Shared
 from treadle.delegate.foreign import asked
 from treadle.delegate.forms import in_onnx_forms
 from treadle.delegate.judge import judged
+from treadle.delegate.large import MANY_BYTES, BySize, by_numpy
 from treadle.delegate.late import Late
 from treadle.delegate.options import Options
 from treadle.delegate.repair import repaired
@@ -72,7 +73,11 @@ class Onnxruntime:
         outputs = tuple(value.name for value in written.main.results if value is not None)
         run = _carrier(session, region)
         is_brief = _count(region.steps) <= _MOST_BRIEF
-        return Session(region.path, run, onnxruntime.RunOptions, inputs, outputs, is_brief)
+        made = Session(region.path, run, onnxruntime.RunOptions, inputs, outputs, is_brief)
+        evaluate = by_numpy(plain) if shared.has_exact_forms else None
+        if evaluate is None:
+            return made
+        return BySize(made, evaluate, 0 if shared.has_guards else MANY_BYTES)
 
     def _session(self, data: bytes, shared: Shared, region: Region) -> Any:
         import onnxruntime

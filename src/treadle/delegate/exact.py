@@ -7,12 +7,16 @@ CumSum and Mul are exact, and faster. A Slice whose step is negative takes an en
 2**63 - 1 as one before the first item.
 
     Max, Min, Clip            Where over Greater or Less
-    Sign                      that of the numbers as float32
+    Sign                      (x > 0) - (x < 0) as int8; before opset 14 that of x as float32
     ReduceMax, ReduceMin      the item at ArgMax or ArgMin
     ReduceSum, L1, SumSquare  the last item of CumSum
     ReduceProd, Pow           a run fails where the result is 2**53 or more
     Div, Mod                  no divisor is -1: see division.py
     Slice                     an end that is one less, which is beyond the last item as well
+
+Where the ranges of the operands show that the fault cannot come, a step stays as it is. These
+forms take longer than the kernels they stand for, up to four times where there are many elements:
+see large.py.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from functools import reduce
 
 import numpy as np
 
+from treadle.checks import may_be_wrong
 from treadle.delegate.division import divided
 from treadle.delegate.draft import Draft
 from treadle.errors import Unsupported
@@ -30,11 +35,13 @@ from treadle.ir import DType, Leaf, Operands, Tensor, Value
 Writer = Callable[[Draft, Leaf, Operands], Value | None]
 """Writes the step into the draft and gives its result; None where its own words are right."""
 
-_FLOAT, _INT32, _INT64 = 1, 6, 7
+_FLOAT, _INT8, _INT32, _INT64 = 1, 3, 6, 7
 _CODES = {
     DType.FLOAT32: 1, DType.INT32: 6, DType.INT64: 7, DType.FLOAT16: 10, DType.FLOAT64: 11
 }  # fmt: skip
 _EXACT = 2**53
+_SMALL_ARE_SUBTRACTED = 14
+"""The opset from which Sub takes int8."""
 _TO_THE_END = (2**31 - 1, 2**63 - 1)
 
 
@@ -49,7 +56,13 @@ def in_exact_words(draft: Draft, step: Leaf, operands: Operands) -> Value | None
     `operands` are those of the draft. Raises Unsupported where nobody knows the axes beforehand.
     """
     writer = _writer(step)
-    return None if writer is None else writer(draft, step, operands)
+    if writer is None or (writer in _PROVABLE and not _may_be_wrong(draft, step, operands)):
+        return None
+    return writer(draft, step, operands)
+
+
+def _may_be_wrong(draft: Draft, step: Leaf, operands: Operands) -> bool:
+    return may_be_wrong(step, [draft.range(value) for value in operands])
 
 
 def _writer(step: Leaf) -> Writer | None:
@@ -90,6 +103,13 @@ def _clip(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
 
 
 def _sign(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+    if draft.shared.opset >= _SMALL_ARE_SUBTRACTED:
+        zero = draft.constant(0)
+        above, below = (
+            draft.leaf("Cast", draft.leaf(comparison, *_given(operands), zero), to=_INT8)
+            for comparison in ("Greater", "Less")
+        )
+        return draft.leaf("Cast", draft.leaf("Sub", above, below), to=_INT64)
     sign = draft.leaf("Sign", draft.leaf("Cast", *_given(operands), to=_FLOAT))
     return draft.leaf("Cast", sign, to=_INT64)
 
@@ -238,6 +258,7 @@ def _beyond(draft: Draft, x: Value, most: int = _EXACT) -> Value:
 
     zeros = [0][(x >= most) | (x <= -most)]          # index 1 fails
     """
+    draft.shared.has_guards = True
     above = draft.leaf("Greater", x, draft.constant(most - 1))
     below = draft.leaf("Less", x, draft.constant(1 - most))
     index = draft.leaf("Cast", draft.leaf("Or", above, below), to=_INT64)
@@ -295,3 +316,8 @@ _WRITERS: Mapping[str, tuple[Writer, Sequence[DType]]] = {
     "Div": (divided, ()),
     "Mod": (divided, ()),
 }
+
+_PROVABLE = (
+    _greatest, _least, _clip, _sign, _largest_of, _smallest_of, _sum, _absolute_sum, _square_sum,
+    _product, _power,
+)  # fmt: skip

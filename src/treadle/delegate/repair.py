@@ -22,14 +22,13 @@ from treadle.delegate.loop import (
     not_empty,
     unmoved,
 )
-from treadle.delegate.ranges import COUNTS, range_of_result
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
 from treadle.delegate.reductions import counted_from_start
 from treadle.delegate.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.stamp import Stamp
 from treadle.errors import Unsupported
 from treadle.formats.onnx import inline_step
-from treadle.infer import declared_rank
+from treadle.infer import COUNTS, declared_rank, range_of_result
 from treadle.ir import (
     Block,
     Branch,
@@ -108,6 +107,7 @@ def _write_leaf(draft: Draft, step: Leaf, path: str) -> None:
     found = range_of_result(step, [*map(draft.range, operands)])
     exact = in_exact_words(draft, step, operands)
     if exact is not None:
+        draft.shared.has_exact_forms = True
         draft.shared.ranges[exact.name] = found
         draft.new.update((value, exact) for value in step.results if value is not None)
         return

@@ -5,12 +5,15 @@ from treadle.infer.facts import Fact, array_of
 from treadle.infer.growing import Growing
 from treadle.infer.loop import declared_rank, is_scan
 from treadle.infer.model import certain_facts, infer, infer_with_conflicts
+from treadle.infer.ranges import COUNTS, Range, range_of_array, range_of_result, range_of_type
 from treadle.infer.run import Conflict
 
 __all__ = [
+    "COUNTS",
     "Conflict",
     "Fact",
     "Growing",
+    "Range",
     "array_of",
     "certain_facts",
     "declared_rank",
@@ -19,4 +22,7 @@ __all__ = [
     "infer",
     "infer_with_conflicts",
     "is_scan",
+    "range_of_array",
+    "range_of_result",
+    "range_of_type",
 ]

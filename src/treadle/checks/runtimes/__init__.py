@@ -1,6 +1,7 @@
 """What a runtime is known not to load, or to answer wrongly: measured, each with its version."""
 
 from treadle.checks.runtimes.known_bugs import KnownBug, bugs_of
+from treadle.checks.runtimes.reach import may_be_wrong
 from treadle.checks.runtimes.table import RUNTIMES, findings
 
-__all__ = ["RUNTIMES", "KnownBug", "bugs_of", "findings"]
+__all__ = ["RUNTIMES", "KnownBug", "bugs_of", "findings", "may_be_wrong"]

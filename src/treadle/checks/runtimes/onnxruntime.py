@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from treadle.checks.known import Known
 from treadle.checks.rules import finding
-from treadle.checks.runtimes.known_bugs import bugs_of
+from treadle.checks.runtimes.edges import of_edges
 from treadle.checks.runtimes.passed import given_twice, params_given, words
 from treadle.errors import Finding
 from treadle.ir import (
@@ -14,7 +14,6 @@ from treadle.ir import (
     Call,
     Dim,
     FunctionId,
-    Leaf,
     Loop,
     Model,
     Ports,
@@ -36,7 +35,7 @@ _SCAN = FunctionId("", "Scan")
 
 
 def of_model(model: Model) -> Iterator[Finding]:
-    """The opset and the IR version."""
+    """The opset, the IR version, and whole numbers that may come near the edges of their types."""
     opset = model.opsets.get("", 1)
     if opset > _NEWEST_OPSET:
         message = f"opset {opset} is refused, the newest that loads is {_NEWEST_OPSET}"
@@ -45,6 +44,7 @@ def of_model(model: Model) -> Iterator[Finding]:
     if model.ir_version > _NEWEST_IR:
         message = f"IR version {model.ir_version} is refused, the newest that loads is {_NEWEST_IR}"
         yield finding("CF807", "", message, "write an older IR version")
+    yield from of_edges(model)
 
 
 def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
@@ -53,8 +53,6 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
     if flows and None in step.results:
         message = f"an output of {operator_of(step)} is left out: it does not load, or crashes"
         yield finding("CF803", path, message, "give it a name; nothing has to read it")
-    if isinstance(step, Leaf):
-        yield from _edges(step, path)
     if not isinstance(step, Loop):
         return
     view = ports(step)
@@ -62,15 +60,6 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
         yield from _scan(step, view, path)
     else:
         yield from _loop(step, view, path)
-
-
-def _edges(step: Leaf, path: str) -> Iterator[Finding]:
-    found = bugs_of(step)
-    if found:
-        edges = ", ".join(bug.edge for bug in found)
-        message = f"{step.op}-{step.version} over these whole numbers is wrong near {edges}"
-        hint = "treadle runs it in other words, or elsewhere; see docs/known_bugs.md"
-        yield finding("CF808", path, message, hint)
 
 
 def _scan(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:

@@ -113,8 +113,13 @@ def identity(x: Any) -> Any:
 @evaluates("Clip", 11, 12, 13)
 def clip(x: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None = None) -> Any:
     """min(max(x, low), high); either bound may be absent."""
-    result = x if low is None else np.maximum(x, low.reshape(()))
-    return result if high is None else np.minimum(result, high.reshape(()))
+    if low is None:
+        return x if high is None else np.minimum(x, high.reshape(()))
+    result = np.maximum(x, low.reshape(()))
+    if high is None:
+        return result
+    place = result if isinstance(result, np.ndarray) else None
+    return np.minimum(result, high.reshape(()), out=place)
 
 
 @evaluates("Clip", 1, 6)

@@ -81,6 +81,20 @@ def _all(given: Sequence[Range | None]) -> Range | None:
     return min(low for low, _ in known), max(high for _, high in known)
 
 
+def _bounded(choose: Callable[[Sequence[int]], int]) -> _Rule:
+    def rule(given: Sequence[Range | None]) -> Range | None:
+        known = [each for each in given if each is not None]
+        if len(known) < len(given):
+            return None
+        return choose([low for low, _ in known]), choose([high for _, high in known])
+
+    return rule
+
+
+def _signs(given: Sequence[Range | None]) -> Range | None:
+    return -1, 1
+
+
 def _choice(given: Sequence[Range | None]) -> Range | None:
     return _all(given[1:])
 
@@ -112,7 +126,10 @@ _COUNT = ("ArgMax", "ArgMin", "NonZero", "Shape", "Size")
 _RULES: Mapping[str, _Rule] = {
     **{op: _first for op in _MOVES},
     **{op: _counts for op in _COUNT},
-    **{op: _all for op in ("Concat", "Max", "Min")},
+    "Concat": _all,
+    "Max": _bounded(max),
+    "Min": _bounded(min),
+    "Sign": _signs,
     "Where": _choice,
     "Abs": _size,
     "Add": _combined(lambda a, b: a + b),
