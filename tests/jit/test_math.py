@@ -45,19 +45,19 @@ def sweep(dtype):
         return np.concatenate([*parts, powers, -powers, special]).astype(dtype)
 
 
-def scanned(op, x, *others):
+def scanned(op, x, *others, engines=("jit", "interp")):
     """The operator in a Scan, all elements of one item."""
     word = WORD[x.dtype.type]
     names = ["x", "z"][: 1 + len(others)]
     given = ", ".join(f"{word}[T,N] {name}" for name in names)
     taken = ", ".join(f"{word}[N] {name}r" for name in names)
-    text = f"""<ir_version: 10, opset_import: ["" : 18]>
+    text = f"""<ir_version: 10, opset_import: ["" : 20]>
     g ({given}) => ({word}[T,N] y) {{
       y = Scan <num_scan_inputs = {len(names)}, body = b ({taken}) => ({word}[N] c) {{
         c = {op} ({", ".join(f"{name}r" for name in names)})
       }}> ({", ".join(names)})
     }}"""
-    session = InferenceSession(text, engines=("jit", "interp"))
+    session = InferenceSession(text, engines=engines)
     feed = dict(zip(names, (x[None], *(other[None] for other in others)), strict=True))
     return session.run(None, feed)[0][0]
 
@@ -134,3 +134,54 @@ def test_a_long_chain_of_functions_of_a_few_elements_stays_small():
     session.run(None, {"n": np.array(3), "x": np.ones(16, np.float32)})
     (made,) = outcomes(session)
     assert made.machine.size < 50_000
+
+
+GELU = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[T,N] x) => (float[T,N] y) {
+  y = Scan <num_scan_inputs = 1, body = b (float[N] r) => (float[N] c) {
+    root = Constant <value = float {1.4142135}> ()
+    one = Constant <value = float {1.0}> ()
+    half = Constant <value = float {0.5}> ()
+    d = Div (r, root)
+    e = Erf (d)
+    f = Add (%s)
+    g = Mul (r, f)
+    c = Mul (g, half)
+  }> (x)
+}"""
+
+
+def tails(low, high):
+    return np.random.default_rng(7).uniform(low, high, 20_000)
+
+
+@pytest.mark.parametrize("operands", ["e, one", "one, e"])
+def test_the_tail_of_gelu_written_with_erf(operands):
+    x = np.concatenate([tails(-12.5, 8), tails(-1, 1), [0.0, -0.0]]).astype(np.float32)
+    session = InferenceSession(GELU % operands, engines=("jit", "interp"))
+    (found,) = session.run(None, {"x": x[None]})
+    assert not [why for why in outcomes(session) if isinstance(why, str)]
+    quotient = (x / np.float32(1.4142135)).astype(np.float64)  # as the model rounds it
+    exact = x * np.array([0.5 * math.erfc(-each) for each in quotient])
+    assert_within(8.0, found[0], exact, lambda worst: f"gelu({x[worst]!r})")
+
+
+@pytest.mark.parametrize("engines", [("jit", "interp"), ("interp",)])
+@pytest.mark.parametrize("dtype", WIDE)
+def test_mish(dtype, engines):
+    parts = [tails(low, high) for low, high in ((-105, 0), (-5, 5), (-1, 1), (10, 30))]
+    x = np.concatenate([*parts, [0.0, -0.0, math.inf, math.nan, 1e30]]).astype(dtype)
+    with np.errstate(all="ignore"):
+        power = np.exp(np.minimum(x.astype(WIDE[dtype]), 60))
+        more = power * (power + 2)
+        exact = x * (more / (more + 2))
+    assert_within(9.0, scanned("Mish", x, engines=engines), exact, lambda worst: f"{x[worst]!r}")
+
+
+@pytest.mark.parametrize("engines", [("jit", "interp"), ("interp",)])
+def test_gelu_has_a_tail(engines):
+    x = np.concatenate([tails(-6, 6), tails(-12, -5)]).astype(np.float32)
+    exact = x * np.array([0.5 * math.erfc(-each / math.sqrt(2)) for each in x.astype(float)])
+    found = scanned("Gelu", x, engines=engines)
+    # x / sqrt(2) is rounded, which its square of up to 72 magnifies
+    assert_within(200.0, found, exact, lambda worst: f"gelu({x[worst]!r})")

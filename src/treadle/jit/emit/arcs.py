@@ -7,6 +7,7 @@ asin     atan(x / sqrt(1 - x^2));  acos  pi / 2 - asin(x)
 sinh     (e - 1 / e) / 2, e = exp(|x|), near 0 by its series;  cosh  (e + 1 / e) / 2
 asinh    log(|x| + sqrt(x^2 + 1)), and so on
 erf      below 1 by a polynomial, else 1 - t * exp(-x^2 + p(t)), t = 2 / (2 + |x|); in float32
+erfc     t * p(t) * exp(-x^2), 2 minus that below 0; in float32
 pow      exp(y * log |x|), with the sign of an odd whole y
 """
 
@@ -24,7 +25,7 @@ from treadle.jit.emit.types import F32, F64
 from treadle.jit.emit.writer import Writer
 
 _SMALL = 2.0**-12
-_LAST = 4.0
+_LAST, _LAST_TAIL = 4.0, 10.5
 _ATAN = tuple((-1.0) ** k / (2 * k + 1) for k in range(12))
 _SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(6))
 
@@ -150,6 +151,33 @@ def erf(w: Writer, x: Any) -> Any:
     near = fma(w, x, polynomial(w, b.fmul(x, x), _quotient()), x)
     far = w.intrinsic("llvm.copysign", F32, far, x)
     return b.select(b.fcmp_ordered("<", a, constant(F32, 1.0)), near, far)
+
+
+def erfc(w: Writer, x: Any) -> Any:
+    """1 - erf(x), in float32 throughout: exact in its tail, too, where erf rounds to 1.
+
+    The square is taken in two parts, so that exp does not magnify its rounding.
+    """
+    b, a = w.builder, w.intrinsic("llvm.fabs", F32, x)
+    last, one, two = (constant(F32, value) for value in (_LAST_TAIL, 1.0, 2.0))
+    held = b.select(b.fcmp_ordered(">", a, last), last, a)
+    t = b.fdiv(two, b.fadd(held, two))
+    square = b.fmul(held, held)
+    lost = fma(w, held, held, b.fneg(square))
+    power = b.fmul(exp(w, b.fneg(square)), b.fsub(one, lost))
+    far = b.fmul(b.fmul(t, polynomial(w, t, _tail())), power)
+    return b.select(b.fcmp_ordered("<", x, constant(F32, 0.0)), b.fsub(two, far), far)
+
+
+@cache
+def _tail() -> tuple[float, ...]:
+    """The polynomial erfc(x) * exp(x^2) / t in t = 2 / (2 + x), for x from 0 to 10.5."""
+
+    def exact(t: float) -> float:
+        x = 2 / t - 2
+        return math.erfc(x) * math.exp(x * x) / t
+
+    return _fitted(exact, (2 / (2 + 10.5), 1.0), 9)
 
 
 @cache

@@ -20,7 +20,7 @@ from treadle.jit.emit.writer import Index
 from treadle.jit.kernel_ir import Join, Map, Node
 
 _PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
-_QUICK = frozenset(("exp", "log", "sigmoid", "tanh", "softplus", "erf"))
+_QUICK = frozenset(("exp", "log", "sigmoid", "tanh", "softplus", "erf", "erfc"))
 _READ, _WRITTEN = 0.012, 0.02
 _PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
 _DEAR = 0.1

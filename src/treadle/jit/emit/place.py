@@ -41,8 +41,8 @@ MOST_IN_REGISTERS = 16
 MOST_UNROLLED = 512
 MOST_LONG = 96
 LONG = frozenset((
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "expm1", "log",
-    "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "exp", "expm1",
+    "log", "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
 ))  # fmt: skip
 """Functions whose code is long: written anew for many elements, they take seconds to compile."""
 _OWN_IN_FLOAT64 = frozenset(("exp", "log", "sigmoid", "softplus", "tanh"))

@@ -17,7 +17,7 @@ from treadle.jit.emit.types import I64, POINTER, VOID
 from treadle.jit.kernel_ir import Block, Contract, Escape, Loop, Map, Reduce, Shape, Top
 
 PERIOD = 5_000_000
-_DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "softplus"))
+_DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "erfc", "softplus"))
 
 
 _GUESS = 100

@@ -315,7 +315,7 @@ _TABLE: Mapping[str, Emit] = {
             ("sin", turns.sin), ("cos", turns.cos), ("tan", turns.tan), ("asin", arcs.asin),
             ("acos", arcs.acos), ("atan", arcs.atan), ("sinh", arcs.sinh), ("cosh", arcs.cosh),
             ("asinh", arcs.asinh), ("acosh", arcs.acosh), ("atanh", arcs.atanh),
-            ("erf", arcs.erf), ("expm1", arcs.expm1),
+            ("erf", arcs.erf), ("erfc", arcs.erfc), ("expm1", arcs.expm1),
         )
     },
 }  # fmt: skip

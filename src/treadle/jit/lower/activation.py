@@ -65,7 +65,7 @@ def _gelu(n: Numbers, x: Node, approximate: str) -> Node:
         cube = n.mul(n.mul(x, x), x)
         inner = n.mul(math.sqrt(2 / math.pi), n.add(x, n.mul(0.044715, cube)))
         return n.mul(half, n.add(1, n.tanh(inner)))
-    return n.mul(half, n.add(1, n.erf(n.div(x, math.sqrt(2)))))
+    return n.mul(half, n.erfc(n.mul(x, -math.sqrt(0.5))))
 
 
 def _swish(n: Numbers, x: Node, alpha: float) -> Node:
@@ -86,7 +86,16 @@ def _hard_swish(n: Numbers, x: Node) -> Node:
 
 
 def _mish(n: Numbers, x: Node) -> Node:
-    return n.mul(x, n.tanh(n.softplus(x)))
+    """X * tanh(log(1 + e)), e = exp(x), that is x * e * (e + 2) / (e * (e + 2) + 2).
+
+    e is taken as a square, so that it is not rounded as a denormal before x makes it larger; from
+    20 on the fraction is 1.
+    """
+    root = n.exp(n.mul(0.5, n.min(x, 20)))
+    e = n.mul(root, root)
+    more = n.add(e, 2)
+    fraction = n.div(more, n.add(n.mul(e, more), 2))
+    return n.mul(n.mul(n.mul(x, root), fraction), root)
 
 
 def _leaky_relu(n: Numbers, x: Node, alpha: float) -> Node:

@@ -10,7 +10,7 @@ from typing import Any
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Constant, Node
+from treadle.jit.kernel_ir import Constant, Map, Node
 from treadle.jit.lower.registry import NARROW, as_floats, lowers, wide
 from treadle.jit.nodes import Declined
 
@@ -39,7 +39,7 @@ def _variadic(function: str, b: Building, operands: Operands, _: Attributes) -> 
 
 _TABLES = (
     (_plain, (
-        ("Add", "add", 7, 13, 14), ("Sub", "sub", 7, 13, 14), ("Mul", "mul", 7, 13, 14),
+        ("Sub", "sub", 7, 13, 14), ("Mul", "mul", 7, 13, 14),
         ("Div", "div", 7, 13, 14), ("Abs", "abs", 1, 6, 13), ("Neg", "neg", 1, 6, 13),
         ("Sign", "sign", 9, 13), ("And", "and", 7), ("Or", "or", 7), ("Xor", "xor", 7),
         ("Not", "not", 1), ("BitwiseAnd", "and", 18), ("BitwiseOr", "or", 18),
@@ -68,6 +68,22 @@ _TABLES = (
 for _kind, _rows in _TABLES:
     for _op, _function, *_versions in _rows:
         lowers(_op, *_versions)(wide(partial(_kind, _function)))
+
+
+@lowers("Add", 7, 13, 14)
+@wide
+def add(b: Building, operands: Operands, _: Attributes) -> Node:
+    """The sum; of 1 and erf(x) as erfc(-x), which is exact where erf is near -1, too."""
+    for one, other in (operands, operands[::-1]):
+        if _is_one(one, len(other.shape)) and other.op == Map("erf"):
+            return b.map("erfc", b.map("neg", other.operands[0]))
+    return b.map("add", *operands)
+
+
+def _is_one(node: Node, most_axes: int) -> bool:
+    """Whether it is the number 1, which broadcasts to what has so many axes."""
+    is_single = isinstance(node.op, Constant) and node.op.array.size == 1
+    return is_single and len(node.shape) <= most_axes and bool(node.op.array.item() == 1)
 
 
 @lowers("Mean", 1, 6, 8, 13)

@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.ops.kernels.common import wide, wide_but_half
 from treadle.ops.kernels.registry import evaluates
-from treadle.ops.kernels.unary import error_function, sigmoid
+from treadle.ops.kernels.unary import complementary_error_function, sigmoid
 
 
 @evaluates("LeakyRelu", 1, 6, 16)
@@ -67,7 +67,7 @@ def gelu(x: np.ndarray, *, approximate: str) -> Any:
     """X * the normal distribution at x, exactly or by its tanh approximation."""
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + error_function(x / math.sqrt(2)))
+    return 0.5 * x * complementary_error_function(-x / math.sqrt(2))
 
 
 @evaluates("Swish", 24)

@@ -33,6 +33,7 @@ evaluates("Asinh", 9, 22)(np.arcsinh)
 evaluates("Atanh", 9, 22)(np.arctanh)
 
 _erf = np.frompyfunc(math.erf, 1, 1)
+_erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 @evaluates("Reciprocal", 1, 6, 13)
@@ -46,6 +47,12 @@ def reciprocal(x: np.ndarray) -> Any:
 def error_function(x: np.ndarray) -> Any:
     """The Gauss error function, in float64."""
     result = np.asarray(_erf(x.astype(np.float64)))
+    return result.astype(np.float64).astype(x.dtype)
+
+
+def complementary_error_function(x: np.ndarray) -> Any:
+    """1 - erf(x), in float64: exact where erf is near 1, too."""
+    result = np.asarray(_erfc(x.astype(np.float64)))
     return result.astype(np.float64).astype(x.dtype)
 
 
@@ -86,8 +93,10 @@ def hard_swish(x: np.ndarray) -> Any:
 @evaluates("Mish", 18, 22)
 @wide
 def mish(x: np.ndarray) -> Any:
-    """X * tanh(softplus(x))."""
-    return x * np.tanh(softplus(x))
+    """X * tanh(softplus(x)), as x * e * (e + 2) / (e * (e + 2) + 2), e = exp(x) as a square."""
+    root = np.exp(np.minimum(x, 20) / 2)
+    e = root * root
+    return x * root * ((e + 2) / (e * (e + 2) + 2)) * root
 
 
 @evaluates("PRelu", 7, 9, 16)
