@@ -32,6 +32,7 @@ infer
 ops
 tracing
 ir
+limits
 arguments boundary
 peers
 errors

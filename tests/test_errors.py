@@ -13,6 +13,7 @@ EACH = (
     errors.TreadleError("what"),
     errors.LoadError("the model cannot be loaded:", [FINDING]),
     errors.DataError("the model cannot be loaded:", [FINDING]),
+    errors.LoadLimitExceeded("too many nodes"),
     errors.InvalidModel("the model cannot be run:", [FINDING]),
     errors.Unsupported("Add", 14, "nobody has it", "main/add_0"),
     errors.Unsupported.of("the model", "nobody runs it:", [FINDING]),

@@ -25,6 +25,8 @@ PUBLIC = [
     "KernelError",
     "LimitExceeded",
     "LoadError",
+    "LoadLimitExceeded",
+    "LoadLimits",
     "LoraAdapter",
     "ModelMetadata",
     "NodeArg",

@@ -27,12 +27,14 @@ from treadle.errors import (
     KernelError,
     LimitExceeded,
     LoadError,
+    LoadLimitExceeded,
     RunError,
     Terminated,
     TreadleError,
     Unsupported,
 )
 from treadle.feeds import NodeArg
+from treadle.limits import LoadLimits
 from treadle.options import (
     ExecutionMode,
     ExecutionOrder,
@@ -62,6 +64,8 @@ __all__ = [
     "KernelError",
     "LimitExceeded",
     "LoadError",
+    "LoadLimitExceeded",
+    "LoadLimits",
     "LoraAdapter",
     "ModelMetadata",
     "NodeArg",

@@ -21,6 +21,7 @@ from treadle.errors import (
     Unsupported,
 )
 from treadle.ir import Call, Function, Leaf, Model, Type
+from treadle.limits import LoadLimits, within
 from treadle.passes import Mended
 from treadle.single import Operator
 
@@ -40,14 +41,17 @@ __all__ = [
 
 
 @public
-def load(source: object) -> Model:
+def load(source: object, *, limits: LoadLimits | None = None) -> Model:
     """Load a model from whatever holds one.
 
     `source`: a path (.onnx, .onnxtxt, OpenVINO's .xml), bytes, a text model, a ModelProto, an
     onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved. Raises LoadError,
     with every finding, where that cannot be done; what a check merely complains of stops nothing.
+    `limits` bounds what the work may take, the defaults of LoadLimits unless it is given; going
+    over one raises LoadLimitExceeded.
     """
-    return _loaded(source)[0]
+    with within(limits):
+        return _loaded(source)[0]
 
 
 def _loaded(source: object) -> tuple[Model, list[Finding]]:
@@ -63,7 +67,13 @@ def _loaded(source: object) -> tuple[Model, list[Finding]]:
 
 
 @public
-def save(model: object, path: str | os.PathLike[str], *, external_data: bool = True) -> None:
+def save(
+    model: object,
+    path: str | os.PathLike[str],
+    *,
+    external_data: bool = True,
+    limits: LoadLimits | None = None,
+) -> None:
     """Write the model: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
     An .xml is OpenVINO IR, version 11, with a .bin of the same name beside it. `model` is a Model,
@@ -72,17 +82,18 @@ def save(model: object, path: str | os.PathLike[str], *, external_data: bool = T
     appends to becomes a stacked output.
     `external_data=False` brings tensors that lie in another file into this one. Raises InputError
     where `path` cannot be written, Unsupported for what OpenVINO IR cannot hold, all of it at once,
-    and InvalidModel for what would be no OpenVINO IR either.
+    and InvalidModel for what would be no OpenVINO IR either. `limits` as of `load`.
     """
     if isinstance(path, Model):
         raise InputTypeError("path is a Model; the model comes first: save(model, path)")
     target = expect_path(path)
     expect(external_data, bool, "external_data", "True or False")
-    if target.endswith(".xml"):
-        _write_layers(_valid(model, "written as OpenVINO IR"), target)
-        return
-    loaded = model if isinstance(model, Model) else load(model)
-    formats.write(passes.to_onnx_loops(loaded), target, external=external_data)
+    with within(limits):
+        if target.endswith(".xml"):
+            _write_layers(_valid(model, "written as OpenVINO IR"), target)
+            return
+        loaded = model if isinstance(model, Model) else load(model)
+        formats.write(passes.to_onnx_loops(loaded), target, external=external_data)
 
 
 def _valid(source: object, what: str) -> Model:
@@ -115,13 +126,22 @@ def _lowered(model: Model) -> Model:
 
 
 @public
-def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
+def check(
+    source: object, *, portable: Collection[str] = (), limits: LoadLimits | None = None
+) -> list[Finding]:
     """Everything that is wrong with a model, or may be; never raises for a bad one.
+
+    A model that goes over the `limits` (as of `load`) raises LoadLimitExceeded all the same.
 
     `portable`: "onnxruntime" or "openvino" adds what is known not to load there, or to be answered
     wrongly, in the version the finding names.
     """
     portable = names_of(portable, checks.RUNTIMES, "portable")
+    with within(limits):
+        return _checked(source, portable)
+
+
+def _checked(source: object, portable: Collection[str]) -> list[Finding]:
     if isinstance(source, Model):
         return checks.check(source, portable)
     model, findings = formats.read(source, broken=True)
@@ -134,47 +154,56 @@ def check(source: object, *, portable: Collection[str] = ()) -> list[Finding]:
 
 
 @public
-def repair(source: object, *, portable: Collection[str] = ()) -> tuple[Model, list[Mended]]:
+def repair(
+    source: object, *, portable: Collection[str] = (), limits: LoadLimits | None = None
+) -> tuple[Model, list[Mended]]:
     """The model with everything mended that has a safe way out, and what was done.
 
     Nodes out of order, hidden names, outer values a body returns directly, missing imports,
     conditions that are left out or no scalars, false declarations, attributes without a meaning.
     It runs to the same outputs. `portable` as of `check`: what a runtime answers wrongly is said in
-    another way, where there is one. Raises LoadError as `load` does.
+    another way, where there is one. Raises LoadError as `load` does, whose `limits` it has.
     """
     portable = names_of(portable, checks.RUNTIMES, "portable")
-    model, findings = _loaded(source)
     codes = passes.REPAIRED if portable else passes.REPAIRED - passes.FOR_RUNTIMES
-    repaired, mended = passes.repair(model, codes)
+    with within(limits):
+        model, findings = _loaded(source)
+        repaired, mended = passes.repair(model, codes)
     return repaired, [*passes.mended_by_reading(findings), *mended]
 
 
 @public
-def infer(source: object) -> Model:
+def infer(source: object, *, limits: LoadLimits | None = None) -> Model:
     """The model with a type on every value, those of bodies included.
 
     A body's declared shapes are claims, not facts: a carried value that changes its shape gets a
-    dim of None there, whatever the file declares. Raises LoadError as `load` does.
+    dim of None there, whatever the file declares. Raises LoadError as `load` does,
+    whose `limits` it has.
     """
-    return inference.infer(source if isinstance(source, Model) else load(source))
+    with within(limits):
+        return inference.infer(source if isinstance(source, Model) else load(source))
 
 
 @public
-def optimize(source: object) -> Model:
+def optimize(source: object, *, limits: LoadLimits | None = None) -> Model:
     """The model with less to do: it gives the same outputs, in treadle and in other runtimes.
 
     What is computed twice, in every iteration alike, for nothing, or known before the run, is not
     computed again; lists that only grow become stacked outputs; loops that count get a trip count.
     Inputs, outputs and metadata keep their names. Raises LoadError as `load` does, InvalidModel for
-    a model that cannot be run.
+    a model that cannot be run. `limits` as of `load`; nodes are counted after functions are put in
+    the place of their calls.
     """
-    return optimize_with_report(source)[0]
+    return optimize_with_report(source, limits=limits)[0]
 
 
 @public
-def optimize_with_report(source: object) -> tuple[Model, passes.Report]:
+def optimize_with_report(
+    source: object, *, limits: LoadLimits | None = None
+) -> tuple[Model, passes.Report]:
     """What `optimize` gives, and what was done."""
-    return _optimized(_valid(source, "optimized"))
+    with within(limits):
+        return _optimized(_valid(source, "optimized"))
 
 
 def _optimized(model: Model) -> tuple[Model, passes.Report]:

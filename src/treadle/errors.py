@@ -3,6 +3,7 @@
     TreadleError
      ├── LoadError            the source is no model, or one that cannot be closed; has .findings
      │    └── DataError       a tensor of the file cannot be had: missing, truncated, an unsafe path
+     ├── LoadLimitExceeded    a bound of LoadLimits was reached
      ├── InvalidModel         the model breaks a rule that blocks running; has .findings
      ├── Unsupported          the model is fine, this build has no way to run or write it
      ├── InputError           an argument does not fit: names, dtypes, ranks, shapes; a ValueError
@@ -43,6 +44,7 @@ __all__ = [
     "KernelError",
     "LimitExceeded",
     "LoadError",
+    "LoadLimitExceeded",
     "RunError",
     "Severity",
     "Terminated",
@@ -139,6 +141,10 @@ class LoadError(TreadleError):
 
 class DataError(LoadError):
     """A tensor of the file cannot be had: missing, truncated, or its path leaves the folder."""
+
+
+class LoadLimitExceeded(TreadleError):
+    """Making a model ready went over one of its bounds: see `LoadLimits`."""
 
 
 class InvalidModel(TreadleError):

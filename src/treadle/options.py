@@ -18,6 +18,7 @@ import numpy as np
 from treadle.adapters import LoraAdapter
 from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputTypeError
+from treadle.limits import LoadLimits
 from treadle.parity import telling_missing
 from treadle.plan import Limits
 
@@ -138,6 +139,12 @@ def _condition(value: object) -> object:
     return value
 
 
+def _limits(value: object) -> object:
+    if value is not None and not isinstance(value, LoadLimits):
+        raise InputTypeError
+    return value
+
+
 Conversion = tuple[str, Callable[[Any], object]]
 _TRUTH: Conversion = ("a truth value", _truth)
 _WHOLE: Conversion = ("a whole number of 32 bits", _whole)
@@ -161,6 +168,7 @@ _SESSION: Mapping[str, Conversion] = {
     "use_deterministic_compute": _TRUTH,
     "use_per_session_threads": _TRUTH,
     "omitted_condition": ('"stop" or "ignore"', _condition),
+    "load_limits": ("a treadle.LoadLimits, or None", _limits),
     "cache_dir": ("a path, or None", _maybe(_path)),
 }
 _RUN: Mapping[str, Conversion] = {
@@ -215,11 +223,13 @@ def _look_up(options: str, entries: Mapping[str, str], key: str) -> str:
 @telling_missing
 @dataclass(slots=True, kw_only=True)
 class SessionOptions(_Checked):
-    """What onnxruntime's SessionOptions holds, handed on to it, and two fields of our own.
+    """What onnxruntime's SessionOptions holds, handed on to it, and three fields of our own.
 
     `omitted_condition`: what a Loop whose condition input is left out does when its body's
     condition turns false. "stop", as every runtime does, or "ignore", the literal reading of the
     table in the standard's text of Loop, "Operator inputs defined as (max_trip_count, ...)".
+
+    `load_limits` bounds what making the model ready may take; None: the defaults of LoadLimits.
 
     `intra_op_num_threads` holds for native code too: 0 for as many as the process has processors.
 
@@ -253,6 +263,7 @@ class SessionOptions(_Checked):
     use_per_session_threads: bool = True
     omitted_condition: OmittedCondition = "stop"
     cache_dir: str | None = None
+    load_limits: LoadLimits | None = None
     config_entries: dict[str, str] = field(default_factory=dict)
     providers: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     dims_by_name: dict[str, int] = field(default_factory=dict)

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +31,7 @@ from treadle.errors import (
 from treadle.feeds import Binding, NodeArg, node_arg
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
+from treadle.limits import poll, within
 from treadle.options import SessionOptions
 from treadle.ort_session import (
     UNSAID_VERSION,
@@ -122,12 +123,14 @@ class InferenceSession(OrtSession):
         self._named_engines = ENGINES if engines is None else engine_names(engines)
         self._chosen = self._choose(providers, provider_options, may_fall_back=self._may_fall_back)
         self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
-        self._model = self._accepted(source)
+        with self._within_limits():
+            self._model = self._accepted(source)
         self._programs: dict[Variant, Program] = {}
         self._declined: dict[Variant, dict[tuple[str, Step], str]] = {}
         self._source = source_of(source)
         self._lock = locked_anew(self)
-        self._plain = self._program(PLAIN)
+        with self._within_limits():
+            self._plain = self._program(PLAIN)
         if getattr(self._options, "optimized_model_filepath", ""):
             write_optimized(self._model, self._options.optimized_model_filepath)
 
@@ -138,6 +141,10 @@ class InferenceSession(OrtSession):
             source, self._options, self._named_engines, providers, self._may_fall_back
         )
         return _made_again, (type(self), recipe)
+
+    def _within_limits(self) -> AbstractContextManager[None]:
+        """Bounds what making a program ready may take."""
+        return within(getattr(self._options, "load_limits", None))
 
     def _accepted(self, source: object) -> Model:
         instead = supplied(self._options)
@@ -178,7 +185,7 @@ class InferenceSession(OrtSession):
             self._declined.pop(variant, None)
 
     def _prepared(self, variant: Variant) -> Program:
-        with self._stage("prepare"):
+        with self._within_limits(), self._stage("prepare"):
             model = passes.prepare(
                 self._model,
                 expand=self._expand,
@@ -233,6 +240,7 @@ class InferenceSession(OrtSession):
     def _stage(self, name: str) -> Iterator[None]:
         if getattr(self._options, "is_cancelled", False):
             raise Terminated("given up, as SessionOptions.set_load_cancellation_flag says")
+        poll()
         started = time.perf_counter()
         yield
         done = StageDone(name, time.perf_counter() - started)

@@ -18,9 +18,13 @@ from typing import IO, TypeVar
 import click
 import numpy as np
 
+from treadle.errors import LoadLimitExceeded
 from treadle.ir import DType, Sequence, Tensor, Type, dtype_of
+from treadle.limits import spend
 
 _ITEM = re.compile(r"^(?P<name>.*)(?P<kind>\[(?P<index>\d{0,18})\]|\(\))$", re.DOTALL)
+_ALWAYS_UNPACKED = 2**30
+_USUAL_RATIO = 200
 Content = TypeVar("Content")
 
 
@@ -43,6 +47,7 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
+    _expect_to_fit(file)
     with np.load(file, allow_pickle=False) as archive:
         arrays = {key: archive[key] for key in archive.files}
     for key, array in arrays.items():
@@ -51,13 +56,28 @@ def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
     return arrays
 
 
+def _expect_to_fit(file: IO[bytes]) -> None:
+    """Raise where the archive unpacks to far more than it is: LoadLimitExceeded, ValueError."""
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+    unpacked = sum(each.file_size for each in entries)
+    packed = sum(each.compress_size for each in entries)
+    spend(unpacked, "an archive")
+    if unpacked > max(_ALWAYS_UNPACKED, _USUAL_RATIO * packed):
+        raise ValueError(
+            f"it unpacks to {unpacked} bytes, {_USUAL_RATIO} times what it holds and more;"
+            " write it with numpy.savez, which does not compress"
+        )
+    file.seek(0)
+
+
 def _read(path: Path, read: Callable[[IO[bytes]], Content]) -> Content:
     """What a file holds; UsageError for what is wrong with it."""
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numpy tells of odd headers, which it reads anyway
             return read(file)
-    except MemoryError:
+    except (MemoryError, LoadLimitExceeded):
         raise
     except Exception as error:  # noqa: BLE001  border: numpy and zipfile raise anything
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,7 +11,8 @@ import click
 from treadle.boundary import internal_error, may_pass
 from treadle.cli.output import echo_json
 from treadle.engines import ENGINES
-from treadle.errors import InvalidModel, LoadError, TreadleError
+from treadle.errors import InputError, InvalidModel, LoadError, TreadleError
+from treadle.limits import LoadLimits, within
 from treadle.report import as_data
 
 
@@ -37,6 +38,7 @@ class Verb(click.Command):
 
     def __init__(self, *arguments: Any, example: str = "", **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.params.append(_limit_option())
         self.example = example
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -47,8 +49,10 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
+        limits = ctx.params.pop("limits", None)
         try:
-            return super().invoke(ctx)
+            with within(limits):
+                return super().invoke(ctx)
         except TreadleError as error:
             raise Failure(error, bool(ctx.params.get("as_json"))) from error
         except BrokenPipeError:
@@ -62,6 +66,34 @@ class Verb(click.Command):
                 raise
             fault = internal_error(error, f"treadle {self.name}")
             raise Failure(fault, bool(ctx.params.get("as_json"))) from error
+
+
+def _limit_option() -> click.Option:
+    """The --limit option, which may be given for each of the limits."""
+    return click.Option(
+        ["--limit", "limits"],
+        metavar="NAME=N",
+        multiple=True,
+        callback=_limits,
+        help=f"Bound what making the model ready takes: {', '.join(LoadLimits.names())}.",
+    )
+
+
+def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> LoadLimits | None:
+    found: dict[str, Any] = {}
+    for each in given:
+        name, _, number = each.partition("=")
+        if name not in LoadLimits.names():
+            known = ", ".join(LoadLimits.names())
+            raise click.BadParameter(f"no limit is called {name!r}; there are {known}")
+        try:
+            found[name] = float(number) if name == "seconds" else int(number)
+        except ValueError:
+            raise click.BadParameter(f"{each}: {number!r} is no number") from None
+    try:
+        return LoadLimits(**found) if found else None
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,8 @@ from typing import TypeGuard
 from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
-from treadle.ir import Leaf, Model
+from treadle.ir import Leaf, Model, expanded_size, walk
+from treadle.limits import expect_size
 
 __all__ = ["lacks_layer", "locate", "onnx", "read", "schema_function", "write"]
 
@@ -26,6 +27,16 @@ def read(
     `broken`: an ONNX model that cannot be closed is given too, for checks alone. `supplied` takes
     the place of what an ONNX model says.
     """
+    model, findings = _read(source, broken=broken, supplied=supplied)
+    if model is not None:
+        nodes = sum(1 for _ in walk(model))
+        expect_size(nodes, expanded_size(model)[1])
+    return model, findings
+
+
+def _read(
+    source: object, *, broken: bool, supplied: onnx.Supplied | None
+) -> tuple[Model | None, list[Finding]]:
     is_file = isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml")
     if not is_file and not _is_xml(source):
         return onnx.read(source, broken=broken, supplied=supplied)

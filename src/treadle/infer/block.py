@@ -12,6 +12,7 @@ from treadle.infer.leaf import infer_leaf
 from treadle.infer.loop import infer_loop
 from treadle.infer.run import Inference, Place
 from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, Value, operator_of, segment, step_path
+from treadle.limits import poll
 
 
 def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Place) -> list[Fact]:
@@ -23,6 +24,7 @@ def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Pla
         if constant.value not in defaults:
             run.facts[constant.value] = constant_fact(constant)
     for position, step in enumerate(block.steps):
+        poll()
         here = _at(place, step, position)
         run.conflicts.pop(here.path, None)
         facts = infer_step(run, step, here)

@@ -5,6 +5,7 @@ from treadle.ir.dims import Dim, Expression, Range, Shape, Symbol, admits, show_
 from treadle.ir.dims import add as add_dims
 from treadle.ir.dims import multiply as multiply_dims
 from treadle.ir.dims import subtract as subtract_dims
+from treadle.ir.expanded import expanded_size
 from treadle.ir.graph import (
     Block,
     Branch,
@@ -143,6 +144,7 @@ __all__ = [
     "bodies",
     "captures",
     "dtype_of",
+    "expanded_size",
     "makers",
     "map_blocks",
     "map_bodies",

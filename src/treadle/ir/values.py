@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
 from treadle.ir.types import DType, Type, dtype_of
+from treadle.limits import spend
 
 Metadata = tuple[tuple[str, str], ...]
 
@@ -64,7 +66,9 @@ class SparseArray:
 
     def dense(self) -> np.ndarray:
         """The same tensor with its zeros written out."""
-        array = np.zeros(self.shape, self.values.array.dtype)
+        dtype = self.values.array.dtype
+        spend(prod(self.shape) * dtype.itemsize, "a sparse tensor written out")
+        array = np.zeros(self.shape, dtype)
         indices = self.indices.array
         where = indices if indices.ndim == 1 else np.ravel_multi_index(indices.T, self.shape)
         array.reshape(-1)[where] = self.values.array

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Call, Model, Step
+from treadle.ir import Block, Call, Model, Step, expanded_size
+from treadle.limits import expect_size
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.splice import place, splice
 
@@ -18,10 +19,13 @@ from treadle.passes.splice import place, splice
 def inline_functions(model: Model) -> Model:
     """The model without functions and calls of them. Needs functions that do not call themselves.
 
+    Raises LoadLimitExceeded where it would be larger than the limits of the work allow.
+
     It imports the opsets of its functions too.
     """
     if not model.functions:
         return model
+    expect_size(*expanded_size(model))
 
     def body(step: Step, path: str) -> Block | None:
         if not isinstance(step, Call) or step.function not in model.functions:

@@ -27,6 +27,7 @@ from treadle.ir import (
     substitute,
     with_operands,
 )
+from treadle.limits import poll
 
 Replacement = Callable[[Step, str], Block | None]
 """What takes the place of the step at a path, if anything does."""
@@ -42,6 +43,7 @@ def splice(block: Block, replacement: Replacement, path: str = "main") -> Block:
     constants = list(block.constants)
     known: dict[Value, Any] = {}
     for position, step in enumerate(block.steps):
+        poll()
         reading = with_operands(step, known) if known else step
         here = step_path(path, step, position)
         inner = replacement(reading, here)

@@ -19,6 +19,7 @@ import onnx
 from treadle import ops
 from treadle.errors import DataError
 from treadle.ir import DType, Literal, show_shape
+from treadle.limits import spend
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ def read_tensor(tensor: onnx.TensorProto, folder: Folder) -> Literal:
         raise DataError(f"elements of type {dtype or tensor.data_type} cannot be external")
     where = {entry.key: entry.value for entry in tensor.external_data}
     shape = tuple(tensor.dims)
+    spend(-(-math.prod(shape) * dtype.bits // 8), f'the tensor "{tensor.name}"')
     data = _window(folder.open(where.get("location", "")), where, dtype, shape)
     literal = ops.tensor_from_proto(tensor, ops.array_from_bytes(data, dtype, shape, tensor.name))
     assert literal.external is not None

@@ -16,6 +16,7 @@ from treadle.formats.onnx.names import normal_domain
 from treadle.formats.onnx.reading import Body, Build, NodeAtHand, Reading, merged_captures
 from treadle.formats.onnx.scope import MOST_HINTS, Scope
 from treadle.ir import Attribute, Block, Call, FunctionId, Info, Kind, Leaf, Step, Value
+from treadle.limits import poll
 
 _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, int], int]]] = {
     ("", "If"): (branch.read, branch.given),
@@ -38,6 +39,7 @@ def read_node(
     result: Callable[[str], Value],
 ) -> Step:
     """Close one node; its results get their names in the scope."""
+    poll()
     domain = normal_domain(node.domain)
     _, given = _CONTROL_FLOW.get((domain, node.op_type), (None, None))
     operands = tuple(scope.resolve(name, path) if name else None for name in node.input)

@@ -15,6 +15,7 @@ from treadle.arguments import shown
 from treadle.formats.onnx.other_formats import Other, other_folder, other_format
 from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
+from treadle.limits import spend
 
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext", ".textproto"}
 
@@ -80,6 +81,7 @@ def _data_of(path: Path) -> bytes:
         if path.is_dir():
             other = other_folder(set(os.listdir(path)), path.suffix)
             raise NoModel(f'"{path}" is {_called(other) if other else "a folder, give a file"}')
+        spend(path.stat().st_size, f'"{path}"')
         return path.read_bytes()
     except OSError as error:
         raise NoModel(

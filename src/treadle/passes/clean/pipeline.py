@@ -15,6 +15,7 @@ from treadle.ir import (
     Value,
     map_bodies,
 )
+from treadle.limits import poll
 from treadle.passes.clean.appends import stack_appends
 from treadle.passes.clean.branches import settle_branches
 from treadle.passes.clean.cleaning import Cleaned, Cleaning
@@ -107,6 +108,7 @@ def clean(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]
         at = Cleaning.of(current)
         block = opened(current.main)
         for each in passes:
+            poll()
             block = _with_outputs(block, each(block, at), at)
         if not at.done:
             break

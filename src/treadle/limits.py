@@ -1,0 +1,138 @@
+"""What making a model ready may take: nodes, depth, bytes and time.
+
+`within` opens a budget for the work done in its block, by one thread; the functions that read,
+type, rewrite and write models ask it as they go. Without a budget nothing is bounded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from operator import index
+
+from treadle.arguments import expect
+from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
+
+__all__ = ["LoadLimits", "expect_size", "poll", "remaining_seconds", "spend", "within"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadLimits:
+    """What making a model ready may take; None: as much as it needs.
+
+    `nodes` of the whole model, those of bodies included, each call of a function counted as the
+    nodes of that function; `depth` of bodies and calls within each other; `bytes` of the file, its
+    external data and sparse tensors written out; `seconds` from the start of the call. Going over
+    one raises LoadLimitExceeded, which says which. `seconds` is looked at between steps of the
+    work: one step is finished first.
+    """
+
+    nodes: int | None = 1_000_000
+    depth: int | None = 100
+    bytes: int | None = 2**40
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _expect(each.name, getattr(self, each.name))
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of the limits."""
+        return tuple(each.name for each in fields(cls))
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What is left of the limits."""
+
+    limits: LoadLimits
+    started: float = field(default_factory=time.monotonic)
+    bytes: int = 0
+
+
+_current: ContextVar[_Budget | None] = ContextVar("treadle_load_budget", default=None)
+
+
+@contextmanager
+def within(limits: LoadLimits | None) -> Iterator[None]:
+    """Hold what is done in the block to the limits.
+
+    Inside a block of the same limits, or where none are given, the budget around it goes on.
+    """
+    if limits is not None:
+        expect(limits, LoadLimits, "limits", "a treadle.LoadLimits or None")
+    around = _current.get()
+    if around is not None and limits in (None, around.limits):
+        yield
+        return
+    token = _current.set(_Budget(limits or LoadLimits()))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def poll() -> None:
+    """Raise LoadLimitExceeded where the time is over."""
+    budget = _current.get()
+    if budget is None or budget.limits.seconds is None:
+        return
+    if time.monotonic() - budget.started > budget.limits.seconds:
+        raise _exceeded("seconds", "making the model ready takes longer", budget.limits.seconds)
+
+
+def remaining_seconds() -> float | None:
+    """The seconds left, at least 0; None where they are not bounded."""
+    budget = _current.get()
+    if budget is None or budget.limits.seconds is None:
+        return None
+    return max(0.0, budget.limits.seconds - (time.monotonic() - budget.started))
+
+
+def spend(size: int, what: str) -> None:
+    """Count bytes that are about to be read or made; raise LoadLimitExceeded over the limit."""
+    budget = _current.get()
+    if budget is None or budget.limits.bytes is None:
+        return
+    budget.bytes += size
+    if budget.bytes > budget.limits.bytes:
+        raise _exceeded(
+            "bytes", f"{what} brings the model to {budget.bytes} bytes", budget.limits.bytes
+        )
+
+
+def expect_size(nodes: int, depth: int) -> None:
+    """Raise LoadLimitExceeded for a model of more nodes, or deeper, than the limits have it."""
+    budget = _current.get()
+    limits = LoadLimits(nodes=None, depth=None) if budget is None else budget.limits
+    if limits.nodes is not None and nodes > limits.nodes:
+        raise _exceeded("nodes", f"the model has {_shown(nodes)} nodes", limits.nodes)
+    if limits.depth is not None and depth > limits.depth:
+        raise _exceeded("depth", f"bodies and calls are nested {depth} deep", limits.depth)
+
+
+def _exceeded(name: str, found: str, most: float) -> LoadLimitExceeded:
+    return LoadLimitExceeded(
+        f"{found}, at most {name}={most} are allowed; raise LoadLimits.{name}"
+        f" (--limit {name}=N) if the model is to be trusted"
+    )
+
+
+def _shown(count: int) -> str:
+    return str(count) if count < 10**12 else f"about 10^{len(str(count)) - 1}"
+
+
+def _expect(name: str, value: object) -> None:
+    if value is None:
+        return
+    try:
+        number = float(value) if name == "seconds" else index(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        given = f"{value!r:.60} ({type(value).__name__})"
+        raise InputTypeError(f"LoadLimits.{name} is {given}, wanted a number or None") from None
+    if isinstance(value, bool) or not number >= 0:
+        raise InputError(f"LoadLimits.{name} is {value!r}, wanted a number from 0 on or None")

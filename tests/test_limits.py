@@ -1,0 +1,135 @@
+"""What making a model ready may take: models that would grow without end are refused at once."""
+
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import treadle
+from treadle import LoadLimitExceeded, LoadLimits
+
+HEADER = '<ir_version: 10, opset_import: ["": 21, "local": 1]>'
+
+
+def doubling(levels: int) -> onnx.ModelProto:
+    """A model of 2 ** levels nodes: each function calls the next one twice."""
+    text = [HEADER, "g (float[2] x) => (float[2] y) { y = local.f0 (x) }"]
+    for level in range(levels):
+        inner = f"local.f{level + 1}" if level + 1 < levels else "Relu"
+        text.append(
+            f'<domain: "local", opset_import: ["": 21, "local": 1]> f{level} (a) => (c)'
+            f" {{ b = {inner} (a) c = {inner} (b) }}"
+        )
+    return onnx.parser.parse_model("\n".join(text))
+
+
+CHAIN = f"{HEADER} g (float[2] x) => (float[2] y) {{ a = Relu (x) b = Abs (a) y = Neg (b) }}"
+VERBS = {
+    "optimize": treadle.optimize,
+    "session": treadle.InferenceSession,
+    "interp": lambda model: treadle.InferenceSession(model, engines=["interp"]),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_functions_nested_wide_are_refused_before_they_are_expanded(verb):
+    started = time.process_time()
+    with pytest.raises(LoadLimitExceeded, match=r"nodes=1000000 .*raise LoadLimits\.nodes"):
+        VERBS[verb](doubling(40))
+    assert time.process_time() - started < 5
+
+
+def test_they_are_not_written_as_openvino_ir(tmp_path):
+    with pytest.raises(LoadLimitExceeded, match="nodes"):
+        treadle.save(doubling(40), tmp_path / "model.xml")
+
+
+def test_what_needs_no_expansion_is_done_all_the_same():
+    model = treadle.load(doubling(40))
+    assert treadle.check(model) == treadle.check(doubling(40))
+    assert treadle.infer(model).main.results[0].type is not None
+
+
+def test_functions_below_the_limit_run():
+    feed = {"x": np.float32([-1, 2])}
+    assert treadle.InferenceSession(doubling(5)).run(None, feed)[0].tolist() == [0, 2]
+
+
+def test_functions_that_call_each_other_too_deep_are_refused():
+    with pytest.raises(LoadLimitExceeded, match=r"depth=100 .*raise LoadLimits\.depth"):
+        treadle.optimize(doubling(300))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda limits: treadle.load(CHAIN, limits=limits),
+        lambda limits: treadle.check(CHAIN, limits=limits),
+        lambda limits: treadle.infer(CHAIN, limits=limits),
+        lambda limits: treadle.optimize(CHAIN, limits=limits),
+        lambda limits: treadle.repair(CHAIN, limits=limits),
+        lambda limits: treadle.InferenceSession(CHAIN, treadle.SessionOptions(load_limits=limits)),
+    ],
+)
+def test_every_function_keeps_every_limit(act):
+    act(LoadLimits())
+    act(LoadLimits(nodes=3))
+    with pytest.raises(LoadLimitExceeded, match="has 3 nodes, at most nodes=2"):
+        act(LoadLimits(nodes=2))
+    with pytest.raises(LoadLimitExceeded, match="seconds=0"):
+        act(LoadLimits(seconds=0))
+
+
+def test_save_keeps_them(tmp_path):
+    with pytest.raises(LoadLimitExceeded, match="nodes=2"):
+        treadle.save(CHAIN, tmp_path / "model.onnx", limits=LoadLimits(nodes=2))
+
+
+def test_bytes_of_a_file_are_counted_before_it_is_read(tmp_path):
+    path = tmp_path / "model.onnx"
+    treadle.save(CHAIN, path)
+    size = path.stat().st_size
+    treadle.load(path, limits=LoadLimits(bytes=size))
+    with pytest.raises(LoadLimitExceeded, match=r"raise LoadLimits\.bytes \(--limit bytes=N\)"):
+        treadle.load(path, limits=LoadLimits(bytes=size - 1))
+
+
+def test_limits_are_looked_at():
+    with pytest.raises(treadle.InputTypeError, match=r"LoadLimits\.nodes is 'x'"):
+        LoadLimits(nodes="x")
+    with pytest.raises(treadle.InputError, match="from 0 on"):
+        LoadLimits(seconds=float("nan"))
+    with pytest.raises(treadle.InputTypeError, match=r"treadle\.LoadLimits"):
+        treadle.load(CHAIN, limits=3)
+    with pytest.raises(treadle.InputTypeError, match="load_limits"):
+        treadle.SessionOptions(load_limits=3)
+
+
+def told(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "treadle", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_line_takes_them(tmp_path):
+    path = tmp_path / "model.onnx"
+    treadle.save(CHAIN, path)
+    assert told("check", path, "--limit", "nodes=3", "--limit", "seconds=60").returncode == 0
+    refused = told("check", path, "--limit", "nodes=2")
+    assert refused.returncode == 1
+    assert "at most nodes=2 are allowed" in refused.stderr
+    assert "no limit is called 'node'" in told("check", path, "--limit", "node=2").stderr
+
+
+def test_an_archive_that_unpacks_to_much_more_is_refused(tmp_path):
+    path, data = tmp_path / "model.onnx", tmp_path / "x.npz"
+    treadle.save(CHAIN, path)
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", bytes(2**21))
+    refused = told("run", path, "--input", data, "--limit", f"bytes={2**20}")
+    assert refused.returncode == 1
+    assert "bytes" in refused.stderr
