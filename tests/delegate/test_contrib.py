@@ -95,8 +95,12 @@ def test_a_run_with_a_listener_has_it_too():
     np.testing.assert_array_equal(recorder.of("y")[0].value, y)
 
 
-def test_the_types_of_its_results_are_known_but_for_their_shapes():
-    model = treadle.infer(text("y = com.microsoft.QuickGelu(x)"))
+@pytest.mark.parametrize(
+    ("call", "type_"),
+    [("QuickGelu(x)", "float32[2,3]"), ("BiasSplitGelu(x, s)", "float32[*]")],
+)
+def test_the_types_of_its_results_are_known_and_of_some_the_shapes(call, type_):
+    model = treadle.infer(text(f"y = com.microsoft.{call}"))
     (step,) = model.main.steps
     assert isinstance(step, Leaf)
-    assert str(step.results[0].inferred) == "float32[*]"
+    assert str(step.results[0].inferred) == type_

@@ -66,12 +66,17 @@ def test_which_version_is_in_force(op, opset, version):
 
 
 def test_types_follow_type_variables_and_fixed_types():
-    operator = ops.contrib_operator("com.microsoft", "QuickGelu", 1)
-    assert [str(t) for t in ops.contrib_types(operator, [tensor("float16", 2, 3)], 1)] == [
-        "float16[*]"
-    ]
+    operator = ops.contrib_operator("com.microsoft", "BiasSplitGelu", 1)
+    halves = [tensor("float16", 2, 3, 8), tensor("float16", 8)]
+    assert [str(t) for t in ops.contrib_types(operator, halves, 1)] == ["float16[*]"]
     operator = ops.contrib_operator("com.microsoft", "GreedySearch", 1)
     assert [str(t) for t in ops.contrib_types(operator, [tensor("int32", 1, 1)], 1)] == ["int32[*]"]
+
+
+def test_elementwise_operators_keep_the_shape_of_their_first_input():
+    operator = ops.contrib_operator("com.microsoft", "BiasGelu", 1)
+    given = [tensor("float32", 2, None), tensor("float32", 3)]
+    assert ops.contrib_types(operator, given, 1) == [tensor("float32", 2, None)]
 
 
 @pytest.mark.parametrize(

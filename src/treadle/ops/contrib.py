@@ -32,6 +32,11 @@ graphs run once. The names in the graphs are their own, however values outside a
 onnxruntime finds their inputs by them.
 """
 
+ELEMENTWISE = frozenset(
+    ("com.microsoft", op) for op in ("BiasGelu", "FastGelu", "Gelu", "QuickGelu")
+)
+"""Operators whose result has the shape of the first input; a bias is as long as the last axis."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContribOperator:
@@ -76,13 +81,16 @@ def assumed_opset(domain: str) -> int | None:
 def contrib_types(
     operator: ContribOperator, operands: Sequence[Type | None], results: int
 ) -> list[Type | None]:
-    """What is known of the types of the results: element types, no shapes."""
+    """What is known of the types of the results: element types, and shapes of ELEMENTWISE alone."""
     bound: dict[str, Type] = {}
     for position, type_ in enumerate(operands):
         word = _at(operator.inputs, position)
         if word and type_ is not None:
             bound.setdefault(word, _without_shape(type_))
-    return [_result(_at(operator.outputs, position), bound) for position in range(results)]
+    found = [_result(_at(operator.outputs, position), bound) for position in range(results)]
+    if (operator.domain, operator.name) in ELEMENTWISE and operands:
+        found[:1] = operands[:1]
+    return found
 
 
 def _at(words: Sequence[str], position: int) -> str:

@@ -82,8 +82,9 @@ def add(b: Building, operands: Operands, _: Attributes) -> Node:
 
 def _is_one(node: Node, most_axes: int) -> bool:
     """Whether it is the number 1, which broadcasts to what has so many axes."""
-    is_single = isinstance(node.op, Constant) and node.op.array.size == 1
-    return is_single and len(node.shape) <= most_axes and bool(node.op.array.item() == 1)
+    if not isinstance(node.op, Constant) or node.op.array.size != 1:
+        return False
+    return len(node.shape) <= most_axes and bool(node.op.array.item() == 1)
 
 
 @lowers("Mean", 1, 6, 8, 13)
