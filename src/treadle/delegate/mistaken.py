@@ -17,6 +17,8 @@ TreeEnsembleClassi.   two classes with a score each: labels are 1 and 0, of the 
 TreeEnsembleRegressor of several targets: base values are left out of those no leaf adds to
 Gather                over text: of every row it takes, only the first element is copied
 StringSplit           without a delimiter: white space other than the blank does not split
+Pools                 of fewer elements than the kernel reaches over, by strides above 1: one
+                      window more than the standard's rounding down gives
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
 
 What it gets wrong of ReduceSum, Max, Slice and others over whole numbers is in `exact.py`: they are
@@ -30,11 +32,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from treadle.checks import bugs_of
 from treadle.delegate.exact import rewrites
+from treadle.infer import is_short_pool
 from treadle.ir import DType, Leaf, Tensor, Type, Value
 
 _Rule = Callable[[Leaf], bool]
 
 _SUMS = ("Einsum", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+_POOLS = ("AveragePool", "LpPool", "MaxPool")
 _OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
 _PAIR = 2
 
@@ -186,5 +190,6 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "StringSplit"): (_has_no_delimiter, "splits at blanks, of all white space"),
     ("", "Cast"): (_writes_doubles, "writes 8 digits of a float64"),
     ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),
+    **{("", op): (is_short_pool, "counts a window of too few elements") for op in _POOLS},
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

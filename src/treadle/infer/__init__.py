@@ -5,6 +5,7 @@ from treadle.infer.facts import Fact, array_of
 from treadle.infer.growing import Growing
 from treadle.infer.loop import declared_rank, is_scan
 from treadle.infer.model import certain_facts, infer, infer_with_conflicts
+from treadle.infer.pools import is_short_pool
 from treadle.infer.ranges import COUNTS, Range, range_of_array, range_of_result, range_of_type
 from treadle.infer.run import Conflict
 
@@ -22,6 +23,7 @@ __all__ = [
     "infer",
     "infer_with_conflicts",
     "is_scan",
+    "is_short_pool",
     "range_of_array",
     "range_of_result",
     "range_of_type",

@@ -12,6 +12,7 @@ from treadle.errors import InvalidModel
 from treadle.infer import data, shapes
 from treadle.infer.facts import UNKNOWN, Fact, array_of, literal_fact
 from treadle.infer.folding import folded
+from treadle.infer.pools import type_of_short_pool
 from treadle.infer.run import Conflict, Inference, Place
 from treadle.infer.sequences import sequence_count, sequence_fact
 from treadle.ir import (
@@ -56,7 +57,7 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
     found = sequence_fact(leaf, facts)
     if found is not None:
         return [found]
-    type_ = shapes.type_of(leaf, facts)
+    type_ = shapes.type_of(leaf, facts) or type_of_short_pool(leaf, _first(facts))
     types = [type_] if type_ is not None else _standard(run, leaf, facts, place)
     if len(types) != 1:
         return [Fact(each) for each in types]
@@ -64,6 +65,10 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
         return [Fact(types[0], count=sequence_count(leaf, facts))]
     fact = Fact(types[0], data.content_of(leaf, facts, types[0]))
     return [_folded(run, leaf, facts, fact) if leaf.operands else fact]
+
+
+def _first(facts: Sequence[Fact]) -> Type | None:
+    return facts[0].type if facts else None
 
 
 def _folded(run: Inference, leaf: Leaf, facts: Sequence[Fact], fact: Fact) -> Fact:
