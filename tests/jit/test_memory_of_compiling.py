@@ -1,0 +1,57 @@
+"""What compiling a kernel leaves behind in memory that nobody gives back."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+
+import pytest
+
+from treadle.jit import machine
+
+TEXT = """
+define void @kernel(ptr %x, i64 %n) {
+entry:
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%more, %next]
+  %place = getelementptr float, ptr %x, i64 %i
+  %before = load float, ptr %place
+  %after = fmul float %before, 2.0
+  store float %after, ptr %place
+  %more = add i64 %i, 1
+  %is_last = icmp uge i64 %more, %n
+  br i1 %is_last, label %out, label %next
+out:
+  ret void
+}
+"""
+_WORDS = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+          "fordblks", "keepcost")  # fmt: skip
+
+
+class _Used(ctypes.Structure):
+    """What the C library says of its memory."""
+
+    _fields_ = [(word, ctypes.c_size_t) for word in _WORDS]
+
+
+def in_use() -> int:
+    """The bytes that the C library has given out."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallinfo2"):
+        pytest.skip("the C library does not tell")
+    library.mallinfo2.restype = _Used
+    used = library.mallinfo2()
+    return int(used.uordblks + used.hblkhd)
+
+
+def test_compiling_leaves_little_behind() -> None:
+    for _ in range(3):
+        machine.object_code(TEXT)
+    gc.collect()
+    before, count = in_use(), 20
+    for _ in range(count):
+        machine.object_code(TEXT)
+    gc.collect()
+    assert (in_use() - before) / count < 8192, "bytes for each kernel"
