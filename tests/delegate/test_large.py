@@ -60,6 +60,19 @@ def test_results_have_memory_of_their_own(whole):
     assert not np.may_share_memory(second, ROWS)
 
 
+@pytest.mark.parametrize("x", [EDGES[:, None], ROWS], ids=["small", "large"])
+def test_casts_and_other_shapes(same, x):
+    text = """<ir_version: 10, opset_import: ["" : 18]>
+        g (int64[n,m] x) => (float[n,m] y, int64[k] z, int64[n,1,m] u)
+        <int64[1] one = {1}, int64[1] flat = {-1}> {
+        s = Sign (x)  y = Cast <to = 1> (s)  z = Reshape (x, flat)  u = Unsqueeze (s, one) }"""
+    y, z, u = treadle.InferenceSession(text).run(None, {"x": x})
+    same(y, np.sign(x).astype(np.float32))
+    same(z, x.ravel())
+    same(u, np.sign(x)[:, None])
+    assert not np.may_share_memory(z, x)
+
+
 def test_what_does_not_broadcast_is_an_error_of_the_session(whole):
     run = whole("g (int64[n] x, int64[m] z) => (int64[k] y) { y = Max (x, z) }")
     with pytest.raises(Refused):

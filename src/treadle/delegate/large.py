@@ -24,7 +24,7 @@ import numpy as np
 from treadle import ops
 from treadle.delegate.runnable import Session
 from treadle.errors import KernelError
-from treadle.ir import DType, Leaf, Literal, Step, Tensor, Value
+from treadle.ir import DType, Leaf, Literal, Operands, Step, Tensor, Value
 from treadle.plan import ByName, Region, RunContext
 
 MANY_BYTES = 1 << 16
@@ -33,12 +33,14 @@ MANY_BYTES = 1 << 16
 _MOST_STEPS = 32
 _OPERATORS = frozenset(
     {
-        "Abs", "Add", "And", "Clip", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
-        "Max", "Min", "Mul", "Neg", "Not", "Or", "Pow", "ReduceL1", "ReduceMax", "ReduceMin",
-        "ReduceProd", "ReduceSum", "ReduceSumSquare", "Sign", "Sub", "Where", "Xor",
+        "Abs", "Add", "And", "Cast", "Clip", "Equal", "Greater", "GreaterOrEqual", "Less",
+        "LessOrEqual", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pow", "ReduceL1", "ReduceMax",
+        "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Reshape", "Sign", "Squeeze",
+        "Sub", "Unsqueeze", "Where", "Xor",
     }
 )  # fmt: skip
 _WHOLE = (DType.BOOL, DType.INT32, DType.INT64)
+_CAST_TO = (*_WHOLE, DType.FLOAT32, DType.FLOAT64)
 
 Evaluate = Callable[[Sequence[Any]], list[Any]]
 
@@ -114,8 +116,13 @@ def by_numpy(region: Region) -> Evaluate | None:
 def _is_whole(step: Step) -> bool:
     if not isinstance(step, Leaf) or step.domain or step.op not in _OPERATORS:
         return False
-    types = [value.type for value in (*step.operands, *step.results) if value is not None]
-    return all(isinstance(type_, Tensor) and type_.dtype in _WHOLE for type_ in types)
+    given = _WHOLE if step.op != "Cast" else _CAST_TO
+    return _all_of(step.operands, _WHOLE) and _all_of(step.results, given)
+
+
+def _all_of(values: Operands, dtypes: Sequence[DType]) -> bool:
+    types = [value.type for value in values if value is not None]
+    return all(isinstance(type_, Tensor) and type_.dtype in dtypes for type_ in types)
 
 
 def _own(results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
