@@ -142,7 +142,9 @@ POWERS = """g (int64 n, TYPE[40] x) => (TYPE[40] last) {
 }"""
 
 
-@pytest.mark.parametrize("exponent", [-3, -2, -1, 0, 1, 2, 3, 4, 7, 32, 33, 1.5])
+@pytest.mark.parametrize(
+    "exponent", [-3, -2, -1, 0, 1, 2, 3, 4, 7, 32, 33, 0.5, -0.5, 1.5, -1.5, 2.5, 0.25]
+)
 @pytest.mark.parametrize(
     ("word", "dtype"), [("float", np.float32), ("double", np.float64), ("float16", np.float16)]
 )

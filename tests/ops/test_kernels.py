@@ -7,6 +7,7 @@ import pytest
 from tests.ops.node_suite import check_value, differences
 from tests.ops.peer import elements, ours, theirs
 from treadle.errors import KernelError
+from treadle.ops.kernels import arithmetic
 
 NAMES = {"float8e4m3fn": "FLOAT8E4M3FN", "float8e5m2": "FLOAT8E5M2"}
 
@@ -284,3 +285,13 @@ def test_one_text_of_many_is_a_tensor(op, place):
     found = one(op, 13, np.array(["a", "b"], object), place)
     assert isinstance(found, np.ndarray)
     assert (found.dtype, found.shape, found.item()) == (object, (), "b")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_powers_of_a_half_are_no_square_roots_of_minus_zero_and_minus_infinity(dtype):
+    base = np.array([-np.inf, -0.0, 4], dtype)
+    for exponent in (np.array(0.5, dtype), np.full(3, 0.5, dtype)):
+        with np.errstate(invalid="ignore"):
+            found = arithmetic.power(base, exponent)
+        np.testing.assert_array_equal(found, np.array([np.inf, 0, 2], dtype))
+        assert not np.signbit(found).any()

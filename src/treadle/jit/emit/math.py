@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -139,20 +138,17 @@ def log(w: Writer, x: Any) -> Any:
     return b.select(is_wrong, constant(type_, math.nan), result)
 
 
-def _tanh_series(count: int) -> list[float]:
-    """The coefficients of x^3, x^5 ... in tanh(x), from tanh' = 1 - tanh^2."""
-    series = [Fraction(0), Fraction(1)]
-    for n in range(2, 2 * count + 2):
-        square = sum((series[k] * series[n - 1 - k] for k in range(n)), Fraction(0))
-        series.append(-square / n)
-    return [float(each) for each in series[3::2]]
-
-
 _TANH = {
     F32: (-0.3333328194202186, 0.13331442198487686, -0.05373971511587378, 0.020639087354222915,
           -0.005704987126227758),
-    F64: _tanh_series(19),
+    F64: (-0.3333333333333333, 0.13333333333333333, -0.05396825396825397, 0.021869488536155203,
+          -0.008863235529902197, 0.003592128036572481, -0.0014558343870513183,
+          0.000590027440945586, -0.00023912911424355248, 9.691537956929451e-05,
+          -3.927832388331683e-05, 1.5918905069328964e-05, -6.451689215655431e-06,
+          2.6147711512907546e-06, -1.0597268320104654e-06, 4.294911078273806e-07,
+          -1.7406618963571648e-07, 7.054636946400968e-08, -2.859136662305254e-08),
 }  # fmt: skip
+"""The coefficients of x^3, x^5 ... in tanh(x); those of float64 are of its series."""
 _TANH_LIMIT = {F32: 0.625, F64: 0.55}
 
 

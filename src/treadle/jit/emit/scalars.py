@@ -14,7 +14,7 @@ from treadle.jit.emit.types import F64, I1, I64, NARROW, in_register, is_float, 
 from treadle.jit.emit.writer import Writer
 
 Emit = Callable[..., Any]
-_MOST_PRODUCTS = 32
+_MOST_PRODUCTS, _ROOT = 32, 0.5
 
 
 def apply(w: Writer, function: str, dtypes: tuple[DType, ...], result: DType, *args: Any) -> Any:
@@ -190,14 +190,23 @@ def _power(w: Writer, _: DType, base: Any, exponent: Any) -> Any:
 
 
 def _known_power(w: Writer, base: Any, exponent: float) -> Any:
-    """The power by products where the exponent is a small whole number, of a float32 in float64."""
+    """The power by products where the exponent is a small whole number, or half of one.
+
+    Of a float32 in float64; of a float64 only the square, the root, and the two multiplied.
+    """
     b = w.builder
     if exponent in (1.0, 2.0):
         return base if exponent == 1.0 else b.fmul(base, base)
-    if base.type == F64 or not exponent.is_integer() or not 0 < abs(exponent) <= _MOST_PRODUCTS:
+    if not 0 < abs(exponent) <= _MOST_PRODUCTS or not (2 * exponent).is_integer():
         return None
+    if exponent == _ROOT:
+        return _root(w, base)
+    if base.type == F64:
+        return b.fmul(_size(w, base), _root(w, base)) if exponent == 1 + _ROOT else None
     wide = b.fpext(base, F64)
     result, square, left = None, wide, int(abs(exponent))
+    if left != abs(exponent):
+        result, square = _root(w, wide), _size(w, wide)
     while left:
         if left % 2:
             result = square if result is None else b.fmul(result, square)
@@ -206,6 +215,18 @@ def _known_power(w: Writer, base: Any, exponent: float) -> Any:
     if exponent < 0:
         result = b.fdiv(llvm.Constant(F64, 1.0), result)
     return b.fptrunc(result, base.type)
+
+
+def _root(w: Writer, x: Any) -> Any:
+    """X ** 0.5, which is not the square root of -0 and -infinity."""
+    b, endless = w.builder, float("inf")
+    root = _size(w, w.intrinsic("llvm.sqrt", x.type, x))
+    is_lowest = b.fcmp_ordered("==", x, llvm.Constant(x.type, -endless))
+    return b.select(is_lowest, llvm.Constant(x.type, endless), root)
+
+
+def _size(w: Writer, x: Any) -> Any:
+    return w.intrinsic("llvm.fabs", x.type, x)
 
 
 def _whole_power(w: Writer, dtype: DType, base: Any, exponent: Any) -> Any:

@@ -55,15 +55,25 @@ def modulo(left: np.ndarray, right: np.ndarray, *, fmod: int) -> Any:
 def power(base: np.ndarray, exponent: np.ndarray) -> Any:
     """The dtype of the base; whole numbers wrap, where dtypes differ it is through float64."""
     if base.dtype == exponent.dtype and not is_integer(base):
-        return np.power(base, exponent)
+        return _float_power(base, exponent)
     is_whole = exponent.dtype.kind in "iu"
     if is_whole and is_integer(base):
         return _whole_power(base, exponent)
-    result = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    result = _float_power(base.astype(np.float64), exponent.astype(np.float64))
     if is_whole:
         odd = (base < 0) & (exponent % 2 != 0)
         result = np.where(odd, -np.abs(result), result)
     return np.asarray(result).astype(base.dtype)
+
+
+def _float_power(base: np.ndarray, exponent: np.ndarray) -> Any:
+    """As IEEE 754 has it: numpy takes the square root for 0.5, also of -0 and -infinity."""
+    result = np.power(base, exponent)
+    is_root = exponent == exponent.dtype.type(0.5)
+    if not is_root.any():
+        return result
+    root = np.where(np.isneginf(base), base.dtype.type(np.inf), np.abs(result))
+    return np.where(is_root, root, result)
 
 
 _FACTORS = (2, 3)
