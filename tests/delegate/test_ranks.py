@@ -28,6 +28,8 @@ CALLS = {
     'Einsum <equation = "ij->ji"> (a)': 17,
     "com.microsoft.Attention <num_heads = 1> (a, b, c)": 17,
     "com.microsoft.CropAndResize (a, b, i, i)": 17,
+    "com.microsoft.DynamicQuantizeMatMul (a, u, b)": 17,
+    "com.microsoft.MatMulIntegerToFloat (u, v, a, b)": 17,
     "com.microsoft.EmbedLayerNormalization (i, i, a, b, c, a, b, i, i)": 17,
     "com.microsoft.FusedConv (a, b)": 17,
     "com.microsoft.GridSample (a, b)": 17,
@@ -40,7 +42,7 @@ DTYPES = dict(a="float", b="float", c="float", s="float", u="uint8", v="uint8", 
 def session(call, declared="[]"):
     read = sorted(set(call.split("(")[1].strip(")").replace(" ", "").split(",")))
     ports = [DTYPES[name] + (declared if name not in "sz" else "") + " " + name for name in read]
-    given = "uint8" if "QLinear" in call else "int32" if "Integer" in call else "float"
+    given = "uint8" if "QLinear" in call else "int32" if call.startswith("ConvInteger") else "float"
     head = HEAD.format(opset=CALLS.get(call, 17))
     results = "y, mask" if "Embed" in call else "y"
     text = f"{head}g ({', '.join(ports)}) => ({given}[] y) {{ {results} = {call} }}"

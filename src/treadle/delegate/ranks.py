@@ -28,12 +28,14 @@ _RANKS: Mapping[tuple[str, str], Ranks] = {
     ("", "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
     ("", "ReverseSequence"): {0: (2, _MOST)},
     (_MS, "CropAndResize"): {0: (4, 4), 1: (2, 2), 2: (1, 1), 3: (1, 1)},
+    (_MS, "DynamicQuantizeMatMul"): {1: (2, _MOST)},
     (_MS, "EmbedLayerNormalization"): {
         **dict.fromkeys((0, 1, 2, 3, 4, 7), (2, 2)),
         **dict.fromkeys((5, 6), (1, 1)),
     },
     (_MS, "FusedConv"): {1: (2, _MOST)},
     (_MS, "GridSample"): {0: (1, _MOST), 1: (1, _MOST)},
+    (_MS, "MatMulIntegerToFloat"): {1: (2, _MOST)},
     (_MS, "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
 }
 _KEEPS_RANK = ("FusedConv", "QLinearConv", "QLinearAveragePool", "QLinearGlobalAveragePool")
