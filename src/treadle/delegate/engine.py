@@ -9,6 +9,7 @@ from math import inf
 from typing import Any
 
 from treadle import ops
+from treadle.delegate.abandoned import Abandoned
 from treadle.delegate.borders import (
     border_refusal,
     crosses_as_bytes,
@@ -17,6 +18,7 @@ from treadle.delegate.borders import (
 )
 from treadle.delegate.carry import ByOrtValues
 from treadle.delegate.draft import Shared
+from treadle.delegate.folded import folded_products
 from treadle.delegate.foreign import asked
 from treadle.delegate.forms import in_onnx_forms
 from treadle.delegate.judge import judged
@@ -32,6 +34,7 @@ from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
 from treadle.plan import Region, Runnable, Verdict
 
 _MOST_BRIEF = 256
+_MOST_FOLDED = 2.0**36  # multiplications, a few seconds
 _NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
 
 
@@ -40,6 +43,7 @@ class Onnxruntime:
     """Runs a region as one session of onnxruntime; an implementation of `plan.Engine`."""
 
     options: Options = field(default_factory=Options)
+    abandoned: Abandoned = field(default_factory=Abandoned, compare=False)
 
     @property
     def name(self) -> str:
@@ -73,7 +77,8 @@ class Onnxruntime:
         outputs = tuple(value.name for value in written.main.results if value is not None)
         run = _carrier(session, region)
         is_brief = _count(region.steps) <= _MOST_BRIEF
-        made = Session(region.path, run, onnxruntime.RunOptions, inputs, outputs, is_brief)
+        options = onnxruntime.RunOptions
+        made = Session(region.path, run, options, inputs, outputs, is_brief, self.abandoned)
         evaluate = by_numpy(plain) if shared.has_exact_forms else None
         if evaluate is None:
             return made
@@ -89,6 +94,8 @@ class Onnxruntime:
         providers = [name for name, _ in self.options.providers]
         settings = [dict(setting) for _, setting in self.options.providers]
         start = partial(onnxruntime.InferenceSession, data, options, providers, settings)
+        if folded_products(region) > _MOST_FOLDED:
+            start = partial(start, disabled_optimizers=["ConstantFolding"])
         refused = partial(Unsupported, _name(region), None, path=region.path)
         return asked(start, refused)._sess
 

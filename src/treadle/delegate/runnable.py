@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from treadle.delegate.abandoned import Abandoned, copied
 from treadle.delegate.foreign import asked, failures, reason
 from treadle.delegate.watch import Watch, watched
 from treadle.errors import RunError
@@ -27,6 +28,7 @@ class Session:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     is_brief: bool = False
+    abandoned: Abandoned = field(default_factory=Abandoned)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where onnxruntime fails, so that interp says where and why, or succeeds.
@@ -36,9 +38,14 @@ class Session:
         feed = dict(zip(self.inputs, inputs, strict=True))
         if self.is_brief and not context.may_stop:
             return self._at_once(feed)
+        is_timed = context.limits.seconds is not None
+        if is_timed:
+            feed = {name: copied(value) for name, value in feed.items()}
         while True:
             watch = Watch(self.options(), context)
             run = partial(self.run, self.outputs, feed, watch.options)
+            if is_timed:
+                run = partial(self.abandoned.run, run, context, self.path)
             try:
                 return asked(partial(watched, run, watch), self._refused)
             except Refused:
