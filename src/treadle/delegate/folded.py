@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import prod, sqrt
 
 from treadle.ir import Leaf, Tensor, Value
 from treadle.plan import Region
@@ -35,7 +35,7 @@ def _multiplications(step: Leaf) -> float:
         return 0.0
     if step.op == "Conv":
         return float(prod(made)) * prod(right[1:])
-    return (float(prod(left)) * float(prod(right)) * float(prod(made))) ** 0.5
+    return sqrt(float(prod(left)) * float(prod(right)) * float(prod(made)))
 
 
 def _extents(value: Value | None) -> tuple[int, ...] | None:
