@@ -19,6 +19,7 @@ import numpy as np
 Count = Callable[[Sequence[Any]], float]
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _SCALES, _SIZES = 2, 3
+_AXES = 3
 
 
 def result_bytes(op: str) -> Count | None:
@@ -62,6 +63,30 @@ def _resize(operands: Sequence[Any]) -> float:
     return 0 if scales is None else operands[0].nbytes * _product(scales)
 
 
+def _range(operands: Sequence[Any]) -> float:
+    start, limit, delta = (float(np.asarray(each).reshape(())) for each in operands)
+    return max(0.0, (limit - start) / delta) * operands[0].itemsize if delta else 0
+
+
+def _pad(operands: Sequence[Any]) -> float:
+    pads = [int(n) for n in operands[1]]
+    rank = len(pads) // 2
+    if any(each is not None for each in operands[_AXES:]) or rank != operands[0].ndim:
+        return 0  # along some axes: the kernel looks at them
+    extents = (n + pads[k] + pads[k + rank] for k, n in enumerate(operands[0].shape))
+    return _product(list(extents)) * operands[0].itemsize
+
+
+def _one_hot(operands: Sequence[Any]) -> float:
+    depth = float(np.asarray(operands[1]).reshape(-1)[0])
+    return operands[0].size * max(depth, 0.0) * operands[2].itemsize
+
+
+def _mel_weights(operands: Sequence[Any]) -> float:
+    bands, length = (float(np.asarray(each).reshape(-1)[0]) for each in operands[:2])
+    return max(bands, 0.0) * max(length / 2 + 1, 0.0) * 4  # float32, or what is wider
+
+
 def _product(numbers: Any) -> float:
     return float(np.prod(np.maximum(np.asarray(numbers, np.float64), 0)))
 
@@ -69,6 +94,10 @@ def _product(numbers: Any) -> float:
 _COUNTS: Mapping[str, Count] = {
     "ConstantOfShape": _shape,
     "Expand": _expand,
+    "MelWeightMatrix": _mel_weights,
+    "OneHot": _one_hot,
+    "Pad": _pad,
+    "Range": _range,
     "Tile": _tile,
     "Resize": _resize,
 }
