@@ -27,7 +27,7 @@ def a_run():
 CASES = {
     "load": (formats, "read", lambda: treadle.load(TEXT)),
     "check": (checks, "check", lambda: treadle.check(TEXT)),
-    "optimize": (passes, "clean", lambda: treadle.optimize(TEXT)),
+    "optimize": (passes, "simplify", lambda: treadle.optimize(TEXT)),
     "repair": (passes, "repair", lambda: treadle.repair(TEXT)),
     "InferenceSession": (passes, "prepare", a_session),
     "InferenceSession.run": (interp.Program, "__call__", a_run),

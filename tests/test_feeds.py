@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treadle.errors import InputError
-from treadle.feeds import Binding
+from treadle.feeds import InputBinder
 from treadle.ir import Sequence, Symbol, tensor
 
 INPUTS = {"x": tensor("float32", 2, Symbol("N")), "s": Sequence(tensor("int64")), "u": None}
@@ -17,7 +17,7 @@ def fed(x):
 
 
 def test_values_come_in_the_order_of_the_inputs():
-    bind = Binding.of(INPUTS)
+    bind = InputBinder.of(INPUTS)
     for columns in (3, 3, 4, 3):
         x = np.zeros((2, columns), np.float32)
         found, items, other = bind(fed(x))
@@ -30,7 +30,7 @@ def test_values_come_in_the_order_of_the_inputs():
     np.zeros((2, 3)), np.zeros((3, 2), np.float32), np.zeros(6, np.float32), [[1, 2]], None
 ])  # fmt: skip
 def test_what_does_not_fit_is_told_after_what_fitted(x):
-    bind = Binding.of({"x": INPUTS["x"]})
+    bind = InputBinder.of({"x": INPUTS["x"]})
     for _ in range(2):
         bind({"x": np.zeros((2, 3), np.float32)})
         with pytest.raises(InputError, match="x"):
@@ -38,7 +38,7 @@ def test_what_does_not_fit_is_told_after_what_fitted(x):
 
 
 def test_what_was_converted_is_converted_again():
-    bind = Binding.of({"x": INPUTS["x"]})
+    bind = InputBinder.of({"x": INPUTS["x"]})
     for given in ([[1.5], [2.5]], np.array([[1.5], [2.5]], ">f4"), np.array([[1.5], [2.5]], "f4")):
         (found,) = bind({"x": given})
         assert found.dtype == np.float32
@@ -47,7 +47,7 @@ def test_what_was_converted_is_converted_again():
 
 
 def test_names_are_checked_every_time():
-    bind = Binding.of({"x": INPUTS["x"]})
+    bind = InputBinder.of({"x": INPUTS["x"]})
     x = np.zeros((2, 3), np.float32)
     bind({"x": x})
     with pytest.raises(InputError, match='no input "y"'):

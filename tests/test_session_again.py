@@ -18,7 +18,7 @@ import pytest
 
 import treadle
 from tests.parity.models import TEXTS, external, model
-from treadle.jit import compiling
+from treadle.jit.runtime import compilation
 
 H = np.array([1, 2], np.float32)
 X = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
@@ -61,13 +61,13 @@ def test_a_session_is_made_again(again, name, tmp_path) -> None:
 
 
 def test_the_code_of_a_session_that_is_made_again_is_in_the_cache(tmp_path) -> None:
-    compiling._recent.clear()
+    compilation._recent.clear()
     options = treadle.SessionOptions(cache_dir=str(tmp_path))
     session = treadle.InferenceSession(model("loop"), options, engines=("jit", "interp"))
     assert right(session)
     kept = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert kept
-    compiling._recent.clear()
+    compilation._recent.clear()
     assert right(pickle.loads(pickle.dumps(session)))
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == kept
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle.variants import PLAIN, Variant
+from treadle.variants import PLAIN, RunMode
 
 WORDS = {
     "ordinary runs": PLAIN,
-    "runs with a listener": Variant(watched=True),
-    "runs with bounded bytes, with a listener": Variant(watched=True, weighed=True),
-    "runs that feed a, b": Variant(overridden=frozenset("ba")),
-    "runs with bounded iterations and bytes, that feed a": Variant(
+    "runs with a listener": RunMode(watched=True),
+    "runs with bounded bytes, with a listener": RunMode(watched=True, weighed=True),
+    "runs that feed a, b": RunMode(overridden=frozenset("ba")),
+    "runs with bounded iterations and bytes, that feed a": RunMode(
         bounded=True, weighed=True, overridden=frozenset("a")
     ),
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.wording import a_or_an, brief, in_our_notation, joined
+from treadle.messages import a_or_an, brief, in_our_notation, join_words
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_a_long_text_keeps_its_ends():
 
 
 def test_of_many_words_the_first_are_said():
-    assert joined("abc") == "a, b, c"
-    assert joined("abcdefghij") == "a, b, c, d, e, f, g, h ... and 2 more"
+    assert join_words("abc") == "a, b, c"
+    assert join_words("abcdefghij") == "a, b, c, d, e, f, g, h ... and 2 more"

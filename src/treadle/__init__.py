@@ -44,7 +44,7 @@ from treadle.options import (
 )
 from treadle.ort_session import ModelMetadata
 from treadle.session import InferenceSession
-from treadle.single import Operator
+from treadle.single_operator import Operator
 from treadle.tracing import Recorder
 
 __version__ = "0.1.0"

@@ -22,8 +22,8 @@ from treadle.errors import (
 )
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.limits import LoadLimits, within
-from treadle.passes import Mended
-from treadle.single import Operator
+from treadle.passes import Fix
+from treadle.single_operator import Operator
 
 __all__ = [
     "check",
@@ -156,7 +156,7 @@ def _checked(source: object, portable: Collection[str]) -> list[Finding]:
 @public
 def repair(
     source: object, *, portable: Collection[str] = (), limits: LoadLimits | None = None
-) -> tuple[Model, list[Mended]]:
+) -> tuple[Model, list[Fix]]:
     """The model with everything mended that has a safe way out, and what was done.
 
     Nodes out of order, hidden names, outer values a body returns directly, missing imports,
@@ -169,7 +169,7 @@ def repair(
     with within(limits):
         model, findings = _loaded(source)
         repaired, mended = passes.repair(model, codes)
-    return repaired, [*passes.mended_by_reading(findings), *mended]
+    return repaired, [*passes.fixed_by_reading(findings), *mended]
 
 
 @public
@@ -207,7 +207,7 @@ def optimize_with_report(
 
 
 def _optimized(model: Model) -> tuple[Model, passes.Report]:
-    cleaned, report = passes.clean(model)
+    cleaned, report = passes.simplify(model)
     if not report.done:
         return model, report
     return passes.repair(cleaned, passes.FOR_RUNTIMES)[0], report

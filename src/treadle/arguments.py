@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from treadle.errors import InputError, InputTypeError, nearest
-from treadle.wording import a_or_an
+from treadle.messages import a_or_an
 
 __all__ = [
     "expect",

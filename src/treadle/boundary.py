@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from treadle.errors import InternalError, TreadleError
-from treadle.peers import join_peers
+from treadle.ort_exceptions import join_peers
 
 __all__ = [
     "Callback",

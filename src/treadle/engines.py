@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.arguments import names_of
 from treadle.errors import InputError
-from treadle.plan import Borrowing, Engine
+from treadle.plan import Engine, UsesKernelProviders
 
 __all__ = ["ENGINES", "engine_names", "engines_of"]
 
@@ -33,8 +33,8 @@ def engines_of(
     wanted = itertools.takewhile(lambda name: name != "interp", names)
     made = [_MAKERS[name](options, providers, provider_options) for name in wanted]
     return tuple(
-        engine.beside([other for other in made if other is not engine])
-        if isinstance(engine, Borrowing)
+        engine.with_providers([other for other in made if other is not engine])
+        if isinstance(engine, UsesKernelProviders)
         else engine
         for engine in made
     )

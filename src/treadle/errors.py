@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, Literal
 
-from treadle.wording import joined
+from treadle.messages import join_words
 
 __all__ = [
     "ComparisonError",
@@ -124,7 +124,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 def did_you_mean(name: str, candidates: Collection[str]) -> str:
     """A hint: the candidate meant, or all there are."""
     close = nearest(name, candidates)
-    return f'did you mean "{close}"?' if close else f"it has {joined(candidates) or 'none'}"
+    return f'did you mean "{close}"?' if close else f"it has {join_words(candidates) or 'none'}"
 
 
 def _with_findings(message: str, findings: Sequence[Finding]) -> str:

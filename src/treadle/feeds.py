@@ -30,9 +30,9 @@ from treadle.ir import (
     show_array,
     show_type,
 )
-from treadle.wording import a_or_an
+from treadle.messages import a_or_an
 
-__all__ = ["Binding", "NodeArg", "bind", "convert", "disagreement", "node_arg", "type_word"]
+__all__ = ["InputBinder", "NodeArg", "bind", "convert", "disagreement", "node_arg", "type_word"]
 
 _MOST_SHAPES = 64
 _ORT_VALUE = "OrtValue"
@@ -81,7 +81,7 @@ Shapes = set[tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Admitted:
+class CachedInput:
     """What may be fed to an input as it is: arrays of a dtype and of shapes that fitted before.
 
     `fits` says it of texts, lists and optionals, whose dtype is None here.
@@ -94,14 +94,14 @@ class Admitted:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Binding:
+class InputBinder:
     """The inputs of a model, ready to be fed again and again."""
 
     inputs: Mapping[str, Type | None]
-    admitted: tuple[Admitted, ...]
+    admitted: tuple[CachedInput, ...]
 
     @classmethod
-    def of(cls, inputs: Mapping[str, Type | None]) -> Binding:
+    def of(cls, inputs: Mapping[str, Type | None]) -> InputBinder:
         """Nothing was fed yet."""
         return cls(inputs, tuple(_admitted(name, type_) for name, type_ in inputs.items()))
 
@@ -135,11 +135,11 @@ class Binding:
         return values
 
 
-def _admitted(name: str, type_: Type | None) -> Admitted:
+def _admitted(name: str, type_: Type | None) -> CachedInput:
     shapes: Shapes = set()
     dtype = type_.dtype if isinstance(type_, Tensor) else None
     plain = None if dtype is None or dtype is DType.STRING else dtype.numpy
-    return Admitted(name, plain, shapes, _fits(type_, shapes))
+    return CachedInput(name, plain, shapes, _fits(type_, shapes))
 
 
 def _fits(type_: Type | None, shapes: Shapes) -> Callable[[object], bool]:

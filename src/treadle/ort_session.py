@@ -280,7 +280,7 @@ def _memory() -> Any:
 
 def write_optimized(model: Model, path: str) -> None:
     """Write the model as `treadle.optimize` gives it: what `optimized_model_filepath` asks for."""
-    cleaned, _ = passes.clean(model)
+    cleaned, _ = passes.simplify(model)
     formats.onnx.save(passes.repair(cleaned, passes.FOR_RUNTIMES)[0], Path(path))
 
 

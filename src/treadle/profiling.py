@@ -21,14 +21,14 @@ from treadle.ir import operator_of, step_path
 from treadle.plan import BlockPlan, Plan
 from treadle.tracing import Event, Iterations, StageDone, ValueMade
 
-__all__ = ["Place", "Profile", "Timed", "places_of"]
+__all__ = ["Location", "Profile", "Timed", "locations_of"]
 
 _MOST_NAMED = 8
 _STAGES = {"read": "model_loading"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """What runs as a whole: its path, who runs it, and its operators."""
 
     path: str
@@ -94,7 +94,7 @@ class Timed:
     """Hears one run: each value it hears of ends what made it, which began where the last ended."""
 
     profile: Profile
-    places: Mapping[str, Place]
+    places: Mapping[str, Location]
     started: int = field(default_factory=time.perf_counter_ns)
     _last: int = 0
     _heard: tuple[str, Iterations] | None = None
@@ -103,14 +103,14 @@ class Timed:
         """Note what was done, where the event says that something was."""
         now = time.perf_counter_ns()
         if isinstance(event, ValueMade) and event.step:
-            place = self.places.get(event.step) or Place(event.step, "interp", event.step)
+            place = self.places.get(event.step) or Location(event.step, "interp", event.step)
             key = (place.path, event.iterations)
             if key != self._heard:  # the further results of the same come at once
                 self._note(place, event.iterations, now)
             self._heard = key
         self._last = now
 
-    def _note(self, place: Place, iterations: Iterations, now: int) -> None:
+    def _note(self, place: Location, iterations: Iterations, now: int) -> None:
         args = {
             "op_name": place.operators,
             "engine": place.engine,
@@ -125,19 +125,19 @@ class Timed:
         self.profile.add("Session", "model_run", self.started, time.perf_counter_ns())
 
 
-def places_of(plan: Plan) -> dict[str, Place]:
+def locations_of(plan: Plan) -> dict[str, Location]:
     """Where each step of the plan runs, by its path."""
     return dict(_places(plan.main))
 
 
-def _places(block: BlockPlan) -> Iterator[tuple[str, Place]]:
+def _places(block: BlockPlan) -> Iterator[tuple[str, Location]]:
     paths = {step: step_path(block.path, step, k) for k, step in enumerate(block.block.steps)}
     for region in block.regions:
         names = [operator_of(step) for step in region.steps]
         more = ["..."] if len(names) > _MOST_NAMED else []
-        whole = Place(region.path, region.engine, ", ".join(names[:_MOST_NAMED] + more))
+        whole = Location(region.path, region.engine, ", ".join(names[:_MOST_NAMED] + more))
         for step, name in zip(region.steps, names, strict=True):
             is_alone = region.runnable is None
-            yield paths[step], Place(paths[step], region.engine, name) if is_alone else whole
+            yield paths[step], Location(paths[step], region.engine, name) if is_alone else whole
         for body in region.bodies.values():
             yield from _places(body)

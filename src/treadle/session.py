@@ -14,10 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from treadle import checks, formats, passes
-from treadle.again import Recipe, locked_anew, source_of
 from treadle.arguments import expect_listener, expect_member
 from treadle.boundary import Callback, internal_error, may_pass, public
-from treadle.calls import blamed_on_feeds, expect_call, expect_known, expect_source, listed, picked
+from treadle.call_arguments import (
+    blamed_on_feeds,
+    expect_call,
+    expect_known,
+    expect_source,
+    listed,
+    picked,
+)
 from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import (
     InputError,
@@ -28,9 +34,9 @@ from treadle.errors import (
     Unsupported,
     did_you_mean,
 )
-from treadle.feeds import Binding, NodeArg, node_arg
+from treadle.feeds import InputBinder, NodeArg, node_arg
 from treadle.infer import infer as infer_types
-from treadle.ir import Call, Claim, Function, Leaf, Model, Step, Type
+from treadle.ir import Call, Declaration, Function, Leaf, Model, Step, Type
 from treadle.limits import poll, within
 from treadle.options import SessionOptions
 from treadle.ort_session import (
@@ -42,21 +48,22 @@ from treadle.ort_session import (
     write_optimized,
 )
 from treadle.parity import telling_missing
+from treadle.pickling import Recipe, locked_anew, source_of
 from treadle.plan import (
-    Bounding,
-    ByName,
     Engine,
+    FallbackRequired,
     Limits,
+    NamedCall,
     Plan,
-    Refused,
     Region,
     RunContext,
     Runnable,
+    SupportsLimits,
     plan,
 )
-from treadle.profiling import Profile, Timed, places_of
+from treadle.profiling import Profile, Timed, locations_of
 from treadle.tracing import Listener, StageDone
-from treadle.variants import PLAIN, Variant
+from treadle.variants import PLAIN, RunMode
 
 if TYPE_CHECKING:
     from treadle import interp
@@ -80,8 +87,8 @@ class Program:
     inputs: Mapping[str, Type | None]
     outputs: tuple[str, ...]
     run: Runnable
-    bind: Binding
-    direct: ByName | None
+    bind: InputBinder
+    direct: NamedCall | None
 
 
 @telling_missing
@@ -125,8 +132,8 @@ class InferenceSession(OrtSession):
         self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
         with self._within_limits():
             self._model = self._accepted(source)
-        self._programs: dict[Variant, Program] = {}
-        self._declined: dict[Variant, dict[tuple[str, Step], str]] = {}
+        self._programs: dict[RunMode, Program] = {}
+        self._declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
         self._source = source_of(source)
         self._lock = locked_anew(self)
         with self._within_limits():
@@ -167,7 +174,7 @@ class InferenceSession(OrtSession):
             raise InvalidModel("the model cannot be run:", blocking)
         return model
 
-    def _program(self, variant: Variant) -> Program:
+    def _program(self, variant: RunMode) -> Program:
         found = self._programs.get(variant)
         if found is not None:
             return found
@@ -184,7 +191,7 @@ class InferenceSession(OrtSession):
             del self._programs[variant]
             self._declined.pop(variant, None)
 
-    def _prepared(self, variant: Variant) -> Program:
+    def _prepared(self, variant: RunMode) -> Program:
         with self._within_limits(), self._stage("prepare"):
             model = passes.prepare(
                 self._model,
@@ -197,14 +204,14 @@ class InferenceSession(OrtSession):
                 model = infer_types(model)
         return self._bound(model, variant)
 
-    def _bound(self, model: Model, variant: Variant) -> Program:
+    def _bound(self, model: Model, variant: RunMode) -> Program:
         planned, run = self._planned(model, variant)
         inputs = {value.name: value.type for value in model.main.params}
         outputs = tuple(value.name if value else "" for value in self._model.main.results)
         direct = run.direct if self._profile is None or self._profile.is_ended else None
-        return Program(planned, inputs, outputs, run, Binding.of(inputs), direct)
+        return Program(planned, inputs, outputs, run, InputBinder.of(inputs), direct)
 
-    def _planned(self, model: Model, variant: Variant) -> tuple[Plan, interp.Program]:
+    def _planned(self, model: Model, variant: RunMode) -> tuple[Plan, interp.Program]:
         from treadle import interp
 
         # who listens hears every value, unless an operator has no kernel but an engine's
@@ -222,13 +229,13 @@ class InferenceSession(OrtSession):
                     raise
         raise AssertionError("the last engines raise or return")
 
-    def _asked(self, variant: Variant) -> tuple[Engine, ...]:
+    def _asked(self, variant: RunMode) -> tuple[Engine, ...]:
         """The engines; where a run is bounded, they keep the bounds if they can."""
         if variant.watched or not (variant.bounded or variant.weighed):
             return self._engines
         return tuple(
             e.bounded(counts=variant.bounded, weighs=variant.weighed)
-            if isinstance(e, Bounding)
+            if isinstance(e, SupportsLimits)
             else e
             for e in self._engines
         )
@@ -304,7 +311,7 @@ class InferenceSession(OrtSession):
             return None
         try:
             return program.direct(feed)
-        except Refused:
+        except FallbackRequired:
             return None
 
     def _run(
@@ -351,7 +358,7 @@ class InferenceSession(OrtSession):
             return Callback(listener)
         if self._profile is None or self._profile.is_ended:
             return None
-        return Timed(self._profile, places_of(program.plan))
+        return Timed(self._profile, locations_of(program.plan))
 
     def _adapted(self, feed: Mapping[str, object], options: Any) -> Mapping[str, object]:
         """What is fed, and what the options' adapters feed besides."""
@@ -363,18 +370,18 @@ class InferenceSession(OrtSession):
 
     def _variant(
         self, feed: Mapping[str, object], limits: Limits, listener: Listener | None
-    ) -> Variant:
+    ) -> RunMode:
         bounded, weighed = limits.iterations is not None, limits.bytes is not None
-        return Variant(listener is not None, bounded, weighed, self._overridden(feed))
+        return RunMode(listener is not None, bounded, weighed, self._overridden(feed))
 
-    def _replan(self, variant: Variant, program: Program, declined: Mapping[Region, str]) -> None:
+    def _replan(self, variant: RunMode, program: Program, declined: Mapping[Region, str]) -> None:
         """Plan a program without the steps that their engine declined as it ran."""
         with self._told(), self._lock:
             if self._programs.get(variant) is not program:
                 return
             known = self._declined.setdefault(variant, {})
             for region, why in declined.items():
-                for step in region.beside or region.steps:
+                for step in region.absorbed or region.steps:
                     known[region.engine, step] = f"{region.engine}: {why}"
             made = self._bound(program.plan.model, variant)
             self._programs[variant] = made
@@ -422,7 +429,7 @@ class InferenceSession(OrtSession):
     def _output_types(self) -> list[tuple[str, Type | None]]:
         results = self._plain.plan.model.main.results
         names = self._plain.outputs
-        claims = self._model.main.claims or (Claim(),) * len(names)
+        claims = self._model.main.claims or (Declaration(),) * len(names)
         types = [
             _told(claim.type, None if value is None else value.type)
             for value, claim in zip(results, claims, strict=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["PLAIN", "Variant"]
+__all__ = ["PLAIN", "RunMode"]
 
 
-class Variant(NamedTuple):
+class RunMode(NamedTuple):
     """Which program a run needs.
 
     `watched`: a listener must see every value; `bounded`: iterations are counted; `weighed`: so is
@@ -30,5 +30,5 @@ class Variant(NamedTuple):
         return f"runs {', '.join(said)}" if said else "ordinary runs"
 
 
-PLAIN = Variant()
+PLAIN = RunMode()
 """A run with nothing but feeds for what has no default."""

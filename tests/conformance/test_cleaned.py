@@ -16,7 +16,7 @@ from tests.runners.engines import REFUSALS, session
 from tests.values import assert_same
 from treadle.errors import TreadleError
 from treadle.formats import read
-from treadle.passes import clean
+from treadle.passes import simplify
 
 RUN = [n for n in EXPORTED if n != OUT_OF_RANGE and f"exporters/{n}" not in REFUSALS["interp"]]
 
@@ -71,7 +71,7 @@ def test_what_is_wrong_still_raises(name):
     names = [value.name for value in model.main.params]
     feeds = dict(zip(names, edge.inputs, strict=False))
     with pytest.raises(TreadleError):
-        session(clean(model)[0], "interp").run(None, feeds)
+        session(simplify(model)[0], "interp").run(None, feeds)
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -93,5 +93,5 @@ def test_a_cleaned_exporter_model_gives_the_same(name):
 def test_a_cleaned_model_has_nothing_left_to_do(name):
     path, *_ = exported(name)
     model = treadle.optimize(path)
-    assert str(clean(model)[1]) == ""
-    assert str(clean(treadle.load(saved(model)))[1]) == ""
+    assert str(simplify(model)[1]) == ""
+    assert str(simplify(treadle.load(saved(model)))[1]) == ""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from treadle.delegate import Onnxruntime
-from treadle.ir import BlockBuilder, DType, Map, Model, Tensor, renew, tensor
+from treadle.ir import BlockBuilder, DType, Map, Model, Tensor, clone_with_new_values, tensor
 from treadle.ir import typed as infer
 from treadle.plan import RunContext, plan
 
@@ -65,7 +65,7 @@ def _planned(dtype, version):
     y = block.leaf("Identity", version, x)
     typed = Tensor(DType(dtype), (None,))
     built = block.build(y)
-    main = renew(built, lambda value: infer(value, typed))
+    main = clone_with_new_values(built, lambda value: infer(value, typed))
     return plan(Model(main, opsets={"": version}), [Onnxruntime()]).main.regions[0]
 
 

@@ -10,12 +10,12 @@ import pytest
 
 import treadle
 from treadle.delegate import Onnxruntime
-from treadle.delegate.foreign import asked, reason
 from treadle.delegate.kernels import Kernel
+from treadle.delegate.ort_errors import reason, translating_errors
 from treadle.errors import Unsupported
 from treadle.infer import infer
 from treadle.ir import BlockBuilder, Carried, Iteration, Model, Sliced, Stacked, tensor
-from treadle.plan import Refused, RunContext, plan
+from treadle.plan import FallbackRequired, RunContext, plan
 
 LOOP = """g (int64 M, float a) => (float s) {
     s = Loop <body = b (int64 i, bool c, float v) => (bool c, float w) { w = Add(v, v) }>
@@ -65,7 +65,7 @@ def test_one_bad_step_leaves_regions_around_it(planned):
 
 def test_a_failing_run_is_refused_with_clean_words(whole, capfd):
     run = whole("g (float[n] x, int64[m] s) => (float[a, b] y) { y = Reshape(x, s) }")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(FallbackRequired) as caught:
         run(np.ones(4, np.float32), np.array([3, 3]))
     message = str(caught.value)
     assert "main/reshape_0" in message
@@ -84,9 +84,11 @@ def test_what_onnxruntime_raises_is_refused_and_a_fault_of_ours_is_not():
     import onnxruntime
 
     with pytest.raises(Unsupported, match="the model: onnxruntime: Failed to load"):
-        asked(lambda: onnxruntime.InferenceSession(b"?"), partial(Unsupported, "the model", None))
+        translating_errors(
+            lambda: onnxruntime.InferenceSession(b"?"), partial(Unsupported, "the model", None)
+        )
     with pytest.raises(KeyError):
-        asked(lambda: {}["absent"], partial(Unsupported, "the model", None))
+        translating_errors(lambda: {}["absent"], partial(Unsupported, "the model", None))
 
 
 def test_large_constants_are_handed_over_in_memory(same):

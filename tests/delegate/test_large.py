@@ -7,7 +7,7 @@ import pytest
 
 import treadle
 from treadle.delegate.large import MANY_BYTES, BySize
-from treadle.plan import Refused
+from treadle.plan import FallbackRequired
 
 LIMITS = np.iinfo(np.int64)
 EDGES = np.array(
@@ -75,7 +75,7 @@ def test_casts_and_other_shapes(same, x):
 
 def test_what_does_not_broadcast_is_an_error_of_the_session(whole):
     run = whole("g (int64[n] x, int64[m] z) => (int64[k] y) { y = Max (x, z) }")
-    with pytest.raises(Refused):
+    with pytest.raises(FallbackRequired):
         run(np.zeros(20000, np.int64), np.zeros(19999, np.int64))
 
 

@@ -7,12 +7,12 @@ import pytest
 
 import treadle
 from treadle.delegate import Onnxruntime
-from treadle.delegate.repair import repaired
-from treadle.delegate.stamp import stamp
+from treadle.delegate.export import export_region
+from treadle.delegate.opset_selection import target_versions
 from treadle.errors import RunError
 from treadle.infer import infer
 from treadle.ir import operator_of
-from treadle.plan import Refused, RunContext, plan
+from treadle.plan import FallbackRequired, RunContext, plan
 
 HEAD = '<ir_version: 10, opset_import: ["" : 17]>\n'
 TRIPS = [0, 1, 2, 5]
@@ -142,7 +142,7 @@ def test_trips_of_several_elements_are_refused(whole):
     run = whole("""g (int64[n] M, float a) => (float s) {
         s = Loop <body = b (int64 i, bool c, float v) => (bool c, float w) { w = Add(v, v) }>
             (M, "", a) }""")
-    with pytest.raises(Refused):
+    with pytest.raises(FallbackRequired):
         run(np.array([3, 4]), scalar(1))
 
 
@@ -150,7 +150,7 @@ def test_a_next_condition_of_two_elements_is_refused(whole):
     run = whole("""g (int64 M, bool[n] k) => (int64[m] ys) {
         ys = Loop <body = b (int64 i, bool c) => (bool[p] d, int64 y)
             { d = Identity(k) y = Identity(i) }> (M, "") }""")
-    with pytest.raises(Refused):
+    with pytest.raises(FallbackRequired):
         run(scalar(2, np.int64), np.array([True, True]))
     assert run(scalar(2, np.int64), np.array([True]))[0].tolist() == [0, 1]
 
@@ -165,7 +165,7 @@ _TURNS = """g (int64 M, float[p, q] x) => (float[n, r, s] ys) {
 def test_stacked_elements_that_change_shape_but_not_size_are_refused(whole, same, opset):
     run = whole(_TURNS, opset)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    with pytest.raises(Refused):
+    with pytest.raises(FallbackRequired):
         run(scalar(2, np.int64), x)
     same(run(scalar(1, np.int64), x)[0], x[np.newaxis])
     square = x[:, :2]
@@ -200,7 +200,7 @@ def test_nested_stacks_are_guarded_too(whole, same):
                 => (bool c, float[u, w] t, float[p, q] e)
                 { t = Transpose(v) e = Identity(v) }> (M, "", x) }> (M, "") }""")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    with pytest.raises(Refused):
+    with pytest.raises(FallbackRequired):
         run(scalar(2, np.int64), x)
     same(run(scalar(1, np.int64), x)[0], x[np.newaxis, np.newaxis])
 
@@ -220,7 +220,7 @@ def test_a_scan_of_length_zero_is_refused_and_left_to_interp(whole):
     run = whole("""g (float a, float[n] x) => (float z, float[n] ys) {
         z, ys = Scan <num_scan_inputs = 1, body = b (float s, float v) => (float t, float u)
             { t = Add(s, v) u = Neg(t) }> (a, x) }""")
-    with pytest.raises(Refused, match="scan_0"):
+    with pytest.raises(FallbackRequired, match="scan_0"):
         run(scalar(5), f32())
     instead = run.region.otherwise()
     assert [region.engine for region in instead.regions] == ["interp"]
@@ -269,7 +269,7 @@ def test_a_scan_state_that_changes_shape_but_not_size_is_refused(whole, same, op
         k = Constant <value = int64[2] {3, 2}> ()
         z = Scan <num_scan_inputs = 1, body = b (float[a, b] s, float e) => (float[c, d] t)
             { u = Reshape(s, k) t = Abs(u) }> (x, v) }""", opset)  # fmt: skip
-    with pytest.raises(Refused):
+    with pytest.raises(FallbackRequired):
         run(np.ones((2, 3), np.float32), f32(1))
     same(run(np.ones((3, 2), np.float32), f32(1, 2))[0], np.ones((3, 2), np.float32))
 
@@ -283,6 +283,6 @@ def test_types_that_inference_found_spare_the_guards(model_of):
             body = d (float[N] s, float[N] v) => (float[N] t) { t = Add(s, v) }> (x, y) }""")
     )
     (region,) = plan(model, [Onnxruntime()]).main.regions
-    written, _ = repaired(region, model, stamp(region.steps, region.constants))
+    written, _ = export_region(region, model, target_versions(region.steps, region.constants))
     assert [operator_of(step) for step in written.main.steps] == ["Loop", "Scan"]
     assert [operator_of(step) for step in written.main.steps[0].body.steps] == ["Neg"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle.plan import Refused
+from treadle.plan import FallbackRequired
 
 TRAINING = "y, m, v = BatchNormalization <training_mode = 1> (x, s, s, s, s)"
 MISTAKEN = {
@@ -72,7 +72,7 @@ def test_corners_of_whole_lengths_are_aligned(whole, same):
 
 
 def test_corners_of_other_lengths_are_refused(whole):
-    with pytest.raises(Refused):
+    with pytest.raises(FallbackRequired):
         whole(RESIZE)(np.float32([[[1, 2, 3, 4]]]), np.float32([1, 1, 0.6]))
 
 

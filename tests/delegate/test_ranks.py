@@ -117,7 +117,7 @@ def test_known_ranks_cost_nothing(monkeypatch):
         seen.append(made == operands)
         return made
 
-    monkeypatch.setattr("treadle.delegate.repair.with_ranks_checked", looked_at)
+    monkeypatch.setattr("treadle.delegate.export.with_ranks_checked", looked_at)
     treadle.InferenceSession(
         HEAD.format(opset=17)
         + """

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from treadle.delegate import Onnxruntime
-from treadle.delegate.stamp import stamp
+from treadle.delegate.opset_selection import target_versions
 from treadle.errors import Unsupported
-from treadle.ir import BlockBuilder, Model, renew, tensor, typed
+from treadle.ir import BlockBuilder, Model, clone_with_new_values, tensor, typed
 from treadle.plan import plan
 
 
@@ -25,8 +25,8 @@ def test_every_opset_runs(whole, same, opset, capfd):
 
 def test_the_lowest_opset_with_the_same_schemas(model_of):
     model = model_of("g (float[n] x) => (float[n] z) { y = Add(x, x) z = Softmax(y) }", 28)
-    assert stamp(model.main.steps, ()).opset == 14
-    assert stamp(model.main.steps, ()).ir_version == 8
+    assert target_versions(model.main.steps, ()).opset == 14
+    assert target_versions(model.main.steps, ()).ir_version == 8
 
 
 def _two_versions():
@@ -34,14 +34,16 @@ def _two_versions():
     x = block.param("x", tensor("float32", 2, 3))
     old = block.leaf("Softmax", 1, x)
     new = block.leaf("Softmax", 13, old)
-    main = renew(block.build(new), lambda value: typed(value, tensor("float32", 2, 3)))
+    main = clone_with_new_values(
+        block.build(new), lambda value: typed(value, tensor("float32", 2, 3))
+    )
     return Model(main, opsets={"": 13})
 
 
 def test_versions_no_opset_has_both_of_are_no_stretch():
     model = _two_versions()
     with pytest.raises(Unsupported, match="no opset has both it and Softmax-1"):
-        stamp(model.main.steps, ())
+        target_versions(model.main.steps, ())
 
 
 def test_such_a_stretch_is_split():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from treadle.delegate import watch
+from treadle.delegate import cancellation
 from treadle.errors import LimitExceeded, Terminated
 from treadle.plan import Limits, RunContext
 
@@ -177,12 +177,12 @@ def test_a_run_inside_another_forwards_signals_to_nobody():
     forwarded = []
 
     def inner():
-        forwarded.extend(each.forward_to for each in watch._watchers)
+        forwarded.extend(each.forward_to for each in cancellation._watchers)
 
     def outer():
-        watch.watched(inner, watch.Watch(Options(), RunContext()))
+        cancellation.cancellable(inner, cancellation.CancellableRun(Options(), RunContext()))
 
-    watch.watched(outer, watch.Watch(Options(), RunContext()))
+    cancellation.cancellable(outer, cancellation.CancellableRun(Options(), RunContext()))
     assert forwarded == [-1]
 
 
@@ -210,5 +210,5 @@ def test_a_forked_process_watches_for_itself(whole):
     run(X)
     child = os.fork()
     if child == 0:
-        os._exit(len(watch._watchers))
+        os._exit(len(cancellation._watchers))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -9,7 +9,16 @@ from tests.backend.suite import node_samples
 from tests.conformance.data import EXPORTED, edges, exported
 from tests.infer.models import admits, violations, watched
 from treadle.errors import TreadleError
-from treadle.ir import Optional, Sequence, Symbol, Tensor, add_dims, renew, tensor, typed
+from treadle.ir import (
+    Optional,
+    Sequence,
+    Symbol,
+    Tensor,
+    add_dims,
+    clone_with_new_values,
+    tensor,
+    typed,
+)
 from treadle.tracing import ValueMade
 
 RUNNING = [name for name, edge in edges().items() if edge.expect != "error"]
@@ -93,4 +102,4 @@ def test_a_dim_whose_symbols_the_run_gives_another_number_is_a_violation(wrong):
         is_one = value.name == ("s" if wrong == "trips" else "a" if wrong == "carried" else "y")
         return typed(value, tensor("float32", dims[wrong]) if is_one else value.inferred)
 
-    assert violations(replace(model, main=renew(model.main, lie)), events)
+    assert violations(replace(model, main=clone_with_new_values(model.main, lie)), events)

@@ -27,7 +27,7 @@ from treadle.ir import (
     Sliced,
     Stacked,
     Tensor,
-    renew,
+    clone_with_new_values,
     tensor,
 )
 
@@ -61,7 +61,9 @@ def with_element_type(block, type_):
     """The block's loop, the type of its last stacked element declared."""
     (step,) = block.steps
     last = step.body.results[-1]
-    body = renew(step.body, lambda v: replace(v, inferred=type_) if v is last else v)
+    body = clone_with_new_values(
+        step.body, lambda v: replace(v, inferred=type_) if v is last else v
+    )
     return replace(block, steps=(replace(step, body=body),))
 
 

@@ -9,7 +9,7 @@ from tests.interp.blocks import TRIPS, add, body_of, f32, i64, looping, run, sam
 from treadle.errors import LimitExceeded, RunError
 from treadle.interp import prepare
 from treadle.ir import BlockBuilder, Carried, Leaf, Model
-from treadle.plan import Refused, RunContext, Verdict, interp_only, plan
+from treadle.plan import FallbackRequired, RunContext, Verdict, interp_only, plan
 from treadle.tracing import ValueMade
 
 
@@ -51,7 +51,7 @@ def many_adds():
 
 def refusing(message="it will not"):
     def act(*_):
-        raise Refused(RunError(message, "main"))
+        raise FallbackRequired(RunError(message, "main"))
 
     return act
 

@@ -7,24 +7,25 @@ import pytest
 
 from tests.jit.fenced_memory import fenced_arrays
 from tests.jit.fences import fenced
-from treadle.jit import compiling, machine, symbols
+from treadle.jit.runtime import compilation
+from treadle.jit.toolchain import llvm, symbols
 
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> None:
-    compiling._recent.clear()
+    compilation._recent.clear()
 
 
 @pytest.fixture(autouse=True)
 def _linked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is a linker it knows all that the emitter writes."""
-    by_llvm = machine._placed_by_llvm
+    by_llvm = llvm._placed_by_llvm
 
     def placed(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
-        assert not symbols.is_possible(), "the linker of jit/linking must learn this"
+        assert not symbols.is_possible(), "the linker of jit/toolchain/elf_loader must learn this"
         return by_llvm(data, names)
 
-    monkeypatch.setattr(machine, "_placed_by_llvm", placed)
+    monkeypatch.setattr(llvm, "_placed_by_llvm", placed)
 
 
 @pytest.fixture(autouse=True)

@@ -18,8 +18,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from treadle.jit import call, symbols
-from treadle.jit.emit import scratch
+from treadle.jit.codegen import heap_buffer
+from treadle.jit.runtime import invoke
+from treadle.jit.toolchain import symbols
 
 _TEXT = """
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
@@ -175,8 +176,8 @@ def fence_kernels() -> None:
     engine = _engine()
     symbols.SYMBOLS["page_realloc"] = engine.get_function_address("again")
     symbols.SYMBOLS["page_free"] = engine.get_function_address("take")
-    scratch.ALLOCATOR[:] = ["page_realloc", "page_free"]
-    call.free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols.SYMBOLS["page_free"])
+    heap_buffer.ALLOCATOR[:] = ["page_realloc", "page_free"]
+    invoke.free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols.SYMBOLS["page_free"])
 
 
 @contextmanager

@@ -10,8 +10,9 @@ import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from treadle.jit import call, compiling, symbols
-from treadle.jit.emit import scratch
+from treadle.jit.codegen import heap_buffer
+from treadle.jit.runtime import compilation, invoke
+from treadle.jit.toolchain import symbols
 
 _PAGE = mmap.PAGESIZE
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
@@ -54,13 +55,13 @@ for _name, _function in (("fenced_realloc", _GIVE), ("fenced_free", _TAKE)):
 @contextmanager
 def fenced() -> Iterator[None]:
     """Kernels made inside get their memory with fences; all of it must have come back."""
-    before, free, key = list(scratch.ALLOCATOR), call.free, compiling._key
-    scratch.ALLOCATOR[:] = ["fenced_realloc", "fenced_free"]
-    call.free = _take
-    compiling._key = lambda *_: None  # what is made here must not be found elsewhere
+    before, free, key = list(heap_buffer.ALLOCATOR), invoke.free, compilation._key
+    heap_buffer.ALLOCATOR[:] = ["fenced_realloc", "fenced_free"]
+    invoke.free = _take
+    compilation._key = lambda *_: None  # what is made here must not be found elsewhere
     try:
         yield
     finally:
-        scratch.ALLOCATOR[:] = before
-        call.free, compiling._key = free, key
+        heap_buffer.ALLOCATOR[:] = before
+        invoke.free, compilation._key = free, key
     assert not blocks

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from treadle import ir, ops
-from treadle.jit.building import Building
-from treadle.jit.call import Compiled, run
-from treadle.jit.compiling import compiled
-from treadle.jit.kernel_ir import Escape, Input, Kernel
-from treadle.jit.lower import lower_block
-from treadle.jit.walk import all_nodes
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import HostCall, Input, Kernel
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.lowering import lower_block
+from treadle.jit.runtime.compilation import compiled
+from treadle.jit.runtime.invoke import CompiledKernel, invoke
 from treadle.plan import RunContext
 
 
@@ -42,10 +42,10 @@ def natively(
     """
     kernel = _kernel(step, inputs, fixed)
     code, machine = compiled(kernel, set(), None)
-    made = Compiled.of(kernel, code, machine, {})
+    made = CompiledKernel.of(kernel, code, machine, {})
     given = [array for array in inputs if array is not None]
     arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
-    return run(made, arrays, {}, RunContext(), "main"), not _escapes(kernel)
+    return invoke(made, arrays, {}, RunContext(), "main"), not _escapes(kernel)
 
 
 def is_native(
@@ -56,7 +56,7 @@ def is_native(
 
 
 def _kernel(step: ir.Leaf, inputs: Sequence[np.ndarray | None], fixed: Sequence[int]) -> Kernel:
-    b = Building.start()
+    b = KernelBuilder.start()
     params = tuple(value for value in step.operands if value is not None)
     block = ir.Block(params=params, steps=(step,), results=step.results)
     given = [array for array in inputs if array is not None]
@@ -71,4 +71,4 @@ def _kernel(step: ir.Leaf, inputs: Sequence[np.ndarray | None], fixed: Sequence[
 
 
 def _escapes(kernel: Kernel) -> bool:
-    return any(isinstance(node.op, Escape) for node in all_nodes(kernel.main))
+    return any(isinstance(node.op, HostCall) for node in all_nodes(kernel.main))

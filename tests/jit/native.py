@@ -10,13 +10,13 @@ import numpy as np
 
 import treadle
 from tests.values import assert_same
-from treadle.jit.call import Compiled
-from treadle.jit.code import Slot, pack, unpack
-from treadle.jit.fingerprint import fingerprint
-from treadle.jit.kernel_ir import Escape
-from treadle.jit.runnable import Native
-from treadle.jit.walk import all_nodes
-from treadle.plan import Refused
+from treadle.jit.kernel.artifact import Slot, deserialize, serialize
+from treadle.jit.kernel.fingerprint import fingerprint
+from treadle.jit.kernel.ir import HostCall
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.runtime.native_region import NativeRegion
+from treadle.plan import FallbackRequired
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]>\n'
 WORDS = {
@@ -25,10 +25,10 @@ WORDS = {
 }  # fmt: skip
 
 
-def natives(session: treadle.InferenceSession) -> list[Native]:
+def natives(session: treadle.InferenceSession) -> list[NativeRegion]:
     """The native regions of a session's main block."""
     regions = session.plan.main.regions
-    return [region.runnable for region in regions if isinstance(region.runnable, Native)]
+    return [region.runnable for region in regions if isinstance(region.runnable, NativeRegion)]
 
 
 def outcomes(session: treadle.InferenceSession) -> list[object]:
@@ -40,7 +40,7 @@ def escapes(session: treadle.InferenceSession) -> list[str]:
     """The operators that the session's kernels call."""
     kernels = [made.kernel for native in natives(session) for made in native.made.values()]
     nodes = [node for kernel in kernels for node in all_nodes(kernel.main)]
-    return [node.op.leaf.op for node in nodes if isinstance(node.op, Escape)]
+    return [node.op.leaf.op for node in nodes if isinstance(node.op, HostCall)]
 
 
 def check(text: str, *feeds: Mapping[str, np.ndarray], head: str = HEAD) -> list[object]:
@@ -68,15 +68,15 @@ def _checked(
     assert made, session.explain()
     assert not [why for why in made if isinstance(why, str)], made
     for each in made:
-        assert isinstance(each, Compiled)
+        assert isinstance(each, CompiledKernel)
         assert_kept(each)
     return session, found
 
 
-def assert_kept(made: Compiled) -> None:
+def assert_kept(made: CompiledKernel) -> None:
     """The kernel has a name among those on disk, and what its slots hold can be written down."""
     assert fingerprint(made.kernel, made.exact)
-    code, machine_code = unpack(made.kernel, pack(made.kernel, made.code, b"code"))
+    code, machine_code = deserialize(made.kernel, serialize(made.kernel, made.code, b"code"))
     assert machine_code == b"code"
     assert len(code.slots) == len(made.code.slots)
     assert all(map(same_slot, code.slots, made.code.slots))
@@ -96,19 +96,19 @@ def same_slot(one: Slot, other: Slot) -> bool:
 @contextmanager
 def refused_nothing() -> Iterator[None]:
     """No kernel is left to another engine inside."""
-    call = Native.__call__
+    call = NativeRegion.__call__
 
-    def watched(self: Native, *given: Any) -> Any:
+    def watched(self: NativeRegion, *given: Any) -> Any:
         try:
             return call(self, *given)
-        except Refused as refused:
+        except FallbackRequired as refused:
             raise AssertionError(f"the native engine refused it: {refused}") from refused
 
-    Native.__call__ = watched  # type: ignore[method-assign]
+    NativeRegion.__call__ = watched  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Native.__call__ = call  # type: ignore[method-assign]
+        NativeRegion.__call__ = call  # type: ignore[method-assign]
 
 
 def declined(text: str, feed: Mapping[str, np.ndarray]) -> str:

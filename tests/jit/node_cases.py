@@ -13,8 +13,8 @@ import treadle
 from tests.jit.native import natives, outcomes
 from tests.ops.node_suite import control_flow, differences, given, node_cases
 from treadle import ops
-from treadle.jit.kernel_ir import Escape
-from treadle.jit.walk import all_nodes
+from treadle.jit.kernel.ir import HostCall
+from treadle.jit.kernel.traversal import all_nodes
 
 FIXED = {"int64", "int32", "bool", "uint8"}
 
@@ -125,7 +125,7 @@ def status(session: treadle.InferenceSession) -> str:
         return whys[0]
     nodes = [n for native in natives(session) for m in native.made.values()
              for n in all_nodes(m.kernel.main)]  # fmt: skip
-    return "escape" if any(isinstance(n.op, Escape) for n in nodes) else "native"
+    return "escape" if any(isinstance(n.op, HostCall) for n in nodes) else "native"
 
 
 def parameters(node: Node) -> list[str]:

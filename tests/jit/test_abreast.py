@@ -9,7 +9,7 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, check, natives
-from treadle.jit.compiling import emitted
+from treadle.jit.runtime.compilation import generate_code
 
 RANDOM = np.random.default_rng(53)
 HINT = re.compile(r'!\{ !"llvm\.loop\.interleave\.count", i32 4 \}')
@@ -33,7 +33,7 @@ def written(model: str, x: np.ndarray) -> str:
     session.run(None, {"n": np.array(2), "x": x})
     (native,) = natives(session)
     (made,) = native.made.values()
-    return emitted(made.kernel, made.exact).text
+    return generate_code(made.kernel, made.exact).text
 
 
 @pytest.mark.parametrize("extent", [64, 128, 192, 200, 1000, 1024, 1060, 5000])

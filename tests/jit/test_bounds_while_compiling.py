@@ -11,8 +11,8 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, natives, outcomes
 from treadle.errors import LimitExceeded, Terminated
-from treadle.jit import machine
-from treadle.jit.call import Compiled
+from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.toolchain import llvm
 
 TEXT = """g (int64 n, float x) => (float y) {
   y = Loop (n, , x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
@@ -28,14 +28,14 @@ LONG = 1.0
 @pytest.fixture
 def slow(monkeypatch):
     """LLVM takes a second, and tells when it begins; a session of a model that nobody else has."""
-    begun, made = threading.Event(), machine.object_code
+    begun, made = threading.Event(), llvm.object_code
 
     def object_code(*given, **named):
         begun.set()
         time.sleep(LONG)
         return made(*given, **named)
 
-    monkeypatch.setattr(machine, "object_code", object_code)
+    monkeypatch.setattr(llvm, "object_code", object_code)
     return begun
 
 
@@ -65,7 +65,7 @@ def test_max_seconds(session, slow):
     assert slow.is_set()
     assert not outcomes(session)
     session.run(None, FEED)
-    assert [type(made) for made in outcomes(session)] == [Compiled]
+    assert [type(made) for made in outcomes(session)] == [CompiledKernel]
 
 
 def test_what_was_made_meanwhile_is_found(session, slow):

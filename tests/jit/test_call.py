@@ -8,7 +8,7 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, check, outcomes
 from tests.values import assert_same
-from treadle.jit import memory
+from treadle.jit.host import array_memory
 
 SUM = """g (int64 n, float[4] p) => (float[4] last, float[N,4] all) {
   last, all = Loop (n, , p) <body = f (int64 i, bool go, float[4] x) => (bool on, float[4] x1,
@@ -119,12 +119,12 @@ def test_results_are_arrays_of_their_own():
 
 
 def test_where_elements_are_is_found_without_knowing_how_arrays_are_laid_out(monkeypatch):
-    monkeypatch.setattr(memory, "_offset", lambda: None)
-    memory.words.cache_clear()
+    monkeypatch.setattr(array_memory, "_offset", lambda: None)
+    array_memory.data_pointer_slot.cache_clear()
     try:
         last, _ = session_of(SUM).run(None, {"n": np.array(3), "p": P})
     finally:
-        memory.words.cache_clear()
+        array_memory.data_pointer_slot.cache_clear()
     assert np.array_equal(last, P * 8)
 
 
@@ -145,12 +145,12 @@ def test_what_was_declined_is_not_tried_again(monkeypatch):
     tries = []
 
     def refuse(*_):
-        from treadle.jit.nodes import Declined
+        from treadle.jit.kernel.node_builder import Declined
 
         tries.append(1)
         raise Declined("for a test")
 
-    monkeypatch.setattr("treadle.jit.runnable.compile_region", refuse)
+    monkeypatch.setattr("treadle.jit.runtime.native_region.compile_region", refuse)
     for _ in range(3):
         assert session.run(None, feed)[0] == 24
     # the loop with what stands beside it, then the loop: in its place, and in the new plan
@@ -221,8 +221,8 @@ def test_a_step_others_read_as_well_stays_where_it_is():
 def test_a_matrix_laid_out_anew_begins_at_a_line_of_the_cache(dtype):
     for columns in (3, 16, 70):
         matrix = np.arange(5 * columns, dtype=dtype).reshape(5, columns)
-        laid = memory.laid_out(matrix, 80)
-        assert memory.address(laid) % 64 == 0
+        laid = array_memory.contiguous(matrix, 80)
+        assert array_memory.address(laid) % 64 == 0
         assert laid.strides == (80 * laid.itemsize, laid.itemsize)
         assert np.array_equal(laid[:, :columns], matrix)
         assert not laid[:, columns:].any()
@@ -297,7 +297,9 @@ def test_one_large_feed_changes_nothing_for_small_ones():
 
 
 def test_what_is_planned_for_a_large_feed_says_nothing_of_others(monkeypatch):
-    monkeypatch.setattr("treadle.jit.runnable.slower", lambda *_: "for a test")
+    monkeypatch.setattr(
+        "treadle.jit.runtime.native_region.why_unprofitable", lambda *_: "for a test"
+    )
     refused = treadle.InferenceSession(HEAD + UNTOLD)
     refused.run(None, untold(100_000))
     assert "jit" in [region.engine for region in refused.plan.main.regions]

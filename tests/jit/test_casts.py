@@ -8,7 +8,7 @@ import pytest
 from tests.jit.leaves import leaf, natively
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.nodes import NATIVE
+from treadle.jit.kernel.node_builder import NATIVE
 
 RANDOM = np.random.default_rng(31)
 NARROW = ("float16", "bfloat16")
@@ -60,7 +60,7 @@ def test_casts_are_those_of_numpy(source):
         x = defined(bits(source), target)
         step = leaf("Cast", 13, 1, 1, to=ops.element_to_proto(target))
         with np.errstate(all="ignore"):
-            wanted = ops.prepare(step)([x])[0]
+            wanted = ops.bind_kernel(step)([x])[0]
         (found,), is_native = natively(step, [x])
         assert is_native
         if not same(found, wanted).all():
@@ -79,7 +79,7 @@ def test_arithmetic_of_narrow_floats_is_rounded_once(op, word):
         usual = np.isfinite(x.astype(np.float32)) & np.isfinite(y.astype(np.float32))
         x, y = x[usual], y[usual]
         step = leaf(op, 13, 2, 1, **({"fmod": 1} if op == "Mod" else {}))
-        wanted = ops.prepare(step)([x, y])[0]
+        wanted = ops.bind_kernel(step)([x, y])[0]
     (found,), is_native = natively(step, [x, y])
     assert is_native
     assert np.array_equal(found.astype(float), wanted.astype(float), equal_nan=True)
@@ -99,7 +99,7 @@ def test_narrow_floats_in_memory_and_registers(word, size):
     ):
         step = leaf(op, 13 if op in ("Transpose", "Concat", "Gather", "Neg") else 9, len(inputs), 1,
                     **attributes)  # fmt: skip
-        wanted = ops.prepare(step)(inputs)[0]
+        wanted = ops.bind_kernel(step)(inputs)[0]
         (found,), is_native = natively(step, inputs)
         assert is_native
         assert same(found, wanted).all(), op

@@ -8,7 +8,7 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, WORDS, check, natives
 from tests.values import assert_same
-from treadle.jit.call import Compiled
+from treadle.jit.runtime.invoke import CompiledKernel
 
 TRIPS = (0, 1, 2, 5, 15, 16, 17, 33, 64)
 
@@ -151,5 +151,5 @@ def test_what_is_counted() -> None:
     session = treadle.InferenceSession(HEAD + scan("5", "5,T", "float32", axis=1))
     session.run(None, feeds((5,), 1, 20, "float32"))
     made = [each for native in natives(session) for each in native.made.values()]
-    kernels = [each for each in made if isinstance(each, Compiled)]
+    kernels = [each for each in made if isinstance(each, CompiledKernel)]
     assert [dict(each.code.counts).get("columns", 0) for each in kernels] == [0]

@@ -10,9 +10,9 @@ from onnx import numpy_helper, parser
 from tests.jit.native import HEAD, check, natives
 from tests.values import assert_same
 from treadle import InferenceSession
-from treadle.jit.call import Compiled
-from treadle.jit.kernel_ir import Constant, Item, Node
-from treadle.jit.walk import all_nodes
+from treadle.jit.kernel.ir import Constant, Node, ScanSlice
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.invoke import CompiledKernel
 
 RNG = np.random.default_rng(5)
 USES = {
@@ -58,7 +58,7 @@ def model(text: str, weights: np.ndarray) -> onnx.ModelProto:
 
 def is_of_constants(node: Node) -> bool:
     """Whether the node is computed in every run, of constants alone."""
-    if not node.operands or isinstance(node.op, Item) or not node.is_static or node.size == 1:
+    if not node.operands or isinstance(node.op, ScanSlice) or not node.is_static or node.size == 1:
         return False
     return all(isinstance(operand.op, Constant) for operand in node.operands)
 
@@ -79,7 +79,7 @@ def test_arranged_constants_are_constants(use: str, dtype: str) -> None:
         }
         assert_same(session.run(None, feeds), interp.run(None, feeds), ["last_h", "ys"])
     made = [each for native in natives(session) for each in native.made.values()]
-    kernels = [each.kernel for each in made if isinstance(each, Compiled)]
+    kernels = [each.kernel for each in made if isinstance(each, CompiledKernel)]
     assert len(kernels) == len(made)
     nodes = [node for kernel in kernels for node in all_nodes(kernel.main)]
     assert [node for node in nodes if is_of_constants(node)] == []
@@ -100,7 +100,7 @@ def test_a_constant_that_is_broadcast_stays_small() -> None:
         session.run(None, {"x": x})[0], x * np.arange(300, dtype=np.float32)
     )
     (made,) = [each for native in natives(session) for each in native.made.values()]
-    assert isinstance(made, Compiled)
+    assert isinstance(made, CompiledKernel)
     constants = [n for n in all_nodes(made.kernel.main) if isinstance(n.op, Constant)]
     assert max(node.size for node in constants) <= 300
 

@@ -8,8 +8,8 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, natives, outcomes
 from treadle.formats import read
-from treadle.jit import cost
-from treadle.jit.kernels import Kernels
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.policy import profitability
 
 ALL = ("jit", "onnxruntime", "interp")
 HEAVY = """g (int64 n, float[1,1,4,4] p, float[1,4,4,2] grid) => (float[1,1,4,4] y) {
@@ -82,7 +82,9 @@ def test_what_is_lost_is_told():
     (native,), (made,) = natives(session), outcomes(session)
     # 2 * 300 ** 3 operations, 0.0006 ns more for each; 150 in one, half of which others would do
     for threads, lost in ((1, 32), (2, 32), (4, 212)):
-        why = cost.slower(native.region.steps, made.kernel, threads, Kernels())
+        why = profitability.why_unprofitable(
+            native.region.steps, made.kernel, threads, HostKernels()
+        )
         assert why == f"an iteration would save 2 µs, and lose {lost}, most of them by a product"
 
 
@@ -98,7 +100,7 @@ def test_a_convolution_counts_by_its_windows():
             "w": np.zeros((1, 1, 9, 9), np.float32)}  # fmt: skip
     session = ran(text, feed, ("jit", "interp"))
     (native,), (made,) = natives(session), outcomes(session)
-    why = cost.slower(native.region.steps, made.kernel, 1, Kernels())
+    why = profitability.why_unprofitable(native.region.steps, made.kernel, 1, HostKernels())
     # 2 * 81 * 100 ** 2 operations, 0.03 nanoseconds each
     assert why == "an iteration would save 2 µs, and lose 49, most of them by a product"
 
@@ -117,7 +119,7 @@ def test_what_branches_and_inner_loops_save():
     }"""
     model, _ = read(HEAD + text)
     saved = 1500 + (300 + 3 * 300) + (300 + 10 * (1500 + 300))
-    assert cost._saved(model.main.steps[0]) == saved
+    assert profitability._saved(model.main.steps[0]) == saved
 
 
 def test_the_reason_has_the_estimate():
@@ -125,7 +127,7 @@ def test_the_reason_has_the_estimate():
         HEAD + HEAVY, engines=("jit", "interp")).plan.main.regions]  # fmt: skip
     session = ran(HEAVY, HEAVY_FEED, ("jit", "interp"))
     (made,) = outcomes(session)
-    why = cost.slower(native.region.steps, made.kernel, 1, Kernels())
+    why = profitability.why_unprofitable(native.region.steps, made.kernel, 1, HostKernels())
     assert why == "an iteration would save 2 µs, and lose 200, most of them by GridSample"
 
 

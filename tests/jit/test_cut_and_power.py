@@ -16,7 +16,7 @@ WHOLE = ("int32", "int64", "uint32", "uint64")
 @pytest.mark.parametrize("step", [-1, 3, -(2**63)])
 def test_slices(fixed, step):
     words = leaf("Slice", 13, 5, 1)
-    kernel = ops.prepare(words)
+    kernel = ops.bind_kernel(words)
     for extent in (0, 5):
         x = np.arange(extent, dtype=np.float32)
         for start in BOUNDS if fixed == (3, 4) else BOUNDS[::4]:
@@ -41,5 +41,5 @@ def test_powers(base, exponent):
     units = np.abs(bases) == 1
     wanted = [b if int(e) % 2 else 1 for b, e in pairs if abs(b) == 1]
     assert found[units].tolist() == wanted
-    kernel = ops.prepare(leaf("Pow", 15, 2, 1))
+    kernel = ops.bind_kernel(leaf("Pow", 15, 2, 1))
     assert np.array_equal(found, kernel(feeds)[0])

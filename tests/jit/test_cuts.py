@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.jit.native import HEAD, check, outcomes
 from treadle import InferenceSession
-from treadle.jit import team
-from treadle.jit.call import Compiled
-from treadle.jit.emit.cuts import are_few, cuts
-from treadle.jit.emit.place import Place, places
-from treadle.jit.kernel_ir import Join, Kernel
-from treadle.jit.walk import all_nodes
+from treadle.jit.kernel.ir import Concat, Kernel
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.schedule.index_set_splitting import are_few, split_concats
+from treadle.jit.schedule.storage import Storage, assign_storage
+from treadle.jit.threads import thread_pool
 
 ONES = {"zero": 0, "one": 1, "two": 2, "last": -1, "end": 1000, "ax0": 0, "ax1": 1}
 BODIES = {
@@ -135,28 +135,28 @@ def feed(trips: int) -> dict[str, np.ndarray]:
             "top": numbers(1, 40), "side": numbers(24, 1)}  # fmt: skip
 
 
-def compiled(known: str, given: dict[str, np.ndarray]) -> list[Compiled]:
+def compiled(known: str, given: dict[str, np.ndarray]) -> list[CompiledKernel]:
     session = InferenceSession(HEAD + known, engines=("jit", "interp"))
     session.run(None, given)
     found = outcomes(session)
-    assert all(isinstance(made, Compiled) for made in found)
+    assert all(isinstance(made, CompiledKernel) for made in found)
     return found
 
 
 def in_pieces(kernel: Kernel) -> int:
     """How many Joins are in no memory."""
-    placed = places(kernel).place
-    joins = (node for node in all_nodes(kernel.main) if isinstance(node.op, Join))
-    return sum(placed[node] is Place.INLINE for node in joins)
+    placed = assign_storage(kernel).storage_of
+    joins = (node for node in all_nodes(kernel.main) if isinstance(node.op, Concat))
+    return sum(placed[node] is Storage.INLINE for node in joins)
 
 
 @pytest.mark.parametrize("least", [0, 1], ids=["one thread", "all threads"])
 @pytest.mark.parametrize("name", BODIES)
 def test_in_pieces(name: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if least:
-        monkeypatch.setattr(team.SHARING, "least", 1)
-        monkeypatch.setattr(team.SHARING, "patience", 0)
-        monkeypatch.setattr(team.SHARING, "waits", True)
+        monkeypatch.setattr(thread_pool.POOL_SETTINGS, "least", 1)
+        monkeypatch.setattr(thread_pool.POOL_SETTINGS, "patience", 0)
+        monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", True)
     check(text(BODIES[name][0]), *(feed(trips) for trips in (0, 1, 2, 5)))
 
 
@@ -223,4 +223,6 @@ def test_any_cut(body: str, trips: int) -> None:
 def test_a_nest_without_joins_is_in_one_piece() -> None:
     (made,) = compiled(text("x1 = Add (x, k)"), feed(2))
     nodes = list(all_nodes(made.kernel.main))
-    assert all(cuts([node], lambda _: True) is None for node in nodes if node.shape == (24, 40))
+    assert all(
+        split_concats([node], lambda _: True) is None for node in nodes if node.shape == (24, 40)
+    )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.jit.native import HEAD, check
 from treadle import InferenceSession
-from treadle.jit.call import Compiled
+from treadle.jit.runtime.invoke import CompiledKernel
 
 RANDOM = np.random.default_rng(29)
 LINES = {
@@ -57,7 +57,7 @@ def test_nothing_is_copied(order: str) -> None:
     session = InferenceSession(HEAD + scan(order, 40, 3), engines=("jit", "interp"))
     session.run(None, feed(9, 40, 3))
     (made,) = session.plan.main.regions[0].runnable.made.values()
-    assert isinstance(made, Compiled)
+    assert isinstance(made, CompiledKernel)
     assert dict(made.code.counts)["delay_lines"] == 1
     assert dict(made.code.counts)["copied"] == 0
 

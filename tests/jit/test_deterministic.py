@@ -15,8 +15,8 @@ from tests.jit.test_misfits import BROADCAST, LAST_OF_A_LIST, ONE, SIX
 from tests.jit.test_openings import ATTENDED
 from tests.jit.test_shaping import TEXT as EXPANDED
 from treadle import delegate
-from treadle.jit import runnable
-from treadle.jit.call import Compiled
+from treadle.jit.runtime import native_region
+from treadle.jit.runtime.invoke import CompiledKernel
 
 Feeds = dict[str, Any]
 RNG = np.random.default_rng(13)
@@ -144,7 +144,7 @@ def test_inputs_changed_as_they_run_change_no_later_bits() -> None:
 
 
 def test_the_least_used_kernel_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runnable, "_MOST_KERNELS", 3)
+    monkeypatch.setattr(native_region, "_MOST_KERNELS", 3)
     used, first = session(SUMS), summed(3)
     for length in range(4, 10):
         used.run(None, first)
@@ -152,7 +152,7 @@ def test_the_least_used_kernel_makes_room(monkeypatch: pytest.MonkeyPatch) -> No
         assert bits(used.run(None, each)) == answers(SUMS, each)
     (native,) = natives(used)
     assert len(native.made) == 3
-    assert all(isinstance(made, Compiled) for made in native.made.values())
+    assert all(isinstance(made, CompiledKernel) for made in native.made.values())
     kept = [{entry[1] for entry in key} for key in native.made]
     assert any((3,) in shapes for shapes in kept), "the one used most often stayed"
     assert not any((4,) in shapes for shapes in kept), "the oldest went"

@@ -14,10 +14,10 @@ from tests.values import assert_same
 from treadle import ir, ops
 from treadle.errors import InvalidModel
 from treadle.ir import DType
-from treadle.jit.lists import LISTS
-from treadle.jit.lower import TABLE
-from treadle.jit.nodes import NATIVE
-from treadle.jit.table import CALLED_TYPES
+from treadle.jit.host.sequence_marshal import LISTS
+from treadle.jit.kernel.node_builder import NATIVE
+from treadle.jit.lowering import TABLE
+from treadle.jit.policy.operator_table import CALLED_TYPES
 
 LETTERS = ["AB", "C", "DE", "FGH", "IKL", "M", "NOP", "QR", "S", "T-Z"]
 WORDS = {f"tensor({ops.element_word(dtype)})": dtype for dtype in NATIVE}
@@ -87,7 +87,7 @@ def test_native_code_gives_what_numpy_gives(letters):
         for variable, dtype, case in typed(op, version):
             if dtype is DType.FLOAT32:
                 continue
-            made = ops.prepare(case.step)(case.inputs)
+            made = ops.bind_kernel(case.step)(case.inputs)
             wanted = [e for e, v in zip(made, case.step.results, strict=True) if v is not None]
             found, _ = natively(case.step, case.inputs, case.fixed)
             try:

@@ -74,14 +74,14 @@ def test_the_code():
 
 
 def test_declines_are_told():
-    from treadle.plan import Account, Accountable
+    from treadle.plan import CompilationReport, SupportsExplain
 
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     (region,) = session.plan.main.regions
-    assert isinstance(region.runnable, Accountable)
+    assert isinstance(region.runnable, SupportsExplain)
     region.runnable.made[((None, ()),) * 3] = "for a test"
-    (account,) = region.runnable.accounts()
-    assert isinstance(account, Account)
+    (account,) = region.runnable.reports()
+    assert isinstance(account, CompilationReport)
     assert account.facts == ("declined: for a test",)
     assert account.code("kernel") == ""
     assert session.explain("kernel").splitlines()[1:] == ["# declined: for a test"]

@@ -6,7 +6,7 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, outcomes
 from treadle.errors import InternalCompilerWarning
-from treadle.jit import emit, faults
+from treadle.jit import codegen, internal_errors
 
 TEXT = """g (int64 n, float[2] p) => (float[2] y) {
   y = Loop (n, , p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] x1) {
@@ -22,7 +22,7 @@ def broken(monkeypatch):
     def emit_kernel(*_):
         raise AssertionError("no such place")
 
-    monkeypatch.setattr(emit, "emit_kernel", emit_kernel)
+    monkeypatch.setattr(codegen, "emit_kernel", emit_kernel)
 
 
 def session():
@@ -32,10 +32,10 @@ def session():
 @pytest.mark.usefixtures("broken")
 def test_another_engine_answers(monkeypatch):
     monkeypatch.delenv("TREADLE_DEBUG")
-    monkeypatch.setattr(faults, "_warned", set())
+    monkeypatch.setattr(internal_errors, "_warned", set())
     found = session()
     with pytest.warns(
-        InternalCompilerWarning, match=r"no such place.*jit/compiling.*please report"
+        InternalCompilerWarning, match=r"no such place.*jit/runtime/compilation.*please report"
     ):
         (y,) = found.run(None, FEED)
     session().run(None, FEED)  # told once

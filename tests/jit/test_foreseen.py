@@ -9,7 +9,8 @@ import treadle
 from tests.jit.native import HEAD, natives
 from tests.values import assert_same
 from treadle.errors import InternalCompilerWarning
-from treadle.jit import faults, foreseen, runnable
+from treadle.jit import internal_errors
+from treadle.jit.runtime import ahead_of_time, native_region
 
 NOT_YET = "not compiled yet: it is at the first run, for the shapes that come"
 NO_CODE = "# nothing is compiled yet, and types alone give no code: "
@@ -54,7 +55,7 @@ def test_known_shapes_have_the_code_of_the_run():
 
 
 def test_the_plan_says_that_nothing_is_compiled_yet(monkeypatch):
-    monkeypatch.setattr(runnable, "specialise", None)  # nobody makes a kernel for that
+    monkeypatch.setattr(native_region, "specialize", None)  # nobody makes a kernel for that
     session = prepared(loop())
     assert session.explain().splitlines()[-1] == f"  {NOT_YET}"
 
@@ -92,7 +93,7 @@ def test_what_loops_slice_is_as_long_as_what_has_its_name():
 def test_nothing_is_kept_of_it(monkeypatch):
     session = prepared(loop("T,7"))
     with monkeypatch.context() as patched:
-        patched.setattr(runnable, "compiled", None)  # no machine code is made
+        patched.setattr(native_region, "compiled", None)  # no machine code is made
         session.explain("kernel"), session.explain("llvm")
     (native,) = natives(session)
     assert not any((native.made, native.seen, native.openings.seen, native.shaping.inputs))
@@ -210,8 +211,8 @@ def test_a_fault_is_told(monkeypatch):
         raise AssertionError("no such place")
 
     monkeypatch.delenv("TREADLE_DEBUG")
-    monkeypatch.setattr(faults, "_warned", set())
-    monkeypatch.setattr(foreseen, "emitted", broken)
+    monkeypatch.setattr(internal_errors, "_warned", set())
+    monkeypatch.setattr(ahead_of_time, "generate_code", broken)
     with pytest.warns(InternalCompilerWarning, match="no such place"):
         shown = prepared(loop()).explain("llvm")
     assert (

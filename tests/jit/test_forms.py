@@ -11,12 +11,12 @@ from tests.jit.leaves import leaf, natively
 from tests.values import assert_same
 from treadle import ops
 from treadle.ir import Block, DType, dtype_of
-from treadle.jit.building import Building
-from treadle.jit.kernel_ir import Escape, Input, Part
-from treadle.jit.lower import lower_block
-from treadle.jit.nodes import Declined
-from treadle.jit.walk import all_nodes
-from treadle.plan import Refused
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import HostCall, Input, Result
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.lowering import lower_block
+from treadle.plan import FallbackRequired
 
 RANDOM = np.random.default_rng(41)
 BYTES = RANDOM.integers(0, 256, (2, 3, 4)).astype(np.uint8)
@@ -246,7 +246,7 @@ def test_native_code_gives_what_numpy_gives(name):
     made = leaf(op, version, len(inputs), results, **attributes)
     given = (v if each is not None else None for v, each in zip(made.operands, inputs, strict=True))
     step = replace(made, operands=tuple(given))
-    wanted = ops.prepare(step)(inputs)
+    wanted = ops.bind_kernel(step)(inputs)
     found, is_native = natively(step, inputs, fixed)
     assert is_native
     assert_same(found, wanted, [name] * results)
@@ -342,17 +342,17 @@ def test_what_does_not_fit_has_no_native_code(name):
     step = leaf(op, version, len(inputs), results, **given)
     try:
         found, is_native = natively(step, inputs, fixed)
-    except (Declined, Refused):
+    except (Declined, FallbackRequired):
         return
     assert not is_native
-    assert_same(found, ops.prepare(step)(inputs), [name] * results)
+    assert_same(found, ops.bind_kernel(step)(inputs), [name] * results)
 
 
 def test_what_was_begun_before_it_was_declined_is_gone():
     op, version, inputs, _, _ = MISFITS["ScatterND of fewer updates"]
-    b = Building.start()
+    b = KernelBuilder.start()
     step = leaf(op, version, len(inputs), 1)
     params = [b.param(Input(k), dtype_of(each.dtype), each.shape) for k, each in enumerate(inputs)]
     lower_block(b, Block(params=step.operands, steps=(step,), results=step.results), params)
     left = [type(node.op) for node in all_nodes(b.main) if not isinstance(node.op, Input)]
-    assert left == [Escape, Part]
+    assert left == [HostCall, Result]

@@ -13,7 +13,7 @@ import treadle
 from tests.jit.native import HEAD, outcomes, refused_nothing
 from tests.values import differences
 from treadle.errors import RunError
-from treadle.jit.call import Compiled
+from treadle.jit.runtime.invoke import CompiledKernel
 
 P = np.arange(32, dtype=np.float32).reshape(8, 4) - 9
 FRAME = """g (int64 n, float[8,4] p, float[1] m, float never) => (float a) {
@@ -249,4 +249,4 @@ def test_native_code_answers_where_it_fits_and_nowhere_else(name):
             assert found == wanted, f"m = {m}"
         else:
             assert not differences(found[0], wanted[0]), f"m = {m}"
-    assert not fitting or [made for made in outcomes(native) if isinstance(made, Compiled)]
+    assert not fitting or [made for made in outcomes(native) if isinstance(made, CompiledKernel)]

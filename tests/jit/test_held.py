@@ -14,7 +14,7 @@ import treadle
 from tests.jit.native import HEAD, check, escapes
 from tests.values import assert_same
 from treadle.errors import RunError
-from treadle.jit import specialise
+from treadle.jit.runtime import specialize
 
 RANDOM = np.random.default_rng(31)
 HEAD_20 = HEAD.replace("18", "20")
@@ -25,7 +25,7 @@ TRIPS = (1, 2, 5, 40)
 def whole():
     """Lists and optionals are not taken apart, as those of unknown elements are not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(specialise, "apart", lambda block: None)
+        patch.setattr(specialize, "scalarize_sequences", lambda block: None)
         yield
 
 

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 import llvmlite.binding as llvm
 import pytest
 
-from treadle.jit import helping, team
+from treadle.jit.threads import pool_ir, thread_pool
 
-pytestmark = pytest.mark.skipif(not team.is_possible(), reason="no semaphores without names")
+pytestmark = pytest.mark.skipif(
+    not thread_pool.is_available(), reason="no semaphores without names"
+)
 LARGE = 10**7
 MODE, STALLED, PENALTY, LEFT = 3, 6, 7, 8
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -24,9 +26,9 @@ Share = Callable[[int], list[bool]]
 @pytest.fixture(name="words")
 def _team(monkeypatch: pytest.MonkeyPatch) -> Iterator[ctypes.Array[ctypes.c_int64]]:
     """The words of a team of one helper, which a run has."""
-    fresh = team.Team()
-    monkeypatch.setattr(team, "_teams", [fresh])
-    with team.taken(2):
+    fresh = thread_pool.ThreadPool()
+    monkeypatch.setattr(thread_pool, "_teams", [fresh])
+    with thread_pool.acquired(2):
         yield fresh.words
 
 
@@ -35,12 +37,12 @@ def _share(words: ctypes.Array[ctypes.c_int64]) -> Share:
     """Shares work of a cost, each part a millisecond; gives which parts the caller did itself."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(helping.text(llvm.get_default_triple().partition("-")[0]))
+    module = llvm.parse_assembly(pool_ir.text(llvm.get_default_triple().partition("-")[0]))
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(module, target)
     engine.finalize_object()
     kinds = ctypes.c_void_p, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
-    function = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address(team.SHARE))
+    function = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address(thread_pool.SHARE))
     nest = (ctypes.c_int64 * 16)()
 
     def share(cost: int) -> list[bool]:
@@ -82,7 +84,7 @@ def test_each_time_help_stalls_it_is_done_without_four_times_as_long(share, word
     for _ in range(6):
         words[STALLED], words[LEFT] = 1, 0
         share(LARGE)
-        pauses.append(words[LEFT] // team.SHARING.patience)
+        pauses.append(words[LEFT] // thread_pool.POOL_SETTINGS.patience)
     assert pauses == [32, 128, 512, 2048, 4096, 4096]
 
 
@@ -96,20 +98,20 @@ def test_nobody_is_asked_as_long_as_that_lasts(share, words):
 
 
 def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monkeypatch):
-    def interrupted(_: team.Team) -> None:
+    def interrupted(_: thread_pool.ThreadPool) -> None:
         raise KeyboardInterrupt
 
-    fresh = team.Team()
-    monkeypatch.setattr(team, "_teams", [fresh])
-    monkeypatch.setattr(team.Team, "rest", interrupted)
-    with pytest.raises(KeyboardInterrupt), team.taken(2):
+    fresh = thread_pool.ThreadPool()
+    monkeypatch.setattr(thread_pool, "_teams", [fresh])
+    monkeypatch.setattr(thread_pool.ThreadPool, "rest", interrupted)
+    with pytest.raises(KeyboardInterrupt), thread_pool.acquired(2):
         pass
     assert not fresh.lock.locked()
 
 
 def test_helpers_that_never_end_keep_the_words_they_look_at():
     def begun() -> weakref.ref[object]:
-        gone = team.Team()
+        gone = thread_pool.ThreadPool()
         assert gone.gather(2)
         return weakref.ref(gone.words)
 

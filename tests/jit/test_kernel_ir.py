@@ -7,7 +7,7 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, natives
-from treadle.jit.printer import show_kernel
+from treadle.jit.kernel.printer import show_kernel
 
 SCAN = """g (float[40,4] w, float[40,4] h0, float[T,40] x) => (float[40,4] h, float[T,40] y) {
   h, y = Scan <num_scan_inputs = 1, body = b (float[40,4] s, float[40] a) => (float[40,4] s1,

@@ -12,7 +12,7 @@ from tests.values import assert_same
 from treadle import delegate
 from treadle.errors import LimitExceeded, RunError, Unsupported
 from treadle.ir import Leaf, Value, tensor
-from treadle.jit.kernels import Kernels
+from treadle.jit.host.kernels import HostKernels
 
 RANDOM = np.random.default_rng(41)
 HEAD = '<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1]>\n'
@@ -208,7 +208,7 @@ def test_bounds_are_kept_that_the_other_engine_has_not():
 def test_other_elements_at_the_place_of_those_that_are_gone():
     """A kernel made for a constant is another one's only while that constant lives."""
     x, w, y = (Value(name, tensor("float32", 2)) for name in "xwy")
-    kernels = Kernels((delegate.Onnxruntime(),))
+    kernels = HostKernels((delegate.Onnxruntime(),))
     leaf = Leaf("com.microsoft", "BiasGelu", 1, (x, w), (y,))
 
     def added(number):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD, WORDS, check, natives
-from treadle.jit.machine import vector_bytes
+from treadle.jit.toolchain.llvm import vector_bytes
 
 RANDOM = np.random.default_rng(11)
 LENGTHS = [0, 1, 3, 8, 33, 64, 100]

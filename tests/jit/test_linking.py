@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD
-from treadle.jit import compiling, linking, machine, symbols
-from treadle.jit.linking import link
-from treadle.jit.locks import Lock
-from treadle.jit.symbols import Unlinkable, Unrunnable
+from treadle.jit.runtime import compilation
+from treadle.jit.toolchain import elf_loader, llvm, symbols
+from treadle.jit.toolchain.elf_loader import load_object
+from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
+from treadle.jit.toolchain.symbols import Unlinkable, Unrunnable
 
 pytestmark = pytest.mark.skipif(not symbols.is_possible(), reason="x86-64 and Linux alone")
 
@@ -55,37 +56,37 @@ define i64 @second(ptr %slots) {
 }
 """
 SECTION = 64
-BY_LLVM = machine._placed_by_llvm
+BY_LLVM = llvm._placed_by_llvm
 
 
 @pytest.fixture(scope="module")
 def made() -> bytes:
-    return machine.object_code(MODULE)
+    return llvm.object_code(MODULE)
 
 
-def called(code: machine.Machine) -> tuple[int, float]:
+def called(code: llvm.LoadedKernel) -> tuple[int, float]:
     slots = (ctypes.c_int64 * 1)(2)
     status = code.call(ctypes.addressof(slots))
     return status, ctypes.c_double.from_buffer(slots).value
 
 
 def test_what_is_linked_is_what_llvm_links(made, monkeypatch):
-    code = machine.loaded(made)
+    code = llvm.load_kernel(made)
     assert type(code.keep[0]).__name__ == "mmap"
     monkeypatch.setattr(symbols, "is_possible", lambda: False)
-    other = machine.loaded(made)
+    other = llvm.load_kernel(made)
     assert type(other.keep[0]).__name__ == "ExecutionEngine"
     assert called(code) == called(other) == (7, np.cos(3.0) + 7.0)
 
 
 def test_several_functions_of_one_file(made):
-    linked = link(made, ("kernel", "second"))
+    linked = load_object(made, ("kernel", "second"))
     second = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(linked.places["second"])
     assert second(None) == 8
 
 
 def test_memory_is_never_written_and_run_at_once(made):
-    linked = link(made, ("kernel",))
+    linked = load_object(made, ("kernel",))
     for line in Path("/proc/self/maps").read_text().splitlines():
         area, rights = line.split()[:2]
         first, end = (int(bound, 16) for bound in area.split("-"))
@@ -104,7 +105,7 @@ def test_memory_is_given_back(made):
 
     def work() -> None:
         for _ in range(1000):
-            assert called(machine.loaded(made))[0] == 7
+            assert called(llvm.load_kernel(made))[0] == 7
 
     work()
     before = areas()
@@ -120,7 +121,7 @@ def test_many_threads_link_and_run_at_once(made):
     found: list[tuple[int, float]] = []
     threads = [
         threading.Thread(
-            target=lambda: found.extend(called(machine.loaded(made)) for _ in range(50))
+            target=lambda: found.extend(called(llvm.load_kernel(made)) for _ in range(50))
         )
         for _ in range(4)
     ]
@@ -133,10 +134,10 @@ def test_many_threads_link_and_run_at_once(made):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_has_the_code_too(made):
-    code = machine.loaded(made)
+    code = llvm.load_kernel(made)
     child = os.fork()
     if child == 0:
-        is_right = called(code)[0] == called(machine.loaded(made))[0] == 7
+        is_right = called(code)[0] == called(llvm.load_kernel(made))[0] == 7
         os._exit(0 if is_right else 3)
     assert os.waitpid(child, 0)[1] == 0
     assert called(code)[0] == 7
@@ -145,8 +146,8 @@ def test_a_forked_process_has_the_code_too(made):
 # ---- what is refused
 
 
-def sections(data: bytes) -> list[linking.Section]:
-    return linking._sections(data)
+def sections(data: bytes) -> list[elf_loader.Section]:
+    return elf_loader._sections(data)
 
 
 def changed(data: bytes, offset: int, form: str, value: int) -> bytes:
@@ -235,7 +236,7 @@ def _filled(data: bytes) -> int:
 def test_what_is_not_known_is_refused(made, name):
     why, harm = REFUSED[name]
     with pytest.raises((Unlinkable, Unrunnable)) as refused:
-        link(harm(made), ("kernel",))
+        load_object(harm(made), ("kernel",))
     assert why in str(refused.value)
 
 
@@ -247,14 +248,14 @@ def test_damage_never_does_more_than_being_refused(made, data):
         damaged[at] = data.draw(st.integers(0, 255), label="what")
     end = data.draw(st.sampled_from([len(made)] * 3 + [len(made) // 2]), label="cut")
     with contextlib.suppress(Unlinkable, Unrunnable):
-        link(bytes(damaged[:end]), ("kernel",))
+        load_object(bytes(damaged[:end]), ("kernel",))
 
 
 @pytest.mark.parametrize("at", range(0, 64))
 def test_damage_of_the_header(made, at):
     for value in (0, 1, 0x7F, 0x80, 0xFF):
         with contextlib.suppress(Unlinkable, Unrunnable):
-            link(changed(made, at, "<B", value), ("kernel",))
+            load_object(changed(made, at, "<B", value), ("kernel",))
 
 
 COUNTING = """g (int64 n, float x) => (float y) {
@@ -270,7 +271,7 @@ def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
     def refused(memory, place):
         raise Unrunnable("this system lets no memory be written and then executed")
 
-    monkeypatch.setattr(linking, "make_executable", refused)
+    monkeypatch.setattr(elf_loader, "make_executable", refused)
     options = treadle.SessionOptions(cache_dir="")
     session = treadle.InferenceSession(HEAD + COUNTING, options)
     for _ in range(2):  # with what stands beside the loop, then the loop alone
@@ -280,13 +281,13 @@ def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
 
 
 def test_a_function_that_nobody_has_is_not_called(made, monkeypatch):
-    monkeypatch.setattr(machine, "_placed_by_llvm", BY_LLVM)
+    monkeypatch.setattr(llvm, "_placed_by_llvm", BY_LLVM)
     with pytest.raises(Unrunnable, match="no place for a function"):
-        machine.loaded(made, "another")
+        llvm.load_kernel(made, "another")
 
 
 def test_a_lock_is_open_in_a_process_that_was_forked():
-    inside, asked = Lock(), os.pipe()
+    inside, asked = ForkSafeLock(), os.pipe()
     with inside:
         child = os.fork()
         if not child:
@@ -300,11 +301,11 @@ def test_a_lock_is_open_in_a_process_that_was_forked():
 
 
 def test_what_this_linker_refuses_llvm_runs(made, monkeypatch):
-    monkeypatch.setattr(machine, "_placed_by_llvm", BY_LLVM)
+    monkeypatch.setattr(llvm, "_placed_by_llvm", BY_LLVM)
     kept = changed(made, header(made, 1, CODE) + 48, "<Q", 8192)  # a page is less
     with pytest.raises(Unlinkable):
-        link(kept, ("kernel",))
-    assert called(machine.loaded(kept))[0] == 7
+        load_object(kept, ("kernel",))
+    assert called(llvm.load_kernel(kept))[0] == 7
 
 
 # ---- whole models
@@ -334,18 +335,19 @@ def ran(folder: str) -> list[np.ndarray]:
 def test_both_ways_of_loading_give_the_same_bits(tmp_path, monkeypatch):
     wanted = ran(str(tmp_path))
     monkeypatch.setattr(symbols, "is_possible", lambda: False)
-    compiling._recent.clear()
+    compilation._recent.clear()
     found = ran(str(tmp_path))
     assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
 
 
 SCRIPT = """
 import sys
-from treadle.jit import symbols
+from treadle.jit.toolchain import symbols
 if sys.argv[2] == "LLVM":
     symbols.is_possible = lambda: False
 from tests.jit.test_linking import ran
-from treadle.jit import processor, team
+from treadle.jit.toolchain import host_cpu as processor
+from treadle.jit.threads import thread_pool as team
 processor.is_possible = symbols.is_possible
 results = ran(sys.argv[1])
 assert team._teams[-1].helpers == 1, team._teams[-1].helpers

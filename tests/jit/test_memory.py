@@ -15,7 +15,7 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, outcomes
 from treadle.errors import LimitExceeded
-from treadle.jit import emit
+from treadle.jit import codegen
 
 pytestmark = [
     pytest.mark.unfenced,
@@ -99,7 +99,7 @@ def test_what_is_stopped_gives_its_memory_back(stopped):
 
 
 def test_polls_hold_nothing(monkeypatch):
-    monkeypatch.setattr(emit.poll, "PERIOD", 100)
+    monkeypatch.setattr(codegen.safepoint, "SAFEPOINT_PERIOD", 100)
     text = """g (int64 n, float x) => (float y) {
       y = Loop (n, "", x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
         on = Identity (go)

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from treadle.jit import machine
+from treadle.jit.toolchain import llvm
 
 TEXT = """
 define void @kernel(ptr %x, i64 %n) {
@@ -48,10 +48,10 @@ def in_use() -> int:
 
 def test_compiling_leaves_little_behind() -> None:
     for _ in range(3):
-        machine.object_code(TEXT)
+        llvm.object_code(TEXT)
     gc.collect()
     before, count = in_use(), 20
     for _ in range(count):
-        machine.object_code(TEXT)
+        llvm.object_code(TEXT)
     gc.collect()
     assert (in_use() - before) / count < 8192, "bytes for each kernel"

@@ -8,7 +8,7 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, check_uncalled, natives, outcomes
 from tests.values import assert_same
-from treadle.jit.call import Compiled
+from treadle.jit.runtime.invoke import CompiledKernel
 
 RNG = np.random.default_rng(9)
 SUPPRESSION = """g (float[N] x) => (float[K] kept) {
@@ -63,9 +63,9 @@ def test_a_slice_of_nothing_is_run_by_other_code_from_then_on() -> None:
     for trips in (1, 2, 5, 3, 4):
         feeds = {"n": np.array(trips)}
         assert_same(session.run(None, feeds), interp.run(None, feeds), ["last", "seen"])
-    assert [made.kernel.assumes for made in outcomes(session) if isinstance(made, Compiled)] == [
-        False
-    ]
+    assert [
+        made.kernel.assumes for made in outcomes(session) if isinstance(made, CompiledKernel)
+    ] == [False]
     (native,) = natives(session)
     assert not native.misfits
 
@@ -101,4 +101,4 @@ def test_code_that_fits_between_is_kept() -> None:
             feeds = {"n": np.array(trips), "x": SIX, "y": y}
             np.testing.assert_array_equal(session.run(None, feeds)[0], SIX + trips * added)
     (native,) = natives(session)
-    assert all(isinstance(made, Compiled) for made in native.made.values())
+    assert all(isinstance(made, CompiledKernel) for made in native.made.values())

@@ -10,7 +10,7 @@ from tests.jit.native import natives, outcomes, refused_nothing
 from tests.values import assert_same
 from treadle.errors import RunError
 from treadle.ir import BlockBuilder, Carried, Iteration, Model, Sliced, Stacked, tensor
-from treadle.jit.call import Compiled
+from treadle.jit.runtime.invoke import CompiledKernel
 
 X = np.arange(12, dtype=np.float32).reshape(2, 6)[:, ::2].copy()
 
@@ -38,7 +38,7 @@ def test_a_trip_count_up_to_the_number_of_slices(reverse):
         with refused_nothing():
             found = native.run(None, feed)
         assert_same(found, plain.run(None, feed), ["last", "all"])
-    assert all(isinstance(made, Compiled) for made in outcomes(native))
+    assert all(isinstance(made, CompiledKernel) for made in outcomes(native))
     assert natives(native)
 
 
@@ -48,4 +48,4 @@ def test_more_trips_than_slices_are_an_error(trips):
     feed = {"M": np.array(trips), "a": np.ones(2, np.float32), "x": X}
     with pytest.raises(RunError, match=f"the trip count is {trips}, but .* has 3 items"):
         session.run(None, feed)
-    assert [made for made in outcomes(session) if isinstance(made, Compiled)]
+    assert [made for made in outcomes(session) if isinstance(made, CompiledKernel)]

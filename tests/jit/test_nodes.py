@@ -12,9 +12,9 @@ import pytest
 
 from tests.jit.node_cases import Node, best, single_nodes
 from treadle.ir import dtype_of
-from treadle.jit.lists import LISTS
-from treadle.jit.lower import TABLE
-from treadle.jit.nodes import NATIVE
+from treadle.jit.host.sequence_marshal import LISTS
+from treadle.jit.kernel.node_builder import NATIVE
+from treadle.jit.lowering import TABLE
 
 MOST = 2
 CALLED = {

@@ -9,12 +9,12 @@ import treadle
 from tests.jit.native import HEAD, natives, outcomes
 from tests.values import assert_same
 from treadle.errors import RunError
-from treadle.jit import runnable
-from treadle.jit.call import Compiled
-from treadle.jit.kernel_ir import Extent
-from treadle.jit.nodes import Declined
-from treadle.jit.openings import Openings
-from treadle.jit.specialise import Lengths
+from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.runtime import native_region
+from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
+from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.runtime.specialize import DynamicDims
 
 RANDOM = np.random.default_rng(14)
 ATTENDED = """g (int64 n, float[B,T,D] k, float[B,T] m, float[B,D] q0)
@@ -101,7 +101,7 @@ def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
         x1 = Neg (x)
       }>
     }"""
-    whole, tries = runnable.compile_region, []
+    whole, tries = native_region.compile_region, []
 
     def compile_region(native, kernel, lengths):
         if lengths is not native.lengths:
@@ -109,7 +109,7 @@ def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
             raise Declined("for a test")
         return whole(native, kernel, lengths)
 
-    monkeypatch.setattr(runnable, "compile_region", compile_region)
+    monkeypatch.setattr(native_region, "compile_region", compile_region)
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     for length in (4, 5, 6, 7, 6, 4, 8):
         x = floats(length)
@@ -117,7 +117,7 @@ def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
     (native,) = natives(session)
     assert native.openings.is_closed
     assert len(tries) == 1
-    made = [each for each in native.made.values() if isinstance(each, Compiled)]
+    made = [each for each in native.made.values() if isinstance(each, CompiledKernel)]
     assert len(made) == 5, "a kernel for every length"
 
 
@@ -151,7 +151,7 @@ def test_kernels_that_failed_to_fit_are_forgotten(monkeypatch):
     (native,) = natives(session)
     assert not native.openings.is_closed
     assert native.seen
-    monkeypatch.setattr(runnable.Native, "_can_be", lambda *_: True)
+    monkeypatch.setattr(native_region.NativeRegion, "_can_be", lambda *_: True)
     for a, b in ((5, 4), (6, 4), (7, 4)):
         with pytest.raises(RunError):
             session.run(None, {"n": np.array(2), "x": floats(a), "y": floats(b)})
@@ -211,7 +211,7 @@ def opened(openings, *shapes):
 
 
 def test_an_axis_opens_with_its_third_extent():
-    openings = Openings(Lengths())
+    openings = DynamicDimTracker(DynamicDims())
     assert opened(openings, [(2, 5)], [(3, 5)], [(2, 5)], [(3, 5)]) == {}
     assert list(opened(openings, [(4, 5)])) == [(0, 0)]
     assert list(opened(openings, [(2, 5)])) == [(0, 0)], "it stays open"
@@ -219,7 +219,7 @@ def test_an_axis_opens_with_its_third_extent():
 
 
 def test_axes_that_were_always_equally_long_are_one_extent():
-    openings = Openings(Lengths())
+    openings = DynamicDimTracker(DynamicDims())
     alike = opened(openings, *([(k, 7), (k,)] for k in (2, 3, 4)))
     assert alike[0, 0] is alike[1, 0]
     again = opened(openings, [(9, 7), (9,)])
@@ -229,21 +229,21 @@ def test_axes_that_were_always_equally_long_are_one_extent():
 
 
 def test_an_axis_as_long_as_what_the_region_leaves_open_is_that_extent():
-    told = Extent("told")
-    openings = Openings(Lengths({(1, 0): told}))
+    told = SymbolicDim("told")
+    openings = DynamicDimTracker(DynamicDims({(1, 0): told}))
     found = opened(openings, *([(k, 7), (k,)] for k in (2, 3, 4)))
     assert found == {(0, 0): told, (1, 0): told}
 
 
 def test_other_dtypes_and_ranks_are_seen_apart():
-    openings = Openings(Lengths())
+    openings = DynamicDimTracker(DynamicDims())
     opened(openings, [(2,)], [(3,)], [(2, 4)])
     assert openings.lengths([np.zeros(4)]).open == {}
     assert opened(openings, [(4,)])
 
 
 def test_what_was_seen_long_ago_is_forgotten():
-    openings = Openings(Lengths())
+    openings = DynamicDimTracker(DynamicDims())
     opened(openings, [(2, 2)], [(3, 2)], [(4, 2)], *([(5, k)] for k in range(2, 70)))
     assert list(opened(openings, [(5, 3)])) == [(0, 1)]
 
@@ -251,7 +251,7 @@ def test_what_was_seen_long_ago_is_forgotten():
 @pytest.mark.parametrize("closing", [lambda o, made: [o.miss(made) for _ in range(3)],
                                      lambda o, _: o.close()])  # fmt: skip
 def test_closed_for_good(closing):
-    openings = Openings(Lengths())
+    openings = DynamicDimTracker(DynamicDims())
     opened(openings, [(2,)], [(3,)], [(4,)])
     made = openings.lengths([np.zeros(4, np.float32)])
     for _ in range(9):

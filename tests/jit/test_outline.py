@@ -9,9 +9,9 @@ import pytest
 
 from tests.jit.native import HEAD, check
 from treadle import InferenceSession
-from treadle.jit.code import Code
-from treadle.jit.emit import kernel as emitting
-from treadle.jit.emit import outline as outlining
+from treadle.jit.codegen import kernel as emitting
+from treadle.jit.codegen import outline as outlining
+from treadle.jit.kernel.artifact import KernelArtifact
 
 RANDOM = np.random.default_rng(11)
 
@@ -53,21 +53,21 @@ def feed(count: int) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def emitted(monkeypatch: pytest.MonkeyPatch) -> list[Code]:
+def emitted(monkeypatch: pytest.MonkeyPatch) -> list[KernelArtifact]:
     """The kernels that are written from here on."""
-    found: list[Code] = []
+    found: list[KernelArtifact] = []
     write = emitting.emit_kernel
 
     def keeping(*args, **kwargs):
         found.append(write(*args, **kwargs))
         return found[-1]
 
-    monkeypatch.setattr("treadle.jit.emit.emit_kernel", keeping)
+    monkeypatch.setattr("treadle.jit.codegen.emit_kernel", keeping)
     return found
 
 
 @pytest.mark.parametrize("rows", ["20", "T"])
-def test_layers_that_are_alike_are_written_once(emitted: list[Code], rows: str) -> None:
+def test_layers_that_are_alike_are_written_once(emitted: list[KernelArtifact], rows: str) -> None:
     counts = []
     for count in (12, 24):
         check(layers(count, rows), feed(count))
@@ -78,7 +78,7 @@ def test_layers_that_are_alike_are_written_once(emitted: list[Code], rows: str) 
     assert more_calls - calls >= 12 * 3
 
 
-def test_small_kernels_stay_one_function(emitted: list[Code]) -> None:
+def test_small_kernels_stay_one_function(emitted: list[KernelArtifact]) -> None:
     check(layers(1, "T"), feed(1))
     assert '@"nest.' not in emitted[-1].text
     assert re.search(r"@\"ensure\".*alwaysinline", emitted[-1].text)
@@ -119,7 +119,7 @@ def test_a_nest_may_read_any_number_of_values(monkeypatch: pytest.MonkeyPatch) -
     check(text, {"n": np.array(3), "x": np.zeros(20, np.float32), **given})
 
 
-def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[Code]) -> None:
+def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[KernelArtifact]) -> None:
     text = """g (int64 n, float[16,40] x) => (float[16,40] y) {
       last = Constant <value = int64[1] {-1}> ()
       y = Loop (n, , x) <body = f (int64 i, bool go, float[16,40] a) => (bool on, float[16,40] b) {
@@ -137,7 +137,7 @@ def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[Code]
     [("200", 600, "Neg", 2), ("200", 12, "Tanh", 6), ("4", 300, "Abs", 1), ("4", 40, "Sin", 20)],
 )
 def test_a_long_chain_of_functions_is_several_nests(
-    emitted: list[Code], shape: str, steps: int, function: str, least: int
+    emitted: list[KernelArtifact], shape: str, steps: int, function: str, least: int
 ) -> None:
     """LLVM makes no vectors of thousands of operations, and writes few elements out for ever."""
     chain = "\n".join(f"s{k + 1} = {function} (s{k})" for k in range(steps))
@@ -155,7 +155,7 @@ def test_a_long_chain_of_functions_is_several_nests(
     assert dict(emitted[-1].counts)["nests"] >= least
 
 
-def test_what_only_a_reduction_reads_is_cut_too(emitted: list[Code]) -> None:
+def test_what_only_a_reduction_reads_is_cut_too(emitted: list[KernelArtifact]) -> None:
     chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(20))
     text = f"""g (int64 n, float[200] s0) => (float y) {{
       zero = Constant <value = float {{0.0}}> ()
@@ -170,7 +170,7 @@ def test_what_only_a_reduction_reads_is_cut_too(emitted: list[Code]) -> None:
     assert dict(emitted[-1].counts)["nests"] >= 6
 
 
-def test_what_is_between_nests_of_large_tensors_is_little(emitted: list[Code]) -> None:
+def test_what_is_between_nests_of_large_tensors_is_little(emitted: list[KernelArtifact]) -> None:
     chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(30))
     text = f"""g (int64 n, float[300000] x) => (float[300000] y) {{
       y = Loop (n, , x) <body = f (int64 i, bool go, float[300000] s0)

@@ -12,9 +12,10 @@ from tests.jit import test_held as held
 from tests.jit.native import HEAD, check, outcomes
 from tests.jit.test_held import floats
 from treadle.errors import RunError
-from treadle.jit import faults, specialise
-from treadle.jit.call import Compiled
-from treadle.jit.nodes import Declined
+from treadle.jit import internal_errors
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.runtime import specialize
+from treadle.jit.runtime.invoke import CompiledKernel
 
 TRIPS = (1, 2, 5, 40)
 
@@ -26,8 +27,8 @@ def native(text, *feeds, head=HEAD):
     for feed in feeds:
         session.run(None, dict(feed))
     for made in outcomes(session):
-        assert isinstance(made, Compiled)
-        assert specialise._held(made.kernel.main) == 0
+        assert isinstance(made, CompiledKernel)
+        assert specialize._held(made.kernel.main) == 0
 
 
 @pytest.mark.parametrize(
@@ -178,9 +179,9 @@ def test_what_cannot_be_taken_apart_is_held(monkeypatch):
         raise Declined("a reason")
 
     monkeypatch.delenv("TREADLE_DEBUG")
-    monkeypatch.setattr(faults, "_warn", lambda *_: None)
+    monkeypatch.setattr(internal_errors, "_warn", lambda *_: None)
     for instead in (fault, declining):
-        monkeypatch.setattr(specialise, "apart", instead)
+        monkeypatch.setattr(specialize, "scalarize_sequences", instead)
         check(held.GROWING, {"n": np.array(5), "p": floats(2)})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treadle.jit import machine, processor, symbols
+from treadle.jit.toolchain import host_cpu, llvm, symbols
 
 pytestmark = pytest.mark.skipif(not symbols.is_possible(), reason="x86-64 and Linux alone")
 
@@ -27,21 +27,21 @@ BITS = {
 
 def asked(monkeypatch, change=lambda leaf, part, words: None) -> str:
     """The words of a processor, some of them changed."""
-    whole = processor._words
+    whole = host_cpu._words
 
     def words(ask, kept):
         def changed(leaf, part, place):
             ask(leaf, part, place)
-            registers = processor.ctypes.c_uint32 * 4
+            registers = host_cpu.ctypes.c_uint32 * 4
             change(leaf, part, registers.from_address(place))
 
         return whole(changed, kept)
 
-    processor.processor.cache_clear()
+    host_cpu.processor.cache_clear()
     with monkeypatch.context() as changes:
-        changes.setattr(processor, "_words", words)
-        found = processor.processor()
-    processor.processor.cache_clear()
+        changes.setattr(host_cpu, "_words", words)
+        found = host_cpu.processor()
+    host_cpu.processor.cache_clear()
     assert found is not None
     return found
 
@@ -49,7 +49,7 @@ def asked(monkeypatch, change=lambda leaf, part, words: None) -> str:
 def test_the_processor_says_what_llvm_finds(monkeypatch):
     seen = {}
     asked(monkeypatch, lambda leaf, part, words: seen.setdefault((leaf, part), list(words)))
-    features = machine._llvm().get_host_cpu_features()
+    features = llvm._llvm().get_host_cpu_features()
     for name, (leaf, register, bit) in BITS.items():
         assert bool(seen[leaf, 0][register] >> bit & 1) == features[name], name
 
@@ -87,13 +87,13 @@ def test_leaves_that_are_not_there_are_not_asked(monkeypatch):
 
 @pytest.mark.parametrize("missing", ["processor", "compiler"])
 def test_llvm_is_asked_where_something_is_not_known(monkeypatch, missing):
-    known = machine.description()
-    monkeypatch.setattr(machine, missing, lambda: None)
-    assert machine.description.__wrapped__() == machine._described() != known
+    known = llvm.description()
+    monkeypatch.setattr(llvm, missing, lambda: None)
+    assert llvm.description.__wrapped__() == llvm._described() != known
 
 
 def test_another_llvm_is_another_description(monkeypatch):
-    known = machine.description()
-    monkeypatch.setattr(machine, "compiler", lambda: "another")
-    assert machine.description.__wrapped__() != known
-    assert symbols.MACHINE == machine.family() == machine._triple().partition("-")[0]
+    known = llvm.description()
+    monkeypatch.setattr(llvm, "compiler", lambda: "another")
+    assert llvm.description.__wrapped__() != known
+    assert symbols.MACHINE == llvm.family() == llvm._triple().partition("-")[0]

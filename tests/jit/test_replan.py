@@ -9,8 +9,8 @@ import numpy as np
 import treadle
 from tests.jit.native import HEAD, natives
 from tests.values import assert_same
-from treadle.jit import runnable
-from treadle.jit.nodes import Declined
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.runtime import native_region
 
 MODEL = """g (int64 n, float[2,2] p) => (float[2,2] y) {
   start = MatMul (p, p)
@@ -28,7 +28,7 @@ ALL = ("jit", "onnxruntime", "interp")
 def refusing(monkeypatch, is_refused=lambda region: True):
     """Native code that is declined for such regions; gives the list of tries."""
     tries: list[int] = []
-    whole = runnable.compile_region
+    whole = native_region.compile_region
 
     def compile_region(native, *given):
         tries.append(len(native.region.steps))
@@ -36,7 +36,7 @@ def refusing(monkeypatch, is_refused=lambda region: True):
             raise Declined("for a test")
         return whole(native, *given)
 
-    monkeypatch.setattr(runnable, "compile_region", compile_region)
+    monkeypatch.setattr(native_region, "compile_region", compile_region)
     return tries
 
 

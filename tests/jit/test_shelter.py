@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from treadle.jit.shelter import aside, sheltered
+from treadle.jit.toolchain.uninterruptible import run_aside, uninterruptible
 
 
-@sheltered
+@uninterruptible
 def named(fails: bool = False) -> str:
     if fails:
         raise LookupError("no such thing")
@@ -36,7 +36,7 @@ def test_other_threads_do_it_themselves():
 def test_an_interrupt_ends_the_waiting_only():
     begun, ended = threading.Event(), threading.Event()
 
-    @sheltered
+    @uninterruptible
     def work() -> None:
         begun.set()
         time.sleep(0.5)
@@ -64,14 +64,14 @@ def test_whoever_waits_is_asked_whether_to_go_on():
         raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
-        aside(work, poll)
+        run_aside(work, poll)
     assert not ended.is_set()
     assert ended.wait(5)
 
 
 LEFT = """
 import time
-from treadle.jit.shelter import aside
+from treadle.jit.toolchain.uninterruptible import run_aside as aside
 
 def work():
     time.sleep(1)

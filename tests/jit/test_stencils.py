@@ -7,9 +7,9 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, check_uncalled, outcomes
-from treadle.jit.call import Compiled
-from treadle.jit.kernel_ir import Contract
-from treadle.jit.walk import all_nodes
+from treadle.jit.kernel.ir import MatMul
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.invoke import CompiledKernel
 
 # attributes, input, weights, output
 CASES = {
@@ -65,9 +65,9 @@ def feeds(case: tuple[str, ...], trips: int, dtype: type) -> dict[str, np.ndarra
 
 
 def products(session: treadle.InferenceSession) -> int:
-    kernels = [made.kernel for made in outcomes(session) if isinstance(made, Compiled)]
+    kernels = [made.kernel for made in outcomes(session) if isinstance(made, CompiledKernel)]
     assert kernels
-    return sum(isinstance(n.op, Contract) for kernel in kernels for n in all_nodes(kernel.main))
+    return sum(isinstance(n.op, MatMul) for kernel in kernels for n in all_nodes(kernel.main))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,10 +14,11 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, outcomes
-from treadle.jit import compiling, machine, symbols
-from treadle.jit.code import pack, unpack
-from treadle.jit.fingerprint import fingerprint
-from treadle.jit.store import VARIABLE, Store, default_folder
+from treadle.jit.kernel.artifact import deserialize, serialize
+from treadle.jit.kernel.fingerprint import fingerprint
+from treadle.jit.runtime import compilation
+from treadle.jit.toolchain import llvm, symbols
+from treadle.jit.toolchain.disk_cache import VARIABLE, DiskCache, default_folder
 
 LOOP = """g (int64 n, float[K] p) => (float[K] last, float[N] sums) {
   weight = Constant <value = float[3] {0.5, 0.25, 0.125}> ()
@@ -35,7 +36,7 @@ FEED = {"n": np.array(5), "p": P}
 
 def ran(folder: Path | str, text: str = LOOP):
     """A kernel that was made, as by a new process, and what it gave."""
-    compiling._recent.clear()
+    compilation._recent.clear()
     options = treadle.SessionOptions(cache_dir=str(folder))
     session = treadle.InferenceSession(HEAD + text, options, engines=("jit", "interp"))
     found = session.run(None, FEED)
@@ -83,7 +84,7 @@ def test_what_one_session_made_another_finds_without_a_disk():
 
 
 def test_the_kernels_of_late_are_found_without_a_disk(monkeypatch):
-    monkeypatch.setattr(compiling, "_MOST_RECENT", 2)
+    monkeypatch.setattr(compilation, "_MOST_RECENT", 2)
     texts = [LOOP.replace("0.25", number) for number in ("0.25", "0.26", "0.27")]
 
     def is_found(text):
@@ -144,7 +145,7 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path):
 
 
 def test_what_was_not_used_for_longest_goes(tmp_path):
-    store = Store(tmp_path, most_bytes=4000)
+    store = DiskCache(tmp_path, most_bytes=4000)
     for number in range(6):
         store.write(f"k{number}", bytes(900))
         os.utime(tmp_path / f"k{number}.kernel", (number + 1, number + 1))
@@ -162,7 +163,7 @@ def test_what_a_killed_writer_left_goes_and_nothing_else(tmp_path):
         (tmp_path / name).write_bytes(b"half")
     for name in ("old.kernel-part", "another's"):
         os.utime(tmp_path / name, (1, 1))
-    Store(tmp_path).write("k", b"whole")
+    DiskCache(tmp_path).write("k", b"whole")
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "another's",
         "k.kernel",
@@ -185,8 +186,8 @@ def test_equal_kernels_of_two_sessions_have_one_name_and_one_form():
     (first, _), (second, _) = ran(""), ran("")
     names = [fingerprint(c.kernel, ()) for c in (first, second)]
     assert names[0] == names[1]
-    data = pack(first.kernel, first.code, b"machine code")
-    code, machine_code = unpack(second.kernel, data)
+    data = serialize(first.kernel, first.code, b"machine code")
+    code, machine_code = deserialize(second.kernel, data)
     assert machine_code == b"machine code"
     assert replace(code, text="").workspace == second.code.workspace
     assert [s.kind for s in code.slots] == [s.kind for s in second.code.slots]
@@ -196,9 +197,9 @@ def test_equal_kernels_of_two_sessions_have_one_name_and_one_form():
 
 def test_code_depends_on_the_source_of_the_room(tmp_path, monkeypatch):
     ran(tmp_path)
-    monkeypatch.setattr(compiling, "_source", lambda: "another version")
+    monkeypatch.setattr(compilation, "_source", lambda: "another version")
     assert not ran(tmp_path)[0].machine.was_kept
-    monkeypatch.setattr(compiling, "_source", lambda: "")
+    monkeypatch.setattr(compilation, "_source", lambda: "")
     assert not ran(tmp_path)[0].machine.was_kept
     assert len(files(tmp_path)) == 2
 
@@ -273,7 +274,7 @@ HARM = (cut_in_half, without_a_section, for_another_processor, of_zeros, of_noth
 def test_what_the_linker_refuses_is_made_anew_and_never_llvms(tmp_path, monkeypatch, harm):
     _, wanted = ran(tmp_path)
     (file,) = files(tmp_path)
-    store, key = Store(tmp_path), file.stem
+    store, key = DiskCache(tmp_path), file.stem
     kept = store.read(key)
     end = 8 + int.from_bytes(kept[:8], "little")
     store.write(key, kept[:end] + harm(kept[end:]))
@@ -281,7 +282,7 @@ def test_what_the_linker_refuses_is_made_anew_and_never_llvms(tmp_path, monkeypa
     def by_llvm(data, names):
         raise AssertionError("LLVM was handed a file from disk")
 
-    monkeypatch.setattr(machine, "_placed_by_llvm", by_llvm)
+    monkeypatch.setattr(llvm, "_placed_by_llvm", by_llvm)
     made, found = ran(tmp_path)
     assert not made.machine.was_kept
     assert store.read(key) == kept, "the file is written again"
@@ -292,7 +293,7 @@ def test_what_the_linker_refuses_is_made_anew_and_never_llvms(tmp_path, monkeypa
 def test_a_head_that_is_none_is_made_anew(tmp_path, head):
     _, wanted = ran(tmp_path)
     (file,) = files(tmp_path)
-    Store(tmp_path).write(file.stem, len(head).to_bytes(8, "little") + head)
+    DiskCache(tmp_path).write(file.stem, len(head).to_bytes(8, "little") + head)
     made, found = ran(tmp_path)
     assert not made.machine.was_kept
     assert all(map(np.array_equal, found, wanted))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.jit.native import HEAD, check, outcomes
 from treadle import InferenceSession
-from treadle.jit import team
+from treadle.jit.threads import thread_pool
 
 ROWS, COLUMNS = 33, 47
 WORDS = {"float": np.float32, "double": np.float64, "float16": np.float16, "int8": np.int8,
@@ -92,9 +92,9 @@ BODIES = {
 @pytest.fixture(params=[0, 1], ids=["one thread", "all threads"])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param:
-        monkeypatch.setattr(team.SHARING, "least", 1)
-        monkeypatch.setattr(team.SHARING, "patience", 0)
-        monkeypatch.setattr(team.SHARING, "waits", True)
+        monkeypatch.setattr(thread_pool.POOL_SETTINGS, "least", 1)
+        monkeypatch.setattr(thread_pool.POOL_SETTINGS, "patience", 0)
+        monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", True)
 
 
 def text(body: str, word: str = "float", condition: str = "") -> str:

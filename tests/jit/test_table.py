@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from treadle import ops
-from treadle.jit.lower import TABLE
-from treadle.jit.table import native_page
+from treadle.jit.lowering import TABLE
+from treadle.jit.policy.operator_table import operators_page
 
 
 def test_the_page_is_true(page: Callable[[str, str], None]) -> None:
-    page("native.md", native_page())
+    page("native.md", operators_page())
 
 
 @pytest.mark.parametrize(("op", "version"), TABLE)

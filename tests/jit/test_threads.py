@@ -26,8 +26,9 @@ from benchmarks.registry import REGISTERED
 from tests.jit.native import HEAD, outcomes
 from tests.strategies import programs
 from treadle.errors import RunError
-from treadle.jit import Jit, team
-from treadle.jit.call import Compiled
+from treadle.jit import Jit
+from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.threads import thread_pool
 
 SHARED = (
     "heat", "lstm_64_b1", "lstm_64_b16", "lstm_both", "gru_128_b4", "rnn",
@@ -51,11 +52,11 @@ P = np.linspace(0, 1, 4096, dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def _every_nest(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(team.SHARING, "least", 1)
-    monkeypatch.setattr(team.SHARING, "patience", 0)
-    monkeypatch.setattr(team.SHARING, "waits", True)
+    monkeypatch.setattr(thread_pool.POOL_SETTINGS, "least", 1)
+    monkeypatch.setattr(thread_pool.POOL_SETTINGS, "patience", 0)
+    monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", True)
     yield
-    assert not team._teams[-1].lock.locked()
+    assert not thread_pool._teams[-1].lock.locked()
 
 
 def session(text: str, threads: int) -> treadle.InferenceSession:
@@ -65,7 +66,7 @@ def session(text: str, threads: int) -> treadle.InferenceSession:
 
 def shared(made: treadle.InferenceSession) -> int:
     """How many nests of a session are shared."""
-    kernels = [each for each in outcomes(made) if isinstance(each, Compiled)]
+    kernels = [each for each in outcomes(made) if isinstance(each, CompiledKernel)]
     return sum(dict(kernel.code.counts).get("shared", 0) for kernel in kernels)
 
 
@@ -89,8 +90,8 @@ def test_any_number_of_threads_gives_the_same_bits(name):
 @pytest.mark.parametrize("name", ["heat", "lstm_64_b16", "cache", "invariant"])
 @pytest.mark.parametrize("patience", [0, 1000])
 def test_so_does_a_run_that_finds_out_whether_help_pays(monkeypatch, name, patience):
-    monkeypatch.setattr(team.SHARING, "waits", False)
-    monkeypatch.setattr(team.SHARING, "patience", patience)
+    monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", False)
+    monkeypatch.setattr(thread_pool.POOL_SETTINGS, "patience", patience)
     instance = REGISTERED[name].make(10 * REGISTERED[name].small)
     wanted = session(instance.model, 1).run(None, instance.feed)
     for threads in (2, 3):
@@ -100,8 +101,8 @@ def test_so_does_a_run_that_finds_out_whether_help_pays(monkeypatch, name, patie
 
 
 def test_one_thread_has_no_helpers(monkeypatch):
-    fresh = team.Team()
-    monkeypatch.setattr(team, "_teams", [fresh])
+    fresh = thread_pool.ThreadPool()
+    monkeypatch.setattr(thread_pool, "_teams", [fresh])
     session(HEAD + LONG, 1).run(None, {"n": np.array(3), "p": P})
     assert fresh.helpers == 0
     session(HEAD + LONG, 3).run(None, {"n": np.array(3), "p": P})
@@ -109,7 +110,7 @@ def test_one_thread_has_no_helpers(monkeypatch):
 
 
 def test_words_of_a_team_that_is_forgotten_stay_with_its_helpers():
-    fresh = team.Team()
+    fresh = thread_pool.ThreadPool()
     words = weakref.ref(fresh.words)
     assert fresh.gather(3)
     del fresh
@@ -119,7 +120,7 @@ def test_words_of_a_team_that_is_forgotten_stay_with_its_helpers():
 
 def test_all_processors_of_the_process_are_meant_by_none():
     wanted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert team.cores() == wanted
+    assert thread_pool.processor_count() == wanted
     assert Jit.of(treadle.SessionOptions()).threads == wanted
     assert Jit.of(treadle.SessionOptions(intra_op_num_threads=7)).threads == 7
 
@@ -128,14 +129,14 @@ def test_explain_says_how_many_threads(monkeypatch):
     made = session(HEAD + LONG, 3)
     made.run(None, {"n": np.array(3), "p": P})
     assert "threads: 3, which share" in made.explain()
-    monkeypatch.setattr(team.SHARING, "least", 10**9)
+    monkeypatch.setattr(thread_pool.POOL_SETTINGS, "least", 10**9)
     made = session(HEAD + LONG, 3)
     made.run(None, {"n": np.array(3), "p": P})
     assert "threads: 1, as none of its loop nests is shared" in made.explain()
 
 
 def test_where_there_can_be_no_team_nothing_is_said_of_threads(monkeypatch):
-    monkeypatch.setattr(team, "is_possible", lambda: False)
+    monkeypatch.setattr(thread_pool, "is_available", lambda: False)
     made = session(HEAD + LONG, 3)
     made.run(None, {"n": np.array(3), "p": P})
     assert shared(made) == 0
@@ -211,7 +212,7 @@ def test_eight_threads_on_one_session():
 
 def test_runs_by_the_thousand(monkeypatch):
     """Helpers that come, go and are late are never waited for in vain."""
-    monkeypatch.setattr(team.SHARING, "waits", False)
+    monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", False)
     made = session(HEAD + LONG, 3)
     wanted = made.run(None, {"n": np.array(2), "p": P})
     with ThreadPoolExecutor(1) as pool:
@@ -222,10 +223,10 @@ def test_runs_by_the_thousand(monkeypatch):
 
 
 def test_a_team_that_is_taken_helps_nobody_else():
-    with team.taken(3) as first, team.taken(3) as second:
+    with thread_pool.acquired(3) as first, thread_pool.acquired(3) as second:
         assert first
         assert not second
-    with team.taken(3) as again:
+    with thread_pool.acquired(3) as again:
         assert again == first
 
 
@@ -237,7 +238,7 @@ def test_helpers_sleep_between_runs():
     made.run(None, {"n": np.array(50), "p": P})
     ended = time.monotonic() + SLEEPING
     while time.monotonic() < ended:
-        asleep = [team._teams[-1].words[16 * k + 3] for k in (1, 2)]
+        asleep = [thread_pool._teams[-1].words[16 * k + 3] for k in (1, 2)]
         if asleep == [1, 1]:
             return
         time.sleep(0.01)
@@ -246,9 +247,9 @@ def test_helpers_sleep_between_runs():
 
 CHILD = """
 import os, sys, threading, numpy as np, treadle
-from treadle.jit import team
+from treadle.jit.threads import thread_pool as team
 from tests.jit.test_threads import LONG, HEAD, P, session
-team.SHARING.least, team.SHARING.patience, team.SHARING.waits = 1, 0, True
+team.POOL_SETTINGS.least, team.POOL_SETTINGS.patience, team.POOL_SETTINGS.waits = 1, 0, True
 made = session(HEAD + LONG, 3)
 feed = {"n": np.array(3), "p": P}
 wanted = made.run(None, feed)

@@ -8,7 +8,7 @@ import pytest
 from tests.jit.native import check
 from treadle import InferenceSession, RunOptions
 from treadle.errors import LimitExceeded
-from treadle.jit import emit
+from treadle.jit import codegen
 
 RANDOM = np.random.default_rng(8)
 SHAPES = [(40_000,), (64, 300), (1, 50, 400), (101, 97), (3, 7001)]
@@ -21,13 +21,13 @@ def numbers(*shape):
 def windows(monkeypatch):
     """The windows that loops were emitted with, from now on."""
     found = []
-    made = emit.tile.Window
+    made = codegen.loops.tiling.Tile
 
     def window(*fields):
         found.append(fields)
         return made(*fields)
 
-    monkeypatch.setattr(emit.tile, "Window", window)
+    monkeypatch.setattr(codegen.loops.tiling, "Tile", window)
     return found
 
 

@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from treadle.jit import trust
-from treadle.jit.store import VARIABLE, Store, default_folder
+from treadle.jit.toolchain import trust
+from treadle.jit.toolchain.disk_cache import VARIABLE, DiskCache, default_folder
 
 CONTENT = b"code"
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no
 
 @pytest.fixture
 def store(tmp_path):
-    made = Store(tmp_path / "above" / "cache")
+    made = DiskCache(tmp_path / "above" / "cache")
     made.write("k", CONTENT)
     assert made.read("k") == CONTENT
     return made
@@ -72,30 +72,30 @@ def test_a_fifo_is_not_waited_for(store):
 def test_a_folder_behind_a_link(store, tmp_path):
     (tmp_path / "open").mkdir(mode=0o777)
     (tmp_path / "link").symlink_to("above/cache/../cache")
-    assert Store(tmp_path / "link").read("k") == CONTENT
+    assert DiskCache(tmp_path / "link").read("k") == CONTENT
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "open" / "link").symlink_to(store.folder)
-    assert Store(tmp_path / "open" / "link").read("k") is None
+    assert DiskCache(tmp_path / "open" / "link").read("k") is None
 
 
 def test_links_in_a_circle(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    circle = Store(tmp_path / "a" / "cache")
+    circle = DiskCache(tmp_path / "a" / "cache")
     circle.write("k", CONTENT)
     assert circle.read("k") is None
 
 
 def test_a_folder_that_is_no_path(tmp_path):
     for name in ("a\0b", "x" * 5000):
-        store = Store(tmp_path / name)
+        store = DiskCache(tmp_path / name)
         store.write("k", CONTENT)
         assert store.read("k") is None
 
 
 def test_a_relative_folder(store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert Store(store.folder.relative_to(tmp_path)).read("k") == CONTENT
+    assert DiskCache(store.folder.relative_to(tmp_path)).read("k") == CONTENT
 
 
 def test_without_owners_the_users_profile_alone_is_trusted(store, tmp_path, monkeypatch):

@@ -20,8 +20,8 @@ from tests.jit.test_nodes import CALLED, NOT_SCANNED, has_native_types
 from tests.ops.node_suite import leaf_of
 from tests.values import assert_same
 from treadle import ir, ops
-from treadle.jit.lists import LISTS
-from treadle.jit.lower import TABLE
+from treadle.jit.host.sequence_marshal import LISTS
+from treadle.jit.lowering import TABLE
 
 RANDOM = np.random.default_rng(7)
 A = RANDOM.uniform(-2, 2, (2, 3, 4)).astype(np.float32)
@@ -138,7 +138,7 @@ def test_every_version_gives_what_numpy_gives(letter):
         if case is None:
             wrong[op, version] = "no case"
             continue
-        made = ops.prepare(case.step)(case.inputs)
+        made = ops.bind_kernel(case.step)(case.inputs)
         wanted = [each for each, v in zip(made, case.step.results, strict=True) if v is not None]
         found, is_native = natively(case.step, case.inputs, case.fixed)
         try:

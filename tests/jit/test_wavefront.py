@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.native import WORDS, check
-from treadle.jit import emit
+from treadle.jit import codegen
 
 RANDOM = np.random.default_rng(4)
 
@@ -15,14 +15,14 @@ RANDOM = np.random.default_rng(4)
 def grids(monkeypatch):
     """The grids found while kernels are emitted."""
     found = []
-    made = emit.loop.grid_of
+    made = codegen.loop.find_wavefront
 
     def grid_of(e, node):
         grid = made(e, node)
         found.extend([grid] if grid is not None else [])
         return grid
 
-    monkeypatch.setattr(emit.loop, "grid_of", grid_of)
+    monkeypatch.setattr(codegen.loop, "find_wavefront", grid_of)
     return found
 
 

@@ -32,7 +32,7 @@ def numbers(name: str, shape: Sequence[int]) -> dict[str, np.ndarray]:
 def check(op: str, version: int, inputs: Sequence[np.ndarray], fixed=(), **attributes) -> None:
     """Native, and what numpy gives."""
     step = leaf(op, version, len(inputs), 1, **attributes)
-    (wanted,) = ops.prepare(step)(inputs)
+    (wanted,) = ops.bind_kernel(step)(inputs)
     (found,), is_native = natively(step, inputs, fixed)
     assert is_native
     assert found.dtype == wanted.dtype

@@ -123,7 +123,7 @@ def run_node(
         body = ops.function_proto(leaf, [ops.type_of(each) for each in inputs])
         assert body is not None, f"no kernel, no body for {leaf.op}-{leaf.version}"
         return run_function(body, node, inputs)
-    results = ops.prepare(leaf)(inputs)
+    results = ops.bind_kernel(leaf)(inputs)
     for result in results:
         check_value(result)
     return results

@@ -38,7 +38,7 @@ def ours(
     given = {a.name: ops.attribute_from_proto(a) for a in node.attribute}
     values = tuple(None if each is None else ir.Value(f"i{k}") for k, each in enumerate(operands))
     results = tuple(ir.Value(f"o{k}") for k in range(outputs))
-    return ops.prepare(ir.Leaf(domain, op, version, values, results, given))(operands)
+    return ops.bind_kernel(ir.Leaf(domain, op, version, values, results, given))(operands)
 
 
 def theirs(

@@ -6,7 +6,7 @@ import pytest
 from tests.passes.models import load, run
 from treadle.formats import schema_function
 from treadle.ir import Leaf, Model, walk
-from treadle.passes import expand_leaves
+from treadle.passes import decompose_ops
 
 CELU = """g (float[3] x) => (float[3] y) {
     z = Celu <alpha = 2.0> (x)
@@ -27,7 +27,7 @@ def _expanded(model: Model, *lacking: str) -> Model:
     def expand(step, types):
         return schema_function(step, types, model.opsets)
 
-    return expand_leaves(model, expand, lambda leaf: leaf.op in lacking)
+    return decompose_ops(model, expand, lambda leaf: leaf.op in lacking)
 
 
 @pytest.mark.parametrize("source", [CELU, IN_A_LOOP])

@@ -22,10 +22,10 @@ from treadle.ir import (
 )
 from treadle.passes import (
     bind_attributes,
-    expand_calls,
+    expand_functions,
     ignore_omitted_condition,
     prepare,
-    settle_defaults,
+    resolve_default_inputs,
 )
 from treadle.plan import Limits, RunContext, plan
 
@@ -75,14 +75,14 @@ def test_a_block_without_references_is_given_back():
      (["x"], ["x"], [f32(1)], f32(11))],
 )  # fmt: skip
 def test_a_default_is_a_constant_unless_it_is_fed(fed, params, inputs, wanted):
-    model = settle_defaults(load(DEFAULTS), fed)
+    model = resolve_default_inputs(load(DEFAULTS), fed)
     assert [value.name for value in model.main.params] == params
     same(run(model, *inputs), [wanted])
 
 
 def test_a_model_without_defaults_is_given_back():
     model = load(COUNTED.replace("COND", '""'))
-    assert settle_defaults(model) is model
+    assert resolve_default_inputs(model) is model
 
 
 @pytest.mark.parametrize("trips", TRIPS)
@@ -116,7 +116,7 @@ def expander(model):
 
 def test_a_call_of_known_types_becomes_its_definition():
     model = load(MAPPED)
-    made = expand_calls(model, expander(model))
+    made = expand_functions(model, expander(model))
     assert not any(isinstance(visit.step, Call) for visit in walk(made))
     assert all(visit.path.startswith("main/sequencemap_0/") for visit in walk(made))
     same(run(made, [f32(1, 2), f32([3])], f32(10)), [[f32(10, 20), f32([30])]])
@@ -130,7 +130,7 @@ def test_a_call_of_unknown_types_is_left_for_the_run():
         <domain: "local", opset_import: ["" : 21]>
         unknown (a) => (b) { b = SequenceConstruct (a, a) }"""
     model = load(text, imports=', "local" : 1')
-    left = expand_calls(model, lambda *_: None)
+    left = expand_functions(model, lambda *_: None)
     assert sum(isinstance(visit.step, Call) for visit in walk(left)) == 2
     same(run(prepare(model), f32(2), f32(1, 2)), [[f32(2, 4), f32(2, 4)]])
 

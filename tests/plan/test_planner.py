@@ -24,7 +24,7 @@ from treadle.ir import (
     reads,
     tensor,
 )
-from treadle.plan import INTERP, Verdict, beside, interp_only, plan
+from treadle.plan import INTERP, Verdict, interp_only, plan, region_growing
 
 
 @dataclass
@@ -280,7 +280,7 @@ def test_small_steps_join_the_loop_beside_them():
 
 
 def test_only_so_many_steps_beside_a_loop_join_it():
-    engine, most = TakesBeside(frozenset(("Neg",))), beside._MOST
+    engine, most = TakesBeside(frozenset(("Neg",))), region_growing._MOST
     full = shown(around_a_loop("Neg", *("Neg",) * (most - 1)), engine)
     assert full == [("fast", most + 1)]
     more = shown(around_a_loop("Neg", *("Neg",) * (most + 1)), engine)
@@ -324,7 +324,7 @@ def test_what_joins_a_loop_but_runs_before_other_steps_is_left_where_it_was():
 def test_the_rival_is_the_next_engine_that_takes_the_loops_too():
     def rivals(model, *others):
         engine = TakesBeside(frozenset(("Neg",)))
-        return [r.rival for r in regions(model, engine, *others) if r.engine == "fast"]
+        return [r.next_best_engine for r in regions(model, engine, *others) if r.engine == "fast"]
 
     loop = around_a_loop("Neg", "Neg")
     leaves, whole = Takes(FAST, "leaves"), Takes(FAST, "whole", takes_bodies=True)
@@ -332,4 +332,4 @@ def test_the_rival_is_the_next_engine_that_takes_the_loops_too():
     assert rivals(loop, leaves) == [""]
     assert rivals(loop, leaves, whole) == ["whole"]
     model = chain("MatMul", "MatMul", "MatMul")
-    assert [r.rival for r in regions(model, Takes(FAST), whole)] == [""]
+    assert [r.next_best_engine for r in regions(model, Takes(FAST), whole)] == [""]

@@ -17,7 +17,7 @@ from tests.jit.fences import fenced
 from tests.runners.engines import session
 from tests.strategies import programs
 from tests.values import assert_same
-from treadle.passes import clean
+from treadle.passes import simplify
 
 
 def run(source, feeds, engine="interp"):
@@ -78,17 +78,17 @@ def test_a_saved_program_is_the_same(program):
 @given(programs())
 def test_a_cleaned_program_is_the_same_and_stays_so(program):
     names, wanted = run(program.text, program.feeds)
-    better, _ = clean(treadle.load(program.text))
+    better, _ = simplify(treadle.load(program.text))
     assert_same(run(better, program.feeds)[1], wanted, names)
-    assert str(clean(better)[1]) == ""
+    assert str(simplify(better)[1]) == ""
 
 
 @given(programs(grows=True))
 def test_a_cleaned_program_of_lists_is_the_same_and_stays_so(program):
     names, wanted = run(program.text, program.feeds)
-    better, _ = clean(treadle.load(program.text))
+    better, _ = simplify(treadle.load(program.text))
     assert_same(run(better, program.feeds)[1], wanted, names)
-    assert str(clean(better)[1]) == ""
+    assert str(simplify(better)[1]) == ""
 
 
 @given(programs(onnxruntime_is_right=True))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.report.models import loop
 from treadle.ir import Loop
-from treadle.plan import Account, BlockPlan, Plan, Region, RunContext
+from treadle.plan import BlockPlan, CompilationReport, Plan, Region, RunContext
 from treadle.report import explain, plan_data, show_code
 
 
@@ -49,19 +49,19 @@ def test_the_data_has_every_region() -> None:
 class Said:
     """A region's engine that has made this of it."""
 
-    made: tuple[Account, ...] = ()
+    made: tuple[CompilationReport, ...] = ()
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         raise AssertionError("nobody runs it")
 
-    def accounts(self) -> Sequence[Account]:
+    def reports(self) -> Sequence[CompilationReport]:
         return self.made
 
-    def foreseen(self) -> Account:
-        return Account("x ?", ("not yet",), {}, lambda kind: f"{kind} of types")
+    def predicted_report(self) -> CompilationReport:
+        return CompilationReport("x ?", ("not yet",), {}, lambda kind: f"{kind} of types")
 
 
-def said(*made: Account) -> Plan:
+def said(*made: CompilationReport) -> Plan:
     counted = loop()
     region = Region("main", "jit", "", counted.main.steps, (), (), runnable=Said(made))
     return Plan(counted, BlockPlan(counted.main, "main", (region,)))
@@ -72,8 +72,8 @@ def as_made(plan: Plan) -> object:
     return region["made"]
 
 
-MADE = Account("x int64[2]", ("made",), {"seconds": 1}, lambda kind: f"{kind} of data")
-DECLINED = Account("x int64[3]", ("declined: why",), {}, lambda kind: "")
+MADE = CompilationReport("x int64[2]", ("made",), {"seconds": 1}, lambda kind: f"{kind} of data")
+DECLINED = CompilationReport("x int64[3]", ("declined: why",), {}, lambda kind: "")
 
 
 def test_what_was_made_or_that_nothing_was() -> None:

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 import treadle
-from treadle.jit import compiling
+from treadle.jit.runtime import compilation
 
 _HEAD = '<ir_version: 10, opset_import: ["" : 18]>\n'
 _TEXT = """g (int64 n, float[64] p) => (float[64] last, float[N] firsts) {
@@ -58,7 +58,7 @@ def _soak(chance: random.Random, times: int) -> str:
 
 def _session() -> treadle.InferenceSession:
     """One that has to compile."""
-    compiling._recent.clear()
+    compilation._recent.clear()
     options = treadle.SessionOptions(cache_dir="")
     return treadle.InferenceSession(_HEAD + _TEXT, options, engines=("jit", "interp"))
 

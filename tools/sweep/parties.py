@@ -15,7 +15,7 @@ from tests.ops.node_suite import leaf_of
 from tools.sweep.questions import Question
 from treadle import ops
 from treadle.errors import TreadleError
-from treadle.jit.nodes import Declined
+from treadle.jit.kernel.node_builder import Declined
 
 Answer = list[Any] | str | None
 """Results; "dies"; None where the party has no kernel or refuses the operands."""
@@ -98,7 +98,7 @@ class Child:
 def interp(question: Question, operands: Sequence[np.ndarray]) -> Answer:
     """What our numpy kernel says."""
     try:
-        return list(ops.prepare(_leaf(question))(list(operands)))
+        return list(ops.bind_kernel(_leaf(question))(list(operands)))
     except (TreadleError, MemoryError):
         return None
 

@@ -3,7 +3,7 @@
 from treadle.checks import branch, loop, scan
 from treadle.checks.examples import HEADER, Example, examples, whole
 from treadle.checks.loop import stays_true
-from treadle.checks.model import check, considerations, infer_with_findings
+from treadle.checks.model import advice, check, infer_with_findings
 from treadle.checks.rules import RULES, Rule, finding
 from treadle.checks.runtimes import RUNTIMES, bugs_of, may_be_wrong
 from treadle.checks.types import kinds_contradict, shapes_contradict
@@ -14,10 +14,10 @@ __all__ = [
     "RUNTIMES",
     "Example",
     "Rule",
+    "advice",
     "branch",
     "bugs_of",
     "check",
-    "considerations",
     "examples",
     "finding",
     "infer_with_findings",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.checks.arity import body_outputs, counted, node_inputs, node_outputs
-from treadle.checks.known import Known, is_true
+from treadle.checks.constants import Known, is_true
 from treadle.checks.rules import finding
 from treadle.checks.types import (
     disallowed,

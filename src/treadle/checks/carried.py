@@ -6,8 +6,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.ir import CarriedPort, Leaf, Loop, Ports, Step, Value, makers, ports, reached, reads
-from treadle.ops import source
+from treadle.ir import (
+    CarriedPort,
+    Leaf,
+    Loop,
+    Ports,
+    Step,
+    Value,
+    defining_steps,
+    ports,
+    reachable,
+    reads,
+)
+from treadle.ops import resolve_copies
 
 _APPEND = 2
 _SHOWN = 6
@@ -17,11 +28,11 @@ _PILES = {"Concat": "copies all of it", "SequenceInsert": "makes a new sequence 
 def findings(loop: Loop, path: str, used: Collection[Value]) -> Iterator[Finding]:
     """What a loop carries or stacks to no end; `used` are the values its block reads."""
     view = ports(loop)
-    made = makers(loop.body)
+    made = defining_steps(loop.body)
     live = _live(loop, view, made, used)
     where = f"{path}.body"
     dead = [p for p in view.carried if p.param not in live and p.next not in live]
-    still = [p for p in view.carried if p not in dead and source(p.next, made) is p.param]
+    still = [p for p in view.carried if p not in dead and resolve_copies(p.next, made) is p.param]
     if dead:
         hint = "remove it from the loop: its input, the body's input and output, its output"
         yield finding("CF415", where, f"nothing depends on the carried {_names(dead)}", hint)
@@ -52,7 +63,7 @@ def _live(
 def closure(view: Ports, made: Mapping[Value, Step], wanted: Iterable[Value | None]) -> set[Value]:
     """The values of the body that the wanted ones depend on, in whatever iteration."""
     ends = {port.param: port.next for port in view.carried}
-    return reached(wanted, lambda v: reads(made[v]) if v in made else (ends.get(v),))
+    return reachable(wanted, lambda v: reads(made[v]) if v in made else (ends.get(v),))
 
 
 def _names(found: Sequence[CarriedPort]) -> str:
@@ -64,12 +75,12 @@ def _names(found: Sequence[CarriedPort]) -> str:
 def _pile(
     loop: Loop, port: CarriedPort, made: Mapping[Value, Step], where: str
 ) -> Iterator[Finding]:
-    grown = source(port.next, made)
+    grown = resolve_copies(port.next, made)
     step = made.get(grown) if grown is not None else None
     if not isinstance(step, Leaf) or step.domain or step.op not in _PILES:
         return
     parts = step.operands if step.op == "Concat" else step.operands[:1]
-    if port.param not in (source(part, made) for part in parts):
+    if port.param not in (resolve_copies(part, made) for part in parts):
         return
     if step.op == "SequenceInsert" and len(step.operands) > _APPEND:
         return

@@ -8,18 +8,18 @@ from treadle.checks import (
     branch,
     call,
     carried,
-    claims,
-    invariant,
+    dead_steps,
+    declarations,
     leaf,
     loop,
+    loop_invariant,
     recursion,
     runtimes,
     scan,
-    steady,
-    trips,
-    unused,
+    shape_stability,
+    trip_count,
 )
-from treadle.checks.known import known_values
+from treadle.checks.constants import constant_values
 from treadle.checks.rules import finding
 from treadle.errors import Finding
 from treadle.infer import Conflict, infer_with_conflicts, is_scan
@@ -48,21 +48,21 @@ def check(model: Model, portable: Collection[str] = ()) -> list[Finding]:
     wrongly, is added.
     """
     typed, conflicts = infer_with_conflicts(model)
-    found = [*_findings(typed, conflicts), *considerations(typed)]
+    found = [*_findings(typed, conflicts), *advice(typed)]
     for name in portable:
         found += runtimes.findings(typed, name)
     return found
 
 
 def infer_with_findings(model: Model) -> tuple[Model, list[Finding]]:
-    """The model with inferred types, and what `check` finds in it, `considerations` aside."""
+    """The model with inferred types, and what `check` finds in it, `advice` aside."""
     typed, conflicts = infer_with_conflicts(model)
     return typed, _findings(typed, conflicts)
 
 
 def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
     refused = {conflict.path: conflict for conflict in conflicts}
-    found = [*recursion.findings(typed), *claims.findings(typed.main, "main")]
+    found = [*recursion.findings(typed), *declarations.findings(typed.main, "main")]
     for path, step, _, _ in walk(typed):
         rules = list(of_step(step, path, typed))
         conflict = refused.pop(path, None)
@@ -71,25 +71,25 @@ def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
             rules.append(_refusal(conflict))
         found += rules
         for name, body in bodies(step):
-            found += claims.findings(body, f"{path}.{name}", _given(step))
+            found += declarations.findings(body, f"{path}.{name}", _given(step))
     return found + [_refusal(conflict) for conflict in refused.values()]
 
 
-def considerations(typed: Model) -> Iterator[Finding]:
+def advice(typed: Model) -> Iterator[Finding]:
     """What takes a closer look at a typed model; none of it blocks running."""
-    known = known_values(typed)
+    known = constant_values(typed)
     used: dict[Block, set[Value]] = {}
     for path, step, block, _ in walk(typed):
         if block not in used:
-            used[block] = unused.used_values(block)
+            used[block] = dead_steps.used_values(block)
         for name, body in bodies(step):
-            yield from unused.findings(body, f"{path}.{name}")
+            yield from dead_steps.findings(body, f"{path}.{name}")
         match step:
             case Loop():
-                yield from steady.findings(step, path, typed, known)
-                yield from trips.findings(step, path, known)
+                yield from shape_stability.findings(step, path, typed, known)
+                yield from trip_count.findings(step, path, known)
                 yield from carried.findings(step, path, used[block])
-                yield from invariant.findings(step, path, known)
+                yield from loop_invariant.findings(step, path, known)
             case Branch():
                 yield from branch.advice(step, path, known)
     yield from call.uncalled(typed)

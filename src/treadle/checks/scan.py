@@ -15,7 +15,7 @@ from treadle.checks.arity import (
 from treadle.checks.rules import finding
 from treadle.checks.types import disallowed, extents_contradict, is_tensor_of, kinds_contradict
 from treadle.errors import Finding
-from treadle.infer import drifts
+from treadle.infer import grows_apart
 from treadle.ir import (
     Attribute,
     Call,
@@ -229,7 +229,7 @@ def _state(port: CarriedPort, path: str) -> Iterator[Finding]:
     if extents_contradict(before, after):
         hint = "a Scan state keeps its shape; use Loop for one that grows"
         yield finding("CF508", f"{path}.body", message, hint)
-    elif any(map(drifts, before, after)):
+    elif any(map(grows_apart, before, after)):
         yield finding("CF509", f"{path}.body", message, "use Loop for a state that grows")
 
 

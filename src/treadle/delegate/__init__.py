@@ -1,9 +1,9 @@
 """Hands regions to onnxruntime: the only room that imports it, and only when a model is planned."""
 
-from treadle.delegate.alone import Alone, alone
+from treadle.delegate.baseline import Baseline, baseline
 from treadle.delegate.engine import Onnxruntime
-from treadle.delegate.foreign import failures
 from treadle.delegate.options import Options, available_providers, set_severity
+from treadle.delegate.ort_errors import failures
 from treadle.delegate.providers import Chosen, choose
 from treadle.delegate.values import (
     device,
@@ -18,12 +18,12 @@ from treadle.delegate.values import (
 )
 
 __all__ = [
-    "Alone",
+    "Baseline",
     "Chosen",
     "Onnxruntime",
     "Options",
-    "alone",
     "available_providers",
+    "baseline",
     "choose",
     "device",
     "failures",

@@ -15,7 +15,7 @@ one number, three quarters more where each is by its own.
 
 from __future__ import annotations
 
-from treadle.delegate.draft import Draft
+from treadle.delegate.export_scope import ExportScope
 from treadle.errors import Unsupported
 from treadle.infer import range_of_type
 from treadle.ir import DType, Leaf, Operands, Tensor, Value
@@ -23,7 +23,7 @@ from treadle.ir import DType, Leaf, Operands, Tensor, Value
 _CODES = {DType.INT32: 6, DType.INT64: 7}
 
 
-def divided(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def divided(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     """The result of a leaf that divides, written so that it cannot trap; None where it cannot.
 
     `operands` are those of the draft. Raises Unsupported where nobody knows what is divided.
@@ -54,14 +54,14 @@ def _dtype(step: Leaf) -> DType | None:
     return next((t.dtype for t in known if isinstance(t, Tensor) and t.dtype is not None), None)
 
 
-def _may_trap(draft: Draft, dtype: DType, dividend: Value, divisor: Value) -> bool:
+def _may_trap(draft: ExportScope, dtype: DType, dividend: Value, divisor: Value) -> bool:
     least = range_of_type(Tensor(dtype))
     assert least is not None
     low, high = draft.range(divisor) or least
     return low <= -1 <= high and (draft.range(dividend) or least)[0] == least[0]
 
 
-def _sign(draft: Draft, divisor: Value, dtype: DType) -> Value:
+def _sign(draft: ExportScope, divisor: Value, dtype: DType) -> Value:
     """-1 where the divisor is -1, otherwise 1."""
     one = draft.constant(1, dtype)
     is_minus_one = draft.leaf("Equal", divisor, draft.constant(-1, dtype))

@@ -10,24 +10,19 @@ from typing import Any
 
 from treadle import ops
 from treadle.delegate.abandoned import Abandoned
-from treadle.delegate.borders import (
-    border_refusal,
-    crosses_as_bytes,
-    is_open,
-    mixture_refusal,
-)
-from treadle.delegate.carry import ByOrtValues
-from treadle.delegate.draft import Shared
+from treadle.delegate.capabilities import capability_of
+from treadle.delegate.export import export_region
+from treadle.delegate.export_scope import ExportModel
 from treadle.delegate.folded import folded_products
-from treadle.delegate.foreign import asked
-from treadle.delegate.forms import in_onnx_forms
-from treadle.delegate.judge import judged
+from treadle.delegate.io_types import border_refusal, crosses_as_bytes, is_open, mixture_refusal
 from treadle.delegate.large import MANY_BYTES, BySize, by_numpy
 from treadle.delegate.late import Late
+from treadle.delegate.opset_selection import target_versions
 from treadle.delegate.options import Options
-from treadle.delegate.repair import repaired
+from treadle.delegate.ort_errors import translating_errors
+from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Session
-from treadle.delegate.stamp import stamp
+from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
@@ -57,7 +52,7 @@ class Onnxruntime:
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether onnxruntime has kernels for the step and is right about its control flow."""
-        return judged(step, model, inside=inside, has_libraries=bool(self.options.libraries))
+        return capability_of(step, model, inside=inside, has_libraries=bool(self.options.libraries))
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region as one session; Unsupported where onnxruntime refuses to load it.
@@ -69,7 +64,7 @@ class Onnxruntime:
             return Late(partial(self.prepare, model=model), region)
         _check_borders(region)
         plain = in_onnx_forms(region, model)
-        written, shared = repaired(plain, model, stamp(plain.steps, plain.constants))
+        written, shared = export_region(plain, model, target_versions(plain.steps, plain.constants))
         session = self._session(write_model(written).SerializeToString(), shared, region)
         import onnxruntime
 
@@ -84,7 +79,7 @@ class Onnxruntime:
             return made
         return BySize(made, evaluate, 0 if shared.has_guards else MANY_BYTES)
 
-    def _session(self, data: bytes, shared: Shared, region: Region) -> Any:
+    def _session(self, data: bytes, shared: ExportModel, region: Region) -> Any:
         import onnxruntime
 
         options = self.options.session_options()
@@ -97,7 +92,7 @@ class Onnxruntime:
         if folded_products(region) > _MOST_FOLDED:
             start = partial(start, disabled_optimizers=["ConstantFolding"])
         refused = partial(Unsupported, _name(region), None, path=region.path)
-        return asked(start, refused)._sess
+        return translating_errors(start, refused)._sess
 
 
 def _count(steps: Sequence[Step]) -> float:
@@ -126,7 +121,7 @@ def _carrier(session: Any, region: Region) -> Any:
     if not any(map(crosses_as_bytes, (*region.inputs, *region.outputs))):
         return session.run
     types = [value.type for value in region.outputs]
-    return ByOrtValues(
+    return OrtValueCall(
         session, tuple(t.dtype for t in types if isinstance(t, Tensor) and t.dtype is not None)
     )
 

@@ -28,11 +28,11 @@ import numpy as np
 
 from treadle.checks import may_be_wrong
 from treadle.delegate.division import divided
-from treadle.delegate.draft import Draft
+from treadle.delegate.export_scope import ExportScope
 from treadle.errors import Unsupported
 from treadle.ir import DType, Leaf, Operands, Tensor, Value
 
-Writer = Callable[[Draft, Leaf, Operands], Value | None]
+Writer = Callable[[ExportScope, Leaf, Operands], Value | None]
 """Writes the step into the draft and gives its result; None where its own words are right."""
 
 _FLOAT, _INT8, _INT32, _INT64 = 1, 3, 6, 7
@@ -50,7 +50,7 @@ def rewrites(step: Leaf) -> bool:
     return _writer(step) is not None
 
 
-def in_exact_words(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def in_exact_words(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     """The result of the step in other words; None where its own words are right.
 
     `operands` are those of the draft. Raises Unsupported where nobody knows the axes beforehand.
@@ -61,7 +61,7 @@ def in_exact_words(draft: Draft, step: Leaf, operands: Operands) -> Value | None
     return writer(draft, step, operands)
 
 
-def _may_be_wrong(draft: Draft, step: Leaf, operands: Operands) -> bool:
+def _may_be_wrong(draft: ExportScope, step: Leaf, operands: Operands) -> bool:
     return may_be_wrong(step, [draft.range(value) for value in operands])
 
 
@@ -76,22 +76,22 @@ def _dtype(value: Value | None) -> DType | None:
     return value.type.dtype if value is not None and isinstance(value.type, Tensor) else None
 
 
-def _greatest(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _greatest(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     return _extreme(draft, "Greater", _given(operands))
 
 
-def _least(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _least(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     return _extreme(draft, "Less", _given(operands))
 
 
-def _extreme(draft: Draft, comparison: str, values: Sequence[Value]) -> Value | None:
+def _extreme(draft: ExportScope, comparison: str, values: Sequence[Value]) -> Value | None:
     def chosen(first: Value, second: Value) -> Value:
         return draft.leaf("Where", draft.leaf(comparison, first, second), first, second)
 
     return reduce(chosen, values) if len(values) > 1 else None
 
 
-def _clip(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _clip(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     """min(max(x, low), high), as the standard has it where low is above high."""
     x, low, high = (*operands, None, None)[:3]
     assert x is not None
@@ -102,7 +102,7 @@ def _clip(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
     return x if x is not operands[0] else None
 
 
-def _sign(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _sign(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     if draft.shared.opset >= _SMALL_ARE_SUBTRACTED:
         zero = draft.constant(0)
         above, below = (
@@ -114,46 +114,46 @@ def _sign(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
     return draft.leaf("Cast", sign, to=_INT64)
 
 
-def _largest_of(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _largest_of(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     return _reduced(draft, step, operands, _at("ArgMax"))
 
 
-def _smallest_of(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _smallest_of(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     return _reduced(draft, step, operands, _at("ArgMin"))
 
 
-def _sum(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _sum(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     return _reduced(draft, step, operands, _last_sum)
 
 
-def _absolute_sum(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _absolute_sum(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     x, *axes = operands
     return _reduced(draft, step, (draft.leaf("Abs", *_given([x])), *axes), _last_sum)
 
 
-def _square_sum(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _square_sum(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     x, *axes = operands
     return _reduced(draft, step, (draft.leaf("Mul", *_given([x, x])), *axes), _last_sum)
 
 
-Along = Callable[[Draft, Value, int], Value]
+Along = Callable[[ExportScope, Value, int], Value]
 """Reduces one axis, which stays with an extent of 1; a run fails where the axis has no items."""
 
 
 def _at(op: str) -> Along:
-    def along(draft: Draft, x: Value, axis: int) -> Value:
+    def along(draft: ExportScope, x: Value, axis: int) -> Value:
         place = draft.leaf(op, x, axis=axis, keepdims=1)
         return draft.leaf("GatherElements", x, place, axis=axis)
 
     return along
 
 
-def _last_sum(draft: Draft, x: Value, axis: int) -> Value:
+def _last_sum(draft: ExportScope, x: Value, axis: int) -> Value:
     sums = draft.leaf("CumSum", x, draft.constant(axis))
     return draft.leaf("Gather", sums, draft.constant([-1]), axis=axis)
 
 
-def _reduced(draft: Draft, step: Leaf, operands: Operands, along: Along) -> Value:
+def _reduced(draft: ExportScope, step: Leaf, operands: Operands, along: Along) -> Value:
     """The reduction along one axis after the other; along all of them, of the flattened tensor."""
     x, axes = operands[0], _axes(draft, step, operands)
     assert x is not None
@@ -167,13 +167,13 @@ def _reduced(draft: Draft, step: Leaf, operands: Operands, along: Along) -> Valu
     return x if keeps else _squeezed(draft, x, axes)
 
 
-def _check_opset(draft: Draft, step: Leaf) -> None:
+def _check_opset(draft: ExportScope, step: Leaf) -> None:
     if draft.shared.opset < _FIRST_OPSET:
         why = f"its exact form needs operators of opset {_FIRST_OPSET}"
         raise Unsupported(step.op, step.version, why, draft.path)
 
 
-def _of_all(draft: Draft, step: Leaf, x: Value, along: Along) -> Value:
+def _of_all(draft: ExportScope, step: Leaf, x: Value, along: Along) -> Value:
     shape: list[int] = []
     if _flag(step, "keepdims", 1):
         rank = _rank(step.operands[0])
@@ -184,7 +184,7 @@ def _of_all(draft: Draft, step: Leaf, x: Value, along: Along) -> Value:
     return draft.leaf("Reshape", along(draft, flat, 0), draft.constant(shape))
 
 
-def _squeezed(draft: Draft, x: Value, axes: Sequence[int]) -> Value:
+def _squeezed(draft: ExportScope, x: Value, axes: Sequence[int]) -> Value:
     if draft.shared.opset < _AXES_ARE_OPERANDS:
         return draft.leaf("Squeeze", x, axes=list(axes))
     return draft.leaf("Squeeze", x, draft.constant(list(axes)))
@@ -193,7 +193,7 @@ def _squeezed(draft: Draft, x: Value, axes: Sequence[int]) -> Value:
 _AXES_ARE_OPERANDS, _FIRST_OPSET = 13, 11
 
 
-def _axes(draft: Draft, step: Leaf, operands: Operands) -> list[int]:
+def _axes(draft: ExportScope, step: Leaf, operands: Operands) -> list[int]:
     if "axes" in step.attributes:
         held = step.attributes["axes"].value
         return [a for a in held if isinstance(a, int)] if isinstance(held, tuple) else []
@@ -216,12 +216,12 @@ def _rank(value: Value | None) -> int | None:
     return len(type_.shape) if isinstance(type_, Tensor) and type_.shape is not None else None
 
 
-def _product(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _product(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     _check_opset(draft, step)
     return _small(draft, _as_it_is(draft, step, operands), _dtype(step.operands[0]))
 
 
-def _power(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _power(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     """A run fails where the power may be rounded, or the exponent is rounded before."""
     base, exponent = map(_dtype, step.operands)
     if base not in _COUNTED and exponent is not DType.INT64:
@@ -236,12 +236,12 @@ def _power(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
     return _small(draft, result, base) if base in _COUNTED else result
 
 
-def _as_it_is(draft: Draft, step: Leaf, operands: Operands) -> Value:
+def _as_it_is(draft: ExportScope, step: Leaf, operands: Operands) -> Value:
     attributes = {name: each.value for name, each in step.attributes.items()}
     return draft.leaf(step.op, *_given(operands), **attributes)
 
 
-def _small(draft: Draft, x: Value, dtype: DType | None) -> Value:
+def _small(draft: ExportScope, x: Value, dtype: DType | None) -> Value:
     """x, or a failure at run time where a rounded result may stand for another one."""
     if dtype is DType.INT32:
         wide = draft.leaf("Cast", x, to=_INT64)
@@ -249,11 +249,11 @@ def _small(draft: Draft, x: Value, dtype: DType | None) -> Value:
     return _small_wide(draft, x, _EXACT)
 
 
-def _small_wide(draft: Draft, x: Value, most: int) -> Value:
+def _small_wide(draft: ExportScope, x: Value, most: int) -> Value:
     return draft.leaf("Add", x, _beyond(draft, x, most))
 
 
-def _beyond(draft: Draft, x: Value, most: int = _EXACT) -> Value:
+def _beyond(draft: ExportScope, x: Value, most: int = _EXACT) -> Value:
     """Zeros in x's shape; a run fails where the size of an element is not below `most`.
 
     zeros = [0][(x >= most) | (x <= -most)]          # index 1 fails
@@ -265,7 +265,7 @@ def _beyond(draft: Draft, x: Value, most: int = _EXACT) -> Value:
     return draft.leaf("Gather", draft.constant([0]), index)
 
 
-def _slice(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
+def _slice(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
     _, _, ends, _, steps = (*operands, None, None, None, None)[:5]
     if ends is None or steps is None:
         return None
@@ -278,7 +278,7 @@ def _slice(draft: Draft, step: Leaf, operands: Operands) -> Value | None:
     return draft.leaf("Slice", *operands[:2], ends, *operands[3:])
 
 
-def _before_the_end(draft: Draft, ends: Value, dtype: DType | None) -> Value:
+def _before_the_end(draft: ExportScope, ends: Value, dtype: DType | None) -> Value:
     """The ends, those that onnxruntime takes for another one less."""
     wide = draft.leaf("Cast", ends, to=_INT64) if dtype is DType.INT32 else ends
     for end in _TO_THE_END:

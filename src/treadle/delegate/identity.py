@@ -7,7 +7,18 @@ from functools import lru_cache
 from typing import Any
 
 from treadle.formats.onnx import to_bytes
-from treadle.ir import Attribute, Block, Claim, Constant, DType, Leaf, Model, Tensor, Type, Value
+from treadle.ir import (
+    Attribute,
+    Block,
+    Constant,
+    Declaration,
+    DType,
+    Leaf,
+    Model,
+    Tensor,
+    Type,
+    Value,
+)
 
 _OPSET = 17
 FED, GIVEN = "x", "y"
@@ -57,7 +68,7 @@ def _file(
     operands = (*inputs, *(constant.value for constant in constants))
     y = Value(GIVEN, result)
     step = Leaf("", op, _OPSET, operands, (y,), attributes or {})
-    block = Block(tuple(inputs), constants, (step,), (y,), (Claim(result),), "g")
+    block = Block(tuple(inputs), constants, (step,), (y,), (Declaration(result),), "g")
     return to_bytes(Model(block, {}, {"": _OPSET}, 8))
 
 

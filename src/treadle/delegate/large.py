@@ -25,7 +25,7 @@ from treadle import ops
 from treadle.delegate.runnable import Session
 from treadle.errors import KernelError
 from treadle.ir import DType, Leaf, Literal, Operands, Step, Tensor, Value
-from treadle.plan import ByName, Region, RunContext
+from treadle.plan import NamedCall, Region, RunContext
 
 MANY_BYTES = 1 << 16
 """Bytes of one input from which numpy is faster."""
@@ -65,7 +65,7 @@ class BySize:
                 pass  # the session says what does not fit
         return self.session(inputs, context)
 
-    def direct(self, names: Sequence[str]) -> ByName | None:
+    def direct(self, names: Sequence[str]) -> NamedCall | None:
         """A call by name, as the session has one."""
         at_once = self.session.direct(names)
         if at_once is None:
@@ -83,7 +83,7 @@ class BySize:
         return by_name
 
     @property
-    def gives_own(self) -> bool:
+    def returns_fresh_arrays(self) -> bool:
         """All results are new arrays."""
         return True
 
@@ -100,11 +100,13 @@ def by_numpy(region: Region) -> Evaluate | None:
     if len(held) < len(region.constants):
         return None
     leaves = [step for step in region.steps if isinstance(step, Leaf)]
-    kernels = [(leaf.operands, ops.prepare(leaf, silent=False), leaf.results) for leaf in leaves]
+    kernels = [
+        (leaf.operands, ops.bind_kernel(leaf, silent=False), leaf.results) for leaf in leaves
+    ]
 
     def evaluate(inputs: Sequence[Any]) -> list[Any]:
         values: dict[Value, Any] = {**held, **dict(zip(region.inputs, inputs, strict=True))}
-        with ops.silence():
+        with ops.ignore_fp_warnings():
             for operands, kernel, results in kernels:
                 given = kernel([None if v is None else values[v] for v in operands])
                 values.update((v, each) for v, each in zip(results, given, strict=True) if v)

@@ -15,7 +15,7 @@ from treadle.errors import RunError, Unsupported
 from treadle.infer import infer
 from treadle.ir import Model, Tensor, Type, Value, dtype_of, typed, with_operands
 from treadle.ir import Sequence as SequenceType
-from treadle.plan import Refused, Region, RunContext, Runnable
+from treadle.plan import FallbackRequired, Region, RunContext, Runnable
 
 Types = tuple[Type | None, ...]
 _MOST_KEPT = 64
@@ -40,7 +40,7 @@ class Late:
         return run(inputs, context)
 
     @property
-    def gives_own(self) -> bool:
+    def returns_fresh_arrays(self) -> bool:
         """All results are new arrays."""
         return True
 
@@ -48,7 +48,7 @@ class Late:
         try:
             return self.prepare(_with_types(self.region, types))
         except Unsupported as refusal:
-            raise Refused(RunError(refusal.why, self.region.path)) from refusal
+            raise FallbackRequired(RunError(refusal.why, self.region.path)) from refusal
 
 
 def _known(value: Value, given: object) -> Type | None:

@@ -13,13 +13,14 @@ Measured on onnxruntime 1.31 (docs/semantics.md); the repair of each:
     next condition of several elements             accepted, the first counts         Reshape
     a result left out                              refused, or a crash                a name
     stacked elements of the same size, not shape   accepted                           `guarded`
-    Scan, a state of the same size, not shape      accepted in the first iteration    `unmoved`
-    Scan of length 0 along an axis other than 0    a crash (along axis 0 an error)    `not_empty`
+    Scan, a state of the same size, not shape      accepted in the first iteration
+    `returned_parameters` Scan of length 0 along an axis other than 0    a crash (along axis 0 an
+    error)    `not_empty`
 """
 
 from __future__ import annotations
 
-from treadle.delegate.draft import Draft
+from treadle.delegate.export_scope import ExportScope
 from treadle.ir import (
     CarriedPort,
     Dim,
@@ -37,7 +38,7 @@ from treadle.ir import (
 from treadle.passes import is_mixed, mixed_refusal
 
 
-def is_scan(loop: Loop) -> bool:
+def slices_inputs(loop: Loop) -> bool:
     """Whether it goes over sliced values, as ONNX's Scan does."""
     return any(isinstance(role, Sliced) for role in loop.roles)
 
@@ -52,7 +53,7 @@ def form_refusal(loop: Loop) -> str:
         return "a captured value is absent"
     if not loop.results:
         return "it has no results"
-    if is_scan(loop) and not is_mixed(loop):
+    if slices_inputs(loop) and not is_mixed(loop):
         return _STATE_OF_TEXT if any(map(_may_be_text, view.carried)) else ""
     if any(map(_is_text, view.stacked)):
         return _STRINGS
@@ -75,7 +76,7 @@ def _is_text(port: StackedPort) -> bool:
     return isinstance(type_, Tensor) and type_.dtype is DType.STRING
 
 
-def as_scalar(draft: Draft, value: Value | None, known: Value | None) -> Value | None:
+def as_scalar(draft: ExportScope, value: Value | None, known: Value | None) -> Value | None:
     """The one element of a trip count or condition as a scalar; several elements fail at run time.
 
     `known` is the original value, whose inferred shape may show that nothing needs doing.
@@ -85,7 +86,7 @@ def as_scalar(draft: Draft, value: Value | None, known: Value | None) -> Value |
     return draft.leaf("Reshape", value, draft.constant([]))
 
 
-def is_steady(loop: Loop, element: Value) -> bool:
+def has_stable_shape(loop: Loop, element: Value) -> bool:
     """Whether inference shows that a stacked element has one shape in all iterations.
 
     Every extent is a number or made of symbols the loop's operands have, which are fixed before it
@@ -100,7 +101,7 @@ def is_steady(loop: Loop, element: Value) -> bool:
     )
 
 
-def guarded(draft: Draft, stacked: Value, shapes: Value) -> Value:
+def guarded(draft: ExportScope, stacked: Value, shapes: Value) -> Value:
     """The stacked value, or a failure at run time if the rows of `shapes` differ.
 
         target = concat([0], max(shapes over iterations, 0))      0: as long as it is
@@ -119,7 +120,7 @@ def guarded(draft: Draft, stacked: Value, shapes: Value) -> Value:
     return draft.leaf("Reshape", stacked, draft.leaf("Abs", target))
 
 
-def is_unmoved(port: CarriedPort) -> bool:
+def is_returned_parameter(port: CarriedPort) -> bool:
     """Whether inference shows that a state keeps its shape."""
     before, after = _inferred_shape(port.param), port.next and _inferred_shape(port.next)
     if before is None or before != after:
@@ -127,7 +128,7 @@ def is_unmoved(port: CarriedPort) -> bool:
     return all(isinstance(dim, int | Symbol | Expression) for dim in before)
 
 
-def unmoved(draft: Draft, initial: Value, final: Value) -> Value:
+def returned_parameters(draft: ExportScope, initial: Value, final: Value) -> Value:
     """The final state of a Scan, or a failure at run time if its shape is not the initial one.
 
     target = final.shape + abs(initial.shape - final.shape)
@@ -138,7 +139,7 @@ def unmoved(draft: Draft, initial: Value, final: Value) -> Value:
     return draft.leaf("Reshape", final, draft.leaf("Add", after, change))
 
 
-def not_empty(draft: Draft, port: SlicedPort, source: Value) -> Value:
+def not_empty(draft: ExportScope, port: SlicedPort, source: Value) -> Value:
     """The source of a Scan, or a failure at run time if it has no items along its axis.
 
     length = source.shape[axis]
@@ -159,7 +160,7 @@ def not_empty(draft: Draft, port: SlicedPort, source: Value) -> Value:
 _AXES_ARE_INPUTS = 18
 
 
-def _greatest_row(draft: Draft, rows: Value) -> Value:
+def _greatest_row(draft: ExportScope, rows: Value) -> Value:
     if draft.shared.opset >= _AXES_ARE_INPUTS:
         return draft.leaf("ReduceMax", rows, draft.constant([0]), keepdims=0)
     return draft.leaf("ReduceMax", rows, axes=[0], keepdims=0)

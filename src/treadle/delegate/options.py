@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from treadle.delegate.foreign import asked
+from treadle.delegate.ort_errors import translating_errors
 from treadle.errors import InputError
 
 Providers = tuple[tuple[str, Mapping[str, Any]], ...]
@@ -91,7 +91,7 @@ class Options:
         for key, value in self.entries.items():
             made.add_session_config_entry(key, value)
         for library in self.libraries:
-            asked(partial(made.register_custom_ops_library, library), InputError)
+            translating_errors(partial(made.register_custom_ops_library, library), InputError)
         return made
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.delegate.foreign import failures, reason
 from treadle.delegate.identity import identity
+from treadle.delegate.ort_errors import failures, reason
 from treadle.errors import ConfigurationError, InputError, InputTypeError
 
 CPU = "CPUExecutionProvider"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treadle.delegate.draft import Draft
+from treadle.delegate.export_scope import ExportScope
 from treadle.ir import Leaf, Operands, Step, Tensor, Value
 
 _MS = "com.microsoft"
@@ -64,7 +64,7 @@ def rank_refusal(step: Leaf) -> str:
     return ""
 
 
-def with_ranks_checked(draft: Draft, step: Leaf, operands: Operands) -> Operands:
+def with_ranks_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Operands:
     """The operands in the draft, those of unknown rank so that another rank fails at run time."""
     checked = list(operands)
     for position, (least, most) in _wanted(step).items():
@@ -99,7 +99,7 @@ def _einsum_ranks(step: Leaf) -> Ranks:
     return {k: (sum(map(str.isalpha, term)), _MOST) for k, term in enumerate(terms)}
 
 
-def _checked(draft: Draft, value: Value, least: int, most: int) -> Value:
+def _checked(draft: ExportScope, value: Value, least: int, most: int) -> Value:
     """The value by a Reshape to its own shape, made so that another rank fails.
 
     Exactly: Reshape(Shape(x), [rank]); at least: Gather(Shape(x), [least - 1]).

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from treadle.delegate.abandoned import Abandoned, copied
-from treadle.delegate.foreign import asked, failures, reason
-from treadle.delegate.watch import Watch, watched
+from treadle.delegate.cancellation import CancellableRun, cancellable
+from treadle.delegate.ort_errors import failures, reason, translating_errors
 from treadle.errors import RunError
-from treadle.plan import ByName, Refused, RunContext
+from treadle.plan import FallbackRequired, NamedCall, RunContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,18 @@ class Session:
         if is_timed:
             feed = {name: copied(value) for name, value in feed.items()}
         while True:
-            watch = Watch(self.options(), context)
+            watch = CancellableRun(self.options(), context)
             run = partial(self.run, self.outputs, feed, watch.options)
             if is_timed:
                 run = partial(self.abandoned.run, run, context, self.path)
             try:
-                return asked(partial(watched, run, watch), self._refused)
-            except Refused:
+                return translating_errors(partial(cancellable, run, watch), self._refused)
+            except FallbackRequired:
                 context.poll(self.path)
                 if not watch.stopped_by_signal:
                     raise
 
-    def direct(self, names: Sequence[str]) -> ByName | None:
+    def direct(self, names: Sequence[str]) -> NamedCall | None:
         """A call by name, where it ends soon and the session's inputs have these names."""
         return self._at_once if self.is_brief and tuple(names) == self.inputs else None
 
@@ -64,9 +64,9 @@ class Session:
             raise self._refused(reason(failure)) from failure
 
     @property
-    def gives_own(self) -> bool:
+    def returns_fresh_arrays(self) -> bool:
         """All results are new arrays."""
         return True
 
-    def _refused(self, why: str) -> Refused:
-        return Refused(RunError(why, self.path))
+    def _refused(self, why: str) -> FallbackRequired:
+        return FallbackRequired(RunError(why, self.path))

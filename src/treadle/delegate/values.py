@@ -11,9 +11,9 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from treadle import ops
-from treadle.delegate.borders import WIDE
-from treadle.delegate.foreign import asked
 from treadle.delegate.identity import FED, constant, identity_session, made_by
+from treadle.delegate.io_types import WIDE
+from treadle.delegate.ort_errors import translating_errors
 from treadle.errors import InputError, Unsupported
 from treadle.ir import (
     Attribute,
@@ -113,7 +113,7 @@ def _placed(array: np.ndarray, device_type: str, device_id: int) -> Any:
     put = partial(OrtValue.ortvalue_from_numpy, array, device_type, device_id)
     if device_type == "cpu":
         return put()
-    return asked(put, partial(Unsupported, f"memory of {device_type}", None))
+    return translating_errors(put, partial(Unsupported, f"memory of {device_type}", None))
 
 
 def device(device_type: str, device_id: int) -> Any:

@@ -1,25 +1,25 @@
 """Types and shapes forward: every value of every body gets what is known of it."""
 
-from treadle.infer.extents import differ, drifts
+from treadle.infer.context import Conflict
+from treadle.infer.dim_arithmetic import differ, grows_apart
 from treadle.infer.facts import Fact, array_of
-from treadle.infer.growing import Growing
+from treadle.infer.incremental import IncrementalInference
 from treadle.infer.loop import declared_rank, is_scan
 from treadle.infer.model import certain_facts, infer, infer_with_conflicts
 from treadle.infer.pools import is_short_pool
 from treadle.infer.ranges import COUNTS, Range, range_of_array, range_of_result, range_of_type
-from treadle.infer.run import Conflict
 
 __all__ = [
     "COUNTS",
     "Conflict",
     "Fact",
-    "Growing",
+    "IncrementalInference",
     "Range",
     "array_of",
     "certain_facts",
     "declared_rank",
     "differ",
-    "drifts",
+    "grows_apart",
     "infer",
     "infer_with_conflicts",
     "is_scan",

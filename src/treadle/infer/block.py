@@ -7,15 +7,26 @@ from dataclasses import replace
 
 from treadle.infer.branch import infer_branch
 from treadle.infer.call import infer_call
-from treadle.infer.facts import Fact, constant_fact, merge_types, without_dims
+from treadle.infer.context import Inference, Scope
+from treadle.infer.facts import Fact, constant_fact, meet_types, without_dims
 from treadle.infer.leaf import infer_leaf
 from treadle.infer.loop import infer_loop
-from treadle.infer.run import Inference, Place
-from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, Value, operator_of, segment, step_path
+from treadle.ir import (
+    Block,
+    Branch,
+    Call,
+    Leaf,
+    Loop,
+    Step,
+    Value,
+    operator_of,
+    path_segment,
+    step_path,
+)
 from treadle.limits import poll
 
 
-def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Place) -> list[Fact]:
+def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Scope) -> list[Fact]:
     """The facts of the block's results; those of all its values are written to `run.facts`."""
     for param, fact in zip(block.params, params, strict=True):
         run.facts[param] = fact if place.repeats else with_claim(fact, param, place)
@@ -34,15 +45,15 @@ def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Pla
     return [run.of(value) for value in block.results]
 
 
-def _at(place: Place, step: Step, position: int) -> Place:
-    path = f"{place.path}/{segment(operator_of(step), position)}"
+def _at(place: Scope, step: Step, position: int) -> Scope:
+    path = f"{place.path}/{path_segment(operator_of(step), position)}"
     shown = path
     if step.info.path or place.shown != place.path:
         shown = step_path(place.shown, step, position)
     return place.at(path, shown)
 
 
-def infer_step(run: Inference, step: Step, place: Place) -> list[Fact]:
+def infer_step(run: Inference, step: Step, place: Scope) -> list[Fact]:
     """One fact per result of the step."""
     match step:
         case Leaf():
@@ -55,7 +66,7 @@ def infer_step(run: Inference, step: Step, place: Place) -> list[Fact]:
             return infer_call(run, step, place)
 
 
-def with_claim(fact: Fact, value: Value, place: Place) -> Fact:
+def with_claim(fact: Fact, value: Value, place: Scope) -> Fact:
     """The fact, or what the file declares where nothing at all is known.
 
     In a loop only the dtype and the rank of a declaration are taken: exporters declare the shape
@@ -65,7 +76,7 @@ def with_claim(fact: Fact, value: Value, place: Place) -> Fact:
     if claim is None or place.functions or not place.believes or _is_known(fact):
         return fact
     return replace(
-        fact, type=merge_types(fact.type, without_dims(claim) if place.repeats else claim)
+        fact, type=meet_types(fact.type, without_dims(claim) if place.repeats else claim)
     )
 
 

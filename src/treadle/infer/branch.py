@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from treadle.infer.context import Inference, Scope
 from treadle.infer.facts import Fact, join, truth
-from treadle.infer.run import Inference, Place
 from treadle.ir import Branch
 
 
-def infer_branch(run: Inference, branch: Branch, place: Place) -> list[Fact]:
+def infer_branch(run: Inference, branch: Branch, place: Scope) -> list[Fact]:
     """The union of both blocks' results (Operators.md, If); of a constant condition, one block's.
 
     A fault in a block that may never run is doubtful, not certain.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from treadle.infer.context import CallRecord, Inference, Scope
 from treadle.infer.facts import UNKNOWN, Fact, dim_symbols, fact_symbols, map_dims
 from treadle.infer.functions import all_values
 from treadle.infer.leaf import resolved
-from treadle.infer.run import CallRecord, Inference, Place
 from treadle.infer.scan import infer_scan_8
 from treadle.ir import Attribute, Call, FunctionId, Type
 from treadle.ir import Sequence as SequenceType
 
-Rule = Callable[[Inference, Call, Sequence[Fact], Place], list[Fact]]
+Rule = Callable[[Inference, Call, Sequence[Fact], Scope], list[Fact]]
 
 
-def infer_call(run: Inference, call: Call, place: Place) -> list[Fact]:
+def infer_call(run: Inference, call: Call, place: Scope) -> list[Fact]:
     """One fact per result of the call; nothing is known of a function that is not there."""
     facts = [run.of(value) for value in call.operands]
     rule = _RULES.get(call.function)
@@ -24,7 +24,7 @@ def infer_call(run: Inference, call: Call, place: Place) -> list[Fact]:
     return _function(run, call, facts, place)
 
 
-def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
+def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
     function = run.model.functions.get(call.function)
     if (
         function is None
@@ -38,7 +38,7 @@ def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -
     if key not in run.calls:
         functions = (*place.functions, call.function)
         shown = str(call.function)
-        inner = Place(place.path, shown, given, functions, doubtful=place.doubtful)
+        inner = Scope(place.path, shown, given, functions, doubtful=place.doubtful)
         params = [*facts, *[UNKNOWN] * (len(function.block.params) - len(facts))]
         record = run.calls[key] = CallRecord(call.function)
         outer, run.caller = run.caller, record
@@ -66,7 +66,7 @@ def _closed(fact: Fact, known: frozenset[str]) -> Fact:
     return map_dims(fact, lambda dim: dim if dim_symbols(dim) <= known else None)
 
 
-def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
+def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
     """Each result is a sequence of what the body gives for one element of the sequences."""
     captured = [run.of(value) for value in call.captures]
     params = [*(Fact(_element(fact.type)) for fact in facts), *captured]

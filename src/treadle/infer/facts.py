@@ -118,9 +118,9 @@ def join(left: Fact, right: Fact) -> Fact:
 def _join_sequences(left: Fact, right: Fact) -> Type | None:
     # an empty sequence says nothing of the shapes of elements
     if left.count == 0:
-        return merge_types(right.type, without_shapes(left.type))
+        return meet_types(right.type, without_shapes(left.type))
     if right.count == 0:
-        return merge_types(left.type, without_shapes(right.type))
+        return meet_types(left.type, without_shapes(right.type))
     return join_types(left.type, right.type)
 
 
@@ -168,7 +168,7 @@ def join_types(left: Type | None, right: Type | None) -> Type | None:
     return None
 
 
-def merge_dims(left: Dim, right: Dim) -> Dim:
+def meet_dims(left: Dim, right: Dim) -> Dim:
     """The dim that says more; a number beats a name, the left name beats the right one."""
     if isinstance(left, int) or right is None:
         return left
@@ -177,28 +177,28 @@ def merge_dims(left: Dim, right: Dim) -> Dim:
     return left
 
 
-def merge_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
+def meet_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
     """Per dim what says more; the left one where the ranks contradict."""
     if left is None or right is None:
         return right if left is None else left
-    return tuple(map(merge_dims, left, right)) if len(left) == len(right) else left
+    return tuple(map(meet_dims, left, right)) if len(left) == len(right) else left
 
 
-def merge_types(left: Type | None, right: Type | None) -> Type | None:
+def meet_types(left: Type | None, right: Type | None) -> Type | None:
     """The type of a value that has both; the left one where they contradict."""
     match left, right:
         case (None, _):
             return right
         case (Tensor(a, shape), Tensor(b, other)):
-            return Tensor(a or b, merge_shapes(shape, other))
+            return Tensor(a or b, meet_shapes(shape, other))
         case (Sparse(a, shape), Sparse(b, other)):
-            return Sparse(a or b, merge_shapes(shape, other))
+            return Sparse(a or b, meet_shapes(shape, other))
         case (Sequence(one), Sequence(two)):
-            return Sequence(merge_types(one, two))
+            return Sequence(meet_types(one, two))
         case (Optional(one), Optional(two)):
-            return Optional(merge_types(one, two))
+            return Optional(meet_types(one, two))
         case (Map(a, one), Map(b, two)):
-            return Map(a or b, merge_types(one, two))
+            return Map(a or b, meet_types(one, two))
     return left
 
 

@@ -22,7 +22,7 @@ _EXACT = frozenset(_WORDS.split())
 """Operators every engine computes to the same bits, so that what depends on them is the same."""
 
 
-def folded(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
+def fold_constants(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
     """The value of the leaf's only result where all operands are known and few; None otherwise."""
     if leaf.op not in _EXACT or leaf.domain != "" or expected.content is not None or leaf.blocks:
         return None
@@ -38,7 +38,7 @@ def folded(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
     ):
         return None
     try:
-        (result,) = ops.prepare(leaf)(arrays)
+        (result,) = ops.bind_kernel(leaf)(arrays)
     except TreadleError:
         return None
     if not isinstance(result, np.ndarray):

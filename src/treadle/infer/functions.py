@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from treadle.infer.context import CallRecord, Inference
 from treadle.infer.facts import join_types
-from treadle.infer.run import CallRecord, Inference
-from treadle.ir import Block, Function, FunctionId, Type, Value, block_values, bodies, renew, typed
+from treadle.ir import (
+    Block,
+    Function,
+    FunctionId,
+    Type,
+    Value,
+    block_values,
+    bodies,
+    clone_with_new_values,
+    typed,
+)
 
 
 def all_values(block: Block) -> Iterator[Value]:
@@ -35,7 +45,7 @@ def typed_functions(run: Inference) -> dict[FunctionId, Function]:
 
 
 def _typed(function: Function, types: dict[Value, Type | None]) -> Function:
-    block = renew(function.block, lambda value: typed(value, types.get(value)))
+    block = clone_with_new_values(function.block, lambda value: typed(value, types.get(value)))
     return replace(function, block=block)
 
 

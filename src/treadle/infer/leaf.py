@@ -9,11 +9,11 @@ import numpy as np
 
 from treadle import ops
 from treadle.errors import InvalidModel
-from treadle.infer import data, shapes
+from treadle.infer import data_propagation, shapes
+from treadle.infer.context import Conflict, Inference, Scope
 from treadle.infer.facts import UNKNOWN, Fact, array_of, literal_fact
-from treadle.infer.folding import folded
+from treadle.infer.folding import fold_constants
 from treadle.infer.pools import type_of_short_pool
-from treadle.infer.run import Conflict, Inference, Place
 from treadle.infer.sequences import sequence_count, sequence_fact
 from treadle.ir import (
     Attribute,
@@ -40,7 +40,7 @@ _NUMBERS = {
 }
 
 
-def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
+def infer_leaf(run: Inference, leaf: Leaf, place: Scope) -> list[Fact]:
     """One fact per result; a leaf that refuses its operands is a conflict, and gives nothing."""
     leaf = with_attributes(leaf, place.attributes)
     facts = [run.of(value) for value in leaf.operands]
@@ -63,7 +63,7 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Place) -> list[Fact]:
         return [Fact(each) for each in types]
     if isinstance(types[0], SequenceType):
         return [Fact(types[0], count=sequence_count(leaf, facts))]
-    fact = Fact(types[0], data.content_of(leaf, facts, types[0]))
+    fact = Fact(types[0], data_propagation.content_of(leaf, facts, types[0]))
     return [_folded(run, leaf, facts, fact) if leaf.operands else fact]
 
 
@@ -76,7 +76,7 @@ def _folded(run: Inference, leaf: Leaf, facts: Sequence[Fact], fact: Fact) -> Fa
         return fact
     key = _key(leaf, facts)
     if key not in run.folded:
-        run.folded[key] = folded(leaf, facts, fact)
+        run.folded[key] = fold_constants(leaf, facts, fact)
     return run.folded[key] or fact
 
 
@@ -138,7 +138,7 @@ def resolved(
 
 
 def _standard(
-    run: Inference, leaf: Leaf, facts: Sequence[Fact], place: Place
+    run: Inference, leaf: Leaf, facts: Sequence[Fact], place: Scope
 ) -> Sequence[Type | None]:
     key = _key(leaf, facts)
     answer = run.leaves.get(key)

@@ -12,10 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
-from treadle.infer.extents import at_least
-from treadle.infer.facts import UNKNOWN, Fact, merge_dims, merge_types, truth, without_shapes
-from treadle.infer.growth import Clock, advanced, bounded, restarted, started
-from treadle.infer.run import Inference, LoopState, Place
+from treadle.infer.context import Inference, LoopState, Scope
+from treadle.infer.dim_arithmetic import at_least
+from treadle.infer.facts import UNKNOWN, Fact, meet_dims, meet_types, truth, without_shapes
+from treadle.infer.induction import (
+    LoopSymbols,
+    initial_guess,
+    lower_bounded,
+    next_iteration,
+    rebased,
+)
 from treadle.ir import (
     Carried,
     CarriedPort,
@@ -45,7 +51,7 @@ SHAPELESS_PASSES = 4
 """Passes after them in which every carried value has unknown rank; then nothing is known of it."""
 
 
-def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
+def infer_loop(run: Inference, loop: Loop, place: Scope) -> list[Fact]:
     """One fact per result: what holds of the carried value at any end, and the stacks.
 
     state = initial
@@ -65,7 +71,7 @@ def infer_loop(run: Inference, loop: Loop, place: Place) -> list[Fact]:
         state.carried, state.stays = wider, stays
         state.passes += 1
     trips = _trips(run, loop, view, given[0], place)
-    clock = Clock(place.path)
+    clock = LoopSymbols(place.path)
     elements = [clock.after(fact, None) for fact in given[1 + len(initial) :]]
     ends = [
         _end(is_scan(loop), clock, trips, *facts)
@@ -89,7 +95,7 @@ def declared_rank(loop: Loop, place: int) -> int:
     return int(shape is not None and len(shape) == 1)
 
 
-def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
+def _initial(run: Inference, port: CarriedPort, place: Scope) -> Fact:
     fact = run.of(port.initial)
     if fact.type is not None or port.param.declared is None:
         return fact
@@ -98,21 +104,21 @@ def _initial(run: Inference, port: CarriedPort, place: Place) -> Fact:
     return Fact(without_shapes(port.param.declared))
 
 
-def _started(run: Inference, loop: Loop, place: Place, initial: list[Fact]) -> LoopState:
+def _started(run: Inference, loop: Loop, place: Scope, initial: list[Fact]) -> LoopState:
     state = run.loops.get(place.path)
     if state is None:
-        start = _each(loop, place, started, initial)
+        start = _each(loop, place, initial_guess, initial)
         state = run.loops[place.path] = LoopState(start)
     else:
-        state.carried = _each(loop, place, restarted, state.carried, initial)
+        state.carried = _each(loop, place, rebased, state.carried, initial)
     return state
 
 
 def _each(
-    loop: Loop, place: Place, change: Callable[..., Fact], *facts: Sequence[Fact]
+    loop: Loop, place: Scope, change: Callable[..., Fact], *facts: Sequence[Fact]
 ) -> list[Fact]:
     """Of every carried value what `change` makes of it; the type of a Scan's state stays."""
-    clock = Clock(place.path)
+    clock = LoopSymbols(place.path)
     names = [port.param.name for port in ports(loop).carried]
     if len(set(names)) < len(names):
         names = [f"{name}#{position}" for position, name in enumerate(names)]
@@ -122,22 +128,22 @@ def _each(
     return changed
 
 
-def _widened(loop: Loop, place: Place, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
+def _widened(loop: Loop, place: Scope, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
     if not is_scan(loop) and state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
         return [UNKNOWN for _ in state.carried]
-    wider = _each(loop, place, advanced, state.carried, given)
+    wider = _each(loop, place, next_iteration, state.carried, given)
     if not is_scan(loop) and state.passes >= EXACT_PASSES:
         return [Fact(without_shapes(fact.type)) for fact in wider]
     return wider
 
 
-def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Place) -> list[Fact]:
+def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Scope) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
     facts: list[Fact] = []
     for k, role in enumerate(loop.roles):
         match role:
             case Iteration():
-                facts.append(_one(loop, k, DType.INT64, Symbol(Clock(place.path).iteration)))
+                facts.append(_one(loop, k, DType.INT64, Symbol(LoopSymbols(place.path).iteration)))
             case Condition():
                 facts.append(_one(loop, k, DType.BOOL, 1 if state.stays else None))
             case Invariant():
@@ -187,7 +193,7 @@ def _trip(run: Inference, loop: Loop, view: Ports) -> Dim:
             return max(limit, 0)
         return limit if at_least(limit, 0) else None
     lengths = [_length(run, port) for port in view.sliced]
-    return reduce(merge_dims, lengths) if lengths else None
+    return reduce(meet_dims, lengths) if lengths else None
 
 
 def _length(run: Inference, port: SlicedPort) -> Dim:
@@ -197,7 +203,7 @@ def _length(run: Inference, port: SlicedPort) -> Dim:
     return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
 
 
-def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Place) -> Dim:
+def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Scope) -> Dim:
     """The number of iterations: a number, an extent of the model, or a symbol of its own."""
     if _never_runs(run, loop, view):
         return 0
@@ -208,15 +214,17 @@ def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Place) -
     return most if known else Symbol(f"{place.path}.trips")
 
 
-def _end(scan: bool, clock: Clock, trips: Dim, initial: Fact, state: Fact, given: Fact) -> Fact:
+def _end(
+    scan: bool, clock: LoopSymbols, trips: Dim, initial: Fact, state: Fact, given: Fact
+) -> Fact:
     if trips == 0:
         return initial
     before, last = clock.after(state, trips), clock.after(given, subtract_dims(trips, 1))
     if scan:
-        return replace(before, type=merge_types(before.type, last.type))
+        return replace(before, type=meet_types(before.type, last.type))
     if at_least(trips, 1):
-        before = replace(last, type=merge_types(last.type, without_shapes(before.type)))
-    return bounded(initial, state, given, before)
+        before = replace(last, type=meet_types(last.type, without_shapes(before.type)))
+    return lower_bounded(initial, state, given, before)
 
 
 def _stack(port: StackedPort, element: Fact, trips: Dim) -> Fact:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from treadle.infer.block import infer_block
-from treadle.infer.facts import Fact, constant_fact, map_shapes, merge_types, without_shapes
+from treadle.infer.context import Conflict, Inference, Scope
+from treadle.infer.facts import Fact, constant_fact, map_shapes, meet_types, without_shapes
 from treadle.infer.functions import typed_functions
-from treadle.infer.run import Conflict, Inference, Place
-from treadle.ir import Dim, Model, Shape, Symbol, Tensor, Value, renew, typed
+from treadle.ir import Dim, Model, Shape, Symbol, Tensor, Value, clone_with_new_values, typed
 
 
 def infer(model: Model) -> Model:
@@ -27,8 +27,8 @@ def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
     run = Inference(model, infer_block)
     defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
     params = [_input(param, defaults.get(param)) for param in model.main.params]
-    infer_block(run, model.main, params, Place("main", "main"))
-    main = renew(model.main, lambda value: typed(value, run.of(value).type))
+    infer_block(run, model.main, params, Scope("main", "main"))
+    main = clone_with_new_values(model.main, lambda value: typed(value, run.of(value).type))
     return replace(model, main=main, functions=typed_functions(run)), list(run.conflicts.values())
 
 
@@ -42,7 +42,7 @@ def certain_facts(model: Model, *, shared: bool = False) -> Mapping[Value, Fact]
     run = Inference(model, infer_block)
     defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
     params = [_fed(param, defaults.get(param), shared) for param in model.main.params]
-    infer_block(run, model.main, params, Place("main", "main", believes=False))
+    infer_block(run, model.main, params, Scope("main", "main", believes=False))
     return run.facts
 
 
@@ -66,4 +66,4 @@ def _fed(param: Value, default: Fact | None, shared: bool) -> Fact:
 def _input(param: Value, default: Fact | None) -> Fact:
     """What is known of an input: its declared type; of one with a default, its dtype too."""
     said = None if default is None else without_shapes(default.type)
-    return Fact(merge_types(param.declared, said))
+    return Fact(meet_types(param.declared, said))

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from treadle.infer.facts import UNKNOWN, Fact, merge_dims, merge_types
+from treadle.infer.context import Inference, Scope
+from treadle.infer.facts import UNKNOWN, Fact, meet_dims, meet_types
 from treadle.infer.leaf import resolved
-from treadle.infer.run import Inference, Place
 from treadle.ir import Call, Dim, Shape, Symbol, Tensor
 
 
-def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Place) -> list[Fact]:
+def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
     """Operands are (sequence_lens, *states, *sequences), batch first (Operators.md, Scan-8).
 
     state    [batch, ...]        the body sees [...]
@@ -27,13 +27,13 @@ def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Place
     body = call.blocks["body"]
     place_ = place.body("body", repeats=True)
     elements = run.block(body, [*params, *captured], place_)
-    batch = reduce(merge_dims, [_dim(fact, 0) for fact in given])
-    time = reduce(merge_dims, [_dim(fact, 1) for fact in given[states:]])
+    batch = reduce(meet_dims, [_dim(fact, 0) for fact in given])
+    time = reduce(meet_dims, [_dim(fact, 1) for fact in given[states:]])
     if time is None:
         time = Symbol(f"{place.path}.trips")
     outer = [_outer(fact, (batch,)) for fact in elements[:states]]
     outer = [
-        replace(fact, type=merge_types(start.type, fact.type))
+        replace(fact, type=meet_types(start.type, fact.type))
         for start, fact in zip(given, outer, strict=False)
     ]
     return outer + [_outer(fact, (batch, time)) for fact in elements[states:]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from treadle.infer.data import whole_attribute
+from treadle.infer.data_propagation import whole_attribute
 from treadle.infer.facts import Fact, join_types
 from treadle.ir import Dim, DType, Leaf, Tensor, Type, add_dims, multiply_dims, subtract_dims
 from treadle.ir import Sequence as SequenceType

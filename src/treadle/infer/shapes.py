@@ -11,7 +11,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from treadle.infer.data import (
+from treadle.infer.data_propagation import (
     attribute_value,
     cut,
     entries,
@@ -19,8 +19,8 @@ from treadle.infer.data import (
     whole_attribute,
     wholes,
 )
-from treadle.infer.extents import at_least, broadcast, fits, product, quotient, total
-from treadle.infer.facts import Content, Fact, array_of, merge_dims
+from treadle.infer.dim_arithmetic import at_least, broadcast, fits, product, quotient, total
+from treadle.infer.facts import Content, Fact, array_of, meet_dims
 from treadle.ir import (
     Dim,
     DType,
@@ -112,7 +112,7 @@ def _concat(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
     others = [column for position, column in enumerate(columns) if position != axis]
     if not all(map(_agree, others)):
         return None
-    dims = [reduce(merge_dims, column) for column in others]
+    dims = [reduce(meet_dims, column) for column in others]
     return Tensor(dtype, (*dims[:axis], total(columns[axis]), *dims[axis:]))
 
 

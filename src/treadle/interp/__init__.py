@@ -1,6 +1,6 @@
 """Runs a plan with numpy: the living definition of the semantics."""
 
-from treadle.interp.action import Expand
 from treadle.interp.engine import Program, prepare
+from treadle.interp.executable import Expand
 
 __all__ = ["Expand", "Program", "prepare"]

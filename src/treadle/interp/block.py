@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from treadle.interp.action import Action, Expand, Prepare
 from treadle.interp.branch import prepare_branch
 from treadle.interp.call import prepare_call
+from treadle.interp.executable import Executable, Expand, Prepare
 from treadle.interp.leaf import prepare_leaf
 from treadle.interp.loop import prepare_loop
 from treadle.interp.region import prepare_region
@@ -39,7 +39,7 @@ class Instruction:
     """
 
     path: str
-    action: Action
+    action: Executable
     reads: Operands
     results: Operands
     makers: tuple[str, ...]
@@ -58,7 +58,7 @@ class _Prepared:
     shown: tuple[Value, ...]
 
 
-def prepare_block(plan: BlockPlan, expand: Expand | None) -> Action:
+def prepare_block(plan: BlockPlan, expand: Expand | None) -> Executable:
     """The block ready to run: one value per param in, one per result out.
 
     A param that has a default takes it where None comes in.
@@ -73,7 +73,7 @@ def prepare_block(plan: BlockPlan, expand: Expand | None) -> Action:
     return _alone(prepared) or partial(_run, prepared)
 
 
-def _alone(prepared: _Prepared) -> Action | None:
+def _alone(prepared: _Prepared) -> Executable | None:
     """A block of one instruction that is all it does: called without an environment.
 
     results = instruction(params[picked])[given]
@@ -174,7 +174,7 @@ def _other_engine(region: Region, paths: Mapping[Step, str], expand: Expand | No
 
 def _prepare_step(
     step: Step, path: str, bodies: Mapping[str, BlockPlan], expand: Expand | None
-) -> Action:
+) -> Executable:
     prepare: Prepare = partial(prepare_block, expand=expand)
     match step:
         case Loop():

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.interp.action import Action
+from treadle.interp.executable import Executable
 from treadle.interp.scalars import boolean
 from treadle.plan import RunContext
 from treadle.tracing import BranchTaken, Iterations
 
 
-def prepare_branch(path: str, then: Action, otherwise: Action) -> Action:
+def prepare_branch(path: str, then: Executable, otherwise: Executable) -> Executable:
     """The Branch over two blocks that are ready; operands are (condition, *params of both).
 
         results = then(*operands) if condition else otherwise(*operands)

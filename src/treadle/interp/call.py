@@ -15,7 +15,7 @@ import numpy as np
 
 from treadle import ops, passes
 from treadle.errors import Unsupported
-from treadle.interp.action import Action, Expand, Prepare
+from treadle.interp.executable import Executable, Expand, Prepare
 from treadle.ir import Call, Leaf, Tensor, Type, Value, dtype_of, operator_of, show_type
 from treadle.ir import Sequence as SequenceType
 from treadle.plan import RunContext, interp_only
@@ -26,7 +26,9 @@ Types = tuple[Type | None, ...]
 _MOST_KEPT = 256
 
 
-def prepare_call(step: Leaf | Call, path: str, expand: Expand | None, prepare: Prepare) -> Action:
+def prepare_call(
+    step: Leaf | Call, path: str, expand: Expand | None, prepare: Prepare
+) -> Executable:
     """The call ready to run; its operands are (*operands, *captures).
 
     Raises Unsupported where there is neither a kernel nor a definition; where a definition is there
@@ -40,10 +42,10 @@ def prepare_call(step: Leaf | Call, path: str, expand: Expand | None, prepare: P
     return _by_types(step, path, expand, prepare)
 
 
-def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) -> Action:
-    actions: dict[Types, Action] = {}
+def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) -> Executable:
+    actions: dict[Types, Executable] = {}
 
-    def prepared(types: Types) -> Action:
+    def prepared(types: Types) -> Executable:
         function = expand(step, types)
         if function is None:
             given = ", ".join(map(show_type, types))

@@ -32,7 +32,7 @@ def _shape(value: Any) -> Sequence[Any]:
 
 
 @dataclass(slots=True)
-class Guard:
+class CarriedTypeCheck:
     """Watches one carried value during one run of its loop.
 
     A carried value "may change shape across iterations", never its dtype or kind (Loop); an
@@ -82,11 +82,11 @@ class Guard:
 _CLASH = object()
 
 
-def guards(
+def carried_type_checks(
     carried: Sequence[CarriedPort], initial: Sequence[Any], *, keeps_shape: bool
-) -> tuple[Guard, ...]:
+) -> tuple[CarriedTypeCheck, ...]:
     """One guard for each carried value, which begins with the kind of its initial value."""
     return tuple(
-        Guard(port, number, keeps_shape, kind_of(value))
+        CarriedTypeCheck(port, number, keeps_shape, kind_of(value))
         for number, (port, value) in enumerate(zip(carried, initial, strict=True), start=1)
     )

@@ -11,10 +11,17 @@ import numpy as np
 
 from treadle import ops
 from treadle.errors import RunError
-from treadle.interp.action import Action, Expand
 from treadle.interp.block import prepare_block
+from treadle.interp.executable import Executable, Expand
 from treadle.ir import Value
-from treadle.plan import BlockPlan, ByName, Direct, Owning, Plan, RunContext
+from treadle.plan import (
+    BlockPlan,
+    NamedCall,
+    Plan,
+    ReturnsFreshArrays,
+    RunContext,
+    SupportsNamedInputs,
+)
 
 
 def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
@@ -29,12 +36,12 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
     return Program(main.path, action, has_kernels, gives_own, _direct(main) if gives_own else None)
 
 
-def _direct(main: BlockPlan) -> ByName | None:
+def _direct(main: BlockPlan) -> NamedCall | None:
     """A call of the one region by the names of the params, where that is all there is to do."""
     region, block = main.regions[0], main.block
     is_all = {*region.inputs} <= {*block.params} and {*region.outputs} >= {*block.results}
     runnable = region.runnable if is_all else None
-    if not isinstance(runnable, Direct):
+    if not isinstance(runnable, SupportsNamedInputs):
         return None
     names = [value.name for value in region.inputs]
     call = runnable.direct(names)
@@ -46,11 +53,11 @@ def _direct(main: BlockPlan) -> ByName | None:
     return call
 
 
-def _with_some(call: ByName, names: Sequence[str], feed: dict[str, object]) -> list[Any]:
+def _with_some(call: NamedCall, names: Sequence[str], feed: dict[str, object]) -> list[Any]:
     return call({name: feed[name] for name in names})
 
 
-def _in_order(call: ByName, places: Sequence[int], feed: dict[str, object]) -> list[Any]:
+def _in_order(call: NamedCall, places: Sequence[int], feed: dict[str, object]) -> list[Any]:
     made = call(feed)
     return [made[place] for place in places]
 
@@ -59,7 +66,11 @@ def _gives_own(main: BlockPlan) -> bool:
     """Whether all that comes out is a region's, once each, in memory that nobody else has."""
     results = main.block.results
     runnable = main.regions[0].runnable if len(main.regions) == 1 else None
-    if runnable is None or not isinstance(runnable, Owning) or not runnable.gives_own:
+    if (
+        runnable is None
+        or not isinstance(runnable, ReturnsFreshArrays)
+        or not runnable.returns_fresh_arrays
+    ):
         return False
     return len({*results}) == len(results) and {*results} <= {*main.regions[0].outputs}
 
@@ -76,10 +87,10 @@ class Program:
     """
 
     path: str
-    action: Action
+    action: Executable
     has_kernels: bool = True
-    gives_own: bool = False
-    direct: ByName | None = None
+    returns_fresh_arrays: bool = False
+    direct: NamedCall | None = None
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
         """One value per result, for one value per param."""
@@ -93,12 +104,12 @@ class Program:
         raise RunError("there is not enough memory", self.path)
 
     def _results(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
-        if self.gives_own:
+        if self.returns_fresh_arrays:
             results = self.action(inputs, context, ())
-            return _owned(results, inputs) if context.may_share else list(results)
+            return _owned(results, inputs) if context.outputs_may_alias else list(results)
         if not self.has_kernels:
             return _owned(self.action(inputs, context, ()), inputs)
-        with ops.silence():
+        with ops.ignore_fp_warnings():
             return _owned(self.action(inputs, context, ()), inputs)
 
 

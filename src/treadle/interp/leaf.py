@@ -8,13 +8,13 @@ from typing import Any
 
 from treadle import ops
 from treadle.errors import KernelError, Unsupported
-from treadle.interp.action import Action, at
+from treadle.interp.executable import Executable, with_location
 from treadle.ir import Leaf
 from treadle.plan import RunContext
 from treadle.tracing import Iterations
 
 
-def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
+def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
     """The leaf's kernel bound to its attributes; None where another definition must serve.
 
     results = kernel(*operands)
@@ -22,7 +22,7 @@ def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
     if leaf.blocks or ops.kernel(leaf.domain, leaf.op, leaf.version) is None:
         return None
     try:
-        kernel = ops.prepare(leaf, silent=False)
+        kernel = ops.bind_kernel(leaf, silent=False)
     except Unsupported as error:
         schema = ops.schema(leaf.domain, leaf.op, leaf.version)
         if schema is not None and schema.is_function:
@@ -35,7 +35,7 @@ def prepare_leaf(leaf: Leaf, path: str) -> Action | None:
         try:
             return kernel(operands)
         except KernelError as error:
-            raise at(error, path, iterations) from error.__cause__
+            raise with_location(error, path, iterations) from error.__cause__
 
     return act
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.infer import declared_rank, is_scan
-from treadle.interp.action import Action
-from treadle.interp.carried import Guard, guards
+from treadle.interp.carried import CarriedTypeCheck, carried_type_checks
+from treadle.interp.executable import Executable
 from treadle.interp.scalars import boolean, whole
 from treadle.interp.sliced import Slices, slices
 from treadle.interp.stacked import Stack, extents, stacks
@@ -43,7 +43,7 @@ from treadle.tracing import Iterations, IterationStarted, LoopEnded, LoopStarted
 _TRUE = np.array(True)
 
 
-def prepare_loop(loop: Loop, path: str, body: Action) -> Action:
+def prepare_loop(loop: Loop, path: str, body: Executable) -> Executable:
     """The loop over a body that is ready; its operands are (trip, condition, *loop.operands)."""
     return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop)))
 
@@ -76,7 +76,7 @@ def _places(loop: Loop) -> _Places:
 class _Prepared:
     loop: Loop
     path: str
-    body: Action
+    body: Executable
     view: Ports
     places: _Places
 
@@ -88,7 +88,7 @@ class _State:
     params: list[Any]
     slices: Slices
     most: int | None
-    guards: tuple[Guard, ...]
+    guards: tuple[CarriedTypeCheck, ...]
     stacks: tuple[Stack, ...]
     done: int = 0
 
@@ -135,7 +135,7 @@ def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations)
         params,
         cut,
         cut.length if limit is None else limit,
-        guards(view.carried, carried, keeps_shape=is_scan(prepared.loop)),
+        carried_type_checks(view.carried, carried, keeps_shape=is_scan(prepared.loop)),
         stacks(prepared.loop),
     )
 

@@ -30,7 +30,7 @@ Operands = tuple[Value | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Declaration:
     """What the file declares at a block's result; like every declaration, not believed."""
 
     type: Type | None = None
@@ -52,7 +52,7 @@ class Block:
     constants: tuple[Constant, ...] = ()
     steps: tuple[Step, ...] = ()
     results: Operands = ()
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[Declaration, ...] = ()
     name: str = ""
     doc: str = ""
     metadata: Metadata = ()

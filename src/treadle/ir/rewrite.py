@@ -98,7 +98,7 @@ def map_blocks(model: Model, change: Callable[[Block], Block]) -> Model:
     return replace(model, main=change(model.main), functions=functions)
 
 
-def renew(block: Block, change: Callable[[Value], Value]) -> Block:
+def clone_with_new_values(block: Block, change: Callable[[Value], Value]) -> Block:
     """The block over new values, `change(value)` for each it and its bodies define.
 
     The way to give every value an inferred type, and to use one body twice: a value belongs to one
@@ -120,7 +120,9 @@ def renew(block: Block, change: Callable[[Value], Value]) -> Block:
             results = tuple([None if value is None else new(value) for value in step.results])
             steps.append(_leaf(step, operands, results, renewed))
             continue
-        renewed_step = with_operands(map_bodies(step, lambda _, body: renew(body, change)), renewed)
+        renewed_step = with_operands(
+            map_bodies(step, lambda _, body: clone_with_new_values(body, change)), renewed
+        )
         for value in step.results:
             if value is not None:
                 new(value)

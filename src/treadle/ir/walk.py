@@ -36,14 +36,14 @@ def operator_of(step: Step) -> str:
             return step.info.op or "Loop"
 
 
-def segment(operator: str, position: int) -> str:
+def path_segment(operator: str, position: int) -> str:
     """The part of a path that names a step of this operator: `add_7`."""
     return f"{operator.lower()}_{position}"
 
 
 def step_path(block_path: str, step: Step, position: int) -> str:
     """The path of the step at `position` of the block at `block_path`; where its file had it."""
-    return step.info.path or f"{block_path}/{segment(operator_of(step), position)}"
+    return step.info.path or f"{block_path}/{path_segment(operator_of(step), position)}"
 
 
 def bodies(step: Step) -> Iterator[tuple[str, Block]]:
@@ -119,12 +119,12 @@ def block_values(block: Block) -> Iterator[Value]:
         yield from (value for value in step.results if value is not None)
 
 
-def makers(block: Block) -> dict[Value, Step]:
+def defining_steps(block: Block) -> dict[Value, Step]:
     """The step of the block that makes each value."""
     return {value: step for step in block.steps for value in step.results if value is not None}
 
 
-def reached(
+def reachable(
     wanted: Iterable[Value | None], before: Callable[[Value], Iterable[Value | None]]
 ) -> set[Value]:
     """The values wanted, and all that `before` leads to from them; None leads nowhere."""

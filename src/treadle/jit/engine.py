@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path
 
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Step, bodies, operator_of
-from treadle.jit.beside import may_be_small
-from treadle.jit.cost import calls_too_much
-from treadle.jit.faults import declining
-from treadle.jit.kernels import Kernels
-from treadle.jit.lists import is_list
-from treadle.jit.lower import lowering
-from treadle.jit.nodes import Declined
-from treadle.jit.runnable import Native
-from treadle.jit.specialise import Lengths, conditions, known_inputs
-from treadle.jit.store import Store, default_folder
-from treadle.jit.team import cores
-from treadle.plan import Engine, Lending, Region, Runnable, Verdict
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.host.sequence_marshal import is_list
+from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering import lowering
+from treadle.jit.policy.companions import may_be_small
+from treadle.jit.policy.profitability import why_host_calls_dominate
+from treadle.jit.runtime.native_region import NativeRegion
+from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
+from treadle.jit.threads.thread_pool import processor_count
+from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
+from treadle.plan import Engine, KernelProvider, Region, Runnable, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Jit:
     `is_deterministic`: the bits of a result do not depend on what ran before.
     """
 
-    store: Store | None = None
+    store: DiskCache | None = None
     threads: int = 1
     counts: bool = False
     weighs: bool = False
@@ -44,9 +44,9 @@ class Jit:
         """With the settings that a session's options give it."""
         named = getattr(options, "cache_dir", None)
         folder = default_folder() if named is None else Path(named) if named else None
-        threads = getattr(options, "intra_op_num_threads", 0) or cores()
+        threads = getattr(options, "intra_op_num_threads", 0) or processor_count()
         is_deterministic = bool(getattr(options, "use_deterministic_compute", False))
-        store = None if folder is None else Store(folder)
+        store = None if folder is None else DiskCache(folder)
         return cls(store, threads, is_deterministic=is_deterministic)
 
     @property
@@ -58,9 +58,9 @@ class Jit:
         """The engine for runs that bound their iterations, or what loops hold."""
         return replace(self, counts=counts, weighs=weighs)
 
-    def beside(self, others: Sequence[Engine]) -> Jit:
+    def with_providers(self, others: Sequence[Engine]) -> Jit:
         """The engine that may call the kernels of others."""
-        lent = (other.lent() if isinstance(other, Lending) else other for other in others)
+        lent = (other.lent() if isinstance(other, KernelProvider) else other for other in others)
         return replace(self, others=tuple(lent))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
@@ -70,20 +70,20 @@ class Jit:
         except Declined as why:
             return Verdict(False, str(why))
 
-    @declining
+    @decline_on_internal_error
     def _judged(self, step: Step, model: Model, inside: bool) -> Verdict:
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
             return Verdict(False, why, None if inside else partial(may_be_small, step))
         if inside and not (self.counts or self.weighs):
             return Verdict(False, "every iteration must be seen, and native code shows none")
-        kernels = Kernels(self.others, model)
+        kernels = HostKernels(self.others, model)
         why = _refusal(step, kernels) or self._outdone(step, model, kernels, inside)
         return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")
 
-    def _outdone(self, loop: Loop, model: Model, kernels: Kernels, inside: bool) -> str:
+    def _outdone(self, loop: Loop, model: Model, kernels: HostKernels, inside: bool) -> str:
         """Why another engine is faster, by how often it would be called; "" if it is not."""
-        if not calls_too_much(loop, kernels):
+        if not why_host_calls_dominate(loop, kernels):
             return ""
         whole = (e.name for e in self.others if e.judge(loop, model, inside=inside).takes)
         lost = "runs it sooner: calls of its kernels would lose more than is saved"
@@ -93,14 +93,14 @@ class Jit:
         """The region, compiled for each kind of data when it first comes."""
         known = known_inputs(region, model)
         lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
-        lengths = Lengths.of(region)
-        return Native(
+        lengths = DynamicDims.of(region)
+        return NativeRegion(
             region, lengths, conditions(region), known, self.store, self.threads, lists,
-            self.counts, self.weighs, Kernels(self.others, model), self.is_deterministic,
+            self.counts, self.weighs, HostKernels(self.others, model), self.is_deterministic,
         )  # fmt: skip
 
 
-def _refusal(step: Step, kernels: Kernels) -> str:
+def _refusal(step: Step, kernels: HostKernels) -> str:
     """Why it is not compiled; "" where it is."""
     match step:
         case Call():

@@ -9,14 +9,14 @@ from treadle.ops.contrib import (
     contrib_operator,
     contrib_types,
 )
-from treadle.ops.copies import source
+from treadle.ops.copies import resolve_copies
 from treadle.ops.elements import (
     element_from_proto,
     element_of_word,
     element_to_proto,
     element_word,
 )
-from treadle.ops.evaluate import Prepared, describe, prepare, silence, without_kernel
+from treadle.ops.evaluate import Prepared, bind_kernel, describe, ignore_fp_warnings, without_kernel
 from treadle.ops.functions import function_proto, function_proto_of_node
 from treadle.ops.kernels import Kernel, Window, kernel, kernels, window
 from treadle.ops.proto import (
@@ -69,6 +69,7 @@ __all__ = [
     "attribute_kind",
     "attribute_to_proto",
     "attributes_of",
+    "bind_kernel",
     "canonical",
     "contrib_domains",
     "contrib_operator",
@@ -82,6 +83,7 @@ __all__ = [
     "element_word",
     "function_proto",
     "function_proto_of_node",
+    "ignore_fp_warnings",
     "is_external",
     "kernel",
     "kernels",
@@ -91,16 +93,14 @@ __all__ = [
     "newest_opset",
     "operand_names",
     "pack",
-    "prepare",
+    "resolve_copies",
     "result_bytes",
     "result_names",
     "result_types",
     "schema",
     "set_seed",
     "shape_to_proto",
-    "silence",
     "since_version",
-    "source",
     "sparse_from_proto",
     "sparse_to_proto",
     "tensor_from_proto",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from treadle.ir import Leaf, Step, Value
 
 
-def source(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
+def resolve_copies(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
     """What a value is a mere copy of, through any number of Identity steps; itself if of nothing.
 
     `made` has the step that makes each value, where one of the block does.

@@ -9,35 +9,35 @@ import numpy as np
 
 from treadle.errors import KernelError, Unsupported
 from treadle.ir import Leaf, show_array
+from treadle.messages import join_words
 from treadle.ops.attributes import attributes_of, defaults_of
 from treadle.ops.contrib import assumed_opset
 from treadle.ops.kernels import kernel
 from treadle.ops.reasons import reason
 from treadle.ops.schema import newest_opset
-from treadle.wording import joined
 
 _LIBRARIES = {"ai.onnx.contrib": "onnxruntime_extensions.get_library_path()"}
 
 Prepared = Callable[[Sequence[Any]], tuple[Any, ...]]
 
 
-def silence() -> np.errstate:
+def ignore_fp_warnings() -> np.errstate:
     """The context in which kernels run: numpy's warnings of overflow, division and casts off."""
     return np.errstate(all="ignore")
 
 
-def prepare(leaf: Leaf, *, silent: bool = True) -> Prepared:
+def bind_kernel(leaf: Leaf, *, silent: bool = True) -> Prepared:
     """The leaf ready to run: operands in, one value per result out, None for an absent one.
 
-    `silent=False`: the caller is inside `silence()` already, which saves a microsecond a call.
-    Raises Unsupported here, and KernelError when the operands do not fit.
+    `silent=False`: the caller is inside `ignore_fp_warnings()` already, which saves a microsecond a
+    call. Raises Unsupported here, and KernelError when the operands do not fit.
     """
     found = kernel(leaf.domain, leaf.op, leaf.version)
     if found is None:
         name = f"{leaf.domain}::{leaf.op}" if leaf.domain else leaf.op
         raise Unsupported(name, leaf.version, without_kernel(leaf.domain), leaf.info.path)
     attributes = defaults_of(leaf.domain, leaf.op, leaf.version) | attributes_of(leaf.attributes)
-    with silence():
+    with ignore_fp_warnings():
         body = _bind(leaf, found.bind, attributes)
     body = _bordered(f"{leaf.op}-{leaf.version}", body, len(leaf.results))
     return _silent(body) if silent else body
@@ -68,7 +68,7 @@ def _bordered(name: str, body: Prepared, wanted: int) -> Prepared:
         except KernelError:
             raise
         except Exception as error:  # border: the same when it runs
-            given = joined(map(describe, inputs))
+            given = join_words(map(describe, inputs))
             raise KernelError(f"{name}({given}): {reason(error)}") from error
         return results if len(results) == wanted else _fitted(results, wanted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from treadle.wording import brief, in_our_notation
+from treadle.messages import brief, in_our_notation
 
 _SAID_OTHERWISE = tuple(
     (re.compile(numpys), ours)

@@ -1,38 +1,38 @@
 """Model to Model, one file per pass; `pipeline` alone knows an order."""
 
 from treadle.passes.bind_attributes import bind_attributes
-from treadle.passes.clean import Cleaned, Report, clean
-from treadle.passes.expand_calls import Expand, expand_calls
-from treadle.passes.expand_leaves import expand_leaves
+from treadle.passes.decompose_ops import decompose_ops
+from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
+from treadle.passes.fixes import FOR_RUNTIMES, REPAIRED, Fix, fixed_by_reading, repair
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import lower, prepare
-from treadle.passes.repairs import FOR_RUNTIMES, REPAIRED, Mended, mended_by_reading, repair
-from treadle.passes.settle_defaults import settle_defaults
+from treadle.passes.resolve_default_inputs import resolve_default_inputs
+from treadle.passes.simplify import Change, Report, simplify
 from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops, unmix_loops
 
 __all__ = [
     "FOR_RUNTIMES",
     "REPAIRED",
-    "Cleaned",
+    "Change",
     "Expand",
-    "Mended",
+    "Fix",
     "Report",
     "bind_attributes",
-    "clean",
-    "expand_calls",
-    "expand_leaves",
+    "decompose_ops",
+    "expand_functions",
     "expand_scan8",
+    "fixed_by_reading",
     "ignore_omitted_condition",
     "inline_functions",
     "is_mixed",
     "lower",
-    "mended_by_reading",
     "mixed_refusal",
     "prepare",
     "repair",
-    "settle_defaults",
+    "resolve_default_inputs",
+    "simplify",
     "to_onnx_loops",
     "unmix_loops",
 ]

@@ -35,14 +35,14 @@ from treadle.ir import (
     Value,
     attribute,
 )
-from treadle.passes.splice import splice
+from treadle.passes.inline_block import inline_blocks
 
 SCAN = FunctionId("", "Scan")
 
 
 def expand_scan8(model: Model) -> Model:
     """The model without Scan-8. Needs functions to be inlined."""
-    main = splice(model.main, _expanded)
+    main = inline_blocks(model.main, _expanded)
     return model if main is model.main else replace(model, main=main)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from treadle.ir import Block, Call, Model, Step, expanded_size
 from treadle.limits import expect_size
 from treadle.passes.bind_attributes import bind_attributes
-from treadle.passes.splice import place, splice
+from treadle.passes.inline_block import assign_paths, inline_blocks
 
 
 def inline_functions(model: Model) -> Model:
@@ -30,8 +30,8 @@ def inline_functions(model: Model) -> Model:
     def body(step: Step, path: str) -> Block | None:
         if not isinstance(step, Call) or step.function not in model.functions:
             return None
-        return place(bind_attributes(model.functions[step.function], step.attributes), path)
+        return assign_paths(bind_attributes(model.functions[step.function], step.attributes), path)
 
     opsets = {k: v for function in model.functions.values() for k, v in function.opsets.items()}
-    main = splice(model.main, body)
+    main = inline_blocks(model.main, body)
     return replace(model, main=main, functions={}, opsets={**opsets, **model.opsets})

@@ -41,9 +41,9 @@ from treadle.ir import (
     reads,
     walk,
 )
-from treadle.passes.own_results import own_results
-from treadle.passes.splice import splice
-from treadle.passes.tell_apart import tell_apart
+from treadle.passes.copy_passthrough_results import copy_passthrough_results
+from treadle.passes.inline_block import inline_blocks
+from treadle.passes.uniquify_names import uniquify_names
 
 _PLAIN = Stacked()
 
@@ -57,9 +57,9 @@ def to_onnx_loops(model: Model) -> Model:
     if not any(_is_foreign(loop) or is_mixed(loop) for loop in loops) and not _is_bare(model):
         return model
     if any(_is_foreign(v.step) for v in walk(model) if isinstance(v.step, Loop | Branch)):
-        model = own_results(model)
+        model = copy_passthrough_results(model)
         written = _written(infer(model), lambda loop: is_mixed(loop) or _may_be_empty(loop))
-        return tell_apart(written)
+        return uniquify_names(written)
     return _written(infer(model), is_mixed)
 
 
@@ -113,10 +113,10 @@ def _written(model: Model, wanted: Callable[[Loop], bool]) -> Model:
         if not isinstance(step, Loop) or not wanted(step):
             return None
         # what is inside goes first: values that take another place have no types
-        inner = splice(step.body, lowered, f"{path}.body")
+        inner = inline_blocks(step.body, lowered, f"{path}.body")
         return _lowered(replace(step, body=inner), opset)
 
-    return infer(map_blocks(model, lambda block: splice(block, lowered)))
+    return infer(map_blocks(model, lambda block: inline_blocks(block, lowered)))
 
 
 def _is_bare(model: Model) -> bool:

@@ -26,7 +26,7 @@ class Verdict:
     joins: Callable[[], bool] | None = None
 
 
-class Stoppable(Protocol):
+class Cancellable(Protocol):
     """What `RunOptions` looks like to an engine: setting `terminate` stops the run."""
 
     terminate: bool
@@ -60,12 +60,12 @@ class RunContext:
 
     listener: Listener | None = None
     limits: Limits = Limits()
-    options: Stoppable | None = None
+    options: Cancellable | None = None
     iterations_done: int = 0
     held: int = 0
     started: float = field(default_factory=time.monotonic)
     declined: dict[Region, str] | None = None
-    may_share: bool = False
+    outputs_may_alias: bool = False
 
     def decline(self, region: Region, why: str) -> None:
         """Remember that the engine of the region will not have it."""
@@ -129,7 +129,7 @@ def _bound(most: int | None) -> int:
     return _UNBOUNDED if most is None else int(min(most, _UNBOUNDED))
 
 
-class Refused(Exception):
+class FallbackRequired(Exception):
     """A Runnable cannot do its region on this data, and has done nothing: interp must.
 
     `error` is what to raise where interp cannot run the steps either. `is_lasting`: it would not
@@ -145,7 +145,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class CompilationReport:
     """What an engine made of a region for one kind of data, for `explain`.
 
     `title` says which data, `facts` are lines of words, `data` the same for programs. `code` gives
@@ -159,32 +159,32 @@ class Account:
 
 
 @runtime_checkable
-class Accountable(Protocol):
+class SupportsExplain(Protocol):
     """A Runnable that can say what it has made so far."""
 
-    def accounts(self) -> Sequence[Account]:
+    def reports(self) -> Sequence[CompilationReport]:
         """An account for every kind of data that came."""
         ...
 
-    def foreseen(self) -> Account:
+    def predicted_report(self) -> CompilationReport:
         """What is to be said before any came, and the code it would have as far as types tell."""
         ...
 
 
 @runtime_checkable
-class Owning(Protocol):
+class ReturnsFreshArrays(Protocol):
     """A Runnable that says whether nobody else has, or may write to, the memory of what it gives.
 
     Memory of the inputs and of its other results included.
     """
 
     @property
-    def gives_own(self) -> bool:
+    def returns_fresh_arrays(self) -> bool:
         """Whether that holds of all its results."""
         ...
 
 
-ByName = Callable[[dict[str, object]], list[Any]]
+NamedCall = Callable[[dict[str, object]], list[Any]]
 
 
 class Runnable(Protocol):
@@ -194,25 +194,27 @@ class Runnable(Protocol):
         """One value per `region.inputs` in, one per `region.outputs` out.
 
         A value is a numpy array, a list for a sequence, None for an absent optional. Raises
-        `Refused` where the engine cannot do it on this data; the caller has interp run the steps.
+        `FallbackRequired` where the engine cannot do it on this data; the caller has interp run the
+        steps.
         """
         ...
 
 
 @runtime_checkable
-class Direct(Runnable, Protocol):
+class SupportsNamedInputs(Runnable, Protocol):
     """A Runnable that can also be fed by name, which for one operator is a third of a call."""
 
-    def direct(self, names: Sequence[str]) -> ByName | None:
+    def direct(self, names: Sequence[str]) -> NamedCall | None:
         """A call for values of these names, one per `region.inputs`; None where there is none.
 
-        For runs that nobody listens to, bounds or may stop. Raises `Refused` as the Runnable does.
+        For runs that nobody listens to, bounds or may stop. Raises `FallbackRequired` as the
+        Runnable does.
         """
         ...
 
 
 @runtime_checkable
-class Bounding(Protocol):
+class SupportsLimits(Protocol):
     """An engine that keeps the bounds of a run in loops it takes whole."""
 
     def bounded(self, *, counts: bool, weighs: bool) -> Engine:
@@ -221,16 +223,16 @@ class Bounding(Protocol):
 
 
 @runtime_checkable
-class Borrowing(Protocol):
+class UsesKernelProviders(Protocol):
     """An engine that has others run single operators within what it takes."""
 
-    def beside(self, others: Sequence[Engine]) -> Engine:
+    def with_providers(self, others: Sequence[Engine]) -> Engine:
         """The engine that may ask these."""
         ...
 
 
 @runtime_checkable
-class Lending(Protocol):
+class KernelProvider(Protocol):
     """An engine that has another form for single operators that others call."""
 
     def lent(self) -> Engine:

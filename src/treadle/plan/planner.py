@@ -21,13 +21,13 @@ from itertools import groupby
 
 from treadle.errors import Unsupported
 from treadle.ir import Block, Branch, Loop, Model, Step, bodies, step_path
-from treadle.plan.beside import joining
-from treadle.plan.borders import Known, Uses, borders, known_in, known_inside
 from treadle.plan.engines import Engine, Verdict
-from treadle.plan.grouping import Group, group
-from treadle.plan.otherwise import Otherwise
+from treadle.plan.fallback import LazyFallback
+from treadle.plan.offload_cost import worth_offloading
+from treadle.plan.partition import Group, partition
+from treadle.plan.region_growing import steps_to_absorb
+from treadle.plan.region_io import Known, UseMap, constants_in_body, constants_in_scope, region_io
 from treadle.plan.regions import BlockPlan, Plan, Region
-from treadle.plan.worth import is_worth_a_call
 
 INTERP = "interp"
 """The engine that runs whatever no other takes; engines listed after it are never asked."""
@@ -112,7 +112,7 @@ def _plan_block(planning: _Planning, block: Block, path: str, outer: Known) -> B
     choices = [_choose(planning, step) for step in block.steps]
     if not planning.alone:
         choices = _joined(planning, block, choices)
-    work = _Work(planning, block, path, known_in(block, outer), choices)
+    work = _Work(planning, block, path, constants_in_scope(block, outer), choices)
     return BlockPlan(block, path, tuple(_regions(work)))
 
 
@@ -159,7 +159,9 @@ def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_
         if not own:
             continue
         asked = ((k, choice.joins.get(engine.name)) for k, choice in enumerate(choices))
-        joined = joining(block, own, [k for k, joins in asked if joins is not None and joins()])
+        joined = steps_to_absorb(
+            block, own, [k for k, joins in asked if joins is not None and joins()]
+        )
         choices = [
             replace(choice, engine=engine, reason="with what stands beside it", instead=choice)
             if k in joined
@@ -185,10 +187,10 @@ def _regions(work: _Work) -> list[Region]:
 
 
 def _try(work: _Work) -> tuple[list[Region], dict[int, str]]:
-    uses = Uses.of(work.block)
+    uses = UseMap.of(work.block)
     regions: list[Region] = []
     refused: dict[int, str] = {}
-    for name, positions in group(work.block, [choice.name for choice in work.choices]):
+    for name, positions in partition(work.block, [choice.name for choice in work.choices]):
         if name == INTERP:
             regions += _interpreted(work, uses, positions)
         else:
@@ -197,12 +199,14 @@ def _try(work: _Work) -> tuple[list[Region], dict[int, str]]:
 
 
 def _prepared(
-    work: _Work, uses: Uses, positions: Sequence[int], refused: dict[int, str]
+    work: _Work, uses: UseMap, positions: Sequence[int], refused: dict[int, str]
 ) -> Iterator[Region]:
     """The group as one region, or as several where its engine refuses it."""
     engine = work.choices[positions[0]].engine
     assert engine is not None
-    region = replace(_region(work, uses, positions), rival=_rival(work, engine, positions))
+    region = replace(
+        _region(work, uses, positions), next_best_engine=_rival(work, engine, positions)
+    )
     try:
         runnable = engine.prepare(region, work.planning.model)
         yield replace(region, runnable=runnable, otherwise=_otherwise(work, region))
@@ -227,7 +231,7 @@ def _rival(work: _Work, engine: Engine, positions: Sequence[int]) -> str:
     return ""
 
 
-def _otherwise(work: _Work, region: Region) -> Otherwise:
+def _otherwise(work: _Work, region: Region) -> LazyFallback:
     """The engines that come later, if there are any; of the last one's regions bodies are opened.
 
     Where it has none, interp. A region that others have joined is tried without them first.
@@ -238,7 +242,7 @@ def _otherwise(work: _Work, region: Region) -> Otherwise:
     is_last = engines[-1].name == region.engine
 
     def make() -> BlockPlan:
-        if region.beside:
+        if region.absorbed:
             planning = replace(work.planning, alone=True, root=block)
             return _plan_block(planning, block, region.path, {})
         if not is_last:
@@ -252,10 +256,10 @@ def _otherwise(work: _Work, region: Region) -> Otherwise:
         planning = replace(work.planning, inside=True, root=block, declined=declined)
         return _plan_block(planning, block, region.path, {})
 
-    return Otherwise(make)
+    return LazyFallback(make)
 
 
-def _interpreted(work: _Work, uses: Uses, positions: Sequence[int]) -> Iterator[Region]:
+def _interpreted(work: _Work, uses: UseMap, positions: Sequence[int]) -> Iterator[Region]:
     """Regions of interp: leaves together, a step with bodies alone."""
     steps = work.block.steps
 
@@ -272,14 +276,14 @@ def _bodies(work: _Work, position: int) -> dict[str, BlockPlan]:
     path = step_path(work.path, step, position)
     return {
         name: _plan_block(
-            work.planning, body, f"{path}.{name}", known_inside(step, name, work.known)
+            work.planning, body, f"{path}.{name}", constants_in_body(step, name, work.known)
         )
         for name, body in bodies(step)
     }
 
 
-def _region(work: _Work, uses: Uses, positions: Sequence[int]) -> Region:
-    border = borders(work.block, positions, uses, work.known)
+def _region(work: _Work, uses: UseMap, positions: Sequence[int]) -> Region:
+    border = region_io(work.block, positions, uses, work.known)
     chosen = [work.choices[position] for position in positions]
     return Region(
         path=work.path,
@@ -289,7 +293,7 @@ def _region(work: _Work, uses: Uses, positions: Sequence[int]) -> Region:
         inputs=border.inputs,
         outputs=border.outputs,
         constants=border.constants,
-        beside=tuple(work.block.steps[k] for k in positions if work.choices[k].instead),
+        absorbed=tuple(work.block.steps[k] for k in positions if work.choices[k].instead),
     )
 
 
@@ -301,7 +305,7 @@ def _worthwhile(work: _Work) -> list[_Choice]:
         return choices
     for name, positions in groups:
         steps = [work.block.steps[position] for position in positions]
-        if name == INTERP or is_worth_a_call(steps):
+        if name == INTERP or worth_offloading(steps):
             continue
         words = f"{len(steps)} small steps run faster in numpy than a call of {name} takes"
         for position in positions:
@@ -320,4 +324,4 @@ def _in_company(work: _Work) -> list[_Choice]:
 
 
 def _groups(block: Block, choices: Sequence[_Choice]) -> list[Group]:
-    return group(block, [choice.name for choice in choices])
+    return partition(block, [choice.name for choice in choices])

@@ -46,8 +46,8 @@ class Region:
     constants: tuple[Constant, ...] = ()
     runnable: Runnable | None = None
     otherwise: Callable[[], BlockPlan] | None = None
-    beside: tuple[Step, ...] = ()
-    rival: str = ""
+    absorbed: tuple[Step, ...] = ()
+    next_best_engine: str = ""
 
     def block(self) -> Block:
         """The region as a closed block over the same values: inputs in, outputs out."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from treadle.ir import Block, Call, Leaf, Step, Value, operator_of, show_type, walk_block
+from treadle.messages import join_words
 from treadle.report.text import plural
-from treadle.wording import joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def show_body(body: BodySummary) -> str:
 
 def show_operators(operators: Mapping[str, int]) -> str:
     """`Add 3, MatMul 2, Tanh 1`."""
-    return joined((f"{name} {count}" for name, count in operators.items()))
+    return join_words((f"{name} {count}" for name, count in operators.items()))
 
 
 def is_control_flow(step: Step) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treadle.ir import Branch, operator_of
+from treadle.messages import join_words
 from treadle.report.body import (
     BodySummary,
     Port,
@@ -16,7 +17,6 @@ from treadle.report.body import (
 )
 from treadle.report.origin import Origins
 from treadle.report.text import table
-from treadle.wording import joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ def show_branch(branch: BranchSummary) -> str:
     """A paragraph about the Branch."""
     rows = [("decides", branch.decides)]
     if branch.captures:
-        rows.append(("captures", joined(_port(p) for p in branch.captures)))
-    rows.append(("gives", joined(_port(p) for p in branch.results)))
+        rows.append(("captures", join_words(_port(p) for p in branch.captures)))
+    rows.append(("gives", join_words(_port(p) for p in branch.results)))
     rows += [(body.name, show_body(body)) for body in branch.bodies]
     title = show_title(branch.path, branch.operator, branch.version)
     return f"{title}\n{table(rows, indent=2)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from treadle import ops
 from treadle.ir import Call, Leaf, bodies, operator_of
+from treadle.messages import join_words
 from treadle.report.body import (
     BodySummary,
     Port,
@@ -17,7 +18,6 @@ from treadle.report.body import (
     version_of,
 )
 from treadle.report.text import table
-from treadle.wording import joined
 
 _MAX_LENGTH = 1
 """The position of the operand that bounds how often a decoder runs."""
@@ -71,12 +71,12 @@ def _generation(step: Call | Leaf) -> tuple[tuple[tuple[Port, ...], ...], tuple[
 
 def show_call(call: CallSummary) -> str:
     """A paragraph about the step."""
-    rows = [("takes", joined(call.operands))]
+    rows = [("takes", join_words(call.operands))]
     if call.captures:
-        rows.append(("captures", joined(call.captures)))
+        rows.append(("captures", join_words(call.captures)))
     for position, body in enumerate(call.bodies):
         rows.append((body.name, show_body(body)))
         if call.inputs:
             inputs = (f"{each.name} {each.type}" for each in call.inputs[position])
-            rows += [("  reads", joined(inputs)), ("  runs", call.runs[position])]
+            rows += [("  reads", join_words(inputs)), ("  runs", call.runs[position])]
     return f"{show_title(call.path, call.operator, call.version)}\n{table(rows, indent=2)}"

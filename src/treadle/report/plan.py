@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.ir import Step, bodies, step_path
-from treadle.plan import Account, Accountable, BlockPlan, Plan, Region
+from treadle.plan import BlockPlan, CompilationReport, Plan, Region, SupportsExplain
 from treadle.report.body import count_operators, show_operators, summarize_body
 from treadle.report.text import indented, plural
 
@@ -80,18 +80,18 @@ def _accounts(region: Region) -> Iterator[str]:
         yield from account.facts
 
 
-def accounts(region: Region) -> Sequence[Account]:
+def accounts(region: Region) -> Sequence[CompilationReport]:
     """What the region's engine has made of it so far; nothing where it keeps no account."""
     runnable = region.runnable
-    return runnable.accounts() if isinstance(runnable, Accountable) else ()
+    return runnable.reports() if isinstance(runnable, SupportsExplain) else ()
 
 
-def _foreseen(region: Region) -> Sequence[Account]:
+def _foreseen(region: Region) -> Sequence[CompilationReport]:
     """What the region's engine says where it has made nothing of it yet."""
     runnable: object = region.runnable
-    if not isinstance(runnable, Accountable) or runnable.accounts():
+    if not isinstance(runnable, SupportsExplain) or runnable.reports():
         return ()
-    return (runnable.foreseen(),)
+    return (runnable.predicted_report(),)
 
 
 def show_code(plan: Plan, kind: str, others: Others | None = None) -> str:

@@ -7,8 +7,8 @@ import pytest
 
 import treadle
 from tests.conformance.data import EXPORTED, edges, exported
-from treadle.formats.onnx.positions import scan, tokens_of
 from treadle.formats.onnx.source import open_source
+from treadle.formats.onnx.source_locations import scan, tokens_of
 from treadle.ir import operator_of, walk
 
 MODEL = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>

@@ -12,7 +12,7 @@ import pytest
 from tests.formats.openvino.fixtures import DATA, NAMES
 from treadle.formats import openvino, read
 from treadle.formats.openvino.converters import split_names
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.printing import join_names
 from treadle.formats.openvino.records import Element
 
@@ -91,7 +91,7 @@ def test_layers_that_read_each_other_are_a_cycle(tmp_path: Path) -> None:
 
 
 def test_an_element_inside_text_of_its_own_is_a_fault() -> None:
-    with pytest.raises(Fault, match="no well-formed XML"):
+    with pytest.raises(IrError, match="no well-formed XML"):
         openvino.parse(b"<net version='11'></net><net/>")
 
 

@@ -12,7 +12,7 @@ import treadle
 from tests.values import assert_same
 from treadle.formats import onnx as onnx_files
 from treadle.ir import Model, operator_of, walk
-from treadle.passes import FOR_RUNTIMES, Report, clean, repair, to_onnx_loops
+from treadle.passes import FOR_RUNTIMES, Report, repair, simplify, to_onnx_loops
 
 ITS_ERRORS = (states.Fail, states.InvalidArgument, states.RuntimeException)
 
@@ -24,7 +24,7 @@ def load(text: str, opset: int = 21, ir: int = 10) -> Model:
 def cleaned(text: str, *passes, opset: int = 21, ir: int = 10) -> tuple[Model, Report]:
     """The model after some passes, or after all."""
     model = load(text, opset, ir)
-    return clean(model, passes) if passes else clean(model)
+    return simplify(model, passes) if passes else simplify(model)
 
 
 def operators(model: Model, inside: str = "main") -> list[str]:

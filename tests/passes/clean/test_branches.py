@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.passes.clean.models import cleaned, load, operators, same
-from treadle.passes.clean.branches import settle_branches
+from treadle.passes.simplify.branch_folding import fold_branches
 
 X = np.float32([[1, 2, 3], [4, 5, 6]])
 BRANCH = """g (float[{dim}] x, bool c) => (float[a] y) {{
@@ -30,5 +30,5 @@ def test_an_if_without_a_choice_goes(dim, condition, then, left):
 @pytest.mark.parametrize(("condition", "then"), [("k", "Neg"), ("k", "Squeeze"), ("c", "Exp")])
 def test_an_if_with_a_choice_stays(condition, then):
     text = BRANCH.format(dim="n", condition=condition, then=then)
-    done = cleaned(text, settle_branches)[1].done
+    done = cleaned(text, fold_branches)[1].done
     assert (done == ()) == (then != "Neg")

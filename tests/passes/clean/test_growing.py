@@ -8,8 +8,8 @@ import pytest
 from tests.passes.clean.models import cleaned, load, operators, run, same
 from treadle.errors import TreadleError
 from treadle.ir import Loop, ports, show_model, walk
-from treadle.passes.clean.appends import stack_appends
-from treadle.passes.clean.rows import stack_rows
+from treadle.passes.simplify.concat_to_stack import concats_to_stacks
+from treadle.passes.simplify.scatter_to_stack import scatters_to_stacks
 
 TRIPS = (0, 1, 2, 5)
 APPENDED = "growing values that become stacked results"
@@ -92,7 +92,7 @@ def test_what_is_no_number_is_carried():
     text = """g (int64 n, string[1] x) => (string[a] y) {
         y = Loop (n, "", x) <body = b (int64 i, bool c, string[p] v) => (bool d, string[q] w) {
             d = Identity (c) w = Concat <axis = 0> (v, x) }> }"""
-    assert cleaned(text, stack_appends)[1].done == ()
+    assert cleaned(text, concats_to_stacks)[1].done == ()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_is_no_number_is_carried():
 def test_rows_of_any_length_need_a_reshape_that_keeps_zeros_and_a_rank(opset, axis, stacked):
     text = growing(first="k,L", row="1", axis=axis, of="total").replace("(x, z)", "(x, at)")
     text = text.replace("total =", f"at = Constant <value_ints = [{axis}]> () total =", 1)
-    done = cleaned(text, stack_appends, opset=opset)[1].done
+    done = cleaned(text, concats_to_stacks, opset=opset)[1].done
     assert bool(done) == stacked
 
 
@@ -132,7 +132,7 @@ def test_a_loop_that_stops_early_has_appended_as_much():
     ],
 )
 def test_what_is_more_than_rows_in_order_is_carried(changed):
-    assert cleaned(growing(**changed), stack_appends)[1].done == ()
+    assert cleaned(growing(**changed), concats_to_stacks)[1].done == ()
 
 
 def test_a_row_that_does_not_fit_still_fails():
@@ -147,7 +147,7 @@ def test_the_state_of_a_scan_is_carried():
     text = """g (float[0,3] x, float[2,1,3] r) => (float[a,b] y) {
         y = Scan <num_scan_inputs = 1, body = b (float[a,3] v, float[1,3] e) => (float[c,3] w) {
             w = Concat <axis = 0> (v, e) }> (x, r) }"""
-    assert cleaned(text, stack_appends)[1].done == ()
+    assert cleaned(text, concats_to_stacks)[1].done == ()
 
 
 TABLE = """g (int64 n, float[{table}] x, float[{row}] r, float most) => (float[{table}] y) {{
@@ -206,7 +206,7 @@ def test_a_scan_that_counts_writes_a_table_too():
         k, y = Scan <num_scan_inputs = 1, body = b (int64 i, float[4,3] v, float[1,3] e)
             => (int64 j, float[4,3] w) {
             j = Add (i, one) at = Reshape (i, ones) w = ScatterND (v, at, e) }> (one, x, r) }"""
-    model, report = cleaned(text, stack_rows)
+    model, report = cleaned(text, scatters_to_stacks)
     assert report.counts[WRITTEN] == 1
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     same(load(text), model, x, -x[1:].reshape(3, 1, 3))
@@ -246,4 +246,4 @@ def test_a_table_of_a_loop_that_may_not_begin_keeps_its_rows():
     ],
 )
 def test_a_table_that_is_more_than_rows_in_order_is_carried(changed):
-    assert cleaned(table(**changed), stack_rows)[1].done == ()
+    assert cleaned(table(**changed), scatters_to_stacks)[1].done == ()

@@ -17,12 +17,12 @@ from tests.passes.clean.models import (
 )
 from treadle.errors import TreadleError
 from treadle.ir import Branch, Loop, Sequence, ports, show_model, walk
-from treadle.passes.clean.counting import count_trips
-from treadle.passes.clean.hoisting import hoist_invariant
-from treadle.passes.clean.inlining import inline_loops
-from treadle.passes.clean.lists import stack_lists
-from treadle.passes.clean.unchanged import stop_carrying
-from treadle.passes.clean.unused import drop_unused
+from treadle.passes.simplify.dce import eliminate_dead_steps
+from treadle.passes.simplify.invariant_carries import carried_to_invariant
+from treadle.passes.simplify.licm import hoist_loop_invariants
+from treadle.passes.simplify.sequence_to_stack import sequences_to_stacks
+from treadle.passes.simplify.trip_count import infer_trip_counts
+from treadle.passes.simplify.trivial_loops import unroll_trivial_loops
 
 TRIPS = (0, 1, 2, 5)
 X = np.float32([[1, 2, 3], [4, 5, 6]])
@@ -57,7 +57,7 @@ def test_values_that_swap_places_do_change():
         c, d = Loop (n, "", a, b) <body = b (int64 i, bool c0, float v, float w)
             => (bool c1, float w2, float v2) {
             c1 = Identity (c0) w2 = Identity (w) v2 = Identity (v) }> }"""
-    assert cleaned(text, stop_carrying)[1].done == ()
+    assert cleaned(text, carried_to_invariant)[1].done == ()
 
 
 DEAD = """g (int64 n, float s0, float[k] x) => (float s) {
@@ -70,7 +70,7 @@ DEAD = """g (int64 n, float s0, float[k] x) => (float s) {
 @pytest.mark.parametrize("trip", TRIPS)
 def test_what_only_feeds_itself_goes_with_the_stack_nobody_reads(trip):
     text = DEAD.replace("LINE", "Sub (w, v)")
-    model, report = cleaned(text, drop_unused)
+    model, report = cleaned(text, eliminate_dead_steps)
     assert report.counts["carried values and stacks nothing reads"] == 2
     assert operators(model, "main/loop_0.body") == ["Identity", "Add"]
     same(load(text), model, np.int64(trip), np.float32(1), X[0])
@@ -88,7 +88,7 @@ def test_a_loop_keeps_one_result_and_what_that_one_needs():
             => (bool d, float v2, float w2) {
             k = Constant <value_int = 3> () d = Less (i, k) v2 = Add (w, x) w2 = Neg (v) }>
         y = Neg (x) }"""
-    model, _ = cleaned(text, drop_unused)
+    model, _ = cleaned(text, eliminate_dead_steps)
     assert len(loops(model)) == 1
     assert run(model, {"c0": True, "x": np.float32(2)})[0] == -2
 
@@ -179,7 +179,7 @@ def test_work_leaves_several_loops_at_once_but_no_branch_and_no_random_number():
                     else_branch = e () => (float u) { u2 = Exp (x)
                         u = ReduceSum <keepdims = 0> (u2) }> }>
             v3 = Neg (v2) }> }"""
-    model, _ = cleaned(text, hoist_invariant)
+    model, _ = cleaned(text, hoist_loop_invariants)
     assert operators(model)[:-1] == ["Constant", "Mul", "Exp", "ReduceSum"]
     inner = f"{path_of(model, 1)}.body"
     (choice,) = (v.path for v in walk(model) if isinstance(v.step, Branch))
@@ -269,7 +269,7 @@ def test_a_list_that_is_more_than_its_items_in_order_stays(old, new):
     zeros = "z = Constant <value_int = 0> () o = Constant <value_int = 1> () s0 ="
     assert old in text
     text = text.replace(old, new).replace("s0 =", zeros, 1)
-    assert cleaned(text, stack_lists)[1].done == ()
+    assert cleaned(text, sequences_to_stacks)[1].done == ()
 
 
 COUNTED = """g ({dtype} n, float s0, bool go, int64 most) => (float s) {{
@@ -308,7 +308,7 @@ def test_a_loop_that_counts_gets_a_trip_count(condition, dtype, start, trip, fir
 )
 def test_a_loop_whose_end_is_not_plain_counting_stays(condition):
     text = COUNTED.format(condition=condition, dtype="int64", start=0, trip="most", first='""')
-    report = cleaned(text, count_trips)[1]
+    report = cleaned(text, infer_trip_counts)[1]
     assert all("as far as" not in each.done for each in report.done)
 
 
@@ -317,7 +317,7 @@ def test_a_counter_that_does_not_count_by_one_stays(step):
     text = COUNTED.format(
         condition="Less (k1, n)", dtype="int64", start=0, trip="most", first='""'
     ).replace("Add (k0, one)", step)
-    assert cleaned(text, count_trips)[1].done == ()
+    assert cleaned(text, infer_trip_counts)[1].done == ()
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
@@ -344,7 +344,7 @@ ONCE = """g (float[2,3] x, float s0, bool go) => (float s, float[a,b] z, int64[m
 )
 def test_a_loop_that_repeats_nothing_is_put_in_its_place(trip, why):
     text = ONCE.format(trip=trip, first='""')
-    model, report = cleaned(text, inline_loops)
+    model, report = cleaned(text, unroll_trivial_loops)
     assert [each.done for each in report.done] == [why]
     assert not loops(model)
     same(load(text), model, X, np.float32(2), True)
@@ -352,7 +352,7 @@ def test_a_loop_that_repeats_nothing_is_put_in_its_place(trip, why):
 
 @pytest.mark.parametrize(("trip", "first"), [(1, "go"), (2, '""')])
 def test_a_loop_that_may_run_more_or_less_than_once_stays(trip, first):
-    assert cleaned(ONCE.format(trip=trip, first=first), inline_loops)[1].done == ()
+    assert cleaned(ONCE.format(trip=trip, first=first), unroll_trivial_loops)[1].done == ()
 
 
 def test_a_scan_over_one_item_is_put_in_its_place():
@@ -360,7 +360,7 @@ def test_a_scan_over_one_item_is_put_in_its_place():
         s, z = Scan (s0, x) <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
             body = b (float[3] v, float[2,3] r) => (float[3] v2, float[2,3] e) {
             m = ReduceMax <axes = [0], keepdims = 0> (r) v2 = Add (v, m) e = Neg (r) }> }"""
-    model, _ = cleaned(text, inline_loops, opset=13)
+    model, _ = cleaned(text, unroll_trivial_loops, opset=13)
     assert not loops(model)
     same(load(text, 13), model, X.reshape(2, 1, 3), X[0])
 

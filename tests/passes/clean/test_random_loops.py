@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.passes.clean.models import ITS_ERRORS, load, run, run_by_onnxruntime, saved
 from tests.values import assert_same
 from treadle.errors import TreadleError
-from treadle.passes import clean
-from treadle.passes.clean import appends, rows, scans
+from treadle.passes import simplify
+from treadle.passes.simplify import concat_to_stack, loop_to_scan, scatter_to_stack
 
-NAMES = {appends.NAME, rows.NAME, scans.NAME}
+NAMES = {concat_to_stack.NAME, scatter_to_stack.NAME, loop_to_scan.NAME}
 
 HEAD = """g (int64 n, float[{extents}] x, float[2] s0, float[{length},2] t0, float[{grown}] a0)
     => (float[2] s, float[p,2] t, float[{after}] a, float[q,r] z) {{
@@ -85,12 +85,12 @@ def outcome(call: Callable, *given) -> list | None:
 def test_a_cleaned_loop_does_what_it_did(program):
     text, feeds = program
     model = load(text)
-    better, report = clean(model)
+    better, report = simplify(model)
     event(", ".join(sorted(set(report.counts) & NAMES)))
     names = [value.name for value in model.main.results]
     wanted, found = outcome(run, model, feeds), outcome(run, better, feeds)
     assert (wanted is None) == (found is None)
-    assert str(clean(better)[1]) == ""
+    assert str(simplify(better)[1]) == ""
     if wanted is None or feeds["n"] == 0:
         return
     assert_same(found, wanted, names)

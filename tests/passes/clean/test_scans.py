@@ -7,7 +7,7 @@ import pytest
 
 from tests.passes.clean.models import cleaned, load, operators, same
 from treadle.ir import Loop, Sliced, ports, walk
-from treadle.passes.clean.scans import slice_items
+from treadle.passes.simplify.loop_to_scan import loops_to_scans
 
 NAME = "loops over items that become scans"
 
@@ -127,13 +127,13 @@ def test_a_loop_that_certainly_begins_becomes_a_scan():
     ],
 )
 def test_what_a_scan_does_not_have_or_another_order_stays(line):
-    assert cleaned(reading(line), slice_items)[1].done == ()
+    assert cleaned(reading(line), loops_to_scans)[1].done == ()
 
 
 def test_an_iteration_number_that_is_no_scalar_stays():
     text = reading("row0 = Gather (x, i) row = Squeeze (row0, axes)")
     text = text.replace("(int64 i, bool c", "(int64[1] i, bool c")
-    assert cleaned(text, slice_items)[1].done == ()
+    assert cleaned(text, loops_to_scans)[1].done == ()
 
 
 OLD = """g (float[3,2] x, float[2] s0) => (float[2] s, float[a,b] z) {
@@ -164,7 +164,7 @@ def test_elements_that_differ_stay_in_a_loop():
     text = text.replace("float[2] e)", "int64[k] e)").replace("float[a,b] z", "int64[a,b] z")
     numbers = "o = Constant <value = int64 {0}> () u = Constant <value = int64 {1}> ()"
     text = text.replace("one =", f"{numbers} one =")
-    assert cleaned(text, slice_items)[1].done == ()
+    assert cleaned(text, loops_to_scans)[1].done == ()
 
 
 def test_a_state_that_changes_its_shape_stays_in_a_loop():
@@ -178,6 +178,6 @@ def test_a_state_that_changes_its_shape_stays_in_a_loop():
 
 def test_other_passes_come_first():
     text = reading("row = Gather (x, i)", more="o = Neg (v) " + NEXT)
-    assert cleaned(text, slice_items)[1].counts == {NAME: 1}
+    assert cleaned(text, loops_to_scans)[1].counts == {NAME: 1}
     names = [each.name for each in cleaned(text)[1].done]
     assert names.index(NAME) > names.index("unused steps dropped")

@@ -7,11 +7,11 @@ import pytest
 
 from tests.passes.clean.models import cleaned, load, operators, run, same
 from treadle.errors import TreadleError
-from treadle.passes.clean.constants import fold_constants
-from treadle.passes.clean.expands import drop_expansions
-from treadle.passes.clean.merging import merge_equal
-from treadle.passes.clean.noops import drop_noops
-from treadle.passes.clean.unused import drop_unused
+from treadle.passes.simplify.broadcast_elimination import eliminate_broadcasts
+from treadle.passes.simplify.constant_folding import fold_constants
+from treadle.passes.simplify.cse import eliminate_common_steps
+from treadle.passes.simplify.dce import eliminate_dead_steps
+from treadle.passes.simplify.identity_elimination import eliminate_identities
 
 X = np.float32([[1, 2, 3], [4, 5, 6]])
 INTS = "Constant <value_ints = [{}]> ()"
@@ -42,7 +42,7 @@ def of_x(line: str) -> str:
 )  # fmt: skip
 def test_a_step_that_changes_nothing_goes(line):
     text = of_x(line)
-    model, report = cleaned(text, drop_noops, drop_unused)
+    model, report = cleaned(text, eliminate_identities, eliminate_dead_steps)
     assert operators(model)[-2:] == ["Abs", "Neg"]
     assert report.counts["no-op steps dropped"] == 1
     same(load(text), model, X)
@@ -63,14 +63,14 @@ def test_a_step_that_changes_nothing_goes(line):
     ],
 )
 def test_a_step_that_changes_something_stays(line):
-    assert cleaned(of_x(line), drop_noops)[1].done == ()
+    assert cleaned(of_x(line), eliminate_identities)[1].done == ()
 
 
 def test_an_axis_that_is_not_there_is_no_no_op():
     text = (
         "g (float[a] x) => (float y) { t = Concat <axis = 5> (x) y = ReduceMax <keepdims=0> (t) }"
     )
-    assert cleaned(text, drop_noops)[1].done == ()
+    assert cleaned(text, eliminate_identities)[1].done == ()
 
 
 def test_an_output_keeps_its_name_and_its_copy_where_nothing_makes_it():
@@ -139,7 +139,7 @@ TWICE = """g (float[3] x, bool c) => (float[a] y) {
 
 
 def test_equal_steps_merge_with_those_of_the_blocks_around_them():
-    model, report = cleaned(TWICE, merge_equal)
+    model, report = cleaned(TWICE, eliminate_common_steps)
     assert report.counts == {"equal steps merged": 2}
     assert operators(model) == ["Exp", "Add", "If"]
     for condition in (True, False):
@@ -152,13 +152,13 @@ def test_what_only_one_branch_did_or_chance_decides_does_not_merge():
         b = If (c) <then_branch = t () => (float[3] u) { u = Exp (x) },
                     else_branch = e () => (float[3] w) { w = Exp (x) }>
         k = Exp (x) z = Mul (k, b) y = Add (d, z) }"""
-    assert cleaned(text, merge_equal)[1].done == ()
+    assert cleaned(text, eliminate_common_steps)[1].done == ()
 
 
 def test_attributes_tell_steps_apart():
     text = """g (float[3] x) => (float[a] y) {
         p = LeakyRelu <alpha = 0.0> (x) q = LeakyRelu <alpha = -0.0> (x) y = Add (p, q) }"""
-    assert cleaned(text, merge_equal)[1].done == ()
+    assert cleaned(text, eliminate_common_steps)[1].done == ()
 
 
 EXPANDED = """g (float[1,3] x, float[2,3] z, float[n,3] w) => (float[a,b] y) {{
@@ -168,14 +168,14 @@ EXPANDED = """g (float[1,3] x, float[2,3] z, float[n,3] w) => (float[a,b] y) {{
 @pytest.mark.parametrize("last", ["Mul (t, z)", "Max (t, z, z)"])
 def test_an_expand_before_broadcasting_goes(last):
     text = EXPANDED.format(last)
-    model, report = cleaned(text, drop_expansions, drop_unused)
+    model, report = cleaned(text, eliminate_broadcasts, eliminate_dead_steps)
     assert report.counts["expansions left to broadcasting"] == 1
     same(load(text), model, X[:1], X, X)
 
 
 @pytest.mark.parametrize("last", ["Mul (t, t)", "Mul (t, w)", "Concat <axis = 0> (t, z)"])
 def test_an_expand_that_gives_the_shape_stays(last):
-    assert cleaned(EXPANDED.format(last), drop_expansions)[1].done == ()
+    assert cleaned(EXPANDED.format(last), eliminate_broadcasts)[1].done == ()
 
 
 def test_what_nothing_reads_goes_if_it_cannot_fail():

@@ -10,7 +10,7 @@ import treadle
 from tests.conformance.data import exported
 from tests.passes.clean.models import cleaned, load, operators, run, same
 from treadle.ir import Loop, show_model, walk
-from treadle.passes import FOR_RUNTIMES, clean, repair
+from treadle.passes import FOR_RUNTIMES, repair, simplify
 
 MAMBA = """mamba (float[1,L,4] u, float[1,L,4] dt, float[1,L,2] B, float[1,L,2] C, float[4,2] A)
     => (float[1,m,4] y) {
@@ -89,7 +89,7 @@ def test_the_checker_finds_the_types_of_what_a_loop_stacks(body, tmp_path):
 )
 def test_what_is_left_of_an_exporters_model(name, golden):
     path, *_ = exported(name)
-    model, report = clean(treadle.load(path))
+    model, report = simplify(treadle.load(path))
     golden(f"clean/{name}.txt", f"{report}\n\n{show_model(treadle.infer(model))}")
 
 
@@ -98,7 +98,7 @@ def test_functions_are_put_in_the_place_of_their_calls_and_cleaned():
         g (float[2,3] x) => (float[a,b] y) { t = local.twice (x) y = local.twice (t) }
         <domain: "local", opset_import: ["" : 21]>
         twice (v) => (w) { s = Shape (v) r = Reshape (v, s) w = Add (r, r) }"""
-    model, _ = clean(treadle.load(text))
+    model, _ = simplify(treadle.load(text))
     assert operators(model) == ["Add", "Add"]
     assert not model.functions
     assert run(model, {"x": np.ones((2, 3), np.float32)})[0][0, 0] == 4
@@ -109,7 +109,7 @@ def test_functions_of_another_opset_stay():
         g (float[2,3] x) => (float[a,b] y) { t = Identity (x) y = local.twice (t) }
         <domain: "local", opset_import: ["" : 12]>
         twice (v) => (w) { w = Add (v, v) }"""
-    model, _ = clean(treadle.load(text))
+    model, _ = simplify(treadle.load(text))
     assert operators(model) == ["twice"]
     assert run(model, {"x": np.ones((2, 3), np.float32)})[0][0, 0] == 2
 
@@ -117,7 +117,7 @@ def test_functions_of_another_opset_stay():
 def test_an_input_with_a_default_is_no_constant():
     text = """g (float x, int64 k) => (float y) <int64 k = {1}> {
         f = Cast <to = 1> (k) y = Add (x, f) }"""
-    assert clean(load(text))[1].done == ()
+    assert simplify(load(text))[1].done == ()
 
 
 def test_the_report_says_what_was_done_and_where():
@@ -128,4 +128,4 @@ def test_the_report_says_what_was_done_and_where():
 
 def test_a_model_with_nothing_to_do_comes_back_itself():
     model = load("g (float[n] x) => (float[n] y) { y = Neg (x) }")
-    assert clean(model)[0] is model
+    assert simplify(model)[0] is model

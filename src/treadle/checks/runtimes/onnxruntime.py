@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle.checks.known import Known
+from treadle.checks.constants import Known
 from treadle.checks.rules import finding
 from treadle.checks.runtimes.edges import of_edges
-from treadle.checks.runtimes.passed import given_twice, params_given, words
+from treadle.checks.runtimes.passthrough import parameters_returned, returned_twice, words
 from treadle.errors import Finding
 from treadle.ir import (
     Branch,
@@ -63,7 +63,7 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
 
 
 def _scan(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:
-    values = dict.fromkeys([*params_given(loop), *given_twice(loop)])
+    values = dict.fromkeys([*parameters_returned(loop), *returned_twice(loop)])
     if values:
         message = (
             f"the body gives {words(list(values))} as it is, or twice: the outputs are"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Several
 
-from treadle.checks.known import Known, is_true, whole
+from treadle.checks.constants import Known, is_true, whole
 from treadle.checks.rules import finding
-from treadle.checks.runtimes.passed import params_given, swapped, words
+from treadle.checks.runtimes.passthrough import parameters_returned, swapped, words
 from treadle.errors import Finding
 from treadle.ir import (
     Branch,
@@ -137,8 +137,10 @@ def _scan(loop: Loop, path: str) -> Iterator[Finding]:
         names = words([port.param for port in view.invariants])
         message = f"the body reads {names} from outside, which is not converted"
         yield finding("CF852", f"{path}.body", message, "pass it as a state that does not change")
-    if params_given(loop):
-        message = f"the body gives {words(params_given(loop))} as it is: wrong values and shapes"
+    if parameters_returned(loop):
+        message = (
+            f"the body gives {words(parameters_returned(loop))} as it is: wrong values and shapes"
+        )
         yield finding("CF853", f"{path}.body", message, "put an Identity before each such result")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from treadle.checks.known import Known, known_values
+from treadle.checks.constants import Known, constant_values
 from treadle.checks.runtimes import onnxruntime, openvino
 from treadle.errors import Finding
 from treadle.ir import Model, Step, walk
@@ -28,7 +28,7 @@ RUNTIMES: Mapping[str, Runtime] = {
 def findings(typed: Model, name: str) -> Iterator[Finding]:
     """What the runtime is known not to load or to answer wrongly of a typed model."""
     runtime = RUNTIMES[name]
-    known = known_values(typed)
+    known = constant_values(typed)
     yield from runtime.of_model(typed)
     for path, step, _, _ in walk(typed):
         yield from runtime.of_step(step, path, known)

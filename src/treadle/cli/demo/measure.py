@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import treadle
 from treadle.cli.demo.examples import Example
-from treadle.delegate import alone
+from treadle.delegate import baseline
 from treadle.plan import Plan
 from treadle.report import Difference, ModelSummary, compare, summarize_model
 
@@ -34,7 +34,7 @@ class Measured:
 def measure(example: Example) -> Measured:
     """Run the example with both, compare the outputs and take the time of a call."""
     session = treadle.InferenceSession(example.model)
-    peer = alone(example.model)
+    peer = baseline(example.model)
     names = [arg.name for arg in session.get_outputs()]
     outputs = dict(zip(names, session.run(None, example.feeds), strict=True))
     expected = dict(zip(names, peer(example.feeds), strict=True))

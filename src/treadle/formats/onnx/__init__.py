@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from treadle.checks import finding
 from treadle.errors import Finding, LoadError
-from treadle.formats.onnx.alone import (
+from treadle.formats.onnx.dense import without_sparse
+from treadle.formats.onnx.external import Folder
+from treadle.formats.onnx.functions import schema_function
+from treadle.formats.onnx.inline_external_data import inline_external, inline_step
+from treadle.formats.onnx.read import identity, read_model
+from treadle.formats.onnx.save import save
+from treadle.formats.onnx.single_node import (
     function_id,
     input_names,
     named,
@@ -15,14 +21,8 @@ from treadle.formats.onnx.alone import (
     proto_of,
     read_alone,
 )
-from treadle.formats.onnx.dense import without_sparse
-from treadle.formats.onnx.external import Folder
-from treadle.formats.onnx.functions import schema_function
-from treadle.formats.onnx.inline import inline_external, inline_step
-from treadle.formats.onnx.positions import located
-from treadle.formats.onnx.read import identity, read_model
-from treadle.formats.onnx.save import save
 from treadle.formats.onnx.source import NoModel, open_source, text_of
+from treadle.formats.onnx.source_locations import located
 from treadle.formats.onnx.supplied import Supplied
 from treadle.formats.onnx.text import print_text
 from treadle.formats.onnx.write import write_function, write_model

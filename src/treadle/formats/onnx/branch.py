@@ -7,17 +7,17 @@ from dataclasses import replace
 import onnx
 
 from treadle.checks import branch as rules
-from treadle.formats.onnx.reading import NodeAtHand, merged_captures
-from treadle.formats.onnx.writing import Writing
+from treadle.formats.onnx.read_context import NodeContext, merged_captures
+from treadle.formats.onnx.write_context import WriteContext
 from treadle.ir import Branch
 
 
-def given(node: onnx.NodeProto, opset: int) -> int:
+def body_input_count(node: onnx.NodeProto, opset: int) -> int:
     """How many inputs the node feeds its graphs: none, ever."""
     return 0
 
 
-def read(hand: NodeAtHand) -> Branch | None:
+def read(hand: NodeContext) -> Branch | None:
     """The Branch, or None and findings where its counts do not fit."""
     then, otherwise = hand.body("then_branch"), hand.body("else_branch")
     if then is None or otherwise is None:
@@ -47,7 +47,7 @@ def read(hand: NodeAtHand) -> Branch | None:
     )
 
 
-def write(writing: Writing, step: Branch) -> onnx.NodeProto:
+def write(writing: WriteContext, step: Branch) -> onnx.NodeProto:
     """The If node."""
     node = writing.node(replace(step.info, domain=""), "If", [step.condition], step.results)
     for name, block in (("then_branch", step.then), ("else_branch", step.otherwise)):

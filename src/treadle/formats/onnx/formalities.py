@@ -13,9 +13,9 @@ import onnx
 
 from treadle import ops
 from treadle.errors import DataError
-from treadle.formats.onnx.reading import Reading
-from treadle.ir import segment
-from treadle.wording import joined
+from treadle.formats.onnx.read_context import ReadContext
+from treadle.ir import path_segment
+from treadle.messages import join_words
 
 _FIRST_IR_WITHOUT_LISTED = 4
 _TWO = 2
@@ -25,7 +25,7 @@ _DATA_FIELDS = (
 )  # fmt: skip
 
 
-def report_formalities(reading: Reading, proto: onnx.ModelProto) -> None:
+def report_formalities(reading: ReadContext, proto: onnx.ModelProto) -> None:
     """Report what the standard has against inputs, outputs, initializers and tensors."""
     for noun, infos in (("input", proto.graph.input), ("output", proto.graph.output)):
         for info in infos:
@@ -55,10 +55,10 @@ def _graphs(graph: onnx.GraphProto, path: str) -> Iterator[tuple[onnx.GraphProto
 
 def _nodes(graph: onnx.GraphProto, path: str) -> Iterator[tuple[onnx.NodeProto, str]]:
     for position, node in enumerate(graph.node):
-        yield node, f"{path}/{segment(node.op_type, position)}"
+        yield node, f"{path}/{path_segment(node.op_type, position)}"
 
 
-def _declared(reading: Reading, info: onnx.ValueInfoProto, noun: str) -> None:
+def _declared(reading: ReadContext, info: onnx.ValueInfoProto, noun: str) -> None:
     kind = info.type.WhichOneof("value") if info.HasField("type") else None
     if kind is None and noun == "input":
         message = f'the {noun} "{info.name}" declares no type'
@@ -68,7 +68,7 @@ def _declared(reading: Reading, info: onnx.ValueInfoProto, noun: str) -> None:
         reading.report("CF308", "main", message, "declare its rank; extents may be left open")
 
 
-def _initializers(reading: Reading, graph: onnx.GraphProto, path: str, ir_version: int) -> None:
+def _initializers(reading: ReadContext, graph: onnx.GraphProto, path: str, ir_version: int) -> None:
     named = [tensor.name for tensor in graph.initializer]
     named += [sparse.values.name for sparse in graph.sparse_initializer]
     nameless = named.count("")
@@ -78,13 +78,15 @@ def _initializers(reading: Reading, graph: onnx.GraphProto, path: str, ir_versio
     inputs = {info.name for info in graph.input}
     unlisted = [name for name in named if name and name not in inputs]
     if unlisted and ir_version < _FIRST_IR_WITHOUT_LISTED:
-        message = f"IR version {ir_version} wants initializers to be inputs too: {joined(unlisted)}"
+        message = (
+            f"IR version {ir_version} wants initializers to be inputs too: {join_words(unlisted)}"
+        )
         reading.report("CF108", path, message, "write IR version 4 or newer")
     _tensors(reading, graph.initializer, path)
     _sparse(reading, graph.sparse_initializer, path)
 
 
-def _tensors(reading: Reading, tensors: list[onnx.TensorProto], path: str) -> None:
+def _tensors(reading: ReadContext, tensors: list[onnx.TensorProto], path: str) -> None:
     for tensor in tensors:
         fields = [field for field in _DATA_FIELDS if len(getattr(tensor, field))]
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
@@ -94,7 +96,7 @@ def _tensors(reading: Reading, tensors: list[onnx.TensorProto], path: str) -> No
             reading.report("CF004", path, message, "keep the one that holds its elements")
 
 
-def _sparse(reading: Reading, tensors: list[onnx.SparseTensorProto], path: str) -> None:
+def _sparse(reading: ReadContext, tensors: list[onnx.SparseTensorProto], path: str) -> None:
     for tensor in tensors:
         if not tensor.HasField("indices") or ops.is_external(tensor.indices):
             continue
@@ -115,7 +117,7 @@ def _ascends(rows: np.ndarray) -> bool:
     return all(before < after for before, after in itertools.pairwise(given))
 
 
-def _opaque(reading: Reading, info: onnx.ValueInfoProto, path: str) -> None:
+def _opaque(reading: ReadContext, info: onnx.ValueInfoProto, path: str) -> None:
     pending = [info.type]
     while pending:
         type_ = pending.pop()

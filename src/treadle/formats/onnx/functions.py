@@ -11,7 +11,7 @@ from treadle import ops
 from treadle.errors import Finding
 from treadle.formats.onnx.read import function_from_proto
 from treadle.formats.onnx.write import write_step
-from treadle.formats.onnx.writing import Writing
+from treadle.formats.onnx.write_context import WriteContext
 from treadle.ir import Attribute, Call, Function, Leaf, Type, Value, operator_of
 
 
@@ -42,7 +42,7 @@ def schema_function(
 
 def _node(step: Leaf | Call) -> tuple[onnx.NodeProto, list[str]]:
     # the node's values get names that no function of the standard uses
-    writing = Writing(write_step)
+    writing = WriteContext(write_step)
     for prefix, values in (
         ("captured", step.captures),
         ("operand", step.operands),

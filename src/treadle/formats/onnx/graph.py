@@ -9,13 +9,13 @@ import numpy as np
 import onnx
 
 from treadle.errors import DataError
-from treadle.formats.onnx.claims import read_claim, read_value
 from treadle.formats.onnx.external import read_tensor
-from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.node import read_node
 from treadle.formats.onnx.order import early_reads, sorted_positions
-from treadle.formats.onnx.reading import Body, Reading
+from treadle.formats.onnx.read_context import Body, ReadContext
 from treadle.formats.onnx.scope import Scope
+from treadle.formats.onnx.unknown_fields import known_fields, leftover, metadata_of
+from treadle.formats.onnx.value_info import read_claim, read_value
 from treadle.ir import (
     Block,
     Constant,
@@ -26,7 +26,7 @@ from treadle.ir import (
     Tensor,
     Type,
     Value,
-    segment,
+    path_segment,
     show_shape,
 )
 
@@ -38,7 +38,7 @@ _KNOWN = known_fields(onnx.GraphProto, "quantization_annotation")
 
 
 def read_body(
-    reading: Reading, graph: onnx.GraphProto, parent: Scope, path: str, given: int | None
+    reading: ReadContext, graph: onnx.GraphProto, parent: Scope, path: str, given: int | None
 ) -> Body:
     """Close a graph attribute; `given` is the number of inputs its node feeds, if that is known."""
     scope = Scope(path, reading.findings, parent, apart=reading.apart)
@@ -59,7 +59,7 @@ def read_body(
 
 
 def read_graph(
-    reading: Reading, graph: onnx.GraphProto, scope: Scope, given: int | None = None
+    reading: ReadContext, graph: onnx.GraphProto, scope: Scope, given: int | None = None
 ) -> Block:
     """Close the graph in its scope, which then holds its names and what it captured."""
     declared, leftovers = _declared(graph)
@@ -118,7 +118,7 @@ def _kept(graph: onnx.GraphProto, leftovers: Iterable[onnx.ValueInfoProto]) -> d
 
 
 def _constants(
-    reading: Reading,
+    reading: ReadContext,
     graph: onnx.GraphProto,
     path: str,
     declared: dict[str, onnx.ValueInfoProto],
@@ -137,7 +137,7 @@ def _constants(
 
 
 def _last_of_each_name(
-    reading: Reading, graph: onnx.GraphProto, path: str
+    reading: ReadContext, graph: onnx.GraphProto, path: str
 ) -> Iterable[onnx.TensorProto]:
     """The initializers; of two with one name the later, as onnxruntime has it."""
     last = {tensor.name: k for k, tensor in enumerate(graph.initializer)}
@@ -150,7 +150,7 @@ def _last_of_each_name(
     return [graph.initializer[k] for k in last.values()]
 
 
-def _sparse(reading: Reading, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
+def _sparse(reading: ReadContext, sparse: onnx.SparseTensorProto, path: str) -> SparseArray | None:
     values = _literal(reading, sparse.values, path)
     indices = _literal(reading, sparse.indices, path)
     if values is None or indices is None:
@@ -178,7 +178,7 @@ def _sparse_problem(array: SparseArray) -> str:
     return ""
 
 
-def _literal(reading: Reading, tensor: onnx.TensorProto, path: str) -> Literal | None:
+def _literal(reading: ReadContext, tensor: onnx.TensorProto, path: str) -> Literal | None:
     supplied = reading.folder.supplied.get(tensor.name)
     if supplied is not None:
         return supplied
@@ -190,7 +190,7 @@ def _literal(reading: Reading, tensor: onnx.TensorProto, path: str) -> Literal |
 
 
 def _params(
-    reading: Reading,
+    reading: ReadContext,
     graph: onnx.GraphProto,
     scope: Scope,
     constants: list[Constant],
@@ -215,7 +215,7 @@ def _params(
 
 
 def _steps(
-    reading: Reading,
+    reading: ReadContext,
     graph: onnx.GraphProto,
     scope: Scope,
     declared: dict[str, onnx.ValueInfoProto],
@@ -252,4 +252,4 @@ def _positions(graph: onnx.GraphProto, scope: Scope) -> Iterable[int]:
 
 
 def _path(scope: Scope, graph: onnx.GraphProto, position: int) -> str:
-    return f"{scope.path}/{segment(graph.node[position].op_type, position)}"
+    return f"{scope.path}/{path_segment(graph.node[position].op_type, position)}"

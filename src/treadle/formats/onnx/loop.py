@@ -12,14 +12,14 @@ import numpy as np
 import onnx
 
 from treadle.checks import loop as rules
-from treadle.formats.onnx.reading import NodeAtHand, merged_captures
-from treadle.formats.onnx.writing import Writing
+from treadle.formats.onnx.read_context import NodeContext, merged_captures
+from treadle.formats.onnx.write_context import WriteContext
 from treadle.ir import (
     Block,
     Carried,
-    Claim,
     Condition,
     Constant,
+    Declaration,
     DType,
     Invariant,
     Iteration,
@@ -35,12 +35,12 @@ from treadle.ir import (
 _BEFORE_CARRIED = 2
 
 
-def given(node: onnx.NodeProto, opset: int) -> int:
+def body_input_count(node: onnx.NodeProto, opset: int) -> int:
     """How many inputs the node feeds its body: two for trip and condition, one per state."""
     return max(len(node.input), _BEFORE_CARRIED)
 
 
-def read(hand: NodeAtHand) -> Loop | None:
+def read(hand: NodeContext) -> Loop | None:
     """The Loop, or None and findings where its counts do not fit."""
     body = hand.body("body")
     if body is None:
@@ -71,7 +71,7 @@ def read(hand: NodeAtHand) -> Loop | None:
     )
 
 
-def write(writing: Writing, step: Loop) -> onnx.NodeProto:
+def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
     """The Loop node; a body without iteration number or conditions gets them."""
     view = ports(step)
     states = [port.initial for port in view.carried]
@@ -92,7 +92,7 @@ def _with_condition(body: Block) -> Block:
         return body
     true = Value("always", Tensor(DType.BOOL, ()))
     constant = Constant(true, Literal.of(np.array(True)))
-    claims = (Claim(true.declared), *body.claims[1:]) if body.claims else ()
+    claims = (Declaration(true.declared), *body.claims[1:]) if body.claims else ()
     return replace(
         body,
         constants=(*body.constants, constant),

@@ -11,16 +11,16 @@ from treadle import ops
 from treadle.errors import LoadError, nearest
 from treadle.formats.onnx import branch, loop, scan
 from treadle.formats.onnx.external import read_tensor
-from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.names import normal_domain
-from treadle.formats.onnx.reading import Body, Build, NodeAtHand, Reading, merged_captures
+from treadle.formats.onnx.read_context import Body, Build, NodeContext, ReadContext, merged_captures
 from treadle.formats.onnx.scope import MOST_HINTS, Scope
+from treadle.formats.onnx.unknown_fields import known_fields, leftover, metadata_of
 from treadle.ir import Attribute, Block, Call, FunctionId, Info, Kind, Leaf, Step, Value
 from treadle.limits import poll
 
 _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, int], int]]] = {
-    ("", "If"): (branch.read, branch.given),
-    ("", "Loop"): (loop.read, loop.given),
+    ("", "If"): (branch.read, branch.body_input_count),
+    ("", "Loop"): (loop.read, loop.body_input_count),
     ("", "Scan"): (scan.read, scan.given),
 }
 _UNKNOWN = ("device_configurations",)
@@ -32,7 +32,7 @@ _TENSORS = (onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS)
 
 
 def read_node(
-    reading: Reading,
+    reading: ReadContext,
     node: onnx.NodeProto,
     scope: Scope,
     path: str,
@@ -62,7 +62,7 @@ def read_node(
         dict(attributes),
         _kept(node),
     )
-    hand = NodeAtHand(node, path, version, operands, results, attributes, bodies, info, reading)
+    hand = NodeContext(node, path, version, operands, results, attributes, bodies, info, reading)
     return _step(hand, domain)
 
 
@@ -81,7 +81,7 @@ def _kept(node: onnx.NodeProto) -> bytes:
     return bytes(rest.SerializeToString())
 
 
-def _step(hand: NodeAtHand, domain: str) -> Step:
+def _step(hand: NodeContext, domain: str) -> Step:
     function = FunctionId(domain, hand.node.op_type, hand.node.overload)
     if function in hand.reading.functions:
         return _call(hand, function, 0)
@@ -106,7 +106,7 @@ def _step(hand: NodeAtHand, domain: str) -> Step:
     )
 
 
-def _call(hand: NodeAtHand, function: FunctionId, version: int) -> Call:
+def _call(hand: NodeContext, function: FunctionId, version: int) -> Call:
     captures, blocks = closed(hand.bodies)
     return Call(
         function,
@@ -121,7 +121,7 @@ def _call(hand: NodeAtHand, function: FunctionId, version: int) -> Call:
 
 
 def _bodies(
-    reading: Reading, node: onnx.NodeProto, scope: Scope, path: str, given: int | None
+    reading: ReadContext, node: onnx.NodeProto, scope: Scope, path: str, given: int | None
 ) -> dict[str, Body]:
     bodies = {}
     if (node.domain, node.op_type) in ops.GENERATION:
@@ -136,7 +136,7 @@ def _bodies(
     return bodies
 
 
-def _attributes(reading: Reading, node: onnx.NodeProto, path: str) -> dict[str, Attribute]:
+def _attributes(reading: ReadContext, node: onnx.NodeProto, path: str) -> dict[str, Attribute]:
     attributes = {}
     for proto in node.attribute:
         if proto.HasField("g") or proto.graphs:
@@ -152,7 +152,7 @@ def _attributes(reading: Reading, node: onnx.NodeProto, path: str) -> dict[str, 
     return attributes
 
 
-def _attribute(reading: Reading, proto: onnx.AttributeProto) -> Attribute:
+def _attribute(reading: ReadContext, proto: onnx.AttributeProto) -> Attribute:
     if proto.type not in _TENSORS or proto.ref_attr_name:
         return ops.attribute_from_proto(proto)
     if proto.type == onnx.AttributeProto.TENSOR:
@@ -162,7 +162,7 @@ def _attribute(reading: Reading, proto: onnx.AttributeProto) -> Attribute:
     return Attribute(proto.name, Kind.TENSORS, values, proto.doc_string)
 
 
-def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> int:
+def _version(reading: ReadContext, node: onnx.NodeProto, domain: str, path: str) -> int:
     if FunctionId(domain, node.op_type, node.overload) in reading.functions:
         return 0
     opset = reading.opsets.get(domain)
@@ -182,7 +182,7 @@ def _version(reading: Reading, node: onnx.NodeProto, domain: str, path: str) -> 
     return opset if contrib is None else contrib.version
 
 
-def _assumed_opset(reading: Reading, domain: str, path: str) -> int | None:
+def _assumed_opset(reading: ReadContext, domain: str, path: str) -> int | None:
     """The opset onnxruntime takes for a domain that is not imported; None where it takes none."""
     opset = ops.assumed_opset(domain) if reading.opsets else None
     shown = domain or "ai.onnx"
@@ -200,7 +200,7 @@ _CUSTOM = (
 )
 
 
-def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None:
+def _report_undefined(reading: ReadContext, op: str, domain: str, path: str) -> None:
     if domain.startswith(_DEFINED_ELSEWHERE):
         return
     message = f'nothing here defines {op} of the domain "{domain}"'
@@ -211,7 +211,7 @@ def _report_undefined(reading: Reading, op: str, domain: str, path: str) -> None
 
 
 def _report_unknown(
-    reading: Reading,
+    reading: ReadContext,
     op: str,
     domain: str,
     opset: int,
@@ -237,7 +237,7 @@ def _report_unknown(
     reading.report("CF701", path, f"opset {opset} of {shown} has no operator {op}", hint)
 
 
-def _nearest(reading: Reading, op: str, known: Collection[str]) -> str | None:
+def _nearest(reading: ReadContext, op: str, known: Collection[str]) -> str | None:
     return None if len(reading.findings) > MOST_HINTS else nearest(op, known)
 
 

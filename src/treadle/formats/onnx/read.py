@@ -12,10 +12,10 @@ from treadle.errors import Finding
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.formalities import report_formalities
 from treadle.formats.onnx.graph import read_body, read_graph
-from treadle.formats.onnx.kept import known_fields, leftover, metadata_of
 from treadle.formats.onnx.names import normal_domain
-from treadle.formats.onnx.reading import Reading
+from treadle.formats.onnx.read_context import ReadContext
 from treadle.formats.onnx.scope import Scope
+from treadle.formats.onnx.unknown_fields import known_fields, leftover, metadata_of
 from treadle.ir import Function, FunctionId, Model
 
 _MODEL = known_fields(onnx.ModelProto, "training_info", "configuration")
@@ -36,7 +36,7 @@ def read_model(
     findings: list[Finding] = []
     opsets = _opsets(proto.opset_import)
     functions = frozenset(map(identity, proto.functions))
-    reading = Reading(
+    reading = ReadContext(
         folder or Folder(None), proto.ir_version, opsets, functions, findings, read_body
     )
     _check_versions(reading, proto.ir_version, opsets)
@@ -61,7 +61,9 @@ def read_model(
     return (model if not open_ends or is_given else None), findings
 
 
-def read_function(reading: Reading, proto: onnx.FunctionProto, *, free: bool = False) -> Function:
+def read_function(
+    reading: ReadContext, proto: onnx.FunctionProto, *, free: bool = False
+) -> Function:
     """The function, closed over its inputs.
 
     `free`: names that nothing defines become further params, after the declared ones, as the bodies
@@ -104,7 +106,7 @@ def _kept(name: str, rest: onnx.ModelProto | onnx.FunctionProto) -> dict[str, by
     return {name: rest.SerializeToString()} if rest.ByteSize() else {}
 
 
-def _check_versions(reading: Reading, ir_version: int, opsets: Mapping[str, int]) -> None:
+def _check_versions(reading: ReadContext, ir_version: int, opsets: Mapping[str, int]) -> None:
     if ir_version > onnx.IR_VERSION:
         reading.report(
             "CF003",
@@ -128,5 +130,5 @@ def function_from_proto(
     proto: onnx.FunctionProto, opsets: Mapping[str, int], findings: list[Finding]
 ) -> Function:
     """A function that stands alone, as the standard's schemas give it; free names become params."""
-    reading = Reading(Folder(None), onnx.IR_VERSION, opsets, frozenset(), findings, read_body)
+    reading = ReadContext(Folder(None), onnx.IR_VERSION, opsets, frozenset(), findings, read_body)
     return read_function(reading, proto, free=True)

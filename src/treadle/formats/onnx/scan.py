@@ -11,14 +11,14 @@ from dataclasses import replace
 import onnx
 
 from treadle.checks import scan as rules
-from treadle.formats.onnx.reading import NodeAtHand, merged_captures
-from treadle.formats.onnx.writing import Writing, add_attributes
+from treadle.formats.onnx.read_context import NodeContext, merged_captures
+from treadle.formats.onnx.write_context import WriteContext, add_attributes
 from treadle.ir import (
     Attribute,
     Block,
     Call,
     Carried,
-    Claim,
+    Declaration,
     FunctionId,
     Invariant,
     Loop,
@@ -38,7 +38,7 @@ def given(node: onnx.NodeProto, opset: int) -> int:
     return len(node.input) - (1 if opset <= _WITH_BATCH else 0)
 
 
-def read(hand: NodeAtHand) -> Loop | Call | None:
+def read(hand: NodeContext) -> Loop | Call | None:
     """The Loop, for Scan-8 the Call, or None and findings where something does not fit."""
     body = hand.body("body")
     if body is None:
@@ -54,7 +54,7 @@ def read(hand: NodeAtHand) -> Loop | Call | None:
     return (_call if hand.version <= _WITH_BATCH else _loop)(hand, block, captures)
 
 
-def _call(hand: NodeAtHand, block: Block, captures: tuple[Value, ...]) -> Call:
+def _call(hand: NodeContext, block: Block, captures: tuple[Value, ...]) -> Call:
     return Call(
         FunctionId("", "Scan"),
         hand.operands,
@@ -67,7 +67,7 @@ def _call(hand: NodeAtHand, block: Block, captures: tuple[Value, ...]) -> Call:
     )
 
 
-def _loop(hand: NodeAtHand, block: Block, captures: tuple[Value, ...]) -> Loop:
+def _loop(hand: NodeContext, block: Block, captures: tuple[Value, ...]) -> Loop:
     sliced_count = hand.whole("num_scan_inputs")
     state_count = len(hand.operands) - sliced_count
     stacked_count = len(hand.results) - state_count
@@ -81,14 +81,14 @@ def _loop(hand: NodeAtHand, block: Block, captures: tuple[Value, ...]) -> Loop:
     block = replace(
         block,
         results=(None, *block.results),
-        claims=(Claim(), *block.claims),
+        claims=(Declaration(), *block.claims),
     )
     return Loop(
         None, None, roles, (*hand.operands, *captures), block, stacks, hand.results, hand.info
     )
 
 
-def write(writing: Writing, step: Loop) -> onnx.NodeProto:
+def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
     """The Scan node; lists of axes and directions that are all zero are left out."""
     view = ports(step)
     operands = [port.initial for port in view.carried] + [port.operand for port in view.sliced]

@@ -13,8 +13,8 @@ from google.protobuf.message import DecodeError
 
 from treadle.arguments import shown
 from treadle.formats.onnx.other_formats import Other, other_folder, other_format
-from treadle.formats.onnx.strings import has_only_text
 from treadle.formats.onnx.text import TextProblem, parse_text
+from treadle.formats.onnx.utf8 import has_only_text
 from treadle.limits import spend
 
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext", ".textproto"}

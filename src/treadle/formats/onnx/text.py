@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from treadle.errors import Unsupported
 from treadle.formats.onnx.quoted import rename, with_identifiers
-from treadle.wording import brief
+from treadle.messages import brief
 
 MAX_DEPTH = 400
 _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|=>|[<>{}()\[\]]')

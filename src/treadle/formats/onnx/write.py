@@ -10,15 +10,15 @@ from google.protobuf.message import DecodeError
 from treadle import ops
 from treadle.errors import Unsupported
 from treadle.formats.onnx import branch, loop, scan
-from treadle.formats.onnx.claims import write_claim
-from treadle.formats.onnx.inline import inline_external
-from treadle.formats.onnx.kept import write_metadata
-from treadle.formats.onnx.writing import Writing, add_attributes
+from treadle.formats.onnx.inline_external_data import inline_external
+from treadle.formats.onnx.unknown_fields import write_metadata
+from treadle.formats.onnx.value_info import write_claim
+from treadle.formats.onnx.write_context import WriteContext, add_attributes
 from treadle.ir import (
     Block,
     Branch,
     Call,
-    Claim,
+    Declaration,
     Function,
     Leaf,
     Loop,
@@ -26,9 +26,9 @@ from treadle.ir import (
     Stacked,
     Step,
     Value,
+    clone_with_new_values,
     operator_of,
     ports,
-    renew,
     typed,
 )
 
@@ -64,10 +64,10 @@ def _write(model: Model, unique_names: bool) -> onnx.ModelProto:
             setattr(proto, field, value)
     for domain, version in model.opsets.items():
         proto.opset_import.add(domain=domain, version=version)
-    proto.graph.CopyFrom(Writing(write_step, unique_names).graph(model.main))
+    proto.graph.CopyFrom(WriteContext(write_step, unique_names).graph(model.main))
     functions = list(model.functions.values())
     if model.ir_version < _TYPED_FUNCTIONS:
-        functions = [replace(f, block=renew(f.block, _untyped)) for f in functions]
+        functions = [replace(f, block=clone_with_new_values(f.block, _untyped)) for f in functions]
     proto.functions.extend(write_function(function, unique_names) for function in functions)
     write_metadata(model.metadata, proto)
     if "model" in model.kept:
@@ -77,7 +77,7 @@ def _write(model: Model, unique_names: bool) -> onnx.ModelProto:
 
 def write_function(function: Function, unique_names: bool = False) -> onnx.FunctionProto:
     """The FunctionProto of a model-local function."""
-    writing = Writing(write_step, unique_names)
+    writing = WriteContext(write_step, unique_names)
     graph = writing.graph(_without_constants(function.block))
     proto = onnx.FunctionProto(name=function.id.name, domain=function.id.domain)
     if function.id.overload:
@@ -99,12 +99,12 @@ def write_function(function: Function, unique_names: bool = False) -> onnx.Funct
     return proto
 
 
-def _typed_ports(block: Block, writing: Writing) -> list[onnx.ValueInfoProto]:
+def _typed_ports(block: Block, writing: WriteContext) -> list[onnx.ValueInfoProto]:
     # the graph gives the results it made their types at its outputs, which a function lacks
     made = {value for step in block.steps for value in step.results if value is not None}
     results = [v for v in dict.fromkeys(block.results) if v in made and v.declared is None]
     return [
-        write_claim(writing.names[v], Claim(v.type, v.doc, v.metadata, v.kept))
+        write_claim(writing.names[v], Declaration(v.type, v.doc, v.metadata, v.kept))
         for v in (*block.params, *results)
         if v is not None and (v.type is not None or v.kept) and not (v in made and v.kept)
     ]
@@ -130,7 +130,7 @@ def _without_constants(block: Block) -> Block:
     return replace(block, constants=(), steps=(*steps, *block.steps))
 
 
-def write_step(writing: Writing, step: Step) -> onnx.NodeProto:
+def write_step(writing: WriteContext, step: Step) -> onnx.NodeProto:
     """The node of a step."""
     match step:
         case Loop():
@@ -141,7 +141,7 @@ def write_step(writing: Writing, step: Step) -> onnx.NodeProto:
             return _leaf(writing, step)
 
 
-def _leaf(writing: Writing, step: Leaf | Call) -> onnx.NodeProto:
+def _leaf(writing: WriteContext, step: Leaf | Call) -> onnx.NodeProto:
     domain = step.domain if isinstance(step, Leaf) else step.function.domain
     overload = "" if isinstance(step, Leaf) else step.function.overload
     info = step.info
@@ -156,7 +156,7 @@ def _leaf(writing: Writing, step: Leaf | Call) -> onnx.NodeProto:
     return node
 
 
-def _loop(writing: Writing, step: Loop) -> onnx.NodeProto:
+def _loop(writing: WriteContext, step: Loop) -> onnx.NodeProto:
     sliced = bool(ports(step).sliced)
     if not sliced and all(stack == Stacked() for stack in step.stacks):
         return loop.write(writing, step)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.errors import Finding
-from treadle.formats.openvino.faults import Report
+from treadle.formats.openvino.diagnostics import Report
 from treadle.formats.openvino.printing import print_net
 from treadle.formats.openvino.read import read_bytes, read_file
 from treadle.formats.openvino.records import Net

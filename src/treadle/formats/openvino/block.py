@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from treadle.formats.openvino import branch, loop, state
-from treadle.formats.openvino.draft import Draft, claim_of
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.block_builder import LayerBlockBuilder, claim_of
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators import operator_of, opset_of
-from treadle.formats.openvino.reading import Content, ControlAtHand, Enter, Reading
+from treadle.formats.openvino.read_context import Content, ControlContext, Enter, ReadContext
 from treadle.formats.openvino.records import Body, Layer, Port
 from treadle.formats.openvino.wiring import Source, order, wire
 from treadle.ir import Info, Value
@@ -19,13 +19,13 @@ _UNNAMED: Mapping[str, str] = {}
 _CONTROL_SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 
 
-def read_block(reading: Reading, body: Body, path: str, enter: Enter) -> Content:
+def read_block(reading: ReadContext, body: Body, path: str, enter: Enter) -> Content:
     """The body as a draft; faults of its layers are reported, all of them."""
-    draft = Draft(path.rpartition("/")[2], path)
+    draft = LayerBlockBuilder(path.rpartition("/")[2], path)
     try:
         wiring = wire(body)
         ordered = order(wiring)
-    except Fault as fault:
+    except IrError as fault:
         reading.report.add(fault)
         return Content(draft, {}, False)
     layers = _Layers(reading, draft, path, enter)
@@ -41,7 +41,9 @@ def read_block(reading: Reading, body: Body, path: str, enter: Enter) -> Content
 class _Layers:
     """The layers of one body, read one after the other."""
 
-    def __init__(self, reading: Reading, draft: Draft, path: str, enter: Enter) -> None:
+    def __init__(
+        self, reading: ReadContext, draft: LayerBlockBuilder, path: str, enter: Enter
+    ) -> None:
         self.reading, self.draft, self.path, self.enter = reading, draft, path, enter
         self.values: dict[Source, Value] = {}
         self.results: dict[int, Value] = {}
@@ -58,7 +60,7 @@ class _Layers:
         since = len(self.draft.steps)
         try:
             values = self._values(layer, operands)
-        except Fault as fault:
+        except IrError as fault:
             self.reading.report.add(fault, layer)
             self.failed.add(layer.id)
             return
@@ -73,7 +75,7 @@ class _Layers:
         if kind not in _CONTROL and kind not in _SPECIAL:
             try:
                 operator_of(layer)
-            except Fault as fault:
+            except IrError as fault:
                 self.reading.report.add(fault, layer)
 
     def _values(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...] | None:
@@ -87,7 +89,7 @@ class _Layers:
         row = operator_of(layer)
         if row.onnx and len(layer.outputs) == 1:
             self.draft.named = {row.onnx: _name(layer, layer.outputs[0])}
-        made = row.function(Hand(layer, row.version, operands, self.draft))
+        made = row.function(LayerContext(layer, row.version, operands, self.draft))
         return made if isinstance(made, tuple) else (made,)
 
     def _control(
@@ -95,10 +97,10 @@ class _Layers:
     ) -> tuple[Value, ...] | None:
         if opset_of(layer.version) < _CONTROL_SINCE[kind]:
             message = f"{layer.type} is there from opset{_CONTROL_SINCE[kind]} on"
-            raise Fault("CF908", message)
+            raise IrError("CF908", message)
         feeds = {port.id: value for port, value in zip(layer.inputs, operands, strict=True)}
         path = f"{self.path}/{layer.name}"
-        hand = ControlAtHand(self.reading, layer, self.draft, feeds, path)
+        hand = ControlContext(self.reading, layer, self.draft, feeds, path)
         return _CONTROL[kind](hand)
 
     def parameter(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -106,7 +108,7 @@ class _Layers:
 
     def result(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
         if len(operands) != 1:
-            raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
+            raise IrError("CF909", f"it has {len(operands)} inputs, wanted 1")
         self.results[layer.id] = operands[0]
         return ()
 
@@ -131,7 +133,7 @@ class _Layers:
         """Give the layer's results their names and what the file claims of them."""
         if len(values) < len(layer.outputs):
             found = f"it has {len(layer.outputs)} outputs, {layer.type} gives {len(values)}"
-            self.reading.report.add(Fault("CF909", found), layer)
+            self.reading.report.add(IrError("CF909", found), layer)
             self.failed.add(layer.id)
             return
         draft = self.draft

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from treadle.formats.openvino.draft import Draft
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.reading import Content, ControlAtHand, by_output
+from treadle.formats.openvino.block_builder import LayerBlockBuilder
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.read_context import Content, ControlContext, by_output
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
 from treadle.formats.openvino.state import Variable, enter, settle
 from treadle.ir import Block, Branch, Value
@@ -15,15 +15,15 @@ from treadle.ir import Block, Branch, Value
 _SIDES = ("then", "else")
 
 
-def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
+def read(hand: ControlContext) -> tuple[Value, ...] | None:
     """The results of the If; None where a branch could not be read."""
     layer = hand.layer
     if not layer.inputs:
-        raise Fault("CF907", "it has no condition (input port 0)")
+        raise IrError("CF907", "it has no condition (input port 0)")
     used = {entry.external for side in _SIDES for entry in _entries(layer, side).inputs}
     for external in sorted(used):
         if external not in hand.feeds:
-            raise Fault("CF907", f"a port map names input port {external}, there is none")
+            raise IrError("CF907", f"a port map names input port {external}, there is none")
     read_ = sorted(used)
     contents = [_side(hand, side, read_) for side in _SIDES]
     if not all(content.whole for content, _ in contents):
@@ -44,7 +44,7 @@ def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
     return results
 
 
-def _variables(hand: ControlAtHand, sides: list[Draft]) -> dict[str, Variable]:
+def _variables(hand: ControlContext, sides: list[LayerBlockBuilder]) -> dict[str, Variable]:
     """The variables of either side, as the block around the If uses them."""
     initial = {name: each.initial for side in sides for name, each in settle(side).items()}
     variables = {name: enter(hand.draft, name, value) for name, value in initial.items()}
@@ -56,13 +56,13 @@ def _variables(hand: ControlAtHand, sides: list[Draft]) -> dict[str, Variable]:
     return variables
 
 
-def _held(side: Draft, variables: Iterable[str]) -> list[Value]:
+def _held(side: LayerBlockBuilder, variables: Iterable[str]) -> list[Value]:
     """What the variables hold after a side."""
     return [side.variables[name].after or side.variables[name].before for name in variables]
 
 
 def _step(
-    hand: ControlAtHand,
+    hand: ControlContext,
     condition: Value,
     blocks: list[Block],
     operands: tuple[Value, ...],
@@ -77,17 +77,17 @@ def _entries(layer: Layer, side: str) -> PortMap:
 
 
 def _side(
-    hand: ControlAtHand, side: str, externals: list[int]
+    hand: ControlContext, side: str, externals: list[int]
 ) -> tuple[Content, tuple[Value, ...]]:
     body = hand.layer.bodies.get(f"{side}_body")
     if body is None:
-        raise Fault("CF907", f"it has no {side}_body")
+        raise IrError("CF907", f"it has no {side}_body")
     inner = {entry.internal: entry.external for entry in _entries(hand.layer, side).inputs}
     params: dict[int, Value] = {}
 
-    def enter(draft: Draft, layer: Layer) -> Value:
+    def enter(draft: LayerBlockBuilder, layer: Layer) -> Value:
         if layer.id not in inner:
-            raise Fault("CF907", f"nothing feeds this Parameter of the {side}_body")
+            raise IrError("CF907", f"nothing feeds this Parameter of the {side}_body")
         _all_params(draft, params, hand, externals)
         return params[inner[layer.id]]
 
@@ -100,7 +100,7 @@ def _side(
 
 
 def _all_params(
-    draft: Draft, params: dict[int, Value], hand: ControlAtHand, externals: list[int]
+    draft: LayerBlockBuilder, params: dict[int, Value], hand: ControlContext, externals: list[int]
 ) -> None:
     if params:
         return
@@ -114,12 +114,12 @@ def _results(layer: Layer, side: str, results: Mapping[int, Value]) -> tuple[Val
     entries, count = by_output(_entries(layer, side).outputs, layer), len(layer.outputs)
     if len(entries) != count:
         found = f"it has {count} outputs, its {side}_port_map {len(entries)}"
-        raise Fault("CF907", found)
+        raise IrError("CF907", found)
     return tuple(_result(entry, results) for entry in entries)
 
 
 def _result(entry: PortEntry, results: Mapping[int, Value]) -> Value:
     if entry.internal not in results:
         message = f"layer {entry.internal} of the body is no Result"
-        raise Fault("CF907", message, line=entry.line)
+        raise IrError("CF907", message, line=entry.line)
     return results[entry.internal]

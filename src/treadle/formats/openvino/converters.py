@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.records import (
     BackEdge,
     Body,
@@ -47,7 +47,7 @@ class Frame:
         """A required attribute."""
         value = self.attributes.get(name)
         if value is None:
-            raise Fault("CF905", f"<{self.tag}> has no attribute {name}", line=self.line)
+            raise IrError("CF905", f"<{self.tag}> has no attribute {name}", line=self.line)
         return value
 
     def whole(self, name: str) -> int:
@@ -71,7 +71,7 @@ class Frame:
         if not -_LARGEST <= value < _LARGEST:
             found = text if len(text) < 40 else f"{text[:37]}..."
             message = f'{name} of <{self.tag}> is "{found}", wanted a whole number'
-            raise Fault("CF905", message, line=self.line)
+            raise IrError("CF905", message, line=self.line)
         return value
 
     def all(self, kind: type[Record]) -> tuple[Record, ...]:
@@ -83,7 +83,7 @@ class Frame:
         return self.all(Element) if self.children else ()
 
 
-def kept(frame: Frame) -> Element:
+def unread_element(frame: Frame) -> Element:
     """The element as it is, with the texts around its children in one."""
     children = tuple([r for _, r in frame.children if isinstance(r, Element)])
     text = ""
@@ -96,11 +96,11 @@ def _text(frame: Frame) -> str:
     """The text of an element; raises Fault for records among its children."""
     for tag, record in frame.children:
         if tag != TEXT and not isinstance(record, Element):
-            raise Fault("CF905", f"<{tag}> stands inside <{frame.tag}>", line=frame.line)
+            raise IrError("CF905", f"<{tag}> stands inside <{frame.tag}>", line=frame.line)
     text = "".join([record for tag, record in frame.children if tag == TEXT])
     if len(text) > LONGEST_TEXT:
         message = f"a text is longer than {LONGEST_TEXT} characters"
-        raise Fault("CF903", message, line=frame.line)
+        raise IrError("CF903", message, line=frame.line)
     return text.strip()
 
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treadle.formats.openvino.draft import Draft, cast_to
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.block_builder import LayerBlockBuilder, cast_to
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.parameters import declared_of
-from treadle.formats.openvino.reading import Content, ControlAtHand, by_output
+from treadle.formats.openvino.read_context import Content, ControlContext, by_output
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
-from treadle.formats.openvino.slices import Cut, cut_of, enter_slice, length_of, sliced
-from treadle.formats.openvino.stacks import Join, element, join_of, joined
+from treadle.formats.openvino.slices import LoopSlice, enter_slice, length_of, loop_slice_of, sliced
+from treadle.formats.openvino.stacks import Join, concatenated_stack, element, join_of
 from treadle.formats.openvino.state import Variable, enter, settle
 from treadle.ir import (
     Block,
@@ -55,7 +55,7 @@ class _Plan:
     """Parameter to Result."""
 
 
-def read(hand: ControlAtHand) -> tuple[Value, ...] | None:
+def read(hand: ControlContext) -> tuple[Value, ...] | None:
     """The results of the loop; None where its body could not be read."""
     plan = _plan(hand)
     reader = _Reader(hand, plan)
@@ -72,11 +72,11 @@ def is_loop(layer: Layer) -> bool:
     return layer.type.lower() == "loop"
 
 
-def _plan(hand: ControlAtHand) -> _Plan:
+def _plan(hand: ControlContext) -> _Plan:
     layer = hand.layer
     body = layer.bodies.get("body")
     if body is None:
-        raise Fault("CF907", "it has no body")
+        raise IrError("CF907", "it has no body")
     kinds = {inner.id: inner.type.lower() for inner in body.layers}
     entries = layer.port_maps.get("port_map", PortMap())
     plan = _Plan()
@@ -86,10 +86,10 @@ def _plan(hand: ControlAtHand) -> _Plan:
             plan.iteration.add(entry.internal)
         elif entry.internal in plan.inputs:
             message = f"the port map feeds Parameter {entry.internal} of the body twice"
-            raise Fault("CF907", message, line=entry.line)
+            raise IrError("CF907", message, line=entry.line)
         elif entry.external not in hand.feeds:
             message = f"the port map names input port {entry.external}, there is none"
-            raise Fault("CF907", message, line=entry.line)
+            raise IrError("CF907", message, line=entry.line)
         else:
             plan.inputs[entry.internal] = entry
     for entry in entries.outputs:
@@ -103,7 +103,7 @@ def _plan(hand: ControlAtHand) -> _Plan:
         _expect(kinds, edge.to_layer, "parameter", edge.line)
         if edge.to_layer in plan.back:
             message = f"two back edges lead to Parameter {edge.to_layer}"
-            raise Fault("CF907", message, line=edge.line)
+            raise IrError("CF907", message, line=edge.line)
         plan.back[edge.to_layer] = edge.from_layer
     _check(layer, plan)
     return plan
@@ -112,50 +112,52 @@ def _plan(hand: ControlAtHand) -> _Plan:
 def _check(layer: Layer, plan: _Plan) -> None:
     if is_loop(layer) and plan.condition is None:
         hint = 'map a Result with purpose="execution_condition"'
-        raise Fault("CF907", "no Result of its body is its condition", hint)
+        raise IrError("CF907", "no Result of its body is its condition", hint)
     if is_loop(layer) and len(layer.inputs) < 2:
-        raise Fault("CF907", "it has no trip count and condition (input ports 0 and 1)")
+        raise IrError("CF907", "it has no trip count and condition (input ports 0 and 1)")
     if len(plan.outputs) != len(layer.outputs):
         found = f"it has {len(layer.outputs)} outputs, its port map {len(plan.outputs)}"
-        raise Fault("CF907", found)
+        raise IrError("CF907", found)
     for internal in plan.back:
         if internal in plan.iteration:
             continue
         if internal not in plan.inputs:
-            raise Fault("CF907", f"a back edge leads to Parameter {internal}, which nothing starts")
+            raise IrError(
+                "CF907", f"a back edge leads to Parameter {internal}, which nothing starts"
+            )
         if plan.inputs[internal].axis is not None:
-            raise Fault("CF907", f"a back edge leads to Parameter {internal}, which is sliced")
+            raise IrError("CF907", f"a back edge leads to Parameter {internal}, which is sliced")
     plan.outputs = by_output(plan.outputs, layer)
 
 
 def _expect(kinds: Mapping[int, str], layer: int, kind: str, line: int) -> None:
     if kinds.get(layer) != kind:
         message = f"layer {layer} of the body is no {kind.capitalize()}"
-        raise Fault("CF907", message, line=line)
+        raise IrError("CF907", message, line=line)
 
 
 @dataclass(slots=True)
 class _Reader:
     """Makes the params of the body while it is read, and the loop around it afterwards."""
 
-    hand: ControlAtHand
+    hand: ControlContext
     plan: _Plan
     roles: list[Role] = field(default_factory=list)
     operands: list[Value] = field(default_factory=list)
-    cuts: list[Cut] = field(default_factory=list)
+    cuts: list[LoopSlice] = field(default_factory=list)
     carried: list[int] = field(default_factory=list)
     """The Results that feed the Carried, in their order."""
 
-    def enter(self, draft: Draft, layer: Layer) -> Value:
+    def enter(self, draft: LayerBlockBuilder, layer: Layer) -> Value:
         """The value a Parameter of the body is."""
         if layer.id in self.plan.iteration and layer.id not in self.plan.back:
             return self._iteration(draft, layer)
         entry = self.plan.inputs.get(layer.id)
         if entry is None:
-            raise Fault("CF907", "nothing feeds this Parameter of the body")
+            raise IrError("CF907", "nothing feeds this Parameter of the body")
         outer = self.hand.feeds[entry.external]
         if entry.axis is not None:
-            cut = cut_of(self.hand.draft, outer, entry)
+            cut = loop_slice_of(self.hand.draft, outer, entry)
             self.cuts.append(cut)
             self._add(Sliced(cut.axis, cut.reverse), sliced(self.hand.draft, cut))
             return enter_slice(draft, layer, cut)
@@ -174,12 +176,12 @@ class _Reader:
         self.roles.append(role)
         self.operands.append(operand)
 
-    def _iteration(self, draft: Draft, layer: Layer) -> Value:
+    def _iteration(self, draft: LayerBlockBuilder, layer: Layer) -> Value:
         if Iteration() in self.roles:
-            raise Fault("CF907", "two Parameters of the body are its iteration number")
+            raise IrError("CF907", "two Parameters of the body are its iteration number")
         declared = declared_of(layer)
         if declared.dtype not in (DType.INT64, DType.INT32) or len(declared.shape or ()) > 1:
-            raise Fault("CF907", f"an iteration number cannot be {declared}, wanted i64 or i32")
+            raise IrError("CF907", f"an iteration number cannot be {declared}, wanted i64 or i32")
         self.roles.append(Iteration())
         value = draft.param(_param_name(layer), Tensor(DType.INT64, ()))
         if declared.dtype is DType.INT32:
@@ -215,7 +217,7 @@ class _Reader:
         for outer, value in zip(variables, results[len(self.carried) :], strict=False):
             draft.variables[outer].after = value
         behind = iter(
-            joined(draft, join, value)
+            concatenated_stack(draft, join, value)
             for join, value in zip(joins, results[len(carried) :], strict=True)
         )
         return tuple(
@@ -250,7 +252,7 @@ class _Reader:
                 self._carry_along(content, entry.internal)
         return places
 
-    def _variables(self, inner: Draft) -> Mapping[str, Variable]:
+    def _variables(self, inner: LayerBlockBuilder) -> Mapping[str, Variable]:
         """The variables of the body, carried; the block around uses them too."""
         variables = settle(inner)
         for name, variable in variables.items():
@@ -263,7 +265,7 @@ class _Reader:
         value = content.results[layer]
         claim = content.draft.type_of(value)
         if claim.dtype is None:
-            raise Fault("CF907", f"the element type of its output {value.name} is not known")
+            raise IrError("CF907", f"the element type of its output {value.name} is not known")
         extents = [dim if isinstance(dim, int) else 0 for dim in claim.shape or ()]
         self.carried.append(layer)
         content.draft.param(f"{value.name}_before")
@@ -294,7 +296,7 @@ class _Reader:
 
     def _fixed(self, trip: np.ndarray) -> Value | None:
         if trip.size != 1 or trip.dtype.kind not in "iu":
-            raise Fault("CF907", "its trip count is not one whole number")
+            raise IrError("CF907", "its trip count is not one whole number")
         count = int(trip.reshape(-1)[0])
         return None if count < 0 else self.hand.draft.constant(np.array(count))
 
@@ -309,6 +311,6 @@ def _rank_only(type_: Tensor) -> Tensor:
     return Tensor(type_.dtype, None if shape is None else (None,) * len(shape))
 
 
-def _is_true(draft: Draft, value: Value | None) -> bool:
+def _is_true(draft: LayerBlockBuilder, value: Value | None) -> bool:
     literal = None if value is None else draft.literals.get(value)
     return literal is not None and literal.array.size == 1 and bool(literal.array.all())

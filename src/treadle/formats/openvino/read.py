@@ -10,10 +10,10 @@ from pathlib import Path
 
 from treadle.errors import Finding
 from treadle.formats.openvino.block import read_block
-from treadle.formats.openvino.draft import OPSET, Draft
-from treadle.formats.openvino.faults import Fault, Report
+from treadle.formats.openvino.block_builder import OPSET, LayerBlockBuilder
+from treadle.formats.openvino.diagnostics import IrError, Report
 from treadle.formats.openvino.parameters import declared_of
-from treadle.formats.openvino.reading import Content, Reading
+from treadle.formats.openvino.read_context import Content, ReadContext
 from treadle.formats.openvino.records import Layer, Net
 from treadle.formats.openvino.state import MAIN, SUFFIX, settle
 from treadle.formats.openvino.weights import Weights
@@ -31,9 +31,9 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
         data = path.read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        report.add(Fault("CF001", f'"{path}" cannot be read: {reason}'))
+        report.add(IrError("CF001", f'"{path}" cannot be read: {reason}'))
         return None, report.findings
-    return read_bytes(data, Weights.beside(path), report)
+    return read_bytes(data, Weights.beside_xml(path), report)
 
 
 def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | None, list[Finding]]:
@@ -42,7 +42,7 @@ def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | N
         try:
             net = parse(data)
             _check_version(net)
-        except Fault as fault:
+        except IrError as fault:
             report.add(fault)
             return None, report.findings
         return read_net(net, weights, report), report.findings
@@ -68,21 +68,21 @@ def _without_collecting() -> Iterator[None]:
 
 def read_net(net: Net, weights: Weights, report: Report) -> Model | None:
     """The model of a net, None where the report says why there is none."""
-    reading = Reading(report, weights, read_block)
+    reading = ReadContext(report, weights, read_block)
     content = reading.read_block(reading, net.body, MAIN, _enter)
     if not content.whole or any(found.blocks for found in report.findings):
         return None
     results = [_result(content, layer) for layer in net.body.layers if layer.id in content.results]
     try:
         results += _variables(content.draft)
-    except Fault as fault:
+    except IrError as fault:
         report.add(fault)
         return None
     main = replace(content.draft.build(*results), name=net.name or "main")
     return Model(main, opsets={"": OPSET}, ir_version=_ONNX_IR_VERSION, producer="OpenVINO")
 
 
-def _variables(draft: Draft) -> list[Value]:
+def _variables(draft: LayerBlockBuilder) -> list[Value]:
     """The outputs of the variables; their inputs are added to the params."""
     results = []
     for variable in settle(draft).values():
@@ -97,10 +97,10 @@ def _check_version(net: Net) -> None:
     if net.version not in _VERSIONS:
         message = f"the file has IR version {net.version if net.version >= 0 else 'unknown'}"
         hint = "export it anew with a current OpenVINO"
-        raise Fault("CF902", f"{message}, versions 10 and 11 are read", hint, net.line)
+        raise IrError("CF902", f"{message}, versions 10 and 11 are read", hint, net.line)
 
 
-def _enter(draft: Draft, layer: Layer) -> Value:
+def _enter(draft: LayerBlockBuilder, layer: Layer) -> Value:
     declared = declared_of(layer)
     names = layer.outputs[0].names if layer.outputs else ()
     return draft.param(names[0] if names else layer.name, declared)
@@ -116,7 +116,7 @@ def _result(content: Content, layer: Layer) -> Value:
     return value if value in made else _named(content.draft, value, layer.name)
 
 
-def _named(draft: Draft, value: Value, name: str) -> Value:
+def _named(draft: LayerBlockBuilder, value: Value, name: str) -> Value:
     """A result of its own name, which may be taken by something else."""
     copy = draft.leaf("Identity", value)
     named = replace(copy, name=draft.fresh(name))

@@ -6,7 +6,7 @@ a scalar.
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.ir import Dim, Range, Shape
 
 
@@ -27,4 +27,4 @@ def _dim(word: str, text: str) -> Dim:
     if dots and all(w == "" or (w.isdecimal() and len(w) < 19) for w in (low, high)):
         return Range(int(low or 0), int(high) if high else None)
     hint = "write numbers, ranges like 1..16, or ? for an unknown one"
-    raise Fault("CF905", f'"{word[:40]}" is no dim of the shape "{text[:40]}"', hint)
+    raise IrError("CF905", f'"{word[:40]}" is no dim of the shape "{text[:40]}"', hint)

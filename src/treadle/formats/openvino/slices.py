@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.draft import Draft
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.block_builder import LayerBlockBuilder
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.records import Layer, PortEntry
 from treadle.ir import Tensor, Value
 
 _END = np.iinfo(np.int64).max
 
 
-class Cut(NamedTuple):
+class LoopSlice(NamedTuple):
     """One sliced value: from `low` to `high` along `axis`, `part` of every `step`."""
 
     value: Value
@@ -32,7 +32,7 @@ class Cut(NamedTuple):
     reverse: bool
 
 
-def cut_of(draft: Draft, value: Value, entry: PortEntry) -> Cut:
+def loop_slice_of(draft: LayerBlockBuilder, value: Value, entry: PortEntry) -> LoopSlice:
     """What the port map says of a sliced input; raises Fault where it makes no sense."""
     claim = draft.type_of(value)
     start = 0 if entry.start is None else entry.start
@@ -41,14 +41,14 @@ def cut_of(draft: Draft, value: Value, entry: PortEntry) -> Cut:
     part = 1 if entry.part_size is None else entry.part_size
     if stride == 0 or part < 1:
         message = f"a slice has stride {stride} and part_size {part}, wanted steps and parts"
-        raise Fault("CF907", message, line=entry.line)
+        raise IrError("CF907", message, line=entry.line)
     if abs(stride) < part:
         message = f"the parts of a slice overlap: part_size {part}, stride {stride}"
         hint = "use a stride as long as the part, or more"
-        raise Fault("CF907", message, hint, entry.line)
+        raise IrError("CF907", message, hint, entry.line)
     low, high = (start, end) if stride > 0 else (end, start)
     axis = checked_axis(claim, entry)
-    return Cut(value, claim, axis, _place(low), _place(high), abs(stride), part, stride < 0)
+    return LoopSlice(value, claim, axis, _place(low), _place(high), abs(stride), part, stride < 0)
 
 
 def checked_axis(claim: Tensor, entry: PortEntry) -> int:
@@ -59,7 +59,7 @@ def checked_axis(claim: Tensor, entry: PortEntry) -> int:
     rank = len(claim.shape)
     if not -rank <= entry.axis < rank:
         message = f"axis {entry.axis} is out of range for {claim}"
-        raise Fault("CF907", message, line=entry.line)
+        raise IrError("CF907", message, line=entry.line)
     return entry.axis % rank
 
 
@@ -70,7 +70,7 @@ def _place(place: int) -> int:
     return _END if place == -1 else place + 1
 
 
-def sliced(draft: Draft, cut: Cut) -> Value:
+def sliced(draft: LayerBlockBuilder, cut: LoopSlice) -> Value:
     """The value a loop slices item by item: for parts of one as it is, else [.., n, part, ..]."""
     value = _trimmed(draft, cut)
     if cut.step == 1:
@@ -91,20 +91,20 @@ def sliced(draft: Draft, cut: Cut) -> Value:
     return draft.leaf("Slice", value, *bounds)
 
 
-def _trimmed(draft: Draft, cut: Cut) -> Value:
+def _trimmed(draft: LayerBlockBuilder, cut: LoopSlice) -> Value:
     if cut.low == 0 and cut.high == _END:
         return cut.value
     bounds = (draft.whole(cut.low), draft.whole(cut.high), draft.whole(cut.axis))
     return draft.leaf("Slice", cut.value, *bounds)
 
 
-def _front(cut: Cut) -> int:
+def _front(cut: LoopSlice) -> int:
     if cut.axis < 0:
-        raise Fault("CF907", f"axis {cut.axis} of {cut.value.name}, whose rank is not known")
+        raise IrError("CF907", f"axis {cut.axis} of {cut.value.name}, whose rank is not known")
     return cut.axis
 
 
-def enter_slice(draft: Draft, layer: Layer, cut: Cut) -> Value:
+def enter_slice(draft: LayerBlockBuilder, layer: Layer, cut: LoopSlice) -> Value:
     """The value the body sees: the part, with its axis."""
     param = draft.param(layer.name)
     shape, axis = cut.claim.shape, cut.axis
@@ -115,7 +115,7 @@ def enter_slice(draft: Draft, layer: Layer, cut: Cut) -> Value:
     return param if cut.step > 1 else draft.leaf("Unsqueeze", param, draft.whole(axis))
 
 
-def length_of(draft: Draft, cut: Cut) -> Value:
+def length_of(draft: LayerBlockBuilder, cut: LoopSlice) -> Value:
     """How many parts there are, a scalar."""
     axis = cut.axis
     bounds = {"start": axis, **({"end": axis + 1} if axis != -1 else {})}

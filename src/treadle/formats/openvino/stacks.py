@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from treadle.formats.openvino.draft import Draft
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.block_builder import LayerBlockBuilder
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.records import PortEntry
 from treadle.formats.openvino.slices import checked_axis
 from treadle.ir import Tensor, Value
@@ -23,7 +23,7 @@ class Join(NamedTuple):
     reverse: bool
 
 
-def join_of(draft: Draft, value: Value, entry: PortEntry, dims: Sequence[int]) -> Join:
+def join_of(draft: LayerBlockBuilder, value: Value, entry: PortEntry, dims: Sequence[int]) -> Join:
     """What the port map says of a concatenated output; raises Fault where it makes no sense.
 
     `dims` are those the file declares of the output, which say what a bound counts from.
@@ -33,11 +33,11 @@ def join_of(draft: Draft, value: Value, entry: PortEntry, dims: Sequence[int]) -
     bounds = (0 if entry.start is None else entry.start, -1 if entry.end is None else entry.end)
     if not _is_all(bounds, stride, dims, entry.axis or 0):
         message = f"an output from {bounds[0]} to {bounds[1]} does not hold all its parts"
-        raise Fault("CF907", message, "write start 0 and end -1, reversed for a negative stride",
+        raise IrError("CF907", message, "write start 0 and end -1, reversed for a negative stride",
                     entry.line)  # fmt: skip
     if abs(stride) != part or part < 1:
         message = f"an output with stride {stride} and part_size {part} has gaps or overlaps"
-        raise Fault("CF907", message, "make them equal", entry.line)
+        raise IrError("CF907", message, "make them equal", entry.line)
     claim = draft.type_of(value)
     return Join(value, claim, checked_axis(claim, entry), part, stride < 0)
 
@@ -52,7 +52,7 @@ def _is_all(bounds: tuple[int, int], stride: int, dims: Sequence[int], axis: int
     return extent >= 0 and (low, high) == (0, extent)
 
 
-def element(draft: Draft, join: Join) -> Value:
+def element(draft: LayerBlockBuilder, join: Join) -> Value:
     """What the body gives to be stacked: parts of one lose their axis."""
     if join.part > 1:
         return join.value
@@ -67,13 +67,13 @@ def element(draft: Draft, join: Join) -> Value:
     return named
 
 
-def joined(draft: Draft, join: Join, stacked: Value) -> Value:
+def concatenated_stack(draft: LayerBlockBuilder, join: Join, stacked: Value) -> Value:
     """The loop's output, its parts in a row along the axis."""
     if join.part == 1:
         return stacked
     axis = join.axis
     if axis < 0:
-        raise Fault("CF907", f"axis {axis} of an output whose rank is not known")
+        raise IrError("CF907", f"axis {axis} of an output whose rank is not known")
     extent = draft.leaf("Shape", stacked, start=axis, end=axis + 2)
     together = draft.leaf("ReduceProd", extent, keepdims=1)
     parts = [together, draft.leaf("Shape", stacked, start=axis + 2)]

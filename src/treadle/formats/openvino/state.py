@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.draft import Draft
+from treadle.formats.openvino.block_builder import LayerBlockBuilder
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.elements import element_type
-from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.records import Layer
 from treadle.formats.openvino.shapes import read_shape
 from treadle.ir import Block, Branch, Literal, Tensor, Value
@@ -44,7 +44,7 @@ class Assigned(NamedTuple):
     line: int
 
 
-def read_value(draft: Draft, layer: Layer, operands: tuple[Value, ...]) -> Value:
+def read_value(draft: LayerBlockBuilder, layer: Layer, operands: tuple[Value, ...]) -> Value:
     """What a variable holds."""
     name = _name(layer)
     if name in draft.read_values:
@@ -58,18 +58,18 @@ def read_value(draft: Draft, layer: Layer, operands: tuple[Value, ...]) -> Value
     return value
 
 
-def assign(draft: Draft, layer: Layer, operands: tuple[Value, ...]) -> None:
+def assign(draft: LayerBlockBuilder, layer: Layer, operands: tuple[Value, ...]) -> None:
     """Take a value for what a variable holds from now on."""
     if len(operands) != 1:
-        raise Fault("CF909", f"it has {len(operands)} inputs, wanted 1")
+        raise IrError("CF909", f"it has {len(operands)} inputs, wanted 1")
     draft.assigned[_name(layer)] = Assigned(operands[0], layer.line)
 
 
-def enter(draft: Draft, name: str, initial: Literal) -> Variable:
+def enter(draft: LayerBlockBuilder, name: str, initial: Literal) -> Variable:
     """Have a block use a variable; raises Fault where something else in it does."""
     if name in draft.variables:
         hint = "give each of them a variable of its own"
-        raise Fault("CF908", f"the variable {name} is used by several layers and bodies", hint)
+        raise IrError("CF908", f"the variable {name} is used by several layers and bodies", hint)
     rank_only = Tensor(initial.dtype, (None,) * initial.array.ndim)
     before = draft.value(f"{PREFIX}{name}", rank_only)
     draft.know(before, rank_only)
@@ -77,13 +77,13 @@ def enter(draft: Draft, name: str, initial: Literal) -> Variable:
     return variable
 
 
-def settle(draft: Draft) -> dict[str, Variable]:
+def settle(draft: LayerBlockBuilder) -> dict[str, Variable]:
     """The variables of a block that was read, each with what it holds in the end."""
     for name, (value, line) in draft.assigned.items():
         variable = draft.variables.get(name)
         if variable is None:
             hint = "read it where it is assigned"
-            raise Fault("CF908", f"nothing reads the variable {name} in this body", hint, line)
+            raise IrError("CF908", f"nothing reads the variable {name} in this body", hint, line)
         variable.after = value
         given = draft.variables.get(f"{name}{_GIVEN}")
         if given is not None:
@@ -93,7 +93,7 @@ def settle(draft: Draft) -> dict[str, Variable]:
 
 def _name(layer: Layer) -> str:
     if "variable_id" not in layer.data:
-        raise Fault("CF905", "it has no attribute variable_id")
+        raise IrError("CF905", "it has no attribute variable_id")
     return layer.data["variable_id"]
 
 
@@ -102,16 +102,16 @@ def _said(layer: Layer) -> Literal:
     kind = element_type(layer.data.get("variable_type", ""))
     shape = read_shape(layer.data.get("variable_shape", "..."))
     if kind is None or shape is None:
-        raise Fault("CF905", "neither an input nor its attributes say where the variable begins")
+        raise IrError("CF905", "neither an input nor its attributes say where the variable begins")
     extents = [dim if isinstance(dim, int) else 0 for dim in shape]
     return Literal.of(np.zeros(extents, kind.dtype.numpy))
 
 
-def _computed(draft: Draft, name: str, start: Value) -> Value:
+def _computed(draft: LayerBlockBuilder, name: str, start: Value) -> Value:
     """What is given, or else the computed start."""
     type_ = draft.type_of(start)
     if type_.dtype is None or type_.shape is None:
-        raise Fault("CF908", "the type of the variable's initial value is not known")
+        raise IrError("CF908", "the type of the variable's initial value is not known")
     extents = [dim if isinstance(dim, int) else 0 for dim in type_.shape]
     before = enter(draft, name, Literal.of(np.zeros(extents, type_.dtype.numpy))).before
     given = enter(draft, f"{name}{_GIVEN}", Literal.of(np.array(False))).before

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.elements import ELEMENT_TYPES, WIDENED, byte_count, decode
-from treadle.formats.openvino.faults import Fault
 from treadle.formats.openvino.records import Layer
 from treadle.ir import DType, External, Literal, show_shape
 
@@ -27,7 +27,7 @@ class Weights:
     data: np.ndarray | None = None
 
     @classmethod
-    def beside(cls, xml: Path) -> Weights:
+    def beside_xml(cls, xml: Path) -> Weights:
         """Those of the .bin of the same name."""
         path = xml.with_suffix(".bin")
         try:
@@ -45,19 +45,19 @@ class Weights:
         word, shape = _declared(layer, *fallback)
         offset, size = _place(layer, "offset"), _place(layer, "size")
         if self.data is None:
-            raise Fault("CF002", self.missing, "put the .bin beside the .xml")
+            raise IrError("CF002", self.missing, "put the .bin beside the .xml")
         if offset + size > self.data.size:
             there = f'"{self.path.name if self.path else ""}" has {self.data.size}'
             hint = "the .bin is truncated, or of another model"
-            raise Fault("CF002", f"bytes {offset} to {offset + size} are wanted, {there}", hint)
+            raise IrError("CF002", f"bytes {offset} to {offset + size} are wanted, {there}", hint)
         wanted = byte_count(word, math.prod(shape))
         if wanted is not None and wanted != size:
             needed = f"{word}{show_shape(shape)} takes {wanted} bytes"
-            raise Fault("CF002", f"{needed}, size says {size}")
+            raise IrError("CF002", f"{needed}, size says {size}")
         try:
             array = decode(word, self.data[offset : offset + size], shape)
         except ValueError as error:
-            raise Fault("CF002", str(error)) from None
+            raise IrError("CF002", str(error)) from None
         dtype = ELEMENT_TYPES[word].dtype
         large = size >= _KEPT_OUTSIDE and word not in WIDENED and dtype is not DType.STRING
         outside = self._external(offset, size) if large else None
@@ -73,7 +73,7 @@ class Weights:
 def _declared(layer: Layer, word: str, dims: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
     word = layer.data.get("element_type", word).lower()
     if word not in ELEMENT_TYPES:
-        raise Fault("CF002", f'"{word}" is no element type that is read')
+        raise IrError("CF002", f'"{word}" is no element type that is read')
     if "shape" not in layer.data:
         return word, dims
     return word, static_shape(layer.data["shape"])
@@ -83,15 +83,15 @@ def static_shape(text: str) -> tuple[int, ...]:
     """The extents of a constant's shape attribute: "" is a scalar."""
     words = [word.strip() for word in text.split(",")] if text.strip() else []
     if len(words) > _MOST_AXES or not all(w.isdecimal() and len(w) < 20 for w in words):
-        raise Fault("CF002", f'"{text[:40]}" is no shape of a constant')
+        raise IrError("CF002", f'"{text[:40]}" is no shape of a constant')
     shape = tuple(map(int, words))
     if math.prod(extent for extent in shape if extent) > _LARGEST:
-        raise Fault("CF002", f"a constant of shape {show_shape(shape)} is too large")
+        raise IrError("CF002", f"a constant of shape {show_shape(shape)} is too large")
     return shape
 
 
 def _place(layer: Layer, name: str) -> int:
     text = layer.data.get(name, "")
     if not text.isdecimal() or len(text) > 19:
-        raise Fault("CF002", f'{name} is "{text[:40]}", wanted a number of bytes')
+        raise IrError("CF002", f'{name} is "{text[:40]}", wanted a number of bytes')
     return int(text)

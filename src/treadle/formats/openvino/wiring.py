@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.records import Body, Edge, Layer
 
 Source = tuple[int, int]
@@ -28,7 +28,7 @@ def wire(body: Body) -> Wiring:
     layers: dict[int, Layer] = {}
     for layer in body.layers:
         if layer.id in layers:
-            raise Fault("CF906", f"two layers have the id {layer.id}", line=layer.line)
+            raise IrError("CF906", f"two layers have the id {layer.id}", line=layer.line)
         layers[layer.id] = layer
     given = {(layer.id, port.id) for layer in body.layers for port in layer.outputs}
     wanted = {(layer.id, port.id) for layer in body.layers for port in layer.inputs}
@@ -45,13 +45,13 @@ def wire(body: Body) -> Wiring:
 
 def _misled(
     edge: Edge, source: Source, target: Source, given: Container[Source], wanted: Container[Source]
-) -> Fault:
+) -> IrError:
     for end, known, what in ((source, given, "output"), (target, wanted, "input")):
         if end not in known:
             message = f"an edge names {what} port {end[1]} of layer {end[0]}, there is none"
-            return Fault("CF906", message, line=edge.line)
+            return IrError("CF906", message, line=edge.line)
     message = f"two edges lead to input port {target[1]} of layer {target[0]}"
-    return Fault("CF906", message, line=edge.line)
+    return IrError("CF906", message, line=edge.line)
 
 
 def _sources(layer: Layer, fed: dict[Source, Source]) -> tuple[Source, ...]:
@@ -59,7 +59,7 @@ def _sources(layer: Layer, fed: dict[Source, Source]) -> tuple[Source, ...]:
         return tuple([fed[layer.id, port.id] for port in layer.inputs])
     except KeyError as missing:
         message = f"nothing feeds input port {missing.args[0][1]} of {layer}"
-        raise Fault("CF906", message, line=layer.line) from None
+        raise IrError("CF906", message, line=layer.line) from None
 
 
 def order(wiring: Wiring) -> list[Layer]:
@@ -81,7 +81,7 @@ def order(wiring: Wiring) -> list[Layer]:
             continue
         if here in open_:
             layer = wiring.layers[here]
-            raise Fault("CF906", f"{layer} reads its own result", line=layer.line)
+            raise IrError("CF906", f"{layer} reads its own result", line=layer.line)
         open_.add(here)
         pending += reversed(missing)
     return ordered

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from xml.parsers import expat
 
-from treadle.formats.openvino.converters import CONVERTERS, LONGEST_TEXT, TEXT, Frame, kept
-from treadle.formats.openvino.faults import Fault
+from treadle.formats.openvino.converters import (
+    CONVERTERS,
+    LONGEST_TEXT,
+    TEXT,
+    Frame,
+    unread_element,
+)
+from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.records import Net
 
 LARGEST_FILE = 1 << 30
@@ -23,19 +29,19 @@ _STRETCH = LONGEST_TEXT // 2
 def parse(data: bytes) -> Net:
     """The Net of an .xml file's bytes; raises Fault with the line."""
     if len(data) > LARGEST_FILE:
-        raise Fault("CF903", f"the file has {len(data)} bytes, at most {LARGEST_FILE} are read")
+        raise IrError("CF903", f"the file has {len(data)} bytes, at most {LARGEST_FILE} are read")
     tags = data.count(b"<")
     if tags > MOST_TAGS:
-        raise Fault("CF903", f"the file has {tags} tags, at most {MOST_TAGS} are read")
+        raise IrError("CF903", f"the file has {tags} tags, at most {MOST_TAGS} are read")
     parser = expat.ParserCreate()
     handlers = _Handlers(parser, has_long_texts=_may_have_long_texts(data))
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         reason = expat.errors.messages[error.code]
-        raise Fault("CF901", f"no well-formed XML: {reason}", line=error.lineno) from None
+        raise IrError("CF901", f"no well-formed XML: {reason}", line=error.lineno) from None
     except UnicodeDecodeError as error:
-        raise Fault("CF901", f"no text: {error.reason}") from None
+        raise IrError("CF901", f"no text: {error.reason}") from None
     return _net(handlers.top)
 
 
@@ -51,7 +57,7 @@ def _net(document: Frame) -> Net:
     tag, root = document.children[0] if document.children else (_DIM, None)
     if not isinstance(root, Net):
         hint = "give the .xml of an OpenVINO IR, whose first element is <net>"
-        raise Fault("CF901", f"the first element is <{tag}>, not <net>", hint, 1)
+        raise IrError("CF901", f"the first element is <{tag}>, not <net>", hint, 1)
     return root
 
 
@@ -100,12 +106,12 @@ class _Handlers:
         if self.free:
             self._take_text()
             self.free -= 1
-            made: object = kept(frame)
+            made: object = unread_element(frame)
         elif tag == _DIM:
             frame.dims.append(self._extent())
             return
         else:
-            made = CONVERTERS.get(tag, kept)(frame)
+            made = CONVERTERS.get(tag, unread_element)(frame)
         self.top = self.around.pop()
         self.top.children.append((tag, made))
 
@@ -121,14 +127,14 @@ class _Handlers:
             self.top.children.append((TEXT, "".join(self.texts)))
             self.texts.clear()
 
-    def _limit(self, message: str) -> Fault:
-        return Fault("CF903", message, line=self.parser.CurrentLineNumber)
+    def _limit(self, message: str) -> IrError:
+        return IrError("CF903", message, line=self.parser.CurrentLineNumber)
 
     def doctype(self, *_: object) -> None:
         hint = "remove the <!DOCTYPE ...> declaration: an IR needs none"
         line = self.parser.CurrentLineNumber
-        raise Fault("CF904", "the file declares a document type", hint, line)
+        raise IrError("CF904", "the file declares a document type", hint, line)
 
     def entity(self, *_: object) -> None:
         line = self.parser.CurrentLineNumber
-        raise Fault("CF904", "the file declares an entity", "remove it", line)
+        raise IrError("CF904", "the file declares an entity", "remove it", line)

@@ -7,48 +7,48 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import wide, wide_but_half
+from treadle.ops.kernels.common import in_float32, in_float32_except_float16
 from treadle.ops.kernels.registry import evaluates
 from treadle.ops.kernels.unary import complementary_error_function, sigmoid
 
 
 @evaluates("LeakyRelu", 1, 6, 16)
-@wide
+@in_float32
 def leaky_relu(x: np.ndarray, *, alpha: float) -> Any:
     """x, or alpha * x where it is negative."""
     return np.where(x < 0, x * alpha, x).astype(x.dtype, copy=False)
 
 
 @evaluates("Elu", 1, 6, 22)
-@wide
+@in_float32
 def elu(x: np.ndarray, *, alpha: float) -> Any:
     """x, or alpha * (exp(x) - 1) where it is negative."""
     return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)
 
 
 @evaluates("Celu", 12, 28)
-@wide
+@in_float32
 def celu(x: np.ndarray, *, alpha: float) -> Any:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     return np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha))
 
 
 @evaluates("Selu", 1, 6, 22)
-@wide
+@in_float32
 def selu(x: np.ndarray, *, alpha: float, gamma: float) -> Any:
     """Gamma * (x, or alpha * (exp(x) - 1) where it is not positive)."""
     return gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
 @evaluates("HardSigmoid", 1, 6, 22)
-@wide
+@in_float32
 def hard_sigmoid(x: np.ndarray, *, alpha: float, beta: float) -> Any:
     """max(0, min(1, alpha * x + beta))."""
     return np.clip(alpha * x + beta, 0, 1)
 
 
 @evaluates("ThresholdedRelu", 10, 22)
-@wide
+@in_float32
 def thresholded_relu(x: np.ndarray, *, alpha: float) -> Any:
     """X where it is over alpha, 0 elsewhere."""
     return np.where(x > alpha, x, 0).astype(x.dtype, copy=False)
@@ -62,7 +62,7 @@ def shrink(x: np.ndarray, *, bias: float, lambd: float) -> Any:
 
 
 @evaluates("Gelu", 20)
-@wide
+@in_float32
 def gelu(x: np.ndarray, *, approximate: str) -> Any:
     """X * the normal distribution at x, exactly or by its tanh approximation."""
     if approximate == "tanh":
@@ -71,14 +71,14 @@ def gelu(x: np.ndarray, *, approximate: str) -> Any:
 
 
 @evaluates("Swish", 24)
-@wide
+@in_float32
 def swish(x: np.ndarray, *, alpha: float) -> Any:
     """X * sigmoid(alpha * x)."""
     return x * sigmoid(alpha * x)
 
 
 @evaluates("SwiGLU", 28)
-@wide
+@in_float32
 def swiglu(gate: np.ndarray, x: np.ndarray, *, alpha: float) -> Any:
     """swish(gate) * x."""
     return gate * sigmoid(alpha * gate) * x
@@ -96,7 +96,7 @@ def rows(function: Any) -> Any:
 
 
 @evaluates("Softmax", 13)
-@wide_but_half
+@in_float32_except_float16
 def softmax(x: np.ndarray, *, axis: int) -> Any:
     """exp(x) / sum(exp(x)) along the axis, without its overflow."""
     if not x.size:
@@ -106,7 +106,7 @@ def softmax(x: np.ndarray, *, axis: int) -> Any:
 
 
 @evaluates("LogSoftmax", 13)
-@wide
+@in_float32
 def log_softmax(x: np.ndarray, *, axis: int) -> Any:
     """log(softmax(x)), without its underflow."""
     if not x.size:

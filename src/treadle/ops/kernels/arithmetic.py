@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import aligned, is_integer, wide
+from treadle.ops.kernels.common import aligned, in_float32, is_integer
 from treadle.ops.kernels.registry import evaluates
 
 
@@ -114,7 +114,7 @@ evaluates("Sum", 1, 6, 8, 13)(variadic(np.add))
 
 
 @evaluates("Mean", 1, 6, 8, 13)
-@wide
+@in_float32
 def mean(*operands: np.ndarray) -> Any:
     """The mean of the operands, element by element."""
     return reduce(np.add, operands) / len(operands)

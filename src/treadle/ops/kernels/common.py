@@ -22,7 +22,7 @@ NARROW = frozenset(
 """Floats that are computed in float32 and rounded once, at the end."""
 
 
-def wide(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its first operand, and every array of the same dtype, in float32.
 
     Only where the first operand is a float narrower than 32 bits; the results are cast back.
@@ -30,8 +30,8 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return _computed_wide(function, NARROW)
 
 
-def wide_but_half(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `wide`, but float16 is rounded after every step, as in the standard's own data."""
+def in_float32_except_float16(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `in_float32`, but float16 is rounded after every step, as in the standard's own data."""
     return _computed_wide(function, NARROW - {np.dtype(np.float16)})
 
 

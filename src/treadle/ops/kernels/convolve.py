@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import show_array
-from treadle.ops.kernels.common import wide
+from treadle.ops.kernels.common import in_float32
 from treadle.ops.kernels.quantize import quantize_to
 from treadle.ops.kernels.registry import evaluates
 from treadle.ops.kernels.windows import Window, expect_room, padded, window
@@ -18,7 +18,7 @@ Ints = Sequence[int]
 
 
 @evaluates("Conv", 1, 11, 22)
-@wide
+@in_float32
 def conv(
     x: np.ndarray,
     weight: np.ndarray,
@@ -117,7 +117,7 @@ def qlinear_conv(
 
 
 @evaluates("ConvTranspose", 1, 11, 22)
-@wide
+@in_float32
 def conv_transpose(
     x: np.ndarray,
     weight: np.ndarray,

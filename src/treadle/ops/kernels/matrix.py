@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import show_shape
-from treadle.ops.kernels.common import NARROW, is_integer, wide
+from treadle.ops.kernels.common import NARROW, in_float32, is_integer
 from treadle.ops.kernels.registry import evaluates
 
 
 @evaluates("MatMul", 1, 9, 13)
-@wide
+@in_float32
 def matmul(left: np.ndarray, right: np.ndarray) -> Any:
     """numpy.matmul."""
     return np.asarray(np.matmul(left, right))
 
 
 @evaluates("Gemm", 7, 9, 11, 13)
-@wide
+@in_float32
 def gemm(
     a: np.ndarray,
     b: np.ndarray,
@@ -90,7 +90,7 @@ def einsum(*operands: np.ndarray, equation: str) -> Any:
 
 
 @evaluates("Det", 11, 22)
-@wide
+@in_float32
 def determinant(x: np.ndarray) -> Any:
     """The determinant of each matrix of the last two axes."""
     return np.asarray(np.linalg.det(x), x.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import NARROW, positive, wide
+from treadle.ops.kernels.common import NARROW, in_float32, positive
 from treadle.ops.kernels.registry import evaluates
 
 
@@ -87,7 +87,7 @@ def batch_normalization_1(
 
 
 @evaluates("InstanceNormalization", 1, 6, 22)
-@wide
+@in_float32
 def instance_normalization(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, epsilon: float
 ) -> Any:
@@ -143,7 +143,7 @@ def group_normalization_18(
 
 
 @evaluates("MeanVarianceNormalization", 9, 13)
-@wide
+@in_float32
 def mean_variance_normalization(x: np.ndarray, *, axes: Sequence[int]) -> Any:
     """(x - mean) / (standard deviation + 1e-9) over the axes."""
     over = tuple(axes)
@@ -153,7 +153,7 @@ def mean_variance_normalization(x: np.ndarray, *, axes: Sequence[int]) -> Any:
 
 
 @evaluates("LpNormalization", 1, 22)
-@wide
+@in_float32
 def lp_normalization(x: np.ndarray, *, axis: int, p: int) -> Any:
     """X over its 1-norm or 2-norm along an axis; 0 where the norm is 0."""
     size = np.abs(x) if p == 1 else np.square(x)
@@ -163,7 +163,7 @@ def lp_normalization(x: np.ndarray, *, axis: int, p: int) -> Any:
 
 
 @evaluates("LRN", 1, 13)
-@wide
+@in_float32
 def local_response(x: np.ndarray, *, alpha: float, beta: float, bias: float, size: int) -> Any:
     """X over (bias + alpha / size * the square sum of the channels around) ** beta."""
     before = (size - 1) // 2

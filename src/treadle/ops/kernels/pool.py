@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import wide
+from treadle.ops.kernels.common import in_float32
 from treadle.ops.kernels.registry import evaluates
 from treadle.ops.kernels.windows import Window, padded, window
 
@@ -63,7 +63,7 @@ def _summed(x: np.ndarray, over: Window) -> np.ndarray:
 
 
 @evaluates("AveragePool", 1, 7, 10, 11, 19, 22)
-@wide
+@in_float32
 def average_pool(
     x: np.ndarray,
     *,
@@ -91,7 +91,7 @@ def average_pool(
 
 
 @evaluates("LpPool", 1, 2, 11, 18, 22)
-@wide
+@in_float32
 def lp_pool(
     x: np.ndarray,
     *,
@@ -114,7 +114,7 @@ def _spatial(x: np.ndarray) -> tuple[int, ...]:
 
 
 @evaluates("GlobalAveragePool", 1, 22)
-@wide
+@in_float32
 def global_average_pool(x: np.ndarray) -> Any:
     """The mean of each plane."""
     return np.mean(x, axis=_spatial(x), keepdims=True)
@@ -127,7 +127,7 @@ def global_max_pool(x: np.ndarray) -> Any:
 
 
 @evaluates("GlobalLpPool", 1, 2, 22)
-@wide
+@in_float32
 def global_lp_pool(x: np.ndarray, *, p: float) -> Any:
     """The p-norm of each plane."""
     total = np.sum(np.abs(x) ** p, axis=_spatial(x), keepdims=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import wide_but_half
+from treadle.ops.kernels.common import in_float32_except_float16
 from treadle.ops.kernels.registry import evaluates
 from treadle.ops.kernels.unary import sigmoid, softplus, softsign
 
@@ -142,7 +142,7 @@ def _biases(b: np.ndarray | None, number: int, w: np.ndarray) -> tuple[np.ndarra
 
 
 @evaluates("RNN", 1, 7, 14, 22)
-@wide_but_half
+@in_float32_except_float16
 def rnn(
     x: np.ndarray,
     w: np.ndarray,
@@ -170,7 +170,7 @@ def rnn(
 
 
 @evaluates("GRU", 1, 3, 7, 14, 22)
-@wide_but_half
+@in_float32_except_float16
 def gru(
     x: np.ndarray,
     w: np.ndarray,
@@ -209,7 +209,7 @@ def gru(
 
 
 @evaluates("LSTM", 1, 7, 14, 22)
-@wide_but_half
+@in_float32_except_float16
 def lstm(
     x: np.ndarray,
     w: np.ndarray,

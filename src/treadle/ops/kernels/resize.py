@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from treadle.ops.attributes import defaults_of
-from treadle.ops.kernels.foreign import foreign
+from treadle.ops.kernels.onnx_reference import reference_kernel
 from treadle.ops.kernels.registry import Attributes, Body, Operands, Results, evaluates, maker
 
 _GRID_MODES = {"bilinear": "linear", "bicubic": "cubic"}
@@ -27,13 +27,13 @@ def upsample(x: np.ndarray, scales: np.ndarray, *, mode: str) -> Any:
         "coordinate_transformation_mode": "asymmetric",
         "nearest_mode": "floor",
     }
-    return foreign("Resize", 13)(attributes, 1)([x, None, scales, None])[0].astype(x.dtype)
+    return reference_kernel("Resize", 13)(attributes, 1)([x, None, scales, None])[0].astype(x.dtype)
 
 
 @maker("Resize", 11, 13, 18, 19)
 def bind_resize(attributes: Attributes, outputs: int) -> Body:
     """Empty operands are absent ones, as exporters of opset 11 write them."""
-    body = foreign("Resize", 19)({**defaults_of("", "Resize", 19), **attributes}, outputs)
+    body = reference_kernel("Resize", 19)({**defaults_of("", "Resize", 19), **attributes}, outputs)
 
     def run(inputs: Operands) -> Results:
         x, *others = inputs
@@ -62,14 +62,16 @@ def upsample_1(x: np.ndarray, *, height_scale: float, width_scale: float, mode: 
 def bind_grid_sample(attributes: Attributes, outputs: int) -> Body:
     """The modes have other names."""
     mode = str(attributes["mode"])
-    return foreign("GridSample", 20)({**attributes, "mode": _GRID_MODES.get(mode, mode)}, outputs)
+    return reference_kernel("GridSample", 20)(
+        {**attributes, "mode": _GRID_MODES.get(mode, mode)}, outputs
+    )
 
 
 @maker("RoiAlign", 10)
 def bind_roi_align(attributes: Attributes, outputs: int) -> Body:
     """Coordinates without the half-pixel shift."""
     given = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
-    body = foreign("RoiAlign", 16)(given, outputs)
+    body = reference_kernel("RoiAlign", 16)(given, outputs)
 
     def run(inputs: Operands) -> Results:
         return body(inputs)
@@ -80,16 +82,16 @@ def bind_roi_align(attributes: Attributes, outputs: int) -> Body:
 @maker("NonMaxSuppression", 10, 11)
 def non_max_suppression(attributes: Attributes, outputs: int) -> Body:
     """onnx.reference's; the limits are scalars or tensors of one element."""
-    body = foreign("NonMaxSuppression", 11)(attributes, outputs)
+    body = reference_kernel("NonMaxSuppression", 11)(attributes, outputs)
 
-    def kept(operands: Operands) -> Results:
+    def with_scalars(operands: Operands) -> Results:
         boxes, scores, *limits = operands
         given = [_alone(limit, k) for k, limit in enumerate((*limits, None, None, None)[:3])]
         if limits[2:] and limits[2] is not None:
             return body([boxes, scores, *given])
         return body([boxes, scores, *given[:2]])
 
-    return kept
+    return with_scalars
 
 
 def _alone(limit: np.ndarray | None, position: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.ops.kernels.foreign import trust
+from treadle.ops.kernels.onnx_reference import trust
 from treadle.ops.kernels.registry import ML
 
 TRAINING = "ai.onnx.preview.training"

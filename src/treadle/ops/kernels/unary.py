@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import is_integer, wide
+from treadle.ops.kernels.common import in_float32, is_integer
 from treadle.ops.kernels.registry import evaluates
 
 evaluates("Abs", 1, 6, 13)(np.abs)
@@ -37,7 +37,7 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 @evaluates("Reciprocal", 1, 6, 13)
-@wide
+@in_float32
 def reciprocal(x: np.ndarray) -> Any:
     """1 / x."""
     return 1 / x
@@ -57,7 +57,7 @@ def complementary_error_function(x: np.ndarray) -> Any:
 
 
 @evaluates("Sigmoid", 1, 6, 13)
-@wide
+@in_float32
 def sigmoid(x: np.ndarray) -> Any:
     """1 / (1 + exp(-x))."""
     return 1 / (1 + np.exp(-x))
@@ -70,28 +70,28 @@ def relu(x: np.ndarray) -> Any:
 
 
 @evaluates("Softplus", 1, 22)
-@wide
+@in_float32
 def softplus(x: np.ndarray) -> Any:
     """log(1 + exp(x)), without its overflow."""
     return np.logaddexp(x, np.zeros((), x.dtype))
 
 
 @evaluates("Softsign", 1, 22)
-@wide
+@in_float32
 def softsign(x: np.ndarray) -> Any:
     """X / (1 + |x|)."""
     return x / (1 + np.abs(x))
 
 
 @evaluates("HardSwish", 14, 22)
-@wide
+@in_float32
 def hard_swish(x: np.ndarray) -> Any:
     """X * max(0, min(1, x/6 + 0.5))."""
     return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
 @evaluates("Mish", 18, 22)
-@wide
+@in_float32
 def mish(x: np.ndarray) -> Any:
     """X * tanh(softplus(x)), as x * e * (e + 2) / (e * (e + 2) + 2), e = exp(x) as a square."""
     root = np.exp(np.minimum(x, 20) / 2)
@@ -100,7 +100,7 @@ def mish(x: np.ndarray) -> Any:
 
 
 @evaluates("PRelu", 7, 9, 16)
-@wide
+@in_float32
 def parametric_relu(x: np.ndarray, slope: np.ndarray) -> Any:
     """X where it is positive, slope * x elsewhere."""
     return np.where(x < 0, x * slope, x)

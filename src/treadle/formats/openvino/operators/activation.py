@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer, plain
 from treadle.ir import DType, Value
 
@@ -22,20 +22,20 @@ plain(
 
 
 @layer("ELU", 1)
-def elu(hand: Hand) -> Made:
+def elu(hand: LayerContext) -> Made:
     """Is alpha * (exp(x) - 1) below zero."""
     return hand.leaf("Elu", hand[0], alpha=hand.number("alpha"))
 
 
 @layer("SELU", 1)
-def selu(hand: Hand) -> Made:
+def selu(hand: LayerContext) -> Made:
     """Is lambda * (x, or alpha * (exp(x) - 1) below zero)."""
     alpha, gamma = hand.scalar(1, "alpha"), hand.scalar(2, "lambda")
     return hand.leaf("Selu", hand[0], alpha=alpha, gamma=gamma)
 
 
 @layer("PReLU", 1)
-def prelu(hand: Hand) -> Made:
+def prelu(hand: LayerContext) -> Made:
     """Is slope * x below zero; a slope of rank 1 goes along axis 1."""
     slope = hand[1]
     if hand.rank(1) == 1 and hand.rank(0) > 1 and hand.shape(1) != (1,):
@@ -45,20 +45,20 @@ def prelu(hand: Hand) -> Made:
 
 
 @layer("HSigmoid", 5)
-def hsigmoid(hand: Hand) -> Made:
+def hsigmoid(hand: LayerContext) -> Made:
     """Is min(max(x + 3, 0), 6) / 6."""
     return hand.leaf("HardSigmoid", hand[0], alpha=1 / 6, beta=0.5)
 
 
 @layer("HardSigmoid", 1)
-def hard_sigmoid(hand: Hand) -> Made:
+def hard_sigmoid(hand: LayerContext) -> Made:
     """Is max(0, min(1, alpha * x + beta))."""
     alpha, beta = hand.scalar(1, "alpha"), hand.scalar(2, "beta")
     return hand.leaf("HardSigmoid", hand[0], alpha=alpha, beta=beta)
 
 
 @layer("Swish", 4)
-def swish(hand: Hand) -> Made:
+def swish(hand: LayerContext) -> Made:
     """Is x * sigmoid(beta * x)."""
     x, beta = hand[0], hand.get(1)
     scaled = x if beta is None else hand.leaf("Mul", x, beta)
@@ -66,26 +66,26 @@ def swish(hand: Hand) -> Made:
 
 
 @layer("Gelu", 2, 7)
-def gelu(hand: Hand) -> Made:
+def gelu(hand: LayerContext) -> Made:
     """Gelu, exact or by tanh."""
     mode = hand.text("approximation_mode", "erf", "erf", "tanh") if hand.version > 2 else "erf"
     return hand.leaf("Gelu", hand[0], approximate="tanh" if mode == "tanh" else "none")
 
 
 @layer("SoftMax", 1, 8)
-def softmax(hand: Hand) -> Made:
+def softmax(hand: LayerContext) -> Made:
     """Softmax along one axis."""
     return hand.leaf("Softmax", hand[0], axis=hand.integer("axis", 1))
 
 
 @layer("LogSoftmax", 5)
-def log_softmax(hand: Hand) -> Made:
+def log_softmax(hand: LayerContext) -> Made:
     """The logarithm of a softmax along one axis."""
     return hand.leaf("LogSoftmax", hand[0], axis=hand.integer("axis", 1))
 
 
 @layer("ScaledDotProductAttention", 13)
-def attention(hand: Hand) -> Made:
+def attention(hand: LayerContext) -> Made:
     """Is softmax(query @ key.T * scale + mask) @ value."""
     rank = hand.rank(1)
     swapped = [*range(rank - 2), rank - 1, rank - 2]
@@ -103,7 +103,7 @@ def attention(hand: Hand) -> Made:
     return hand.leaf("MatMul", hand.leaf("Softmax", scores, axis=-1), hand[2])
 
 
-def _causal(hand: Hand, scores: Value) -> Value:
+def _causal(hand: LayerContext, scores: Value) -> Value:
     """Scores, minus infinity where the key comes after the query."""
     shape = hand.leaf("Shape", scores, start=-2)
     rest = hand.leaf("Trilu", hand.leaf("Expand", hand.like(0, 1.0), shape), upper=0)
@@ -111,7 +111,7 @@ def _causal(hand: Hand, scores: Value) -> Value:
     return hand.leaf("Where", seen, scores, hand.like(0, -np.inf))
 
 
-def _scale(hand: Hand) -> Value:
+def _scale(hand: LayerContext) -> Value:
     scale = hand.get(4)
     if scale is not None:
         return scale

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
 
 @layer("AdaptiveAvgPool", 8)
-def adaptive_avg_pool(hand: Hand) -> Made:
+def adaptive_avg_pool(hand: LayerContext) -> Made:
     """The mean of window i of n along each spatial axis of length l.
 
     x[..., i * l // n : -(-(i + 1) * l // n)].mean()
@@ -27,7 +27,7 @@ def adaptive_avg_pool(hand: Hand) -> Made:
     return value
 
 
-def _shares(hand: Hand, axis: int, count: int) -> Value:
+def _shares(hand: LayerContext, axis: int, count: int) -> Value:
     """A matrix [length, count]: what each item gives to the mean of each window."""
     dtype, shape = hand.dtype(0), hand.shape(0)
     length = shape[axis] if shape else None

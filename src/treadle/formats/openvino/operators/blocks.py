@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
@@ -11,7 +11,7 @@ _IMAGE = 4
 
 
 @layer("DepthToSpace", 1)
-def depth_to_space(hand: Hand) -> Made:
+def depth_to_space(hand: LayerContext) -> Made:
     """Blocks of channels become blocks of pixels."""
     first = hand.text("mode", None, "blocks_first", "depth_first") == "blocks_first"
     size, rank = hand.integer("block_size", 1), hand.rank(0)
@@ -33,14 +33,14 @@ def depth_to_space(hand: Hand) -> Made:
 
 
 @layer("SpaceToDepth", 1)
-def space_to_depth(hand: Hand) -> Made:
+def space_to_depth(hand: LayerContext) -> Made:
     """Blocks of pixels become blocks of channels."""
     first = hand.text("mode", None, "blocks_first", "depth_first") == "blocks_first"
     size, rank = hand.integer("block_size", 1), hand.rank(0)
     if rank == _IMAGE and first:
         return hand.leaf("SpaceToDepth", hand[0], blocksize=size)
     if size < 1:
-        raise Fault("CF909", f"block_size is {size}")
+        raise IrError("CF909", f"block_size is {size}")
     spatial = [hand.leaf("Div", _extent(hand, k), hand.whole(size)) for k in range(2, rank)]
     split = [part for extent in spatial for part in (extent, hand.whole(size))]
     apart = _reshaped(hand, hand[0], [_extent(hand, 0), _extent(hand, 1), *split])
@@ -51,7 +51,7 @@ def space_to_depth(hand: Hand) -> Made:
 
 
 @layer("BatchToSpace", 2)
-def batch_to_space(hand: Hand) -> Made:
+def batch_to_space(hand: LayerContext) -> Made:
     """Items of a batch become blocks of each axis, then its ends are cropped."""
     sizes, begins, ends = (hand.wholes(k, "the blocks and crops") for k in (1, 2, 3))
     rank = hand.rank(0)
@@ -69,7 +69,7 @@ def batch_to_space(hand: Hand) -> Made:
 
 
 @layer("SpaceToBatch", 2)
-def space_to_batch(hand: Hand) -> Made:
+def space_to_batch(hand: LayerContext) -> Made:
     """Each axis is padded with zeros, and its blocks become items of the batch."""
     sizes, begins, ends = (hand.wholes(k, "the blocks and pads") for k in (1, 2, 3))
     rank = hand.rank(0)
@@ -84,7 +84,7 @@ def space_to_batch(hand: Hand) -> Made:
     return _reshaped(hand, turned, [hand.whole(-1), *parts[1:]])
 
 
-def _extent(hand: Hand, axis: int) -> Value:
+def _extent(hand: LayerContext, axis: int) -> Value:
     shape = hand.shape(0)
     extent = shape[axis] if shape else None
     if isinstance(extent, int):
@@ -92,6 +92,6 @@ def _extent(hand: Hand, axis: int) -> Value:
     return hand.leaf("Shape", hand[0], start=axis, end=axis + 1)
 
 
-def _reshaped(hand: Hand, value: Value, extents: list[Value]) -> Value:
+def _reshaped(hand: LayerContext, value: Value, extents: list[Value]) -> Value:
     shape = hand.leaf("Concat", *extents, axis=0)
     return hand.leaf("Reshape", value, shape)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.ir import Value
 
 
-def aligned(hand: Hand) -> tuple[Value, Value]:
+def aligned(hand: LayerContext) -> tuple[Value, Value]:
     """Both operands, the second one with the axes `auto_broadcast` wants."""
     if hand.text("auto_broadcast", "numpy", "numpy", "none", "explicit", "pdpd") != "pdpd":
         return hand[0], hand[1]
@@ -15,7 +15,7 @@ def aligned(hand: Hand) -> tuple[Value, Value]:
     axis = wide - narrow if axis == -1 else axis
     behind = wide - axis - narrow
     if behind < 0 or axis < 0:
-        raise Fault("CF909", f"{narrow} axes from {axis} on do not fit into {wide}")
+        raise IrError("CF909", f"{narrow} axes from {axis} on do not fit into {wide}")
     if not behind:
         return hand[0], hand[1]
     two = hand.leaf("Unsqueeze", hand[1], hand.whole(*range(narrow, narrow + behind)))

@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.windows import windows
 from treadle.ir import Value
 
 
 @layer("Convolution", 1)
-def convolution(hand: Hand) -> Made:
+def convolution(hand: LayerContext) -> Made:
     """Conv."""
     return hand.leaf("Conv", hand[0], hand[1], **windows(hand))
 
 
 @layer("GroupConvolution", 1)
-def group_convolution(hand: Hand) -> Made:
+def group_convolution(hand: LayerContext) -> Made:
     """Conv in groups; the weights are [groups, outputs / groups, inputs / groups, ...]."""
     weights, groups = _ungrouped(hand)
     return hand.leaf("Conv", hand[0], weights, group=groups, **windows(hand))
 
 
-def _ungrouped(hand: Hand) -> tuple[Value, int]:
+def _ungrouped(hand: LayerContext) -> tuple[Value, int]:
     """The weights without their axis of groups, and how many groups there are."""
     shape = hand.shape(1)
     groups = shape[0] if shape else None
     if not isinstance(groups, int):
-        raise Fault("CF909", "the number of groups is not known")
+        raise IrError("CF909", "the number of groups is not known")
     tail = hand.leaf("Shape", hand[1], start=2)
     flat = hand.leaf("Concat", hand.whole(-1), tail, axis=0)
     return hand.leaf("Reshape", hand[1], flat), groups
 
 
 @layer("ConvolutionBackpropData", 1)
-def transposed(hand: Hand) -> Made:
+def transposed(hand: LayerContext) -> Made:
     """ConvTranspose."""
     return _transposed(hand, hand[1], 1)
 
 
 @layer("GroupConvolutionBackpropData", 1)
-def group_transposed(hand: Hand) -> Made:
+def group_transposed(hand: LayerContext) -> Made:
     """ConvTranspose in groups; the weights are [groups, inputs / groups, outputs / groups, ...]."""
     return _transposed(hand, *_ungrouped(hand))
 
 
-def _transposed(hand: Hand, weights: Value, groups: int) -> Value:
+def _transposed(hand: LayerContext, weights: Value, groups: int) -> Value:
     given = windows(hand)
     strides = given["strides"]
     assert isinstance(strides, list)

@@ -6,27 +6,27 @@ import math
 
 import numpy as np
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.select import typed
 from treadle.ir import Value
 
 
 @layer("ShapeOf", 1, 3)
-def shape_of(hand: Hand) -> Made:
+def shape_of(hand: LayerContext) -> Made:
     """The extents."""
     return typed(hand, hand.leaf("Shape", hand[0]), "output_type")
 
 
 @layer("Range", 1, 4)
-def range_(hand: Hand) -> Made:
+def range_(hand: LayerContext) -> Made:
     """start, start + step ... up to stop, which is not part of it."""
     dtype = hand.dtype(0) if hand.version < 4 else hand.element("output_type")
     kinds = [hand.is_float(k) for k in range(3)]
     if any(kinds) and dtype.numpy.kind in "iu" and not _is_clear(hand):
         message = "whole numbers between floats: its page has them cut to whole numbers first, and"
-        raise Fault("CF909", f"{message} counted as they are, which gives two lengths",
+        raise IrError("CF909", f"{message} counted as they are, which gives two lengths",
                     "compute the range in floats and convert it")  # fmt: skip
     ends = []
     for k in range(3):
@@ -39,7 +39,7 @@ def range_(hand: Hand) -> Made:
     return hand.leaf("Range", *ends)
 
 
-def _is_clear(hand: Hand) -> bool:
+def _is_clear(hand: LayerContext) -> bool:
     """Whether the ends are constants between which there are as many numbers in either reading."""
     arrays = [hand.array(k) for k in range(3)]
     ends = [float(array.reshape(-1)[0]) for array in arrays if array is not None and array.size]
@@ -52,7 +52,7 @@ def _is_clear(hand: Hand) -> bool:
 
 
 @layer("Eye", 9)
-def eye(hand: Hand) -> Made:
+def eye(hand: LayerContext) -> Made:
     """Ones on a diagonal, of as many matrices as the batch shape says."""
     extents = hand.leaf("Concat", hand.list64(0), hand.list64(1), axis=0)
     dtype = hand.element("output_type")
@@ -65,7 +65,7 @@ def eye(hand: Hand) -> Made:
 
 
 @layer("Broadcast", 1, 3)
-def broadcast(hand: Hand) -> Made:
+def broadcast(hand: LayerContext) -> Made:
     """Repeated until it has a shape."""
     # "none" is how version 1 is written where its page says "explicit"
     mode = hand.text("mode", "numpy", "numpy", "explicit", "none", "bidirectional", "pdpd")
@@ -73,32 +73,32 @@ def broadcast(hand: Hand) -> Made:
     if mode in ("numpy", "bidirectional"):
         return hand.leaf("Expand", hand[0], shape)
     if mode == "pdpd":
-        raise Fault("CF909", "mode pdpd is not supported here")
+        raise IrError("CF909", "mode pdpd is not supported here")
     return hand.leaf("Expand", _placed(hand), shape)
 
 
-def _placed(hand: Hand) -> Value:
+def _placed(hand: LayerContext) -> Value:
     """The operand with its axes where `axes_mapping` wants them."""
     places = hand.wholes(2, "axes_mapping")
     wanted = hand.shape(1)
     known = hand.array(1)
     rank = known.size if known is not None else (wanted or (None,))[0]
     if not isinstance(rank, int):
-        raise Fault("CF909", "the length of the target shape is not known")
+        raise IrError("CF909", "the length of the target shape is not known")
     if places != sorted(set(places)) or any(not 0 <= place < rank for place in places):
-        raise Fault("CF909", f"axes_mapping {places} does not rise within {rank} axes")
+        raise IrError("CF909", f"axes_mapping {places} does not rise within {rank} axes")
     missing = [axis for axis in range(rank) if axis not in places]
     return hand.leaf("Unsqueeze", hand[0], hand.whole(*missing)) if missing else hand[0]
 
 
 @layer("Tile", 1)
-def tile(hand: Hand) -> Made:
+def tile(hand: LayerContext) -> Made:
     """Repeated along its axes; the shorter of ranks and repeats is filled with ones in front."""
     rank = hand.rank(0)
     shape, known = hand.shape(1), hand.array(1)
     count = known.size if known is not None else (shape or (None,))[0]
     if not isinstance(count, int):
-        raise Fault("CF909", "the number of repeats is not known")
+        raise IrError("CF909", "the number of repeats is not known")
     value, repeats = hand[0], hand.list64(1)
     if count > rank:
         value = hand.leaf("Unsqueeze", value, hand.whole(*range(count - rank)))

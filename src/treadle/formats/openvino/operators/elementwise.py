@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.broadcast import aligned
 from treadle.formats.openvino.operators.registry import Made, layer, plain, register
 from treadle.ir import DType, Value
@@ -62,20 +62,20 @@ for _op in _BINARY.values():
 
 
 @layer("SquaredDifference", 1)
-def squared_difference(hand: Hand) -> Made:
+def squared_difference(hand: LayerContext) -> Made:
     """Is (a - b) ** 2."""
     difference = hand.leaf("Sub", *aligned(hand))
     return hand.leaf("Mul", difference, difference)
 
 
 @layer("Mod", 1)
-def mod(hand: Hand) -> Made:
+def mod(hand: LayerContext) -> Made:
     """The remainder with the sign of the dividend."""
     return hand.leaf("Mod", *aligned(hand), fmod=1)
 
 
 @layer("FloorMod", 1)
-def floor_mod(hand: Hand) -> Made:
+def floor_mod(hand: LayerContext) -> Made:
     """The remainder with the sign of the divisor: a - floor(a / b) * b."""
     one, two = aligned(hand)
     if not hand.is_float(0):
@@ -85,7 +85,7 @@ def floor_mod(hand: Hand) -> Made:
 
 
 @layer("Clamp", 1)
-def clamp(hand: Hand) -> Made:
+def clamp(hand: LayerContext) -> Made:
     """Between `min` and `max`; of whole numbers the nearest ones between them."""
     low, high = hand.number("min"), hand.number("max")
     if hand.is_float(0):
@@ -100,7 +100,7 @@ def clamp(hand: Hand) -> Made:
 
 
 @layer("Round", 5)
-def round_(hand: Hand) -> Made:
+def round_(hand: LayerContext) -> Made:
     """To the nearest whole number, a half to the even one or away from zero."""
     if hand.text("mode", "half_to_even", "half_to_even", "half_away_from_zero") == "half_to_even":
         return hand.leaf("Round", hand[0])
@@ -109,19 +109,19 @@ def round_(hand: Hand) -> Made:
 
 
 @layer("Convert", 1)
-def convert(hand: Hand) -> Made:
+def convert(hand: LayerContext) -> Made:
     """Another element type."""
     return hand.cast(hand[0], hand.element("destination_type"))
 
 
 @layer("ConvertLike", 1)
-def convert_like(hand: Hand) -> Made:
+def convert_like(hand: LayerContext) -> Made:
     """The element type of the second operand."""
     return hand.leaf("CastLike", hand[0], hand[1])
 
 
 @layer("CumSum", 3)
-def cum_sum(hand: Hand) -> Made:
+def cum_sum(hand: LayerContext) -> Made:
     """Running sums along an axis."""
     axis = hand.get(1)
     flags = {
@@ -132,7 +132,7 @@ def cum_sum(hand: Hand) -> Made:
     return hand.leaf("CumSum", hand[0], place, **flags)
 
 
-def _scalar(hand: Hand) -> Value:
+def _scalar(hand: LayerContext) -> Value:
     array = hand.array(1)
     if array is not None:
         return hand.constant(array.astype(np.int64).reshape(()))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
 
 @layer("Gather", 1, 7, 8)
-def gather(hand: Hand) -> Made:
+def gather(hand: LayerContext) -> Made:
     """Items along an axis; the first `batch_dims` axes of data and indices go together.
 
     Gather-8 counts negative indices from the end, as ONNX does.
@@ -23,7 +23,7 @@ def gather(hand: Hand) -> Made:
     rank = hand.rank(0)
     axis %= rank
     if axis < batch:
-        raise Fault("CF909", f"the axis {axis} is one of the {batch} batch dims")
+        raise IrError("CF909", f"the axis {axis} is one of the {batch} batch dims")
     order = [*range(batch), axis, *(k for k in range(batch, rank) if k != axis)]
     moved = hand.transpose(hand[0], order)
     places = hand.leaf("Unsqueeze", hand.int64(1), hand.whole(-1))
@@ -31,7 +31,7 @@ def gather(hand: Hand) -> Made:
     return _back(hand, found, batch, axis)
 
 
-def _back(hand: Hand, found: Value, batch: int, axis: int) -> Value:
+def _back(hand: LayerContext, found: Value, batch: int, axis: int) -> Value:
     """[batch, indices, before the axis, behind it] to [batch, before, indices, behind]."""
     many, before = hand.rank(1) - batch, axis - batch
     total = hand.rank(0) - 1 + many
@@ -45,7 +45,7 @@ def _back(hand: Hand, found: Value, batch: int, axis: int) -> Value:
 
 
 @layer("GatherND", 5, 8)
-def gather_nd(hand: Hand) -> Made:
+def gather_nd(hand: LayerContext) -> Made:
     """Slices by index vectors; version 5 puts all batch axes into one."""
     batch = hand.integer("batch_dims", 0)
     found = hand.leaf("GatherND", hand[0], hand.int64(1), batch_dims=batch)
@@ -57,6 +57,6 @@ def gather_nd(hand: Hand) -> Made:
 
 
 @layer("GatherElements", 6)
-def gather_elements(hand: Hand) -> Made:
+def gather_elements(hand: LayerContext) -> Made:
     """Elements whose index along an axis is given, element by element."""
     return hand.leaf("GatherElements", hand[0], hand[1], axis=hand.integer("axis"))

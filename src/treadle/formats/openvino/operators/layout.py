@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
 
 @layer("Reshape", 1)
-def reshape(hand: Hand) -> Made:
+def reshape(hand: LayerContext) -> Made:
     """A shape; `special_zero`: 0 keeps the extent at its place."""
     return hand.leaf(
         "Reshape", hand[0], hand.list64(1), allowzero=int(not hand.truth("special_zero"))
@@ -17,7 +17,7 @@ def reshape(hand: Hand) -> Made:
 
 
 @layer("Squeeze", 1, 15)
-def squeeze(hand: Hand) -> Made:
+def squeeze(hand: LayerContext) -> Made:
     """Axes of one element removed; OpenVINO leaves out the axes that are longer."""
     if hand.get(1) is None:
         return hand.leaf("Squeeze", hand[0])
@@ -32,40 +32,40 @@ def squeeze(hand: Hand) -> Made:
     return hand.leaf("Squeeze", hand[0], hand.whole(*short)) if short else _same(hand)
 
 
-def _same(hand: Hand) -> Value:
+def _same(hand: LayerContext) -> Value:
     return hand.leaf("Identity", hand[0])
 
 
 @layer("Unsqueeze", 1)
-def unsqueeze(hand: Hand) -> Made:
+def unsqueeze(hand: LayerContext) -> Made:
     """Axes of one element put in."""
     return hand.leaf("Unsqueeze", hand[0], hand.list64(1))
 
 
 @layer("Transpose", 1)
-def transpose(hand: Hand) -> Made:
+def transpose(hand: LayerContext) -> Made:
     """Axes in another order; an empty one reverses them."""
     order = hand.wholes(1, "the order")
     return hand.leaf("Transpose", hand[0], perm=order or None)
 
 
 @layer("Concat", 1)
-def concat(hand: Hand) -> Made:
+def concat(hand: LayerContext) -> Made:
     """One after the other along an axis."""
     return hand.leaf("Concat", *hand.operands, axis=hand.integer("axis"))
 
 
 @layer("Split", 1)
-def split(hand: Hand) -> Made:
+def split(hand: LayerContext) -> Made:
     """Equal parts along an axis."""
     count = hand.integer("num_splits")
     if not 0 < count <= 100_000:
-        raise Fault("CF909", f"num_splits is {count}")
+        raise IrError("CF909", f"num_splits is {count}")
     return hand.leaves("Split", count, hand[0], axis=hand.axis(1), num_outputs=count)
 
 
 @layer("VariadicSplit", 1)
-def variadic_split(hand: Hand) -> Made:
+def variadic_split(hand: LayerContext) -> Made:
     """Parts of given lengths along an axis; one may be -1, what remains."""
     axis, count = hand.axis(1), len(hand.layer.outputs)
     known = hand.array(2)
@@ -87,7 +87,7 @@ def variadic_split(hand: Hand) -> Made:
 
 
 @layer("Reverse", 1)
-def reverse(hand: Hand) -> Made:
+def reverse(hand: LayerContext) -> Made:
     """Back to front along axes."""
     if hand.text("mode", None, "index", "mask") == "index":
         axes = hand.wholes(1, "the axes")
@@ -107,7 +107,7 @@ def reverse(hand: Hand) -> Made:
 
 
 @layer("ReverseSequence", 1)
-def reverse_sequence(hand: Hand) -> Made:
+def reverse_sequence(hand: LayerContext) -> Made:
     """The first items of each row back to front."""
     batch, time = hand.integer("batch_axis", 0), hand.integer("seq_axis", 1)
     rank = hand.rank(0)
@@ -120,12 +120,12 @@ def reverse_sequence(hand: Hand) -> Made:
     return hand.transpose(moved, back)
 
 
-def _reversed(hand: Hand, value: Value, batch: int, time: int) -> Value:
+def _reversed(hand: LayerContext, value: Value, batch: int, time: int) -> Value:
     return hand.leaf("ReverseSequence", value, hand.list64(1), batch_axis=batch, time_axis=time)
 
 
 @layer("ShuffleChannels", 1)
-def shuffle_channels(hand: Hand) -> Made:
+def shuffle_channels(hand: LayerContext) -> Made:
     """Channels of groups, one of each in turn."""
     rank, group = hand.rank(0), hand.integer("group", 1)
     axis = hand.integer("axis", 1) % rank

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.broadcast import aligned
 from treadle.formats.openvino.operators.registry import Made, layer, plain, register
 from treadle.ir import DType
@@ -34,7 +34,7 @@ plain({"LogicalNot": ("Not", 1), "BitwiseNot": ("BitwiseNot", 13), "IsNaN": ("Is
 
 
 @layer("NotEqual", 1)
-def not_equal(hand: Hand) -> Made:
+def not_equal(hand: LayerContext) -> Made:
     """Is not a == b."""
     return hand.leaf("Not", hand.leaf("Equal", *aligned(hand)))
 
@@ -48,7 +48,7 @@ _UNSIGNED = {
 
 
 @layer("BitwiseLeftShift", 15)
-def left_shift(hand: Hand) -> Made:
+def left_shift(hand: LayerContext) -> Made:
     """Bits moved up; those of a whole number with a sign are moved as they are."""
     value, count = aligned(hand)
     signed = hand.dtype(0)
@@ -59,7 +59,7 @@ def left_shift(hand: Hand) -> Made:
 
 
 @layer("BitwiseRightShift", 15)
-def right_shift(hand: Hand) -> Made:
+def right_shift(hand: LayerContext) -> Made:
     """Bits moved down; what comes in from above is the sign: of x < 0, ~(~x >> n)."""
     value, count = aligned(hand)
     signed = hand.dtype(0)
@@ -73,7 +73,7 @@ def right_shift(hand: Hand) -> Made:
 
 
 @layer("IsInf", 10)
-def is_inf(hand: Hand) -> Made:
+def is_inf(hand: LayerContext) -> Made:
     """Infinite, of the signs that are asked for."""
     return hand.leaf(
         "IsInf",
@@ -84,7 +84,7 @@ def is_inf(hand: Hand) -> Made:
 
 
 @layer("IsFinite", 10)
-def is_finite(hand: Hand) -> Made:
+def is_finite(hand: LayerContext) -> Made:
     """Neither infinite nor no number."""
     other = hand.leaf("Or", hand.leaf("IsInf", hand[0]), hand.leaf("IsNaN", hand[0]))
     return hand.leaf("Not", other)

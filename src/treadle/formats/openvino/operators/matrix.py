@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
 
 @layer("MatMul", 1)
-def matmul(hand: Hand) -> Made:
+def matmul(hand: LayerContext) -> Made:
     """The product; a transposed operand of one axis stays as it is."""
     one = _turned(hand, 0, hand.truth("transpose_a", False))
     return hand.leaf("MatMul", one, _turned(hand, 1, hand.truth("transpose_b", False)))
 
 
-def _turned(hand: Hand, position: int, turned: bool) -> Value:
+def _turned(hand: LayerContext, position: int, turned: bool) -> Value:
     if not turned:
         return hand[position]
     rank = hand.rank(position)
@@ -24,7 +24,7 @@ def _turned(hand: Hand, position: int, turned: bool) -> Value:
 
 
 @layer("Einsum", 7)
-def einsum(hand: Hand) -> Made:
+def einsum(hand: LayerContext) -> Made:
     """Einstein's sum."""
     equation = hand.layer.data.get("equation", "")
     return hand.leaf("Einsum", *hand.operands, equation=equation)

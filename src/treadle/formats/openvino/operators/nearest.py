@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.ir import DType, Value
 
 
@@ -24,11 +24,11 @@ class Stretch(NamedTuple):
     scale: Value
 
 
-Rule = Callable[[Hand, Value, Stretch], Value]
+Rule = Callable[[LayerContext, Value, Stretch], Value]
 
 
 def resampled(
-    hand: Hand, value: Value, stretches: list[Stretch], place: str, rounding: str
+    hand: LayerContext, value: Value, stretches: list[Stretch], place: str, rounding: str
 ) -> Value:
     """The value, each of its stretched axes resampled."""
     for each in stretches:
@@ -42,51 +42,51 @@ def resampled(
     return value
 
 
-def _number(hand: Hand, number: float) -> Value:
+def _number(hand: LayerContext, number: float) -> Value:
     return hand.constant(np.array(number, np.float32))
 
 
-def _asymmetric(hand: Hand, steps: Value, stretch: Stretch) -> Value:
+def _asymmetric(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
     return hand.leaf("Div", steps, stretch.scale)
 
 
-def _from_middles(hand: Hand, steps: Value, stretch: Stretch) -> Value:
+def _from_middles(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
     return hand.leaf("Div", hand.leaf("Add", steps, _number(hand, 0.5)), stretch.scale)
 
 
-def _half_pixel(hand: Hand, steps: Value, stretch: Stretch) -> Value:
+def _half_pixel(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
     return hand.leaf("Sub", _from_middles(hand, steps, stretch), _number(hand, 0.5))
 
 
-def _pytorch(hand: Hand, steps: Value, stretch: Stretch) -> Value:
+def _pytorch(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
     several = hand.leaf("Greater", stretch.target, hand.constant(np.array(1)))
     return hand.leaf("Where", several, _half_pixel(hand, steps, stretch), _number(hand, 0))
 
 
-def _align_corners(hand: Hand, steps: Value, stretch: Stretch) -> Value:
+def _align_corners(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
     one = hand.constant(np.array(1))
     last, length = (hand.leaf("Sub", v, one) for v in (stretch.target, stretch.length))
     gaps = hand.cast(hand.leaf("Max", last, one), DType.FLOAT32)
     return hand.leaf("Div", hand.leaf("Mul", steps, hand.cast(length, DType.FLOAT32)), gaps)
 
 
-def _floor(hand: Hand, places: Value, stretch: Stretch) -> Value:
+def _floor(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
     return hand.leaf("Floor", places)
 
 
-def _ceil(hand: Hand, places: Value, stretch: Stretch) -> Value:
+def _ceil(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
     return hand.leaf("Ceil", places)
 
 
-def _half_down(hand: Hand, places: Value, stretch: Stretch) -> Value:
+def _half_down(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
     return hand.leaf("Ceil", hand.leaf("Sub", places, _number(hand, 0.5)))
 
 
-def _half_up(hand: Hand, places: Value, stretch: Stretch) -> Value:
+def _half_up(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
     return hand.leaf("Floor", hand.leaf("Add", places, _number(hand, 0.5)))
 
 
-def _simple(hand: Hand, places: Value, stretch: Stretch) -> Value:
+def _simple(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
     shorter = hand.leaf("Less", stretch.scale, _number(hand, 1))
     return hand.leaf("Where", shorter, hand.leaf("Ceil", places), hand.leaf("Floor", places))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.select import typed
 from treadle.formats.openvino.operators.soft import Bounds, chosen_softly
@@ -19,7 +19,7 @@ _SIGMA = 5
 
 
 @layer("NonMaxSuppression", 1, 3, 4, 5, 9)
-def non_max_suppression(hand: Hand) -> Made:
+def non_max_suppression(hand: LayerContext) -> Made:
     """[batch, class, box], then [batch, class, score], and how many."""
     chosen, scores = _chosen_softly(hand) if _is_soft(hand) else _chosen(hand)
     count = hand.leaf("Shape", chosen, start=0, end=1)
@@ -39,19 +39,19 @@ def non_max_suppression(hand: Hand) -> Made:
     )
 
 
-def _is_soft(hand: Hand) -> bool:
+def _is_soft(hand: LayerContext) -> bool:
     if hand.get(_SIGMA) is None:
         return False
     known = hand.array(_SIGMA)
     return known is None or bool(np.any(known))
 
 
-def _chosen_softly(hand: Hand) -> tuple[Value, Value]:
+def _chosen_softly(hand: LayerContext) -> tuple[Value, Value]:
     count = hand.list64(2)
     return chosen_softly(hand, Bounds(count, *(_flat(hand, k) for k in (3, 4, _SIGMA))))
 
 
-def _chosen(hand: Hand) -> tuple[Value, Value]:
+def _chosen(hand: LayerContext) -> tuple[Value, Value]:
     encoding = hand.text("box_encoding", "corner", "corner", "center")
     bounds = [hand.list64(2) if hand.get(2) is not None else hand.whole(0)]
     bounds += [_flat(hand, k) for k in (3, 4)]
@@ -60,7 +60,7 @@ def _chosen(hand: Hand) -> tuple[Value, Value]:
     return chosen, hand.leaf("GatherND", hand[1], chosen)
 
 
-def _flat(hand: Hand, position: int) -> Value:
+def _flat(hand: LayerContext, position: int) -> Value:
     value = hand.get(position)
     if value is None:
         return hand.constant(np.zeros(1, np.float32))

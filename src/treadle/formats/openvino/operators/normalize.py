@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
 
 @layer("BatchNormInference", 1, 5)
-def batch_norm(hand: Hand) -> Made:
+def batch_norm(hand: LayerContext) -> Made:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta; version 1 has x third."""
     given = [hand[k] for k in range(5)]
     if hand.version < 5:
@@ -23,14 +23,14 @@ def batch_norm(hand: Hand) -> Made:
 
 
 @layer("MVN", 6)
-def mvn(hand: Hand) -> Made:
+def mvn(hand: LayerContext) -> Made:
     """(x - mean) / deviation along axes; epsilon inside or outside of the root."""
     inside = hand.text("eps_mode", None, "inside_sqrt", "outside_sqrt") == "inside_sqrt"
     return _standard(hand, hand.list64(1), hand.truth("normalize_variance"), inside)
 
 
 @layer("MVN", 1)
-def mvn_1(hand: Hand) -> Made:
+def mvn_1(hand: LayerContext) -> Made:
     """The same over all but batch and channels, or over channels too; epsilon inside the root."""
     rank = hand.rank(0)
     if hand.has("reduction_axes"):
@@ -40,7 +40,7 @@ def mvn_1(hand: Hand) -> Made:
     return _standard(hand, hand.whole(*axes), hand.truth("normalize_variance", True), True)
 
 
-def _standard(hand: Hand, axes: Value, divided: bool, inside: bool) -> Value:
+def _standard(hand: LayerContext, axes: Value, divided: bool, inside: bool) -> Value:
     mean = hand.leaf("ReduceMean", hand[0], axes, keepdims=1)
     centered = hand.leaf("Sub", hand[0], mean)
     if not divided:
@@ -54,7 +54,7 @@ def _standard(hand: Hand, axes: Value, divided: bool, inside: bool) -> Value:
 
 
 @layer("NormalizeL2", 1)
-def normalize_l2(hand: Hand) -> Made:
+def normalize_l2(hand: LayerContext) -> Made:
     """Is x / sqrt(sum of squares, with epsilon added or as its least)."""
     op = "Add" if hand.text("eps_mode", None, "add", "max") == "add" else "Max"
     square = hand.leaf("Mul", hand[0], hand[0])
@@ -65,7 +65,7 @@ def normalize_l2(hand: Hand) -> Made:
 
 
 @layer("LRN", 1)
-def lrn(hand: Hand) -> Made:
+def lrn(hand: LayerContext) -> Made:
     """Local response normalization over channels, or over all spatial axes."""
     size, alpha = hand.integer("size"), hand.number("alpha")
     beta, bias = hand.number("beta"), hand.number("bias")
@@ -73,7 +73,7 @@ def lrn(hand: Hand) -> Made:
     if axes == [1]:
         return hand.leaf("LRN", hand[0], alpha=alpha, beta=beta, bias=bias, size=size)
     if axes != list(range(2, hand.rank(0))) or size % 2 == 0:
-        raise Fault("CF909", f"LRN of size {size} over the axes {axes} has no ONNX form")
+        raise IrError("CF909", f"LRN of size {size} over the axes {axes} has no ONNX form")
     square = hand.leaf("Mul", hand[0], hand[0])
     count = len(axes)
     window = {"kernel_shape": [size] * count, "pads": [size // 2] * (2 * count)}
@@ -84,7 +84,7 @@ def lrn(hand: Hand) -> Made:
 
 
 @layer("GroupNormalization", 12)
-def group_normalization(hand: Hand) -> Made:
+def group_normalization(hand: LayerContext) -> Made:
     """Normalized in groups of channels, then scaled and moved channel by channel."""
     return hand.leaf(
         "GroupNormalization",
@@ -97,7 +97,7 @@ def group_normalization(hand: Hand) -> Made:
 
 
 @layer("RMS", 14)
-def rms(hand: Hand) -> Made:
+def rms(hand: LayerContext) -> Made:
     """Is x / root of the mean of squares along the last axis * gamma."""
     square = hand.leaf("Mul", hand[0], hand[0])
     mean = hand.leaf("ReduceMean", square, hand.whole(-1), keepdims=1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
@@ -11,7 +11,7 @@ _LEAST = -(2**63)
 
 
 @layer("Pad", 1, 12)
-def pad(hand: Hand) -> Made:
+def pad(hand: LayerContext) -> Made:
     """Wider on both sides of every axis; a negative number cuts off."""
     mode = hand.text("pad_mode", None, "constant", "edge", "reflect", "symmetric")
     if mode == "symmetric":
@@ -21,14 +21,14 @@ def pad(hand: Hand) -> Made:
     return hand.leaf("Pad", hand[0], pads, filler, mode=mode)
 
 
-def _symmetric(hand: Hand) -> Value:
+def _symmetric(hand: LayerContext) -> Value:
     """Mirrored at its ends, which are part of the mirror image; ONNX has no such mode.
 
     Along each axis: the first items backwards, all items, the last ones backwards.
     """
     begins, ends = hand.wholes(1, "pads_begin"), hand.wholes(2, "pads_end")
     if min([0, *begins, *ends]) < 0:
-        raise Fault("CF909", "pad_mode symmetric with a negative pad is not supported")
+        raise IrError("CF909", "pad_mode symmetric with a negative pad is not supported")
     value, back = hand[0], hand.whole(-1)
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         along = hand.whole(axis)

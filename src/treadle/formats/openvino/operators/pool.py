@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.formats.openvino.operators.select import typed
 from treadle.formats.openvino.operators.windows import windows
@@ -12,7 +12,7 @@ _ROUNDING = {"floor": 0, "ceil": 1, "ceil_torch": 1}
 
 
 @layer("MaxPool", 1, 8, 14)
-def max_pool(hand: Hand) -> Made:
+def max_pool(hand: LayerContext) -> Made:
     """The largest of each window; from version 8 on also where it is."""
     given = _windows(hand, dilated=hand.version > 1)
     if hand.version < 8:
@@ -27,14 +27,14 @@ def max_pool(hand: Hand) -> Made:
 
 
 @layer("AvgPool", 1, 14)
-def avg_pool(hand: Hand) -> Made:
+def avg_pool(hand: LayerContext) -> Made:
     """The mean of each window, with what pads it or without."""
     whole = int(not hand.truth("exclude-pad", hand.truth("exclude_pad", True)))
     given = _windows(hand, dilated=False)
     return hand.leaf("AveragePool", hand[0], count_include_pad=whole, **given)
 
 
-def _windows(hand: Hand, *, dilated: bool) -> dict[str, object]:
+def _windows(hand: LayerContext, *, dilated: bool) -> dict[str, object]:
     rounding = hand.text("rounding_type", "floor", *_ROUNDING)
     given = windows(hand, dilated=dilated) | {"kernel_shape": hand.integers("kernel")}
     if rounding == "ceil" and "pads" in given:
@@ -42,7 +42,7 @@ def _windows(hand: Hand, *, dilated: bool) -> dict[str, object]:
     return given | {"ceil_mode": _ROUNDING[rounding]}
 
 
-def _refuse_empty_windows(hand: Hand, *, dilated: bool) -> None:
+def _refuse_empty_windows(hand: LayerContext, *, dilated: bool) -> None:
     """A last window that starts behind the data is left out by `ceil_torch` and by ONNX."""
     strides, kernel = hand.integers("strides"), hand.integers("kernel")
     ones, zeros = [1] * len(strides), [0] * len(strides)
@@ -60,5 +60,5 @@ def _refuse_empty_windows(hand: Hand, *, dilated: bool) -> None:
         else:
             is_empty = after - reach + step > 0
         if is_empty:
-            raise Fault("CF909", "rounding_type ceil makes a window of nothing but padding",
+            raise IrError("CF909", "rounding_type ceil makes a window of nothing but padding",
                         "use ceil_torch, which leaves that window out")  # fmt: skip

@@ -7,17 +7,17 @@ else round((x - low) / (high - low) * (levels - 1)) / (levels - 1) * (out_high -
 
 from __future__ import annotations
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 
 
 @layer("FakeQuantize", 1)
-def fake_quantize(hand: Hand) -> Made:
+def fake_quantize(hand: LayerContext) -> Made:
     """One of `levels` values between the output bounds."""
     levels = hand.integer("levels")
     if levels < 2:
-        raise Fault("CF909", f"levels is {levels}, wanted 2 or more")
+        raise IrError("CF909", f"levels is {levels}, wanted 2 or more")
     x, low, high, out_low, out_high = (hand[k] for k in range(5))
     steps = hand.like(0, levels - 1)
     lower, upper = hand.leaf("Min", low, high), hand.leaf("Max", low, high)

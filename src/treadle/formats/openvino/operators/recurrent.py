@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Function, Made, layer
 from treadle.ir import Value
 
@@ -35,14 +35,14 @@ _GRU = _Kind("GRU", (0, 1, 2), ("sigmoid", "tanh"), 1)
 _RNN = _Kind("RNN", (0,), ("tanh",), 1)
 
 
-def _gates(hand: Hand, kind: _Kind) -> tuple[int, ...]:
+def _gates(hand: LayerContext, kind: _Kind) -> tuple[int, ...]:
     if kind is not _LSTM:
         return kind.gates
     order = hand.text("weights_format", "fico", *_FORMATS)
     return tuple(order.index(gate) for gate in "iofc")
 
 
-def _regated(hand: Hand, position: int, kind: _Kind, axis: int) -> Value:
+def _regated(hand: LayerContext, position: int, kind: _Kind, axis: int) -> Value:
     """Weights or biases with their rows in ONNX's order of gates."""
     gates = _gates(hand, kind)
     count = len(gates)
@@ -57,7 +57,7 @@ def _regated(hand: Hand, position: int, kind: _Kind, axis: int) -> Value:
     return hand.leaf("Concat", *(parts_[gate] for gate in gates), axis=axis)
 
 
-def _biases(hand: Hand, position: int, kind: _Kind, linear: bool) -> Value:
+def _biases(hand: LayerContext, position: int, kind: _Kind, linear: bool) -> Value:
     """ONNX's two biases [D, 2 * gates * hidden] out of OpenVINO's [D, gates * hidden]."""
     given = hand[position]
     hidden = hand.integer("hidden_size")
@@ -69,20 +69,20 @@ def _biases(hand: Hand, position: int, kind: _Kind, linear: bool) -> Value:
     shape = hand.shape(position)
     directions = shape[0] if shape else None
     if not isinstance(directions, int):
-        raise Fault("CF909", "the shape of the biases is not known")
+        raise IrError("CF909", "the shape of the biases is not known")
     extent = (directions, len(kind.gates) * hidden)
     if np.prod(extent) > 2**26:
-        raise Fault("CF909", "the biases are too large")
+        raise IrError("CF909", "the biases are too large")
     zeros = hand.constant(np.zeros(extent, hand.dtype(position).numpy))
     return hand.leaf("Concat", value, zeros, axis=1)
 
 
-def _flags(hand: Hand, kind: _Kind, directions: int) -> dict[str, object]:
+def _flags(hand: LayerContext, kind: _Kind, directions: int) -> dict[str, object]:
     # activations_alpha and activations_beta are for functions that the cells do not have
     words = [word.lower() for word in hand.words("activations", kind.activations)]
     unknown = [word for word in words if word not in _FUNCTIONS]
     if unknown:
-        raise Fault("CF909", f"the activation {unknown[0][:40]} is not supported")
+        raise IrError("CF909", f"the activation {unknown[0][:40]} is not supported")
     flags: dict[str, object] = {
         "hidden_size": hand.integer("hidden_size"),
         "activations": [_FUNCTIONS[word] for word in words] * directions,
@@ -95,12 +95,12 @@ def _flags(hand: Hand, kind: _Kind, directions: int) -> dict[str, object]:
     return flags
 
 
-def _linear(hand: Hand, kind: _Kind) -> bool:
+def _linear(hand: LayerContext, kind: _Kind) -> bool:
     return kind is _GRU and hand.truth("linear_before_reset", False)
 
 
 def _cell(kind: _Kind) -> Function:
-    def read(hand: Hand) -> Made:
+    def read(hand: LayerContext) -> Made:
         """One step: a sequence of length 1, its axes of time and direction added and removed."""
         if hand.get(_PEEPHOLES) is not None and hand.version == 1 and kind is _LSTM:
             _without_peepholes(hand)
@@ -122,27 +122,30 @@ def _cell(kind: _Kind) -> Function:
     return read
 
 
-def _without_peepholes(hand: Hand) -> None:
+def _without_peepholes(hand: LayerContext) -> None:
     """Peepholes of zeros are none; OpenVINO 2026.4.1 takes no notice of others."""
     known = hand.array(_PEEPHOLES)
     if known is None or np.any(known):
-        raise Fault("CF909", "there are peepholes: no page says in which order their gates lie, and"
-                    " OpenVINO takes no notice of them",
-                    "leave input 6 out, or give it zeros")  # fmt: skip
+        raise IrError(
+            "CF909",
+            "there are peepholes: no page says in which order their gates lie, and"
+            " OpenVINO takes no notice of them",
+            "leave input 6 out, or give it zeros",
+        )
 
 
-def _cell_bias(hand: Hand, position: int, kind: _Kind, linear: bool) -> Value:
+def _cell_bias(hand: LayerContext, position: int, kind: _Kind, linear: bool) -> Value:
     array = hand.array(position)
     if array is not None:
         wide = hand.constant(array[np.newaxis])
     else:
         wide = hand.leaf("Unsqueeze", hand[position], hand.whole(0))
-    inner = Hand(hand.layer, hand.version, (wide,), hand.draft)
+    inner = LayerContext(hand.layer, hand.version, (wide,), hand.draft)
     return _biases(inner, 0, kind, linear)
 
 
 def _sequence(kind: _Kind) -> Function:
-    def read(hand: Hand) -> Made:
+    def read(hand: LayerContext) -> Made:
         """All steps; [batch, time, ...] and [batch, direction, ...] turned to ONNX's order."""
         direction = hand.text("direction", None, *_DIRECTIONS)
         directions = 2 if direction == "bidirectional" else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, register
 from treadle.ir import DType, Value
 
@@ -18,20 +18,20 @@ _REDUCTIONS = {
 _LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
-def _reduced(hand: Hand, op: str, value: Value) -> Value:
+def _reduced(hand: LayerContext, op: str, value: Value) -> Value:
     keep = int(hand.truth("keep_dims", False))
     return hand.leaf(op, value, hand.list64(1), keepdims=keep, noop_with_empty_axes=1)
 
 
 def _enter(type_: str, version: int, op: str) -> None:
-    def reduced(hand: Hand) -> Made:
+    def reduced(hand: LayerContext) -> Made:
         return _reduced(hand, op, hand[0])
 
     register(type_, (version,), reduced, op)
 
 
 def _enter_logical(type_: str, op: str) -> None:
-    def reduced(hand: Hand) -> Made:
+    def reduced(hand: LayerContext) -> Made:
         return hand.cast(_reduced(hand, op, hand.cast(hand[0], DType.INT32)), DType.BOOL)
 
     register(type_, (1,), reduced)

@@ -14,14 +14,14 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.records import Layer
 from treadle.ir import Value
 
 NEWEST_OPSET = 16
 Made = Value | tuple[Value, ...]
-Function = Callable[[Hand], Made]
+Function = Callable[[LayerContext], Made]
 
 
 class Row(NamedTuple):
@@ -77,13 +77,13 @@ def _row(type_: str, version: str) -> Row:
         known = [next(iter(each.values())).type for each in OPERATORS.values()]
         close = get_close_matches(type_, known, 1)
         hint = f"did you mean {close[0]}?" if close else "replace it before the model is exported"
-        raise Fault("CF908", "there is no support for this operator", hint)
+        raise IrError("CF908", "there is no support for this operator", hint)
     number = opset_of(version)
     fitting = [form for form in rows if form <= number <= NEWEST_OPSET]
     if not fitting:
         forms = ", ".join(f"opset{form}" for form in sorted(rows))
         message = f'the version "{version}" of it is not known'
-        raise Fault("CF908", message, f"forms from {forms} up to opset{NEWEST_OPSET} are")
+        raise IrError("CF908", message, f"forms from {forms} up to opset{NEWEST_OPSET} are")
     return rows[max(fitting)]
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.nearest import Stretch, resampled
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import DType, Value
@@ -36,7 +36,7 @@ class _Way(NamedTuple):
 
 
 @layer("Interpolate", 1)
-def interpolate_1(hand: Hand) -> Made:
+def interpolate_1(hand: LayerContext) -> Made:
     """Resize to sizes; OpenVINO takes no notice of `antialias`."""
     mode = _MODES[hand.text("mode", None, "nearest", "linear", "linear_onnx", "cubic")]
     corners = hand.truth("align_corners", True)
@@ -47,12 +47,12 @@ def interpolate_1(hand: Hand) -> Made:
 
 
 @layer("Interpolate", 4, 11)
-def interpolate(hand: Hand) -> Made:
+def interpolate(hand: LayerContext) -> Made:
     """Resize to sizes or by scales along axes."""
     word = hand.text("mode", None, *_MODES)
     smooth = word.endswith("_pillow")
     if hand.truth("antialias", False) and word == "linear":
-        raise Fault("CF909", "antialias of mode linear is something OpenVINO takes no notice of",
+        raise IrError("CF909", "antialias of mode linear is something OpenVINO takes no notice of",
                     "leave antialias out, or use bilinear_pillow")  # fmt: skip
     way = _Way(
         _MODES[word],
@@ -64,7 +64,7 @@ def interpolate(hand: Hand) -> Made:
     if smooth:
         way = way._replace(coordinates="half_pixel")
     if way.mode != "nearest" and way.coordinates == "tf_half_pixel_for_nn":
-        raise Fault("CF909", f"{way.coordinates} with mode {word} has no ONNX form")
+        raise IrError("CF909", f"{way.coordinates} with mode {word} has no ONNX form")
     by_sizes = hand.text("shape_calculation_mode", None, "sizes", "scales") == "sizes"
     # version 4 has sizes, scales, axes; version 11 the one it needs, then axes
     place = (1 if by_sizes else 2) if hand.version < 11 else 1
@@ -76,7 +76,7 @@ def interpolate(hand: Hand) -> Made:
     return _resized(hand, _padded(hand), way, axes, by_sizes=by_sizes, place=place)
 
 
-def _padded(hand: Hand) -> Value:
+def _padded(hand: LayerContext) -> Value:
     begin, end = hand.integers("pads_begin", ()), hand.integers("pads_end", ())
     if not any(begin) and not any(end):
         return hand[0]
@@ -86,7 +86,7 @@ def _padded(hand: Hand) -> Value:
 
 
 def _resized(
-    hand: Hand, value: Value, way: _Way, axes: list[int], *, by_sizes: bool, place: int
+    hand: LayerContext, value: Value, way: _Way, axes: list[int], *, by_sizes: bool, place: int
 ) -> Value:
     odd = way.coordinates == "tf_half_pixel_for_nn" or way.nearest == "simple"
     if way.mode == "nearest" and odd:
@@ -113,7 +113,7 @@ def _flags(way: _Way) -> dict[str, object]:
     return flags | {"antialias": 1, "exclude_outside": 1} if way.antialias else flags
 
 
-def _sizes(hand: Hand, value: Value, axes: list[int], place: int) -> Value:
+def _sizes(hand: LayerContext, value: Value, axes: list[int], place: int) -> Value:
     sizes = hand.list64(place)
     parts = [
         hand.leaf("Gather", sizes, hand.whole(axes.index(k)), axis=0)
@@ -124,18 +124,18 @@ def _sizes(hand: Hand, value: Value, axes: list[int], place: int) -> Value:
     return hand.leaf("Concat", *parts, axis=0)
 
 
-def _length(hand: Hand, value: Value, axis: int) -> Value:
+def _length(hand: LayerContext, value: Value, axis: int) -> Value:
     return hand.leaf("Squeeze", hand.leaf("Shape", value, start=axis, end=axis + 1))
 
 
-def _by_size(hand: Hand, value: Value, axis: int, place: int, number: int) -> Stretch:
+def _by_size(hand: LayerContext, value: Value, axis: int, place: int, number: int) -> Stretch:
     length = _length(hand, value, axis)
     count = hand.leaf("Gather", hand.list64(place), hand.constant(np.array(number)), axis=0)
     ends = [hand.cast(each, DType.FLOAT32) for each in (count, length)]
     return Stretch(axis, length, count, hand.leaf("Div", *ends))
 
 
-def _by_scale(hand: Hand, value: Value, axis: int, place: int, number: int) -> Stretch:
+def _by_scale(hand: LayerContext, value: Value, axis: int, place: int, number: int) -> Stretch:
     length = _length(hand, value, axis)
     scales = hand.known(place, "the scales").reshape(-1)
     scale = hand.constant(np.array(scales[number], np.float32))

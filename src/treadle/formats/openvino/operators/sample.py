@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
@@ -13,7 +13,7 @@ _SAMPLES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
 
 
 @layer("GridSample", 9)
-def grid_sample(hand: Hand) -> Made:
+def grid_sample(hand: LayerContext) -> Made:
     """The image at the places of a grid, whose coordinates go from -1 to 1."""
     return hand.leaf(
         "GridSample",
@@ -26,7 +26,7 @@ def grid_sample(hand: Hand) -> Made:
 
 
 @layer("ROIAlign", 3, 9)
-def roi_align(hand: Hand) -> Made:
+def roi_align(hand: LayerContext) -> Made:
     """Regions of images, each pooled to one size."""
     aligned = hand.text("aligned_mode", "asymmetric", "asymmetric", *_HALF_PIXEL)
     mode = hand.text("mode", None, "avg", "max")
@@ -34,7 +34,7 @@ def roi_align(hand: Hand) -> Made:
     if mode == "avg":
         return _aligned(hand, aligned, sizes, samples)
     if samples < 1:
-        raise Fault("CF909", "mode max with sampling_ratio 0 has no ONNX form",
+        raise IrError("CF909", "mode max with sampling_ratio 0 has no ONNX form",
                     "give sampling_ratio a number above 0")  # fmt: skip
     # ONNX's max is of weighted corners; here every sample is a region of one sample first
     each = _aligned(hand, aligned, [size * samples for size in sizes], 1)
@@ -45,7 +45,7 @@ def roi_align(hand: Hand) -> Made:
 _POOLED = ("pooled_h", "pooled_w")
 
 
-def _aligned(hand: Hand, aligned: str, sizes: list[int], samples: int) -> Value:
+def _aligned(hand: LayerContext, aligned: str, sizes: list[int], samples: int) -> Value:
     """The means of samples; half_pixel moves regions before they are scaled and back behind."""
     regions = hand[1]
     if aligned == "half_pixel":
@@ -69,7 +69,7 @@ _HALF_PIXEL = ("half_pixel_for_nn", "half_pixel")
 
 
 @layer("GRN", 1)
-def grn(hand: Hand) -> Made:
+def grn(hand: LayerContext) -> Made:
     """Is x / sqrt(sum of squares over channels + bias)."""
     square = hand.leaf("Mul", hand[0], hand[0])
     total = hand.leaf("ReduceSum", square, hand.whole(1), keepdims=1)
@@ -78,7 +78,7 @@ def grn(hand: Hand) -> Made:
 
 
 @layer("Roll", 7)
-def roll(hand: Hand) -> Made:
+def roll(hand: LayerContext) -> Made:
     """Items moved along axes, those that fall off one end come in at the other."""
     value = hand[0]
     shifts, axes = hand.wholes(1, "the shifts"), hand.wholes(2, "the axes")
@@ -102,7 +102,7 @@ def _at(axis: int) -> dict[str, int]:
 
 
 @layer("Bucketize", 3)
-def bucketize(hand: Hand) -> Made:
+def bucketize(hand: LayerContext) -> Made:
     """How many of the sorted boundaries are below each item, or not above it."""
     right = hand.truth("with_right_bound", True)
     wide = hand.leaf("Unsqueeze", hand[0], hand.whole(-1))
@@ -114,7 +114,7 @@ def bucketize(hand: Hand) -> Made:
 
 
 @layer("RandomUniform", 8)
-def random_uniform(hand: Hand) -> Made:
+def random_uniform(hand: LayerContext) -> Made:
     """Evenly spread from `min` up to `max`; other values than OpenVINO's, of the same spread."""
     dtype = hand.element("output_type")
     whole = dtype.numpy.kind in "iu"

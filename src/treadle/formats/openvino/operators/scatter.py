@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
@@ -14,7 +14,7 @@ _REDUCTIONS = {"none": None, "sum": "add", "prod": "mul", "min": "min", "max": "
 
 
 @layer("ScatterUpdate", 3)
-def scatter_update(hand: Hand) -> Made:
+def scatter_update(hand: LayerContext) -> Made:
     """Slices along an axis replaced by updates."""
     rank, many = hand.rank(0), hand.rank(1)
     axis = hand.axis(3) % rank
@@ -29,7 +29,7 @@ def scatter_update(hand: Hand) -> Made:
 
 
 @layer("ScatterNDUpdate", 3, 15)
-def scatter_nd_update(hand: Hand) -> Made:
+def scatter_nd_update(hand: LayerContext) -> Made:
     """Slices by index vectors replaced by, or combined with, updates."""
     word = hand.text("reduction", "none", *_REDUCTIONS, "sub")
     updates = hand[2]
@@ -40,7 +40,7 @@ def scatter_nd_update(hand: Hand) -> Made:
 
 
 @layer("ScatterElementsUpdate", 3, 12)
-def scatter_elements_update(hand: Hand) -> Made:
+def scatter_elements_update(hand: LayerContext) -> Made:
     """Elements by their index along an axis replaced by, or combined with, updates.
 
     Without `use_init_val` the updates alone are combined; `mean` divides by how many there are.
@@ -57,7 +57,7 @@ def scatter_elements_update(hand: Hand) -> Made:
     return _divided(hand, total, axis, started) if word == "mean" else total
 
 
-def _neutral(hand: Hand, word: str) -> Value:
+def _neutral(hand: LayerContext, word: str) -> Value:
     """What changes nothing when it is combined with something."""
     if word in ("sum", "mean", "prod"):
         return hand.like(0, float(word == "prod"))
@@ -68,7 +68,7 @@ def _neutral(hand: Hand, word: str) -> Value:
     return hand.constant(np.array(limits.max if word == "min" else limits.min, dtype))
 
 
-def _divided(hand: Hand, total: Value, axis: int, started: bool) -> Value:
+def _divided(hand: LayerContext, total: Value, axis: int, started: bool) -> Value:
     """The sums by how many were summed; where there was nothing, the sum is what was there."""
     one = hand.like(0, 1.0)
     counts = hand.leaf("Expand", one, hand.leaf("Shape", hand[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import DType, Value
 
@@ -12,26 +12,26 @@ _NEGATIVES = ("ignore_negative", "normalize")
 
 
 @layer("Select", 1)
-def select(hand: Hand) -> Made:
+def select(hand: LayerContext) -> Made:
     """Takes then where the condition is true, otherwise else."""
     hand.text("auto_broadcast", "numpy", "numpy", "none")
     return hand.leaf("Where", hand[0], hand[1], hand[2])
 
 
 @layer("NonZero", 3)
-def non_zero(hand: Hand) -> Made:
+def non_zero(hand: LayerContext) -> Made:
     """The places of what is not zero, one row an axis."""
     return typed(hand, hand.leaf("NonZero", hand[0]), "output_type")
 
 
-def typed(hand: Hand, value: Value, name: str, default: str = "i64") -> Value:
+def typed(hand: LayerContext, value: Value, name: str, default: str = "i64") -> Value:
     """int64 results in the element type an attribute asks for."""
     dtype = hand.element(name, default)
     return value if dtype is DType.INT64 else hand.cast(value, dtype)
 
 
 @layer("OneHot", 1, 16)
-def one_hot(hand: Hand) -> Made:
+def one_hot(hand: LayerContext) -> Made:
     """on_value at the index along a new axis, off_value elsewhere."""
     values = [hand.leaf("Reshape", hand[k], hand.whole(1)) for k in (3, 2)]
     both = hand.leaf("Concat", *values, axis=0)
@@ -41,7 +41,7 @@ def one_hot(hand: Hand) -> Made:
     return hand.leaf("OneHot", places, hand.list64(1), both, axis=hand.integer("axis", -1))
 
 
-def _beyond(hand: Hand, places: Value) -> Value:
+def _beyond(hand: LayerContext, places: Value) -> Value:
     """The indices, negative ones beyond the depth: nothing is on there, as OpenVINO has it."""
     known = hand.array(0)
     if known is not None and not np.any(known < 0):
@@ -51,7 +51,7 @@ def _beyond(hand: Hand, places: Value) -> Value:
 
 
 @layer("TopK", 1, 3, 11)
-def top_k(hand: Hand) -> Made:
+def top_k(hand: LayerContext) -> Made:
     """The k largest or smallest along an axis, and where they are."""
     axis, count = hand.integer("axis"), hand.list64(1)
     largest = int(hand.text("mode", None, "max", "min") == "max")
@@ -66,7 +66,7 @@ def top_k(hand: Hand) -> Made:
 
 
 @layer("Unique", 10)
-def unique(hand: Hand) -> Made:
+def unique(hand: LayerContext) -> Made:
     """The elements, or slices along an axis, that differ."""
     axis = None
     if hand.get(1) is not None:

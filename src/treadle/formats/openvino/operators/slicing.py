@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.faults import Fault
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.diagnostics import IrError
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.formats.openvino.operators.registry import Made, layer
 from treadle.ir import Value
 
@@ -15,7 +15,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 @layer("Slice", 8)
-def slice_(hand: Hand) -> Made:
+def slice_(hand: LayerContext) -> Made:
     """From start to stop in steps along axes, all of them where none are named."""
     start, stop, step = (hand.list64(k) for k in (1, 2, 3))
     axes = hand.list64(4) if hand.get(4) is not None else None
@@ -31,7 +31,7 @@ class _Part(NamedTuple):
 
 
 @layer("StridedSlice", 1)
-def strided_slice(hand: Hand) -> Made:
+def strided_slice(hand: LayerContext) -> Made:
     """Is numpy's x[begin:end:stride] with masks: 1 ignores a bound, shrinks or adds an axis.
 
     x[1, ::2, None, ..., -1:]
@@ -42,21 +42,21 @@ def strided_slice(hand: Hand) -> Made:
     return _widened(hand, value, parts)
 
 
-def _masks(hand: Hand, count: int) -> dict[str, list[int]]:
+def _masks(hand: LayerContext, count: int) -> dict[str, list[int]]:
     names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
     masks = {name: hand.integers(name, ()) for name in names}
     return {name: (mask + [0] * count)[: max(count, len(mask))] for name, mask in masks.items()}
 
 
-def _count(hand: Hand) -> int:
+def _count(hand: LayerContext) -> int:
     known, shape = hand.array(1), hand.shape(1)
     count = known.size if known is not None else (shape or (None,))[0]
     if not isinstance(count, int):
-        raise Fault("CF909", "the number of bounds is not known")
+        raise IrError("CF909", "the number of bounds is not known")
     return count
 
 
-def _parts(hand: Hand) -> list[_Part]:
+def _parts(hand: LayerContext) -> list[_Part]:
     count = _count(hand)
     masks = _masks(hand, count)
     parts: list[_Part] = []
@@ -77,7 +77,7 @@ def _parts(hand: Hand) -> list[_Part]:
     return parts
 
 
-def _sliced(hand: Hand, parts: list[_Part]) -> Value:
+def _sliced(hand: LayerContext, parts: list[_Part]) -> Value:
     count = _count(hand)
     masks = _masks(hand, count)
     if all(masks["begin_mask"][p.position] and masks["end_mask"][p.position] for p in parts) and (
@@ -93,7 +93,7 @@ def _sliced(hand: Hand, parts: list[_Part]) -> Value:
 
 
 def _bounds(
-    hand: Hand, position: int, parts: list[_Part], mask: list[int], open_: list[int]
+    hand: LayerContext, position: int, parts: list[_Part], mask: list[int], open_: list[int]
 ) -> Value:
     places = [part.position for part in parts]
     array = hand.array(position)
@@ -107,7 +107,7 @@ def _bounds(
     return hand.leaf("Where", free, hand.whole(*(open_[k] for k in places)), given_)
 
 
-def _shrunk(hand: Hand, value: Value, parts: list[_Part]) -> Value:
+def _shrunk(hand: LayerContext, value: Value, parts: list[_Part]) -> Value:
     """One item of each of these axes, the last axis first so that the others keep their place."""
     for part in reversed(parts):
         array = hand.array(1)
@@ -121,7 +121,7 @@ def _shrunk(hand: Hand, value: Value, parts: list[_Part]) -> Value:
     return value
 
 
-def _widened(hand: Hand, value: Value, parts: list[_Part]) -> Value:
+def _widened(hand: LayerContext, value: Value, parts: list[_Part]) -> Value:
     places, out, axis = [], 0, 0
     for part in parts:
         if part.what == "ellipsis":

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.draft import Draft
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.block_builder import LayerBlockBuilder
+from treadle.formats.openvino.layer_context import LayerContext
 from treadle.ir import Block, Carried, DType, Invariant, Loop, Role, Stacked, Tensor, Value
 
 _OUT = np.array(-np.inf, np.float32)
@@ -41,7 +41,7 @@ class _Boxes(NamedTuple):
     area: Value
 
 
-def chosen_softly(hand: Hand, bounds: Bounds) -> tuple[Value, Value]:
+def chosen_softly(hand: LayerContext, bounds: Bounds) -> tuple[Value, Value]:
     """Rows of [batch, class, box], and the scores they were chosen with."""
     draft = hand.draft
     scores = hand.cast(hand[1], DType.FLOAT32)
@@ -63,7 +63,7 @@ def chosen_softly(hand: Hand, bounds: Bounds) -> tuple[Value, Value]:
     return _rows(hand, *results[1:])
 
 
-def _boxes(hand: Hand) -> _Boxes:
+def _boxes(hand: LayerContext) -> _Boxes:
     boxes = hand.cast(hand[0], DType.FLOAT32)
     first, second = hand.leaves("Split", 2, boxes, axis=2, num_outputs=2)
     if hand.text("box_encoding", "corner", "corner", "center") == "center":
@@ -75,11 +75,11 @@ def _boxes(hand: Hand) -> _Boxes:
     return _Boxes(low, high, hand.leaf("Unsqueeze", area, hand.whole(1)))
 
 
-def _product(draft: Draft, sides: Value) -> Value:
+def _product(draft: LayerBlockBuilder, sides: Value) -> Value:
     return draft.leaf("ReduceProd", sides, draft.whole(-1), keepdims=0)
 
 
-def _rows(hand: Hand, boxes: Value, scores: Value) -> tuple[Value, Value]:
+def _rows(hand: LayerContext, boxes: Value, scores: Value) -> tuple[Value, Value]:
     """Those of the stacks that are a choice, ordered by batch, class and time."""
     boxes, scores = (hand.transpose(each, [1, 2, 0]) for each in (boxes, scores))
     places = hand.leaf("NonZero", hand.leaf("Greater", scores, hand.constant(_OUT)))
@@ -90,9 +90,9 @@ def _rows(hand: Hand, boxes: Value, scores: Value) -> tuple[Value, Value]:
     return rows, hand.leaf("CastLike", hand.leaf("GatherND", scores, places), hand[1])
 
 
-def _body(outer: Draft, types: tuple[Tensor, ...]) -> Block:
+def _body(outer: LayerBlockBuilder, types: tuple[Tensor, ...]) -> Block:
     # [scores; low, high, area, iou_threshold, score_threshold, scale] -> [scores; box, score]
-    draft = Draft("choose", f"{outer.path}.body")
+    draft = LayerBlockBuilder("choose", f"{outer.path}.body")
     draft.origin = replace(outer.origin, name="choose")
     names = ("scores", "low", "high", "area", "iou_threshold", "score_threshold", "scale")
     params = [draft.param(name, type_) for name, type_ in zip(names, types, strict=True)]
@@ -113,14 +113,14 @@ def _body(outer: Draft, types: tuple[Tensor, ...]) -> Block:
     return draft.build(some, left, *stacks)
 
 
-def _is_at(draft: Draft, scores: Value, place: Value) -> Value:
+def _is_at(draft: LayerBlockBuilder, scores: Value, place: Value) -> Value:
     """Whether a box is the one that was chosen, [batch, class, box]."""
     count = draft.leaf("Squeeze", draft.leaf("Shape", scores, start=2, end=3))
     numbers = [draft.constant(np.array(number)) for number in (0, 1)]
     return draft.leaf("Equal", draft.leaf("Range", numbers[0], count, numbers[1]), place)
 
 
-def _overlap(draft: Draft, boxes: _Boxes, place: Value) -> Value:
+def _overlap(draft: LayerBlockBuilder, boxes: _Boxes, place: Value) -> Value:
     """Intersection over union of every box and the chosen one; 0 where either has no area."""
     both = draft.leaf("Mul", place, draft.whole(1, 1))
     low, high = (draft.leaf("GatherElements", each, both, axis=1) for each in boxes[:2])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.hand import Hand
+from treadle.formats.openvino.layer_context import LayerContext
 
 _AUTO = {"explicit": "NOTSET", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER",
          "valid": "VALID", "notset": "NOTSET"}  # fmt: skip
 
 
-def windows(hand: Hand, *, dilated: bool = True) -> dict[str, object]:
+def windows(hand: LayerContext, *, dilated: bool = True) -> dict[str, object]:
     """The attributes ONNX has for them; `pads` only where nothing is padded by itself."""
     strides = hand.integers("strides")
     given: dict[str, object] = {"strides": strides}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle.formats.openvino.write import branch, loop
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators import row_of
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Missing, Scope
@@ -57,7 +57,7 @@ def _leaf(scope: Scope, leaf: Leaf) -> None:
     row = row_of(leaf)
     first = next(value for value in leaf.results if value is not None)
     scope.draft.origin = first.name
-    made = row.function(Hand.of(leaf, scope))
+    made = row.function(OpContext.of(leaf, scope))
     wires = made if isinstance(made, tuple) else (made,)
     if len(wires) < len(leaf.results):
         missing = [value for value in leaf.results[len(wires) :] if scope.needs(value)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle.formats.openvino.records import BackEdge, PortEntry, PortMap
-from treadle.formats.openvino.write.draft import Control, Draft, Wire
+from treadle.formats.openvino.write.net_builder import BodyBuilder, Control, Wire
 from treadle.formats.openvino.write.scope import Scope
 from treadle.ir import Tensor, Type
 
@@ -55,7 +55,7 @@ class Inside:
 
 
 def control_layer(
-    draft: Draft,
+    draft: BodyBuilder,
     kind: str,
     feeding: Feeding,
     types: Sequence[Tensor],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.formats.openvino.write.knowledge import Knowledge
+from treadle.formats.openvino.write.constant_analysis import Knowledge
 from treadle.ir import Block, Branch, Loop, Operands, Ports, Step, Value, ports, reads
 
 
@@ -22,7 +22,7 @@ def kept_carried(views: Ports, values: set[Value]) -> list[int]:
     ]
 
 
-def hang_on_slices(loop: Loop, values: set[Value]) -> bool:
+def depends_on_slices(loop: Loop, values: set[Value]) -> bool:
     """Whether every result of a loop that something needs hangs on what the loop slices."""
     views = ports(loop)
     reached = {port.param for port in views.sliced}

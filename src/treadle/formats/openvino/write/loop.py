@@ -24,14 +24,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treadle.formats.openvino.records import BackEdge, PortEntry
-from treadle.formats.openvino.write.behind import cut, hung_on, last_or_first, turned_over
 from treadle.formats.openvino.write.control import Feeding, Inside, control_layer
-from treadle.formats.openvino.write.draft import Wire, copy, is_parameter
-from treadle.formats.openvino.write.liveness import hang_on_slices, kept_carried
-from treadle.formats.openvino.write.protect import protect
+from treadle.formats.openvino.write.liveness import depends_on_slices, kept_carried
+from treadle.formats.openvino.write.loop_outputs import cut, hung_on, last_or_first, turned_over
+from treadle.formats.openvino.write.net_builder import Wire, copy, is_parameter
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.formats.openvino.write.scope import Scope, tensor_of
-from treadle.formats.openvino.write.unfolded import unfold
+from treadle.formats.openvino.write.workaround_folding import prevent_folding
+from treadle.formats.openvino.write.workaround_inplace import protect_from_inplace
 from treadle.ir import (
     CarriedPort,
     DType,
@@ -112,9 +112,9 @@ class _Writer:
         self._leave(inside, params)
         if self._may_be_idle():
             self._count(inside)
-        protect(inside.scope.draft, inside.params)
+        protect_from_inplace(inside.scope.draft, inside.params)
         if not iterates:
-            unfold(self.outer.draft, self.feeding, self.loop.body)
+            prevent_folding(self.outer.draft, self.feeding, self.loop.body)
         self._bind(self._layer(inside))
 
     def _iterates(self) -> bool:
@@ -131,7 +131,7 @@ class _Writer:
             and not self.outer.of_iterator
             and not self.outer.needs(views.iteration)
             and all(known.is_true(value) for value in endless)
-            and hang_on_slices(self.loop, self.outer.writing.needed)
+            and depends_on_slices(self.loop, self.outer.writing.needed)
             and all(_length(port) for port in views.sliced)
         )
 

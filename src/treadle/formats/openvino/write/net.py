@@ -10,12 +10,12 @@ from treadle.errors import InputError, Unsupported
 from treadle.formats.openvino.printing import print_net
 from treadle.formats.openvino.records import Net
 from treadle.formats.openvino.write.block import write_steps
-from treadle.formats.openvino.write.draft import Draft, Wire, copy, is_parameter
-from treadle.formats.openvino.write.knowledge import learn
+from treadle.formats.openvino.write.constant_analysis import learn
 from treadle.formats.openvino.write.liveness import needed
+from treadle.formats.openvino.write.net_builder import BodyBuilder, Wire, copy, is_parameter
 from treadle.formats.openvino.write.pool import Pool
 from treadle.formats.openvino.write.refusals import Refusal, Refusals
-from treadle.formats.openvino.write.scope import Missing, Scope, Writing, tensor_of
+from treadle.formats.openvino.write.scope import Missing, Scope, WriteContext, tensor_of
 from treadle.formats.openvino.write.states import State, enter_state, leave_state, states_of
 from treadle.infer import infer
 from treadle.ir import Block, Model, Tensor, Value
@@ -54,8 +54,8 @@ def write_net(model: Model) -> tuple[Net, Pool]:
     refusals = Refusals()
     pool = Pool()
     wanted = needed(typed.main, knowledge)
-    writing = Writing(pool, knowledge, wanted, refusals, write_steps)
-    scope = Scope(writing, Draft(pool))
+    writing = WriteContext(pool, knowledge, wanted, refusals, write_steps)
+    scope = Scope(writing, BodyBuilder(pool))
     scope.draft.reserved |= {value.name: value for value in typed.main.results if value}
     _enter(scope, typed.main, states)
     write_steps(scope, typed.main, "main")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Draft, Wire
+from treadle.formats.openvino.write.constant_analysis import Knowledge
 from treadle.formats.openvino.write.encoding import show_shape, word_of
-from treadle.formats.openvino.write.knowledge import Knowledge
+from treadle.formats.openvino.write.net_builder import BodyBuilder, Wire
 from treadle.formats.openvino.write.pool import Pool
 from treadle.formats.openvino.write.refusals import Refusal, Refusals
 from treadle.ir import Block, Tensor, Type, Value, show_type
@@ -20,7 +20,7 @@ class Missing(Exception):
 
 
 @dataclass(slots=True)
-class Writing:
+class WriteContext:
     """What all bodies of one model share."""
 
     pool: Pool
@@ -34,15 +34,15 @@ class Writing:
 class Scope:
     """One body being written."""
 
-    writing: Writing
-    draft: Draft
+    writing: WriteContext
+    draft: BodyBuilder
     wires: dict[Value, Wire] = field(default_factory=dict)
     of_iterator: bool = False
     """Whether it is the body of a TensorIterator, which may hold no other one."""
 
     def inner(self, *, of_iterator: bool = False) -> Scope:
         """The scope of a body inside."""
-        return Scope(self.writing, Draft(self.writing.pool), of_iterator=of_iterator)
+        return Scope(self.writing, BodyBuilder(self.writing.pool), of_iterator=of_iterator)
 
     def wire(self, value: Value) -> Wire:
         """The wire of a value; a constant becomes a layer now. Raises Missing where it failed."""

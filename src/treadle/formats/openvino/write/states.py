@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from treadle.formats.openvino.write.draft import Wire
 from treadle.formats.openvino.write.encoding import show_shape, word_of
+from treadle.formats.openvino.write.net_builder import Wire
 from treadle.formats.openvino.write.scope import Scope, tensor_of
 from treadle.ir import Block, Literal, Value
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 
 _NUMPY_SINCE = 7
 
 
-def aligned(hand: Hand) -> tuple[Wire, Wire]:
+def aligned(hand: OpContext) -> tuple[Wire, Wire]:
     """The two operands so that numpy's rule lays them as the operator's version does."""
     one, two = hand[0], hand[1]
     axis = hand.attributes.get("axis")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.ir import DType
 
@@ -13,7 +13,7 @@ OWN = "treadle"
 
 
 @operator("Trilu")
-def triangle(hand: Hand) -> Made:
+def triangle(hand: OpContext) -> Made:
     """The elements above or below a diagonal, zeros elsewhere."""
     rank = hand.rank(0)
     if 0 in (hand.shape(0) or ()):
@@ -27,13 +27,13 @@ def triangle(hand: Hand) -> Made:
     return hand.layer("Select-1", mask, hand[0], blank)
 
 
-def _places(hand: Hand, axis: int) -> Wire:
+def _places(hand: OpContext, axis: int) -> Wire:
     length = hand.squeeze(hand.extent_of(0, axis), 0)
     return hand.layer("Range-4", hand.scalar(0), length, hand.scalar(1), output_type="i64")
 
 
 @operator("Hardmax")
-def hardmax(hand: Hand) -> Made:
+def hardmax(hand: OpContext) -> Made:
     """1 at the first of the largest along an axis, 0 elsewhere."""
     axis = hand.axis(default=-1 if hand.version >= 13 else 1)
     value, rank = hand[0], hand.rank(0)
@@ -57,7 +57,7 @@ def hardmax(hand: Hand) -> Made:
     return hand.layer("Reshape-1", made, hand.shape_of(0), special_zero=False)
 
 
-def _front(hand: Hand, axis: int) -> Wire:
+def _front(hand: OpContext, axis: int) -> Wire:
     if axis == 0:
         return hand.whole(1)
     bounds = (hand.whole(k) for k in (0, axis, 1, 0))
@@ -65,6 +65,6 @@ def _front(hand: Hand, axis: int) -> Wire:
 
 
 @operator("SequenceLength", domain=OWN)
-def sequence_length(hand: Hand) -> Made:
+def sequence_length(hand: OpContext) -> Made:
     """The entry of Scan-8's sequence_lens for one row, as a list; OpenVINO does not check it."""
     return hand.reshape(hand[0], 1)

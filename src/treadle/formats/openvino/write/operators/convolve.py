@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.formats.openvino.write.operators.windows import Window, window
 from treadle.formats.openvino.write.refusals import Refusal
 
 
 @operator("Conv")
-def convolution(hand: Hand) -> Made:
+def convolution(hand: OpContext) -> Made:
     """Windows by weights [O, I/G, ...], a bias added."""
     groups = hand.integer("group", 1)
     weights = grouped(hand, hand[1], 1, groups)
@@ -18,13 +18,13 @@ def convolution(hand: Hand) -> Made:
     return biased(hand, made, 2)
 
 
-def convolved(hand: Hand, value: Wire, weights: Wire, found: Window, groups: int) -> Wire:
+def convolved(hand: OpContext, value: Wire, weights: Wire, found: Window, groups: int) -> Wire:
     """A convolution by weights that are apart by groups already."""
     kind = "Convolution-1" if groups == 1 else "GroupConvolution-1"
     return hand.layer(kind, value, weights, **found.data())
 
 
-def grouped(hand: Hand, weights: Wire, position: int, groups: int) -> Wire:
+def grouped(hand: OpContext, weights: Wire, position: int, groups: int) -> Wire:
     """The weights of an operand, [O, ...] or [I, ...], as [G, O/G, ...] or [G, I/G, ...]."""
     if groups == 1:
         return weights
@@ -37,7 +37,7 @@ def grouped(hand: Hand, weights: Wire, position: int, groups: int) -> Wire:
     return hand.layer("Reshape-1", weights, hand.whole(groups, -1, *rest), special_zero=False)
 
 
-def biased(hand: Hand, made: Wire, position: int) -> Wire:
+def biased(hand: OpContext, made: Wire, position: int) -> Wire:
     """A list of one number a channel added, where the operand is given."""
     if not hand.has(position):
         return made
@@ -46,7 +46,7 @@ def biased(hand: Hand, made: Wire, position: int) -> Wire:
 
 
 @operator("ConvTranspose")
-def transposed(hand: Hand) -> Made:
+def transposed(hand: OpContext) -> Made:
     """The transposed convolution, by weights [I, O/G, ...]; its pads cut the result."""
     spatial = hand.rank(1) - 2
     found = window(hand, spatial)
@@ -58,7 +58,7 @@ def transposed(hand: Hand) -> Made:
     return biased(hand, hand.layer(kind, hand[0], grouped(hand, hand[1], 1, groups), **data), 2)
 
 
-def _cutting(hand: Hand, found: Window, padding: list[int]) -> Window:
+def _cutting(hand: OpContext, found: Window, padding: list[int]) -> Window:
     """The window with the pads that give the shape asked for."""
     wanted = hand.integers("output_shape")
     if wanted is None and found.auto_pad in ("explicit", "valid"):

@@ -6,8 +6,8 @@ from functools import reduce
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.aligned import aligned
 from treadle.formats.openvino.write.operators.registry import Made, operator, plain, register
 from treadle.formats.openvino.write.refusals import Refusal
@@ -50,7 +50,7 @@ _SMALL = {DType.UINT8: 8, DType.INT8: 8, DType.UINT16: 16, DType.INT16: 16}
 _SIGNED = (DType.INT8, DType.INT16)
 
 
-def _wrapping(kind: str, hand: Hand, operands: tuple[Wire, ...]) -> Wire:
+def _wrapping(kind: str, hand: OpContext, operands: tuple[Wire, ...]) -> Wire:
     dtype = hand.dtype(0)
     bits = _SMALL.get(dtype)
     if bits is None:
@@ -87,7 +87,7 @@ for _op, _kind in (("Sum", "Add-1"), ("Max", "Maximum-1"), ("Min", "Minimum-1"))
 
 
 @operator("Mean")
-def mean(hand: Hand) -> Made:
+def mean(hand: OpContext) -> Made:
     """The sum by the number of operands."""
     wires = hand.all()
     total = reduce(lambda one, two: hand.layer("Add-1", one, two), wires)
@@ -95,25 +95,25 @@ def mean(hand: Hand) -> Made:
 
 
 @operator("Div")
-def div(hand: Hand) -> Made:
+def div(hand: OpContext) -> Made:
     """The quotient, of whole numbers towards zero."""
     return hand.layer("Divide-1", *aligned(hand), m_pythondiv=False)
 
 
 @operator("Reciprocal")
-def reciprocal(hand: Hand) -> Made:
+def reciprocal(hand: OpContext) -> Made:
     """1 / x."""
     return hand.layer("Divide-1", hand.like(0, 1), hand[0])
 
 
 @operator("Mod")
-def mod(hand: Hand) -> Made:
+def mod(hand: OpContext) -> Made:
     """The remainder with the sign of the divisor, or of the dividend."""
     return hand.layer("Mod-1" if hand.integer("fmod") else "FloorMod-1", *aligned(hand))
 
 
 @operator("Pow")
-def power(hand: Hand) -> Made:
+def power(hand: OpContext) -> Made:
     """The base's type counts; whole numbers to a fraction go through it."""
     base, exponent = aligned(hand)
     dtype, other = hand.dtype(0), hand.dtype(1)
@@ -136,7 +136,7 @@ def _is_steep(exponent: np.ndarray | None) -> bool:
     return exponent is not None and exponent.size == 1 and bool(np.abs(exponent) > _STEEP)
 
 
-def _computed(hand: Hand, base: Wire, exponent: Wire) -> Wire:
+def _computed(hand: OpContext, base: Wire, exponent: Wire) -> Wire:
     """The exponent as no constant: NaN where the base is, whose power is NaN all the same.
 
     OpenVINO's CPU plugin multiplies for a constant whole exponent, and each of the many products
@@ -148,7 +148,7 @@ def _computed(hand: Hand, base: Wire, exponent: Wire) -> Wire:
 
 
 @operator("Clip")
-def clip(hand: Hand) -> Made:
+def clip(hand: OpContext) -> Made:
     """Between two bounds, of which the upper one wins."""
     made = hand[0]
     for position, name, kind in ((1, "min", "Maximum-1"), (2, "max", "Minimum-1")):
@@ -161,19 +161,19 @@ def clip(hand: Hand) -> Made:
 
 
 @operator("Round")
-def round_(hand: Hand) -> Made:
+def round_(hand: OpContext) -> Made:
     """To the nearest whole number, a half to the even one."""
     return hand.layer("Round-5", hand[0], mode="half_to_even")
 
 
 @operator("Identity")
-def identity(hand: Hand) -> Made:
+def identity(hand: OpContext) -> Made:
     """The same; nothing is dropped outside training."""
     return hand[0]
 
 
 @operator("Dropout")
-def dropout(hand: Hand) -> Made:
+def dropout(hand: OpContext) -> Made:
     """The same, and a mask that keeps everything: nothing is dropped outside training."""
     if hand.has(2) and hand.known(2, "training_mode").any():
         raise Refusal("it is in training mode", "export the model for inference")
@@ -184,18 +184,18 @@ def dropout(hand: Hand) -> Made:
 
 
 @operator("Cast")
-def cast(hand: Hand) -> Made:
+def cast(hand: OpContext) -> Made:
     """Another element type."""
     return _cast(hand, hand.result().dtype)
 
 
 @operator("CastLike")
-def cast_like(hand: Hand) -> Made:
+def cast_like(hand: OpContext) -> Made:
     """The element type of the second operand."""
     return _cast(hand, hand.dtype(1))
 
 
-def _cast(hand: Hand, dtype: DType | None) -> Wire:
+def _cast(hand: OpContext, dtype: DType | None) -> Wire:
     source = hand.dtype(0)
     if dtype is None or DType.STRING in (dtype, source):
         raise Refusal(f"it casts {source} to {dtype}: OpenVINO computes nothing on text")
@@ -205,52 +205,52 @@ def _cast(hand: Hand, dtype: DType | None) -> Wire:
 
 
 @operator("Elu")
-def elu(hand: Hand) -> Made:
+def elu(hand: OpContext) -> Made:
     """Below zero alpha * (exp(x) - 1)."""
     return hand.layer("Elu-1", hand[0], alpha=hand.number("alpha"))
 
 
 @operator("Selu")
-def selu(hand: Hand) -> Made:
+def selu(hand: OpContext) -> Made:
     """A scaled Elu."""
     return hand.layer("Selu-1", hand[0], hand.like(0, hand.number("alpha")),
                       hand.like(0, hand.number("gamma")))  # fmt: skip
 
 
 @operator("HardSigmoid")
-def hard_sigmoid(hand: Hand) -> Made:
+def hard_sigmoid(hand: OpContext) -> Made:
     """Alpha * x + beta, between 0 and 1."""
     return hand.layer("HardSigmoid-1", hand[0], hand.like(0, hand.number("alpha")),
                       hand.like(0, hand.number("beta")))  # fmt: skip
 
 
 @operator("LeakyRelu")
-def leaky_relu(hand: Hand) -> Made:
+def leaky_relu(hand: OpContext) -> Made:
     """Below zero alpha * x."""
     return _leaking(hand, hand.like(0, hand.number("alpha")))
 
 
 @operator("PRelu")
-def prelu(hand: Hand) -> Made:
+def prelu(hand: OpContext) -> Made:
     """Below zero slope * x; the slope is laid as numpy does."""
     return _leaking(hand, hand[1])
 
 
-def _leaking(hand: Hand, slope: Wire) -> Wire:
+def _leaking(hand: OpContext, slope: Wire) -> Wire:
     zero = hand.like(0, 0)
     below = hand.layer("Multiply-1", hand.layer("Minimum-1", hand[0], zero), slope)
     return hand.layer("Add-1", hand.layer("Maximum-1", hand[0], zero), below)
 
 
 @operator("Gelu")
-def gelu(hand: Hand) -> Made:
+def gelu(hand: OpContext) -> Made:
     """X * Phi(x), or its approximation by tanh."""
     mode = "TANH" if hand.text("approximate", "none") == "tanh" else "ERF"
     return hand.layer("Gelu-7", hand[0], approximation_mode=mode)
 
 
 @operator("Softmax", "LogSoftmax")
-def softmax(hand: Hand) -> Made:
+def softmax(hand: OpContext) -> Made:
     """Exponentials that sum to 1; before opset 13 over all axes from one on."""
     kind = "SoftMax-8" if hand.leaf.op == "Softmax" else "LogSoftmax-5"
     rank = hand.rank(0)
@@ -268,7 +268,7 @@ def softmax(hand: Hand) -> Made:
 
 
 @operator("CumSum")
-def cum_sum(hand: Hand) -> Made:
+def cum_sum(hand: OpContext) -> Made:
     """Running sums along an axis."""
     axis = hand.array(1)
     place = hand.reshape(hand[1], 1) if axis is None else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import ML, Made, operator
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.ir import DType
@@ -14,19 +14,19 @@ _REDUCTIONS = {"add": "sum", "mul": "prod", "min": "min", "max": "max", "none": 
 
 
 @operator("Gather")
-def gather(hand: Hand) -> Made:
+def gather(hand: OpContext) -> Made:
     """Items along an axis; a negative index counts from the end."""
     return hand.layer("Gather-8", hand[0], hand[1], hand.scalar(hand.axis()), batch_dims=0)
 
 
 @operator("GatherElements")
-def gather_elements(hand: Hand) -> Made:
+def gather_elements(hand: OpContext) -> Made:
     """An element for every index, along an axis."""
     axis = hand.axis()
     return hand.layer("GatherElements-6", hand[0], _from_front(hand, 1, axis), axis=axis)
 
 
-def _from_front(hand: Hand, position: int, axis: int) -> Wire:
+def _from_front(hand: OpContext, position: int, axis: int) -> Wire:
     """Indices along an axis of the first operand, negative ones counted from the front."""
     array = hand.array(position)
     if array is not None and (not array.size or array.min() >= 0):
@@ -38,7 +38,7 @@ def _from_front(hand: Hand, position: int, axis: int) -> Wire:
     return hand.layer("Select-1", negative, moved, indices)
 
 
-def _places(hand: Hand) -> Wire:
+def _places(hand: OpContext) -> Wire:
     """The index tuples of GatherND and ScatterND, negative entries counted from the front."""
     array = hand.array(1)
     if array is not None and (not array.size or array.min() >= 0):
@@ -57,20 +57,20 @@ def _places(hand: Hand) -> Wire:
 
 
 @operator("GatherND")
-def gather_nd(hand: Hand) -> Made:
+def gather_nd(hand: OpContext) -> Made:
     """Slices by index tuples."""
     return hand.layer("GatherND-8", hand[0], _places(hand), batch_dims=hand.integer("batch_dims"))
 
 
 @operator("ScatterND")
-def scatter_nd(hand: Hand) -> Made:
+def scatter_nd(hand: OpContext) -> Made:
     """Slices replaced by index tuples."""
     reduction = _REDUCTIONS[hand.text("reduction", "none")]
     return hand.layer("ScatterNDUpdate-15", hand[0], _places(hand), hand[2], reduction=reduction)
 
 
 @operator("ScatterElements", "Scatter")
-def scatter_elements(hand: Hand) -> Made:
+def scatter_elements(hand: OpContext) -> Made:
     """Elements replaced by index, along an axis."""
     axis = hand.axis()
     return hand.layer(
@@ -85,7 +85,7 @@ def scatter_elements(hand: Hand) -> Made:
 
 
 @operator("TopK")
-def top_k(hand: Hand) -> Made:
+def top_k(hand: OpContext) -> Made:
     """The k largest or smallest along an axis, and where they are."""
     count = hand.scalar(hand.integer("k")) if hand.version < 10 else None
     if count is None:
@@ -94,7 +94,9 @@ def top_k(hand: Hand) -> Made:
     return _ranked(hand, hand[0], count, hand.axis(default=-1), bool(hand.integer("largest", 1)))
 
 
-def _ranked(hand: Hand, value: Wire, count: Wire, axis: int, largest: bool) -> tuple[Wire, ...]:
+def _ranked(
+    hand: OpContext, value: Wire, count: Wire, axis: int, largest: bool
+) -> tuple[Wire, ...]:
     return hand.layers(
         "TopK-11",
         2,
@@ -109,7 +111,7 @@ def _ranked(hand: Hand, value: Wire, count: Wire, axis: int, largest: bool) -> t
 
 
 @operator("ArgMax", "ArgMin")
-def arg_extreme(hand: Hand) -> Made:
+def arg_extreme(hand: OpContext) -> Made:
     """Where the largest or smallest is along an axis."""
     axis, largest = hand.axis(), hand.leaf.op == "ArgMax"
     value, last = hand[0], bool(hand.integer("select_last_index"))
@@ -124,13 +126,13 @@ def arg_extreme(hand: Hand) -> Made:
 
 
 @operator("NonZero")
-def non_zero(hand: Hand) -> Made:
+def non_zero(hand: OpContext) -> Made:
     """The places of what is not zero, one row an axis."""
     return hand.layer("NonZero-3", hand[0], output_type="i64")
 
 
 @operator("Compress")
-def compress(hand: Hand) -> Made:
+def compress(hand: OpContext) -> Made:
     """The items whose flag is set."""
     flags = hand.reshape(hand.layer("NonZero-3", hand[1], output_type="i64"), -1)
     if "axis" not in hand.attributes:
@@ -140,7 +142,7 @@ def compress(hand: Hand) -> Made:
 
 
 @operator("OneHot")
-def one_hot(hand: Hand) -> Made:
+def one_hot(hand: OpContext) -> Made:
     """The on value at the index along a new axis, the off value elsewhere."""
     indices, depth = hand.convert(hand[0], DType.INT64), hand.convert(hand[1], DType.INT64)
     depth = depth if hand.shape(1) == () else hand.squeeze(depth)
@@ -156,7 +158,7 @@ def one_hot(hand: Hand) -> Made:
 
 
 @operator("ArrayFeatureExtractor", domain=ML)
-def array_feature_extractor(hand: Hand) -> Made:
+def array_feature_extractor(hand: OpContext) -> Made:
     """Items along the last axis; a list becomes a row."""
     rank = hand.rank(0)
     places = hand.reshape(hand[1], -1)
@@ -165,7 +167,7 @@ def array_feature_extractor(hand: Hand) -> Made:
 
 
 @operator("Unique")
-def unique(hand: Hand) -> Made:
+def unique(hand: OpContext) -> Made:
     """The elements, or slices along an axis, that differ."""
     along = []
     if "axis" in hand.attributes:
@@ -182,7 +184,7 @@ def unique(hand: Hand) -> Made:
 
 
 @operator("NonMaxSuppression")
-def non_max_suppression(hand: Hand) -> Made:
+def non_max_suppression(hand: OpContext) -> Made:
     """Boxes that overlap no better one: [batch, class, box]."""
     none = np.zeros((), np.float32)
     most = hand.scalar(hand.wholes(2, "the most boxes of a class")[0] if hand.has(2) else 0)

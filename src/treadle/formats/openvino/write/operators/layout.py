@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
 from treadle.formats.openvino.write.encoding import word_of
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.ir import DType
@@ -15,7 +15,7 @@ _SPLIT_SINCE = 18
 
 
 @operator("Reshape")
-def reshape(hand: Hand) -> Made:
+def reshape(hand: OpContext) -> Made:
     """Another shape; 0 keeps the extent at its place unless allowzero says it is one."""
     given = hand.integers("shape")
     shape = hand.whole(*given) if given is not None else hand[1]
@@ -23,7 +23,7 @@ def reshape(hand: Hand) -> Made:
 
 
 @operator("Flatten")
-def flatten(hand: Hand) -> Made:
+def flatten(hand: OpContext) -> Made:
     """A matrix: the axes before one, and the others."""
     rank, axis = hand.rank(0), hand.axis(default=1)
     if axis == 0:
@@ -40,7 +40,7 @@ def flatten(hand: Hand) -> Made:
     return hand.layer("Reshape-1", hand[0], shape, special_zero=False)
 
 
-def _given_axes(hand: Hand, rank: int | None) -> Wire | None:
+def _given_axes(hand: OpContext, rank: int | None) -> Wire | None:
     """Axes of an attribute or an input, from 0 on where they are known; None where left out."""
     given = hand.integers("axes")
     if hand.has(1):
@@ -54,7 +54,7 @@ def _given_axes(hand: Hand, rank: int | None) -> Wire | None:
 
 
 @operator("Squeeze")
-def squeeze(hand: Hand) -> Made:
+def squeeze(hand: OpContext) -> Made:
     """Axes of one element taken out."""
     shape = hand.shape(0)
     axes = _given_axes(hand, None if shape is None else len(shape))
@@ -66,7 +66,7 @@ def squeeze(hand: Hand) -> Made:
 
 
 @operator("Unsqueeze")
-def unsqueeze(hand: Hand) -> Made:
+def unsqueeze(hand: OpContext) -> Made:
     """Axes of one element put in."""
     shape, count = hand.shape(0), len(hand.integers("axes") or ())
     array = hand.array(1)
@@ -81,7 +81,7 @@ def unsqueeze(hand: Hand) -> Made:
 
 
 @operator("Transpose")
-def transpose(hand: Hand) -> Made:
+def transpose(hand: OpContext) -> Made:
     """Axes in another order, reversed where none is given."""
     order = hand.integers("perm")
     if order is None:
@@ -90,7 +90,7 @@ def transpose(hand: Hand) -> Made:
 
 
 @operator("Concat")
-def concat(hand: Hand) -> Made:
+def concat(hand: OpContext) -> Made:
     """One after the other along an axis."""
     wires = hand.all()
     if len(wires) == 1:
@@ -101,7 +101,7 @@ def concat(hand: Hand) -> Made:
 
 
 @operator("Split")
-def split(hand: Hand) -> Made:
+def split(hand: OpContext) -> Made:
     """Parts along an axis: equal ones, ones of given lengths, or equal ones but the last."""
     count = len(hand.leaf.results)
     axis, given = hand.axis(), hand.integers("split")
@@ -121,7 +121,7 @@ def split(hand: Hand) -> Made:
     return hand.layers("VariadicSplit-1", count, hand[0], along, lengths)
 
 
-def _computed_lengths(hand: Hand, axis: int, count: int) -> Wire:
+def _computed_lengths(hand: OpContext, axis: int, count: int) -> Wire:
     extent = hand.extent_of(0, axis)
     long = hand.layer("Add-1", extent, hand.whole(count - 1))
     long = hand.layer("Divide-1", long, hand.whole(count), m_pythondiv=False)
@@ -131,7 +131,7 @@ def _computed_lengths(hand: Hand, axis: int, count: int) -> Wire:
 
 
 @operator("Slice")
-def slice_(hand: Hand) -> Made:
+def slice_(hand: OpContext) -> Made:
     """From start to end by a step, along axes."""
     if hand.version < 10:
         ends = [hand.integers(name) or [] for name in ("starts", "ends")]
@@ -150,14 +150,14 @@ def slice_(hand: Hand) -> Made:
     )
 
 
-def _count(hand: Hand) -> int:
+def _count(hand: OpContext) -> int:
     count = hand.extent(1, 0)
     if count is None:
         raise Refusal("it has no axes, and the number of its starts is not known", "give the axes")
     return count
 
 
-def _sliced(hand: Hand, start: Wire, end: Wire, step: Wire, axes: list[int]) -> Wire:
+def _sliced(hand: OpContext, start: Wire, end: Wire, step: Wire, axes: list[int]) -> Wire:
     if not axes:
         return hand[0]
     shape = hand.shape(0)
@@ -166,13 +166,13 @@ def _sliced(hand: Hand, start: Wire, end: Wire, step: Wire, axes: list[int]) -> 
 
 
 @operator("Expand")
-def expand(hand: Hand) -> Made:
+def expand(hand: OpContext) -> Made:
     """Repeated along axes of one element until it has a shape."""
     return hand.layer("Broadcast-3", hand[0], hand[1], mode="bidirectional")
 
 
 @operator("Tile")
-def tile(hand: Hand) -> Made:
+def tile(hand: OpContext) -> Made:
     """Repeated along its axes; OpenVINO's own layer is wrong about repeats that are computed."""
     if hand.version < 6:
         raise Refusal("Tile-1 is not supported", "convert the model to opset 6 or later")
@@ -186,11 +186,11 @@ def tile(hand: Hand) -> Made:
     return made
 
 
-def _entry(hand: Hand, axis: int) -> Wire:
+def _entry(hand: OpContext, axis: int) -> Wire:
     return hand.layer("Gather-8", hand[1], hand.whole(axis), hand.scalar(0), batch_dims=0)
 
 
-def around(hand: Hand, wire: Wire, axis: int, first: Wire, last: Wire) -> Wire:
+def around(hand: OpContext, wire: Wire, axis: int, first: Wire, last: Wire) -> Wire:
     """The items at the places first to last along an axis of an operand, counted around."""
     length = hand.squeeze(hand.extent_of(0, axis), 0)
     places = hand.layer("Range-4", first, last, hand.scalar(1), output_type="i64")
@@ -199,7 +199,7 @@ def around(hand: Hand, wire: Wire, axis: int, first: Wire, last: Wire) -> Wire:
 
 
 @operator("Constant")
-def constant(hand: Hand) -> Made:
+def constant(hand: OpContext) -> Made:
     """A constant that is too large, or of a kind, to be known before."""
     for name in ("value", "value_float", "value_floats", "value_int", "value_ints"):
         given = hand.attributes.get(name)
@@ -210,7 +210,7 @@ def constant(hand: Hand) -> Made:
 
 
 @operator("ConstantOfShape")
-def constant_of_shape(hand: Hand) -> Made:
+def constant_of_shape(hand: OpContext) -> Made:
     """One value everywhere."""
     value = hand.attributes.get("value")
     fill = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(())
@@ -218,7 +218,7 @@ def constant_of_shape(hand: Hand) -> Made:
 
 
 @operator("Shape")
-def shape(hand: Hand) -> Made:
+def shape(hand: OpContext) -> Made:
     """The extents, or some of them."""
     whole = hand.shape_of(0)
     start, end = hand.integer("start"), hand.attributes.get("end")
@@ -230,13 +230,13 @@ def shape(hand: Hand) -> Made:
 
 
 @operator("Size")
-def size(hand: Hand) -> Made:
+def size(hand: OpContext) -> Made:
     """The number of elements."""
     return hand.layer("ReduceProd-1", hand.shape_of(0), hand.whole(0), keep_dims=False)
 
 
 @operator("Range")
-def range_(hand: Hand) -> Made:
+def range_(hand: OpContext) -> Made:
     """From start on by a step, up to a limit that is not part of it."""
     ends = [_point(hand, k) for k in range(3)]
     dtype = hand.dtype(0)
@@ -246,12 +246,12 @@ def range_(hand: Hand) -> Made:
     return hand.layer("Range-4", *ends, output_type=word_of(dtype))
 
 
-def _point(hand: Hand, position: int) -> Wire:
+def _point(hand: OpContext, position: int) -> Wire:
     return hand[position] if hand.shape(position) == () else hand.squeeze(hand[position])
 
 
 @operator("EyeLike")
-def eye_like(hand: Hand) -> Made:
+def eye_like(hand: OpContext) -> Made:
     """Ones on a diagonal of a matrix."""
     rows, columns = (hand.extent_of(0, axis) for axis in (0, 1))
     made = hand.layer("Eye-9", rows, columns, hand.scalar(hand.integer("k")), output_type="f32")
@@ -259,14 +259,14 @@ def eye_like(hand: Hand) -> Made:
 
 
 @operator("DepthToSpace", "SpaceToDepth")
-def depth_and_space(hand: Hand) -> Made:
+def depth_and_space(hand: OpContext) -> Made:
     """Blocks of channels to blocks of pixels, and back."""
     mode = "depth_first" if hand.text("mode") == "CRD" else "blocks_first"
     return hand.layer(f"{hand.leaf.op}-1", hand[0], block_size=hand.integer("blocksize"), mode=mode)
 
 
 @operator("ReverseSequence")
-def reverse_sequence(hand: Hand) -> Made:
+def reverse_sequence(hand: OpContext) -> Made:
     """The first items of each row back to front."""
     return hand.layer(
         "ReverseSequence-1",

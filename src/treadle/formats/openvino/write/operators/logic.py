@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.aligned import aligned
 from treadle.formats.openvino.write.operators.registry import Made, operator, plain, register
 from treadle.formats.openvino.write.refusals import Refusal
@@ -40,7 +40,7 @@ for _op, _kind in _BINARY.items():
 
 
 @operator("IsInf")
-def is_inf(hand: Hand) -> Made:
+def is_inf(hand: OpContext) -> Made:
     """Whether it is infinite, of the signs that are asked for."""
     return hand.layer(
         "IsInf-10",
@@ -51,7 +51,7 @@ def is_inf(hand: Hand) -> Made:
 
 
 @operator("BitShift")
-def bit_shift(hand: Hand) -> Made:
+def bit_shift(hand: OpContext) -> Made:
     """Bits moved to the left or right."""
     if hand.dtype(0).numpy.kind == "i":
         raise Refusal("OpenVINO shifts numbers with a sign otherwise", "cast them to unsigned ones")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Made, operator
 
 
 @operator("MatMul")
-def matmul(hand: Hand) -> Made:
+def matmul(hand: OpContext) -> Made:
     """The product of matrices, batches laid as numpy does."""
     return hand.layer("MatMul-1", hand[0], hand[1], transpose_a=False, transpose_b=False)
 
 
 @operator("Gemm")
-def gemm(hand: Hand) -> Made:
+def gemm(hand: OpContext) -> Made:
     """Alpha * A' * B' + beta * C."""
     made = hand.layer(
         "MatMul-1",
@@ -33,6 +33,6 @@ def gemm(hand: Hand) -> Made:
 
 
 @operator("Einsum")
-def einsum(hand: Hand) -> Made:
+def einsum(hand: OpContext) -> Made:
     """A sum of products over named axes."""
     return hand.layer("Einsum-7", *hand.all(), equation="".join(hand.text("equation").split()))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.formats.openvino.write.refusals import Refusal
 
 
 @operator("BatchNormalization")
-def batch_normalization(hand: Hand) -> Made:
+def batch_normalization(hand: OpContext) -> Made:
     """By a mean and a variance that are given."""
     training = hand.integer("training_mode") or not hand.integer("is_test", int(hand.version >= 7))
     if training or any(hand.wants(k) for k in range(1, len(hand.leaf.results))):
@@ -20,7 +20,7 @@ def batch_normalization(hand: Hand) -> Made:
     return hand.layer("BatchNormInference-5", hand[0], *given, epsilon=hand.number("epsilon", 1e-5))
 
 
-def _normalized(hand: Hand, axes: list[int]) -> Wire:
+def _normalized(hand: OpContext, axes: list[int]) -> Wire:
     return hand.layer(
         "MVN-6",
         hand[0],
@@ -32,7 +32,7 @@ def _normalized(hand: Hand, axes: list[int]) -> Wire:
 
 
 @operator("InstanceNormalization")
-def instance_normalization(hand: Hand) -> Made:
+def instance_normalization(hand: OpContext) -> Made:
     """By the mean and variance of each channel of each item."""
     rank = hand.rank(0)
     made = _normalized(hand, list(range(2, rank)))
@@ -41,7 +41,7 @@ def instance_normalization(hand: Hand) -> Made:
 
 
 @operator("LayerNormalization")
-def layer_normalization(hand: Hand) -> Made:
+def layer_normalization(hand: OpContext) -> Made:
     """By the mean and variance of the axes from one on."""
     axes = list(range(hand.axis(default=-1), hand.rank(0)))
     made = hand.layer("Multiply-1", _normalized(hand, axes), hand[1])
@@ -57,14 +57,14 @@ def layer_normalization(hand: Hand) -> Made:
 
 
 @operator("LRN")
-def local_response(hand: Hand) -> Made:
+def local_response(hand: OpContext) -> Made:
     """By the squares of neighbouring channels."""
     data = {name: hand.number(name) for name in ("alpha", "beta", "bias")}
     return hand.layer("LRN-1", hand[0], hand.whole(1), size=hand.integer("size"), **data)
 
 
 @operator("LpNormalization")
-def norm(hand: Hand) -> Made:
+def norm(hand: OpContext) -> Made:
     """By the norm along an axis; zeros stay zeros."""
     kind = "ReduceL1-4" if hand.integer("p", 2) == 1 else "ReduceL2-4"
     length = hand.layer(kind, hand[0], hand.whole(hand.axis(default=-1)), keep_dims=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.layout import around
 from treadle.formats.openvino.write.operators.registry import Made, operator
 
 
 @operator("Pad")
-def pad(hand: Hand) -> Made:
+def pad(hand: OpContext) -> Made:
     """More elements, or fewer, at both ends of axes."""
     begin, end = _pads(hand)
     mode = hand.text("mode", "constant")
@@ -21,7 +21,7 @@ def pad(hand: Hand) -> Made:
     return hand.layer("Pad-12", hand[0], begin, end, *_filling(hand, mode), **data)
 
 
-def _filling(hand: Hand, mode: str) -> list[Wire]:
+def _filling(hand: OpContext, mode: str) -> list[Wire]:
     if mode != "constant":
         return []
     if not hand.has(2):
@@ -29,7 +29,7 @@ def _filling(hand: Hand, mode: str) -> list[Wire]:
     return [hand[2] if hand.shape(2) == () else hand.squeeze(hand[2])]
 
 
-def _pads(hand: Hand) -> tuple[Wire, Wire]:
+def _pads(hand: OpContext) -> tuple[Wire, Wire]:
     """What is added before and behind, one entry an axis."""
     given = hand.integers("pads") or hand.integers("paddings")
     array = hand.array(1)
@@ -55,7 +55,7 @@ def _pads(hand: Hand) -> tuple[Wire, Wire]:
     return placed[0], placed[1]
 
 
-def _wrapped(hand: Hand, begin: Wire, end: Wire) -> Wire:
+def _wrapped(hand: OpContext, begin: Wire, end: Wire) -> Wire:
     """The items whose places, counted around, lie between -begin and length + end."""
     made = hand[0]
     for axis in range(hand.rank(0)):
@@ -69,7 +69,7 @@ def _wrapped(hand: Hand, begin: Wire, end: Wire) -> Wire:
     return made
 
 
-def _entry(hand: Hand, wire: Wire, axis: int) -> Wire:
+def _entry(hand: OpContext, wire: Wire, axis: int) -> Wire:
     if wire.array is not None:
         return hand.scalar(int(wire.array[axis]))
     return hand.layer("Gather-8", wire, hand.scalar(axis), hand.scalar(0), batch_dims=0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.formats.openvino.write.operators.windows import window
 from treadle.formats.openvino.write.refusals import Refusal
 
 
-def _pooling(hand: Hand) -> dict[str, object]:
+def _pooling(hand: OpContext) -> dict[str, object]:
     kernel = hand.integers("kernel_shape") or []
     data = window(hand, len(kernel)).data()
     rounding = "ceil_torch" if hand.integer("ceil_mode") else "floor"
@@ -19,7 +19,7 @@ def _pooling(hand: Hand) -> dict[str, object]:
 
 
 @operator("MaxPool")
-def max_pool(hand: Hand) -> Made:
+def max_pool(hand: OpContext) -> Made:
     """The largest of each window, and where it is."""
     if hand.wants(1) and hand.integer("storage_order"):
         raise Refusal("places in column order have no form", "count them in row order")
@@ -28,12 +28,12 @@ def max_pool(hand: Hand) -> Made:
 
 
 @operator("AveragePool")
-def average_pool(hand: Hand) -> Made:
+def average_pool(hand: OpContext) -> Made:
     """The mean of each window."""
     return _mean(hand, hand[0], bool(hand.integer("count_include_pad")))
 
 
-def _mean(hand: Hand, value: Wire, padded: bool) -> Wire:
+def _mean(hand: OpContext, value: Wire, padded: bool) -> Wire:
     data = _pooling(hand)
     dilated = any(step != 1 for step in hand.integers("dilations") or ())
     if not dilated:
@@ -43,7 +43,7 @@ def _mean(hand: Hand, value: Wire, padded: bool) -> Wire:
 
 
 @operator("LpPool")
-def norm_pool(hand: Hand) -> Made:
+def norm_pool(hand: OpContext) -> Made:
     """The p-norm of each window: the mean of powers, times their number, to 1/p."""
     p, kernel = hand.integer("p", 2), hand.integers("kernel_shape") or []
     powers = hand.layer("Power-1", hand.layer("Abs-1", hand[0]), hand.like(0, p))
@@ -51,24 +51,24 @@ def norm_pool(hand: Hand) -> Made:
     return hand.layer("Power-1", total, hand.like(0, 1 / p))
 
 
-def _everywhere(hand: Hand, kind: str, value: Wire) -> Wire:
+def _everywhere(hand: OpContext, kind: str, value: Wire) -> Wire:
     return hand.layer(kind, value, hand.whole(*range(2, hand.rank(0))), keep_dims=True)
 
 
 @operator("GlobalAveragePool")
-def global_average(hand: Hand) -> Made:
+def global_average(hand: OpContext) -> Made:
     """The mean over all spatial axes."""
     return _everywhere(hand, "ReduceMean-1", hand[0])
 
 
 @operator("GlobalMaxPool")
-def global_max(hand: Hand) -> Made:
+def global_max(hand: OpContext) -> Made:
     """The largest over all spatial axes."""
     return _everywhere(hand, "ReduceMax-1", hand[0])
 
 
 @operator("GlobalLpPool")
-def global_norm(hand: Hand) -> Made:
+def global_norm(hand: OpContext) -> Made:
     """The p-norm over all spatial axes."""
     p = hand.integer("p", 2)
     powers = hand.layer("Power-1", hand.layer("Abs-1", hand[0]), hand.like(0, p))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.convolve import convolved, grouped
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.formats.openvino.write.operators.windows import window
@@ -17,7 +17,7 @@ from treadle.ir import DType
 _WHOLE = "iu"
 
 
-def _beside(hand: Hand, position: int, axis: int, rank: int) -> Wire:
+def _beside(hand: OpContext, position: int, axis: int, rank: int) -> Wire:
     """A scale or zero point as float32, laid along an axis of what it belongs to."""
     value = hand.convert(hand[position], DType.FLOAT32)
     shape = hand.shape(position)
@@ -26,12 +26,12 @@ def _beside(hand: Hand, position: int, axis: int, rank: int) -> Wire:
     return hand.reshape(value, *[1] * axis, -1, *[1] * (rank - axis - 1))
 
 
-def _check(hand: Hand) -> None:
+def _check(hand: OpContext) -> None:
     if hand.integer("block_size"):
         raise Refusal("scales of blocks have no form")
 
 
-def centred(hand: Hand, position: int, zero: int, axis: int) -> Wire:
+def centred(hand: OpContext, position: int, zero: int, axis: int) -> Wire:
     """An operand less its zero point, as float32."""
     value = hand.convert(hand[position], DType.FLOAT32)
     if not hand.has(zero):
@@ -40,7 +40,7 @@ def centred(hand: Hand, position: int, zero: int, axis: int) -> Wire:
     return hand.layer("Subtract-1", value, point)
 
 
-def _on_scale(hand: Hand, value: Wire, scale: Wire, zero: Wire | None, dtype: DType) -> Wire:
+def _on_scale(hand: OpContext, value: Wire, scale: Wire, zero: Wire | None, dtype: DType) -> Wire:
     """Value / scale to the nearest whole number, zero added, cut to what the type holds."""
     numpy: np.dtype[Any] = dtype.numpy
     if numpy.kind not in _WHOLE:
@@ -54,7 +54,7 @@ def _on_scale(hand: Hand, value: Wire, scale: Wire, zero: Wire | None, dtype: DT
 
 
 @operator("QuantizeLinear")
-def quantize(hand: Hand) -> Made:
+def quantize(hand: OpContext) -> Made:
     """To whole numbers on a scale."""
     _check(hand)
     rank = hand.rank(0)
@@ -66,7 +66,7 @@ def quantize(hand: Hand) -> Made:
 
 
 @operator("DequantizeLinear")
-def dequantize(hand: Hand) -> Made:
+def dequantize(hand: OpContext) -> Made:
     """From whole numbers on a scale."""
     _check(hand)
     rank = hand.rank(0)
@@ -76,7 +76,7 @@ def dequantize(hand: Hand) -> Made:
 
 
 @operator("MatMulInteger")
-def integer_matmul(hand: Hand) -> Made:
+def integer_matmul(hand: OpContext) -> Made:
     """Whole numbers less their zero points, multiplied as float32: exact below 2**24."""
     one = centred(hand, 0, 2, max(hand.rank(0) - 2, 0))
     two = centred(hand, 1, 3, hand.rank(1) - 1)
@@ -85,7 +85,7 @@ def integer_matmul(hand: Hand) -> Made:
 
 
 @operator("QLinearConv")
-def scaled_convolution(hand: Hand) -> Made:
+def scaled_convolution(hand: OpContext) -> Made:
     """A convolution on scales; the bias is on the scale of both operands."""
     rank, groups = hand.rank(0), hand.integer("group", 1)
     one, two = _beside(hand, 1, 1, rank), _beside(hand, 4, 0, rank)
@@ -108,7 +108,7 @@ def scaled_convolution(hand: Hand) -> Made:
 
 
 @operator("ConvInteger")
-def integer_convolution(hand: Hand) -> Made:
+def integer_convolution(hand: OpContext) -> Made:
     """Whole numbers less their zero points, convolved as float32: exact below 2**24."""
     groups = hand.integer("group", 1)
     weights = grouped(hand, centred(hand, 1, 3, 0), 1, groups)
@@ -118,7 +118,7 @@ def integer_convolution(hand: Hand) -> Made:
 
 
 @operator("QLinearMatMul")
-def scaled_matmul(hand: Hand) -> Made:
+def scaled_matmul(hand: OpContext) -> Made:
     """The product of matrices on scales."""
     parts = []
     for position, axis in ((0, max(hand.rank(0) - 2, 0)), (3, hand.rank(3) - 1)):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Function, Made, register
 from treadle.formats.openvino.write.refusals import Refusal
 
@@ -35,7 +35,7 @@ _KINDS = (
 
 
 def _sequence(kind: _Kind) -> Function:
-    def write(hand: Hand) -> Made:
+    def write(hand: OpContext) -> Made:
         data = _data(hand, kind)
         directions = 2 if data["direction"] == "bidirectional" else 1
         batch_first = bool(hand.integer("layout"))
@@ -59,7 +59,7 @@ def _sequence(kind: _Kind) -> Function:
     return write
 
 
-def _data(hand: Hand, kind: _Kind) -> dict[str, object]:
+def _data(hand: OpContext, kind: _Kind) -> dict[str, object]:
     hidden = hand.integer("hidden_size") or hand.extent(2, 2)
     if hidden is None:
         raise Refusal("its hidden_size is not known")
@@ -79,12 +79,12 @@ def _data(hand: Hand, kind: _Kind) -> dict[str, object]:
     return data
 
 
-def _peeps(hand: Hand) -> bool:
+def _peeps(hand: OpContext) -> bool:
     array = hand.array(7)
     return array is None or bool(array.any())
 
 
-def _activations(hand: Hand, kind: _Kind, directions: int) -> list[str]:
+def _activations(hand: OpContext, kind: _Kind, directions: int) -> list[str]:
     given = [str(word).lower() for word in hand.attributes.get("activations", ())]
     count = len(kind.activations)
     words = given[:count] or list(kind.activations)
@@ -95,7 +95,7 @@ def _activations(hand: Hand, kind: _Kind, directions: int) -> list[str]:
     return words
 
 
-def _regated(hand: Hand, wire: Wire, array: np.ndarray | None, kind: _Kind) -> Wire:
+def _regated(hand: OpContext, wire: Wire, array: np.ndarray | None, kind: _Kind) -> Wire:
     """Rows [directions, gates * hidden, ...] in OpenVINO's order of gates."""
     count = len(kind.gates)
     if list(kind.gates) == list(range(count)):
@@ -107,7 +107,7 @@ def _regated(hand: Hand, wire: Wire, array: np.ndarray | None, kind: _Kind) -> W
     return hand.layer("Concat-1", *(wires[gate] for gate in kind.gates), axis=1)
 
 
-def _bias(hand: Hand, kind: _Kind, directions: int, data: dict[str, object]) -> Wire:
+def _bias(hand: OpContext, kind: _Kind, directions: int, data: dict[str, object]) -> Wire:
     linear = bool(data.get("linear_before_reset"))
     count = len(kind.gates)
     hidden = data["hidden_size"]
@@ -138,7 +138,7 @@ def _added(array: np.ndarray, kind: _Kind, linear: bool) -> np.ndarray:
 
 
 def _state(
-    hand: Hand, position: int, directions: int, data: dict[str, object], batch_first: bool
+    hand: OpContext, position: int, directions: int, data: dict[str, object], batch_first: bool
 ) -> Wire:
     """The first state [batch, directions, hidden], zeros where none is given."""
     if hand.has(position):
@@ -150,7 +150,7 @@ def _state(
     return hand.layer("Broadcast-3", hand.like(0, 0), shape, mode="numpy")
 
 
-def _lengths(hand: Hand, batch_first: bool) -> Wire:
+def _lengths(hand: OpContext, batch_first: bool) -> Wire:
     """The length of each sequence, all of it where none is given."""
     if hand.has(4):
         return hand[4]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Function, Made, operator, register
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.ir import DType
@@ -18,7 +18,7 @@ _PLAIN = {
 }
 
 
-def _axes(hand: Hand) -> Wire | None:
+def _axes(hand: OpContext) -> Wire | None:
     """The axes; None where nothing is to be reduced."""
     given = hand.integers("axes")
     array = hand.array(1)
@@ -38,7 +38,7 @@ def _axes(hand: Hand) -> Wire | None:
     return hand.whole(*range(hand.rank(0)))
 
 
-def _over(hand: Hand, kind: str, value: Wire, axes: Wire | None) -> Wire:
+def _over(hand: OpContext, kind: str, value: Wire, axes: Wire | None) -> Wire:
     if axes is None or (axes.array is not None and not axes.array.size):
         return value
     keeps = bool(hand.integer("keepdims", 1))
@@ -47,7 +47,7 @@ def _over(hand: Hand, kind: str, value: Wire, axes: Wire | None) -> Wire:
     return hand.layer("Squeeze-1", hand.layer(kind, value, axes, keep_dims=True), axes)
 
 
-def _is_last_of_three(hand: Hand, axes: Wire) -> bool:
+def _is_last_of_three(hand: OpContext, axes: Wire) -> bool:
     """Whether the last of three axes may be all that goes.
 
     OpenVINO's CPU plugin takes a vector that is added to, or multiplied with, what such a reduction
@@ -68,7 +68,7 @@ for _op, _kind in _PLAIN.items():
 
 
 @operator("ReduceMax", "ReduceMin")
-def extreme(hand: Hand) -> Made:
+def extreme(hand: OpContext) -> Made:
     """The largest or smallest; of bools, whether any or all are true."""
     largest = hand.leaf.op == "ReduceMax"
     if hand.dtype(0) is DType.BOOL:
@@ -79,19 +79,19 @@ def extreme(hand: Hand) -> Made:
 
 
 @operator("ReduceSumSquare")
-def sum_square(hand: Hand) -> Made:
+def sum_square(hand: OpContext) -> Made:
     """The sum of squares."""
     return _over(hand, "ReduceSum-1", hand.layer("Multiply-1", hand[0], hand[0]), _axes(hand))
 
 
 @operator("ReduceLogSum")
-def log_sum(hand: Hand) -> Made:
+def log_sum(hand: OpContext) -> Made:
     """The logarithm of the sum."""
     return hand.layer("Log-1", _over(hand, "ReduceSum-1", hand[0], _axes(hand)))
 
 
 @operator("ReduceLogSumExp")
-def log_sum_exp(hand: Hand) -> Made:
+def log_sum_exp(hand: OpContext) -> Made:
     """log(sum(exp(x - m))) + m, m being the largest where that is finite."""
     axes = _axes(hand)
     if axes is None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.refusals import Refusal
 from treadle.ir import Leaf
 
 Made = Wire | tuple[Wire, ...]
-Function = Callable[[Hand], Made]
+Function = Callable[[OpContext], Made]
 ML = "ai.onnx.ml"
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.formats.openvino.write.draft import Wire
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.net_builder import Wire
+from treadle.formats.openvino.write.op_context import OpContext
 from treadle.formats.openvino.write.operators.registry import Made, operator
 from treadle.formats.openvino.write.refusals import Refusal
 
@@ -26,7 +26,7 @@ class _Target(NamedTuple):
 
 
 @operator("Resize", "Upsample")
-def resize(hand: Hand) -> Made:
+def resize(hand: OpContext) -> Made:
     """Resampled to sizes or by factors."""
     _check(hand)
     target = _target(hand)
@@ -54,7 +54,7 @@ def resize(hand: Hand) -> Made:
     )
 
 
-def _is_exact(hand: Hand, axes: list[int], factors: list[float]) -> bool:
+def _is_exact(hand: OpContext, axes: list[int], factors: list[float]) -> bool:
     """Whether lengths times factors are whole, so that corners are where ONNX has them."""
     lengths = [hand.extent(0, axis) for axis in axes]
     return all(
@@ -63,7 +63,7 @@ def _is_exact(hand: Hand, axes: list[int], factors: list[float]) -> bool:
     )
 
 
-def _check(hand: Hand) -> None:
+def _check(hand: OpContext) -> None:
     if hand.integer("antialias"):
         raise Refusal("antialias has no form: OpenVINO weighs neighbours otherwise")
     if hand.integer("exclude_outside"):
@@ -74,7 +74,7 @@ def _check(hand: Hand) -> None:
             raise Refusal("its sizes follow from a shape that is not known")
 
 
-def _target(hand: Hand) -> _Target:
+def _target(hand: OpContext) -> _Target:
     rank = hand.rank(0)
     axes = [axis % rank for axis in hand.integers("axes") or range(rank)]
     scales = _scales(hand)
@@ -93,7 +93,7 @@ def _target(hand: Hand) -> _Target:
     return _Target(hand.constant(chosen), [axes[k] for k in kept], "scales")
 
 
-def _scales(hand: Hand) -> Wire | None:
+def _scales(hand: OpContext) -> Wire | None:
     given = hand.attributes.get("scales")
     if given is not None:
         return hand.constant(np.array(given, np.float32))
@@ -103,7 +103,7 @@ def _scales(hand: Hand) -> Wire | None:
     return hand[position]
 
 
-def _sizes(hand: Hand, axes: list[int]) -> _Target:
+def _sizes(hand: OpContext, axes: list[int]) -> _Target:
     array = hand.array(3)
     if array is None:
         return _Target(hand[3], axes, "sizes")
@@ -119,7 +119,7 @@ def _sizes(hand: Hand, axes: list[int]) -> _Target:
 
 
 @operator("GridSample")
-def grid_sample(hand: Hand) -> Made:
+def grid_sample(hand: OpContext) -> Made:
     """Values at places between pixels."""
     words = {"linear": "bilinear", "cubic": "bicubic"}
     mode = hand.text("mode", "bilinear")
@@ -136,7 +136,7 @@ def grid_sample(hand: Hand) -> Made:
 
 
 @operator("RoiAlign")
-def roi_align(hand: Hand) -> Made:
+def roi_align(hand: OpContext) -> Made:
     """Regions of an image, pooled to one size."""
     if hand.text("mode", "avg") != "avg":
         raise Refusal("the largest of a region is taken otherwise by OpenVINO", "use mode avg")

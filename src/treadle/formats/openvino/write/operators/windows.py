@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from treadle.formats.openvino.write.hand import Hand
+from treadle.formats.openvino.write.op_context import OpContext
 
 _AUTO = {
     "NOTSET": "explicit",
@@ -35,7 +35,7 @@ class Window(NamedTuple):
         }
 
 
-def window(hand: Hand, spatial: int) -> Window:
+def window(hand: OpContext, spatial: int) -> Window:
     """The window of a leaf over so many spatial axes."""
     ones = [1] * spatial
     pads = hand.integers("pads") or [0] * (2 * spatial)

@@ -1,0 +1,105 @@
+"""Shapes that must stay, or are said to stay, the same from iteration to iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.checks.constants import Known, is_true, whole
+from treadle.checks.peeling import Iterations, peel_two_iterations, symbols_of_dims
+from treadle.checks.rules import finding
+from treadle.checks.types import shapes_contradict
+from treadle.errors import Finding
+from treadle.ir import (
+    CarriedPort,
+    Dim,
+    Loop,
+    Model,
+    Ports,
+    Symbol,
+    Tensor,
+    Type,
+    Value,
+    ports,
+    show_type,
+)
+
+
+def findings(loop: Loop, path: str, model: Model, known: Known) -> Iterator[Finding]:
+    """Shapes of the first iteration that cannot be those of the second.
+
+    Nothing of a loop that is known not to have a second one.
+    """
+    view = ports(loop)
+    doubtful = _in_doubt(loop, view)
+    if not doubtful or _at_most_once(loop, view, known):
+        return
+    types = peel_two_iterations(loop, model, known, doubtful)
+    if types is None:
+        return
+    count = 1 + len(view.carried)
+    for position, port in enumerate(view.carried, 1):
+        yield from _declared(loop, position, port, types, path)
+    stacks = zip(view.stacked, types.first[count:], types.second[count:], strict=True)
+    for stack, first, second in stacks:
+        if stack.element is not None and shapes_contradict(first, second):
+            message = (
+                f"the stacked value {stack.element.name} is {show_type(first)} in iteration 0 and"
+                f" {show_type(second)} in iteration 1"
+            )
+            hint = "pad the elements to one shape, or carry a sequence and insert each"
+            yield finding("CF411", f"{path}.body", message, hint)
+
+
+def _in_doubt(loop: Loop, view: Ports) -> list[Value]:
+    """The results of the body whose shapes inference has left open, and this rule is about."""
+    operands = (value.inferred for value in loop.operands if value is not None)
+    fixed = frozenset(
+        name for type_ in operands for dim in _shape(type_) or () for name in symbols_of_dims(dim)
+    )
+    claimed = (port for port in view.carried if _shape(port.param.declared))
+    doubtful = [port.next for port in claimed if _open(port.param.inferred, fixed)]
+    doubtful += [p.element for p in view.stacked if p.element and _open(p.element.inferred, fixed)]
+    return [value for value in doubtful if value is not None]
+
+
+def _open(type_: Type | None, fixed: frozenset[str]) -> bool:
+    """Whether a dim is not made of numbers and symbols of the loop's operands."""
+    shape = _shape(type_)
+    return shape is None or any(
+        not isinstance(dim, int) and not (symbols_of_dims(dim) and symbols_of_dims(dim) <= fixed)
+        for dim in shape
+    )
+
+
+def _shape(type_: Type | None) -> tuple[Dim, ...] | None:
+    return type_.shape if isinstance(type_, Tensor) else None
+
+
+def _at_most_once(loop: Loop, view: Ports, known: Known) -> bool:
+    trips = whole(known, loop.trip)
+    stops = is_true(known, view.next_condition) is False
+    return (trips is not None and trips < 2) or is_true(known, loop.condition) is False or stops
+
+
+def _declared(
+    loop: Loop, position: int, port: CarriedPort, types: Iterations, path: str
+) -> Iterator[Finding]:
+    claim, later = port.param.declared, types.first[position]
+    start = port.initial.inferred if port.initial is not None else None
+    claimed = loop.body.claims[position].type if loop.body.claims else None
+    if not isinstance(claim, Tensor) or shapes_contradict(claim, start):
+        return
+    found = f"{port.param.name} starts as {show_type(start)} and is {show_type(later)} then"
+    if shapes_contradict(claim, later):
+        message = f"{found}, the body declares {show_type(claim)} for every iteration"
+    elif _symbols(claim) & _symbols(claimed) and shapes_contradict(start, later):
+        message = f"{found}, the body declares {show_type(claim)} and {show_type(claimed)} for it"
+    else:
+        return
+    hint = "declare no dim that changes: optimisers that believe this one miscompile"
+    yield finding("CF412", f"{path}.body", message, hint)
+
+
+def _symbols(type_: Type | None) -> set[tuple[int, str]]:
+    dims = enumerate(_shape(type_) or ())
+    return {(axis, dim.name) for axis, dim in dims if isinstance(dim, Symbol)}

@@ -1,0 +1,31 @@
+"""onnxruntime with nothing of treadle between: what treadle is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from treadle.delegate.options import Options
+from treadle.delegate.ort_errors import translating_errors
+from treadle.errors import Unsupported
+from treadle.formats.onnx import to_bytes
+from treadle.ir import Model
+
+Baseline = Callable[[Mapping[str, object]], list[object]]
+
+
+def baseline(model: Model, options: Options | None = None) -> Baseline:
+    """The model's own file in a session of onnxruntime; Unsupported where it refuses to load it.
+
+    Its calls raise what onnxruntime raises.
+    """
+    import onnxruntime
+
+    made = (options or Options()).session_options()
+    start = partial(onnxruntime.InferenceSession, to_bytes(model), made, ["CPUExecutionProvider"])
+    session = translating_errors(start, partial(Unsupported, "the model", None))
+
+    def run(feeds: Mapping[str, object]) -> list[object]:
+        return list(session.run(None, dict(feeds)))
+
+    return run

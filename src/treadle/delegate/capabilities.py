@@ -1,0 +1,78 @@
+"""What onnxruntime can be trusted with: leaves it has kernels for, loops it is right about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.delegate.kernels import is_known, refusal, registry
+from treadle.delegate.known_bugs import known_bug
+from treadle.delegate.loop import form_refusal
+from treadle.delegate.ranks import rank_refusal
+from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
+from treadle.plan import Verdict
+
+_STANDARD = ("", "ai.onnx", "ai.onnx.ml")
+_DEEPEST = 100
+"""Nested bodies beyond which loading the model would not end well: the parser recurses."""
+
+
+def capability_of(
+    step: Step, model: Model, *, inside: bool, has_libraries: bool = False
+) -> Verdict:
+    """The verdict of Engine.judge.
+
+    `has_libraries`: libraries of custom operators are registered, which say what they have when a
+    session is made.
+    """
+    if inside and any(bodies(step)) and not isinstance(step, Leaf):
+        return Verdict(False, "every iteration must be seen, and onnxruntime shows none")
+    if has_libraries and isinstance(step, Leaf) and not is_known(step):
+        return Verdict(True, "a library of custom operators may have it")
+    why = _leaf_refusal(step) if isinstance(step, Leaf) else next(_refusals(step, 0), "")
+    if why:
+        return Verdict(False, why)
+    if isinstance(step, Leaf):
+        return Verdict(True, f"{registry().release} has kernels for all its steps")
+    return Verdict(True, f"{registry().release} runs {operator_of(step)} whole")
+
+
+def _refusals(step: Step, depth: int) -> Iterator[str]:
+    """Why it does not take the step, the outermost reason first.
+
+    The graphs of an operator of its own (a decoder) are written as they are and not looked into.
+    """
+    if depth > _DEEPEST:
+        yield f"bodies are nested more than {_DEEPEST} deep"
+        return
+    yield from _own_refusals(step)
+    if isinstance(step, Leaf):
+        return
+    for name, body in bodies(step):
+        for inner in body.steps:
+            for why in _refusals(inner, depth + 1):
+                yield f"in its {name}: {why}" if depth == 0 else why
+
+
+def _own_refusals(step: Step) -> Iterator[str]:
+    match step:
+        case Call():
+            yield f"{operator_of(step)} is a call that nothing expanded"
+        case Leaf():
+            why = _leaf_refusal(step)
+            if why:
+                yield why
+        case Loop():
+            why = form_refusal(step)
+            if why:
+                yield f"{operator_of(step)}: {why}"
+        case Branch():
+            if None in (*step.then.results, *step.otherwise.results):
+                yield "a branch leaves a result out"
+
+
+def _leaf_refusal(step: Leaf) -> str:
+    if step.blocks and step.domain in _STANDARD:
+        return f"{step.op} carries graphs"
+    if any(isinstance(a.value, Reference) for a in step.attributes.values()):
+        return f"{step.op} takes an attribute of a function that nothing expanded"
+    return refusal(step) or known_bug(step) or rank_refusal(step)

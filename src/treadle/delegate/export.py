@@ -1,0 +1,358 @@
+"""Writes a region anew as a model that onnxruntime loads and is right about.
+
+Names become unique over all scopes (it refuses shadowing), claims of bodies are dropped, and loops
+and branches are said so that its known mistakes cannot happen: `loop.py` lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from treadle.delegate.exact import in_exact_words
+from treadle.delegate.export_scope import ExportModel, ExportScope, trusted, without_shapes
+from treadle.delegate.loop import (
+    as_scalar,
+    guarded,
+    has_stable_shape,
+    is_returned_parameter,
+    not_empty,
+    returned_parameters,
+    slices_inputs,
+)
+from treadle.delegate.opset_selection import TargetVersions
+from treadle.delegate.ranks import rank_refusal, with_ranks_checked
+from treadle.delegate.workarounds.reductions import counted_from_start
+from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
+from treadle.errors import Unsupported
+from treadle.formats.onnx import inline_step
+from treadle.infer import COUNTS, declared_rank, range_of_result
+from treadle.ir import (
+    Block,
+    Branch,
+    Carried,
+    Condition,
+    Info,
+    Invariant,
+    Iteration,
+    Leaf,
+    Literal,
+    Loop,
+    Model,
+    Operands,
+    Ports,
+    Sliced,
+    SlicedPort,
+    Stacked,
+    Step,
+    Tensor,
+    Type,
+    Value,
+    ports,
+    step_path,
+    tensor,
+)
+from treadle.plan import Region
+
+
+def export_region(region: Region, model: Model, stamp: TargetVersions) -> tuple[Model, ExportModel]:
+    """The region as a model: its inputs are the graph inputs, its outputs the graph outputs.
+
+    The second part holds the large constants, to be handed over in memory.
+    """
+    shared = ExportModel(stamp.opset)
+    draft = ExportScope(shared, region.path)
+    fed = set(model.main.params)
+    for value in region.inputs:
+        draft.params.append(draft.renamed(value, _input_type(value, value in fed)))
+    for constant in region.constants:
+        draft.keep(constant)
+    _write(draft, region.steps)
+    results = [draft.read(value) for value in region.outputs]
+    main = draft.build(results, region.path, _types(region.outputs))
+    return Model(main, opsets=stamp.opsets, ir_version=stamp.ir_version), shared
+
+
+def _input_type(value: Value, is_fed: bool) -> Type | None:
+    """What is fed to the model's own inputs has been checked against their declared types."""
+    if is_fed and isinstance(value.type, Tensor):
+        return value.type
+    return trusted(value)
+
+
+def _write(draft: ExportScope, steps: Sequence[Step]) -> None:
+    for position, step in enumerate(steps):
+        path = step_path(draft.path, step, position)
+        match step:
+            case Leaf():
+                _write_leaf(draft, step, path)
+            case Branch():
+                _write_branch(draft, step, path)
+            case Loop():
+                _write_loop(draft, step, path)
+            case _:
+                raise AssertionError(f"{path}: judge let a call pass")
+
+
+def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
+    why = rank_refusal(step)
+    if why:
+        raise Unsupported(step.op, step.version, why, path)
+    operands = with_ranks_checked(draft, step, draft.reads(step.operands))
+    if aligns_by_scales(step):
+        operands = whole_lengths(draft, operands)
+    step, operands = counted_from_start(draft, step, operands)
+    found = range_of_result(step, [*map(draft.range, operands)])
+    exact = in_exact_words(draft, step, operands)
+    if exact is not None:
+        draft.shared.has_exact_forms = True
+        draft.shared.ranges[exact.name] = found
+        draft.new.update((value, exact) for value in step.results if value is not None)
+        return
+    results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
+    info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
+    captures = draft.reads(step.captures)
+    step = Leaf(
+        step.domain,
+        step.op,
+        step.version,
+        operands,
+        results,
+        step.attributes,
+        step.blocks,
+        captures,
+        info,
+    )
+    draft.steps.append(inline_step(step) if step.blocks else step)
+    _remember(draft, step, results)
+    if results and results[0] is not None:
+        draft.shared.ranges[results[0].name] = found
+
+
+def _remember(draft: ExportScope, step: Leaf, results: Operands) -> None:
+    """What a Constant holds, where that is numbers."""
+    if step.domain or step.op != "Constant" or results[0] is None:
+        return
+    (held,) = (each.value for each in step.attributes.values())
+    array = held.array if isinstance(held, Literal) else np.array(held)
+    if array.dtype.kind in "biuf":
+        draft.shared.contents[results[0].name] = array
+
+
+def _write_branch(draft: ExportScope, step: Branch, path: str) -> None:
+    condition = draft.read(step.condition)
+    assert condition is not None
+    captured = _captured(draft, step.operands)
+    then = _branch_body(draft, step.then, captured, f"{path}.then_branch")
+    otherwise = _branch_body(draft, step.otherwise, captured, f"{path}.else_branch")
+    results = tuple(draft.renamed(value, _result_type(value)) for value in step.results)
+    info = Info(name=draft.shared.node(path), op="If", version=_version(draft, "If"))
+    draft.steps.append(Branch(condition, then, otherwise, captured, results, info))
+
+
+def _captured(draft: ExportScope, operands: Sequence[Value | None]) -> tuple[Value, ...]:
+    read = draft.reads(operands)
+    return tuple(value for value in read if value is not None)
+
+
+def _branch_body(draft: ExportScope, block: Block, captured: Sequence[Value], path: str) -> Block:
+    """The branch; a value of outside, or one listed twice, goes through Identity.
+
+    Measured: one value listed twice as results of If is uninitialised memory.
+    """
+    body = draft.inner(path)
+    for param, outer in zip(block.params, captured, strict=True):
+        body.params.append(_stand_in(body, param, outer))
+    _fill(body, block)
+    results = _copied(body, block.results, set(body.params))
+    return body.build(results, path, _types(block.results))
+
+
+def _types(values: Sequence[Value | None]) -> list[Type | None]:
+    return [None if value is None else value.type for value in values]
+
+
+def _stand_in(body: ExportScope, param: Value, outer: Value) -> Value:
+    """The parameter through which a body sees an outer value: it has that value's name."""
+    made = Value(outer.name, without_shapes(outer.type))
+    body.new[param] = made
+    return made
+
+
+def _fill(body: ExportScope, block: Block) -> None:
+    params = set(block.params)
+    for constant in block.constants:
+        if constant.value not in params:
+            body.keep(constant)
+    _write(body, block.steps)
+
+
+def _copied(body: ExportScope, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:
+    """The body's results, through Identity where in `copied` or listed before."""
+    given: list[Value] = []
+    for result in results:
+        value = body.read(result)
+        assert value is not None
+        needs_copy = value in copied or value in given
+        given.append(body.leaf("Identity", value) if needs_copy else value)
+    return given
+
+
+def _write_loop(draft: ExportScope, step: Loop, path: str) -> None:
+    if slices_inputs(step):
+        _write_scan(draft, step, path)
+    else:
+        _write_onnx_loop(draft, step, path)
+
+
+def _write_onnx_loop(draft: ExportScope, step: Loop, path: str) -> None:
+    # [iteration, condition, *carried, *invariants] -> [condition, *carried, *stacked, *shapes]
+    view = ports(step)
+    trip = as_scalar(draft, draft.read(step.trip), step.trip)
+    condition = as_scalar(draft, draft.read(step.condition), step.condition)
+    body = draft.inner(f"{path}.body")
+    iteration = body.renamed(view.iteration, tensor("int64", *_shape_of(step, view.iteration)))
+    draft.shared.ranges[iteration.name] = COUNTS
+    go = body.renamed(view.condition, tensor("bool"))
+    carried, captured, outer = _enter(draft, body, view)
+    body.params += [iteration, go, *carried, *captured]
+    if view.condition is not None and _shape_of(step, view.condition):
+        body.new[view.condition] = body.leaf("Reshape", go, body.constant([1]))
+    _fill(body, step.body)
+    given = _copied_once(body, [c.next for c in view.carried] + [s.element for s in view.stacked],
+                         {iteration, *captured})  # fmt: skip
+    loose = [
+        k for k, s in enumerate(view.stacked) if s.element and not has_stable_shape(step, s.element)
+    ]
+    shapes = [body.leaf("Shape", given[len(view.carried) + k]) for k in loose]
+    following = _next_condition(body, view, go, captured)
+    results, unchecked = _results(draft, step, view, loose)
+    written = replace(
+        step,
+        trip=trip,
+        condition=condition,
+        roles=(Iteration(), Condition(), *[Carried()] * len(carried), *[Invariant()] * len(outer)),
+        operands=(*draft.reads([c.initial for c in view.carried]), *outer),
+        body=body.build(
+            [following, *given, *shapes], path, [tensor("bool"), *_types(step.body.results[1:])]
+        ),
+        stacks=(Stacked(),) * (len(view.stacked) + len(shapes)),
+        results=results,
+        info=Info(name=draft.shared.node(path), op="Loop", version=_version(draft, "Loop")),
+    )
+    draft.steps.append(written)
+    for old, stacked, rows in unchecked:
+        checked = guarded(draft, stacked, rows)
+        if old is not None:
+            draft.new[old] = checked
+
+
+def _shape_of(loop: Loop, param: Value | None) -> tuple[int, ...]:
+    """The shape of an iteration number or condition: of a scalar, or of one element as declared."""
+    if param is None:
+        return ()
+    return (1,) * declared_rank(loop, loop.body.params.index(param))
+
+
+def _copied_once(
+    body: ExportScope, results: Sequence[Value | None], copied: set[Value]
+) -> list[Value]:
+    """The body's results, through Identity where in `copied`; twice the same value is fine."""
+    given = []
+    for result in results:
+        value = body.read(result)
+        assert value is not None
+        given.append(body.leaf("Identity", value) if value in copied else value)
+    return given
+
+
+def _next_condition(
+    body: ExportScope, view: Ports, go: Value, captured: Sequence[Value]
+) -> Value | None:
+    if view.next_condition is None:
+        return body.constant(True)
+    value = body.read(view.next_condition)
+    assert value is not None
+    if value in captured:
+        value = body.leaf("Identity", value)
+    return value if value is go else as_scalar(body, value, view.next_condition)
+
+
+def _results(
+    draft: ExportScope, step: Loop, view: Ports, loose: Sequence[int]
+) -> tuple[tuple[Value, ...], list[tuple[Value | None, Value, Value]]]:
+    """The loop's results with those that hold shapes; and (original, stacked, shapes) to check."""
+    results = [draft.renamed(value, _result_type(value)) for value in step.results]
+    rows = [draft.value("shapes", tensor("int64", None, None)) for _ in loose]
+    count = len(view.carried)
+    unchecked = [
+        (view.stacked[k].result, results[count + k], row)
+        for k, row in zip(loose, rows, strict=True)
+    ]
+    return (*results, *rows), unchecked
+
+
+def _enter(
+    draft: ExportScope, body: ExportScope, view: Ports
+) -> tuple[list[Value], list[Value], list[Value]]:
+    """New carried parameters, new captured parameters, and the outer values of the latter."""
+    carried = [body.renamed(port.param, trusted(port.param)) for port in view.carried]
+    captured: dict[Value, Value] = {}
+    for port in view.invariants:
+        outer = draft.read(port.operand)
+        assert outer is not None
+        captured[outer] = captured.get(outer) or _stand_in(body, port.param, outer)
+        body.new[port.param] = captured[outer]
+    return carried, list(captured.values()), list(captured)
+
+
+def _write_scan(draft: ExportScope, step: Loop, path: str) -> None:
+    # [*carried, *slices, *invariants] -> [none, *carried, *stacked]
+    view = ports(step)
+    body = draft.inner(f"{path}.body")
+    carried, captured, outer = _enter(draft, body, view)
+    slices = [body.renamed(port.param, trusted(port.param)) for port in view.sliced]
+    body.params += [*carried, *slices, *captured]
+    _fill(body, step.body)
+    held = {*body.params, *(constant.value for constant in body.constants)}
+    given = _copied(body, step.body.results[1:], held)
+    slicing: list[Sliced] = [port.role for port in view.sliced]
+    written = replace(
+        step,
+        roles=(*[Carried()] * len(carried), *slicing, *[Invariant()] * len(outer)),
+        operands=(
+            *draft.reads([c.initial for c in view.carried]),
+            *(_source(draft, port) for port in view.sliced),
+            *outer,
+        ),
+        body=body.build([None, *given], path, _types(step.body.results)),
+        results=tuple(draft.renamed(value, _result_type(value)) for value in step.results),
+        info=Info(name=draft.shared.node(path), op="Scan", version=_version(draft, "Scan")),
+    )
+    draft.steps.append(written)
+    _check_states(draft, view)
+
+
+def _source(draft: ExportScope, port: SlicedPort) -> Value | None:
+    source = draft.read(port.operand)
+    return source and not_empty(draft, port, source)
+
+
+def _check_states(draft: ExportScope, view: Ports) -> None:
+    for port in view.carried:
+        final, initial = draft.read(port.result), draft.read(port.initial)
+        if port.result is None or final is None or initial is None or is_returned_parameter(port):
+            continue
+        draft.new[port.result] = returned_parameters(draft, initial, final)
+
+
+def _result_type(value: Value | None) -> Type | None:
+    return None if value is None else trusted(value)
+
+
+def _version(draft: ExportScope, op: str) -> int:
+    from treadle.delegate.kernels import registry
+
+    return registry().version_at(op, draft.shared.opset)

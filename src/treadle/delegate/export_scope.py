@@ -1,0 +1,207 @@
+"""A block being written anew for onnxruntime: names unique over all scopes, steps in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treadle.delegate.kernels import registry
+from treadle.infer import Range, range_of_array, range_of_type
+from treadle.ir import (
+    Attribute,
+    Block,
+    Constant,
+    Declaration,
+    DType,
+    External,
+    Info,
+    Leaf,
+    Literal,
+    Optional,
+    Step,
+    Tensor,
+    Type,
+    Value,
+    attribute,
+)
+from treadle.ir import Sequence as SequenceType
+
+LARGE = 1 << 20
+"""Bytes from which a constant is handed over in memory instead of being copied into the model."""
+
+
+@dataclass(slots=True)
+class ExportModel:
+    """What all blocks of one model have in common."""
+
+    opset: int
+    names: dict[str, int] = field(default_factory=dict)
+    nodes: dict[str, int] = field(default_factory=dict)
+    large: dict[str, np.ndarray] = field(default_factory=dict)
+    contents: dict[str, np.ndarray] = field(default_factory=dict)
+    ranges: dict[str, Range | None] = field(default_factory=dict)
+    has_exact_forms: bool = False
+    has_guards: bool = False
+
+    def fresh(self, hint: str) -> str:
+        """A name no value of the model has: the hint, or the hint with a number."""
+        return _fresh(self.names, hint or "value")
+
+    def node(self, path: str) -> str:
+        """A name no node has: the step's path; onnxruntime refuses one it has seen before."""
+        return _fresh(self.nodes, path)
+
+
+def _fresh(taken: dict[str, int], hint: str) -> str:
+    name = hint
+    while name in taken:
+        taken[hint] += 1
+        name = f"{hint}_{taken[hint]}"
+    taken[name] = 0
+    return name
+
+
+@dataclass(slots=True)
+class ExportScope:
+    """The parts of one block; `new` maps what the original block calls a value to what we do."""
+
+    shared: ExportModel
+    path: str
+    params: list[Value] = field(default_factory=list)
+    constants: list[Constant] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    new: dict[Value, Value | None] = field(default_factory=dict)
+
+    def inner(self, path: str) -> ExportScope:
+        """The draft of a body."""
+        return ExportScope(self.shared, path)
+
+    def value(self, hint: str, type_: Type | None = None) -> Value:
+        """A new value."""
+        return Value(self.shared.fresh(hint), type_)
+
+    def renamed(self, old: Value | None, type_: Type | None = None) -> Value:
+        """The new value for one that a step defines; one nobody asked for is named all the same."""
+        made = self.value(old.name if old is not None else "unused", type_)
+        if old is not None:
+            self.new[old] = made
+        return made
+
+    def read(self, old: Value | None) -> Value | None:
+        """The new value for one that is read."""
+        return None if old is None else self.new[old]
+
+    def reads(self, old: Sequence[Value | None]) -> tuple[Value | None, ...]:
+        """The new values for those that are read."""
+        return tuple(map(self.read, old))
+
+    def keep(self, constant: Constant) -> Value:
+        """A constant of the original; a large one stays where it is."""
+        made = self.renamed(constant.value)
+        array, name = constant.array, made.name
+        dtype = constant.data.dtype if isinstance(constant.data, Literal) else None
+        literal = Literal(array, dtype, name) if dtype else Literal.of(array, name)
+        if array.nbytes >= LARGE and array.dtype.kind in "fiub":
+            self.shared.large[name] = array
+            literal = replace(literal, external=_in_memory(array))
+        typed = replace(made, declared=Tensor(literal.dtype, tuple(array.shape)))
+        self.new[constant.value] = typed
+        self.constants.append(Constant(typed, literal))
+        self.shared.contents[name] = array
+        self.shared.ranges[name] = range_of_array(array)
+        return typed
+
+    def range(self, value: Value | None) -> Range | None:
+        """Between which whole numbers the elements of a value of the draft lie, if that is known.
+
+        Values of the draft are found by their names: bodies see outer ones under the same.
+        """
+        if value is None:
+            return None
+        return self.shared.ranges.get(value.name) or range_of_type(value.type)
+
+    def constant(self, values: Sequence[int] | int | bool, dtype: DType = DType.INT64) -> Value:
+        """A new constant of whole numbers or a truth value."""
+        if isinstance(values, bool):
+            dtype = DType.BOOL
+        array = np.array(values, dtype.numpy)
+        made = self.value("constant", Tensor(dtype, tuple(array.shape)))
+        self.constants.append(Constant(made, Literal.of(array, made.name)))
+        self.shared.contents[made.name] = array
+        return made
+
+    def known(self, value: Value) -> np.ndarray | None:
+        """What a value of the draft holds where it is a constant, of outer blocks as well."""
+        return self.shared.contents.get(value.name)
+
+    def leaf(self, op: str, *operands: Value | None, **attributes: object) -> Value:
+        """A new standard step with one result, in the version the model's opset has."""
+        result = self.value(op.lower())
+        named: Mapping[str, Attribute] = {k: attribute(k, v) for k, v in attributes.items()}
+        version = registry().version_at(op, self.shared.opset)
+        info = Info(name=self.shared.node(f"{self.path}/{op.lower()}"), op=op, version=version)
+        self.steps.append(Leaf("", op, version, operands, (result,), named, info=info))
+        return result
+
+    def build(
+        self, results: Sequence[Value | None], name: str, types: Sequence[Type | None] = ()
+    ) -> Block:
+        """The finished block; `types` are those of its results, as far as they are known.
+
+        Measured: onnxruntime 1.31 dies as it folds an If whose results have no types.
+        """
+        claims = [Declaration(value.declared if value is not None else None) for value in results]
+        for place, type_ in enumerate(types):
+            if claims[place].type is None:
+                claims[place] = Declaration(_closed(type_))
+        params, constants, steps = tuple(self.params), tuple(self.constants), tuple(self.steps)
+        return Block(params, constants, steps, tuple(results), tuple(claims), name)
+
+
+def _closed(type_: Type | None) -> Type | None:
+    """The type without extents; None where it does not tell the dtype."""
+    match type_:
+        case Tensor(DType(), _):
+            return without_shapes(type_)
+        case SequenceType(element) | Optional(element) if _closed(element) is not None:
+            return without_shapes(type_)
+    return None
+
+
+def _in_memory(array: np.ndarray) -> External:
+    location = "in memory"
+    entries = (("location", location), ("offset", "0"), ("length", str(array.nbytes)))
+    return External(location, entries)
+
+
+def trusted(value: Value) -> Type | None:
+    """The type to write for a value: extents only where inference found them, as numbers.
+
+    Whatever a body declares of a carried value may hold for the first iteration alone; a
+    sequence's elements may differ in shape.
+    """
+    type_ = value.type
+    if isinstance(type_, Tensor):
+        return Tensor(type_.dtype, _extents(value)) if type_.dtype else None
+    return without_shapes(type_)
+
+
+def without_shapes(type_: Type | None) -> Type | None:
+    """The type, saying nothing of extents."""
+    match type_:
+        case Tensor(dtype, _):
+            return Tensor(dtype, None)
+        case SequenceType(element):
+            return SequenceType(without_shapes(element))
+        case Optional(element):
+            return Optional(without_shapes(element))
+    return type_
+
+
+def _extents(value: Value) -> tuple[int | None, ...] | None:
+    known = value.inferred
+    if not isinstance(known, Tensor) or known.shape is None:
+        return None
+    return tuple(dim if isinstance(dim, int) else None for dim in known.shape)

@@ -1,0 +1,195 @@
+"""Leaves that onnxruntime has kernels for and gets wrong; each was measured on release 1.31.
+
+DFT, STFT             off by 1e-4 where the transform is zero
+MaxUnpool             with output_shape: the indices are taken as those of the smaller output
+Attention             masked entries of qk_matmul_output are the lowest number, not -inf
+Dropout               in training: another generator of random numbers than the standard's cases
+BatchNormalization    in training, over float16: the running mean and variance are written into the
+                      session's own constants, so that every run begins where the last one ended
+Resize, align_corners the resized length is rounded before the corners are aligned
+Einsum, ReduceMean .. int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
+                      too large is the largest number instead of wrapping around
+Mod, fmod=1           64-bit numbers are divided as float64
+LinearClassifier      PROBIT of one score for two classes: a column is what memory was; so with
+                      SVMClassifier, while SVMRegressor does not apply it
+TreeEnsembleClassi.   two classes with a score each: labels are 1 and 0, of the second score's sign;
+                      a label of text alone kills the process
+TreeEnsembleRegressor of several targets: base values are left out of those no leaf adds to
+Gather                over text: of every row it takes, only the first element is copied
+StringSplit           without a delimiter: white space other than the blank does not split
+Pools                 of fewer elements than the kernel reaches over, by strides above 1: one
+                      window more than the standard's rounding down gives
+Cast to text          of float64: 8 digits are written, and numbers that differ become equal
+
+What it gets wrong of ReduceSum, Max, Slice and others over whole numbers is in `exact.py`: they are
+written in other words. Rows of `known_bugs.tsv` over whole numbers that neither covers stay with
+interp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from treadle.checks import bugs_of
+from treadle.delegate.exact import rewrites
+from treadle.infer import is_short_pool
+from treadle.ir import DType, Leaf, Tensor, Type, Value
+
+_Rule = Callable[[Leaf], bool]
+
+_SUMS = ("Einsum", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+_POOLS = ("AveragePool", "LpPool", "MaxPool")
+_OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
+_PAIR = 2
+
+
+def known_bug(step: Leaf) -> str:
+    """What onnxruntime gets wrong about the leaf; "" if nothing."""
+    rule, reason = _RULES.get((step.domain, step.op), (_never, ""))
+    if rule(step):
+        return f"onnxruntime {reason}"
+    bugs = () if rewrites(step) else bugs_of(step)
+    edges = ", ".join(bug.edge for bug in bugs)
+    return f"onnxruntime is wrong about whole numbers near {edges}" if bugs else ""
+
+
+def _always(step: Leaf) -> bool:
+    return True
+
+
+def _never(step: Leaf) -> bool:
+    return False
+
+
+def _has_output_shape(step: Leaf) -> bool:
+    return _operand(step, _OUTPUT_SHAPE) is not None
+
+
+def _may_train(step: Leaf) -> bool:
+    return _operand(step, _TRAINING_MODE) is not None
+
+
+def _trains_narrow(step: Leaf) -> bool:
+    value, training = step.operands[0], step.attributes.get("training_mode")
+    type_ = value.type if value is not None else None
+    is_wide = isinstance(type_, Tensor) and type_.dtype in (DType.FLOAT32, DType.FLOAT64)
+    return training is not None and bool(training.value) and not is_wide
+
+
+def _shows_masked(step: Leaf) -> bool:
+    shown = len(step.results) > _QK_OUTPUT and step.results[_QK_OUTPUT] is not None
+    causal = step.attributes.get("is_causal")
+    return shown and causal is not None and bool(causal.value)
+
+
+def _counts(step: Leaf) -> bool:
+    value = step.operands[0]
+    type_ = value.type if value is not None else None
+    return isinstance(type_, Tensor) and type_.dtype in (DType.INT32, DType.INT64)
+
+
+def _divides_as_float(step: Leaf) -> bool:
+    value, fmod = step.operands[0], step.attributes.get("fmod")
+    type_ = value.type if value is not None else None
+    is_wide = isinstance(type_, Tensor) and type_.dtype in (DType.INT64, DType.UINT64)
+    return fmod is not None and bool(fmod.value) and is_wide
+
+
+def _leaves_a_column(step: Leaf) -> bool:
+    """PROBIT of one score for two classes fills one column of two."""
+    if not _is_probit(step) or _labels(step) != _PAIR:
+        return False
+    if step.op == "LinearClassifier":
+        return len(_list(step, "intercepts")) == 1
+    return bool(_list(step, "vectors_per_class")) and not _list(step, "prob_a")
+
+
+def _confuses_trees(step: Leaf) -> bool:
+    """Two classes of one score each, or with base values; labels of text that are not two."""
+    labels = _labels(step)
+    if labels == 1:
+        return bool(_list(step, "classlabels_strings"))
+    if labels != _PAIR:
+        return False
+    is_single = len(set(_list(step, "class_ids"))) == 1
+    return not is_single or len(_list(step, "base_values")) == _PAIR or _is_probit(step)
+
+
+def _drops_base_values(step: Leaf) -> bool:
+    targets = step.attributes.get("n_targets")
+    return bool(_list(step, "base_values")) and targets is not None and targets.value != 1
+
+
+def _is_probit(step: Leaf) -> bool:
+    transform = step.attributes.get("post_transform")
+    return transform is not None and transform.value == b"PROBIT"
+
+
+def _labels(step: Leaf) -> int:
+    names = ("classlabels_strings", "classlabels_ints", "classlabels_int64s")
+    return max(len(_list(step, name)) for name in names)
+
+
+def _list(step: Leaf, name: str) -> Sequence[object]:
+    held = step.attributes.get(name)
+    return held.value if held is not None and isinstance(held.value, tuple) else ()
+
+
+def _moves_rows_of_text(step: Leaf) -> bool:
+    type_, source = _type(step, 0), _operand(step, 0)
+    if source is None or not isinstance(type_, Tensor) or type_.dtype is not DType.STRING:
+        return False
+    shape = source.inferred.shape if isinstance(source.inferred, Tensor) else None
+    if shape is None:
+        return True
+    axis = _whole(step, "axis") % max(len(shape), 1)
+    return any(extent != 1 for extent in shape[axis + 1 :])
+
+
+def _has_no_delimiter(step: Leaf) -> bool:
+    delimiter = step.attributes.get("delimiter")
+    return delimiter is None or not delimiter.value
+
+
+def _writes_doubles(step: Leaf) -> bool:
+    type_, given = _type(step, 0), step.results[0]
+    is_double = isinstance(type_, Tensor) and type_.dtype is DType.FLOAT64
+    made = given.type if given is not None else None
+    return is_double and isinstance(made, Tensor) and made.dtype is DType.STRING
+
+
+def _whole(step: Leaf, name: str) -> int:
+    attribute = step.attributes.get(name)
+    return attribute.value if attribute and isinstance(attribute.value, int) else 0
+
+
+def _type(step: Leaf, position: int) -> Type | None:
+    value = _operand(step, position)
+    return value.type if value is not None else None
+
+
+def _operand(step: Leaf, position: int) -> Value | None:
+    return step.operands[position] if len(step.operands) > position else None
+
+
+_COLUMN = "leaves a column of scores as memory was, of PROBIT of one score"
+_RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
+    ("", "DFT"): (_always, "is off by 1e-4 where the transform is zero"),
+    ("", "STFT"): (_always, "is off by 1e-4 where the transform is zero"),
+    ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
+    ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
+    ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),
+    **{("", op): (_counts, "adds whole numbers as float64") for op in _SUMS},
+    ("", "Mod"): (_divides_as_float, "divides whole numbers as float64 where fmod is 1"),
+    ("ai.onnx.ml", "LinearClassifier"): (_leaves_a_column, _COLUMN),
+    ("ai.onnx.ml", "SVMClassifier"): (_leaves_a_column, _COLUMN),
+    ("ai.onnx.ml", "TreeEnsembleClassifier"): (_confuses_trees, "confuses two classes of trees"),
+    ("ai.onnx.ml", "TreeEnsembleRegressor"): (_drops_base_values, "leaves base values out"),
+    ("ai.onnx.ml", "SVMRegressor"): (_is_probit, "does not apply PROBIT"),
+    ("", "Gather"): (_moves_rows_of_text, "copies only the first element of each row of text"),
+    ("", "StringSplit"): (_has_no_delimiter, "splits at blanks, of all white space"),
+    ("", "Cast"): (_writes_doubles, "writes 8 digits of a float64"),
+    ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),
+    **{("", op): (is_short_pool, "counts a window of too few elements") for op in _POOLS},
+    ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
+}

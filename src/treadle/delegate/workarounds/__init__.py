@@ -1,0 +1,1 @@
+"""Forms of operators that onnxruntime answers rightly, in place of those it gets wrong."""

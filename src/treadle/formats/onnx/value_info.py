@@ -1,0 +1,80 @@
+"""What a file declares of a value, in and out: ValueInfoProto."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx
+
+from treadle import ops
+from treadle.errors import LoadError
+from treadle.formats.onnx.unknown_fields import metadata_of, write_metadata
+from treadle.ir import Declaration, Optional, Sequence, Shape, Tensor, Type, Value
+
+
+def read_value(info: onnx.ValueInfoProto) -> Value:
+    """The value an entry declares."""
+    claim = read_claim(info)
+    return Value(info.name, claim.type, doc=claim.doc, metadata=claim.metadata, kept=claim.kept)
+
+
+def read_claim(info: onnx.ValueInfoProto) -> Declaration:
+    """What an entry says of a value; what the IR cannot hold is kept verbatim."""
+    try:
+        type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
+    except LoadError as problem:
+        raise LoadError(f'the declaration of "{info.name}": {problem}') from None
+    claim = Declaration(type_, info.doc_string, metadata_of(info))
+    if write_claim(info.name, claim) == info:
+        return claim
+    return replace(claim, kept=info.SerializeToString())
+
+
+def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
+    """The entry of a claim; the reverse of `read_claim`."""
+    if claim.kept:
+        info = onnx.ValueInfoProto()
+        info.ParseFromString(claim.kept)
+        info.name = name
+        if ops.type_from_proto(info.type) != claim.type and claim.type is not None:
+            info.type.CopyFrom(ops.type_to_proto(claim.type))
+        return info
+    info = onnx.ValueInfoProto(name=name)
+    if claim.type is not None:
+        info.type.CopyFrom(ops.type_to_proto(claim.type))
+    if claim.doc:
+        info.doc_string = claim.doc
+    write_metadata(claim.metadata, info)
+    return info
+
+
+def refined(claim: Declaration, inferred: Type | None, *, in_body: bool) -> Declaration:
+    """The claim with what inference found in the place of what the file says; verbatim without.
+
+    In a body what the file says of extents is dropped where inference knows none: it may be that of
+    the first iteration. In the main graph its names stay: they are what callers know.
+    """
+    if inferred is None:
+        return claim
+    if claim.type is None:
+        return replace(claim, type=inferred)
+    return replace(claim, type=_met(claim.type, inferred, in_body))
+
+
+def _met(said: Type, found: Type, in_body: bool) -> Type:
+    match said, found:
+        case (Tensor(a, old), Tensor(b, new)):
+            return Tensor(b or a, _met_shapes(old, new, in_body))
+        case (Sequence(one), Sequence(two)) if one is not None and two is not None:
+            return Sequence(_met(one, two, in_body))
+        case (Optional(one), Optional(two)) if one is not None and two is not None:
+            return Optional(_met(one, two, in_body))
+    return found if type(said) is type(found) or in_body else said
+
+
+def _met_shapes(old: Shape | None, new: Shape | None, in_body: bool) -> Shape | None:
+    if old is None or new is None:
+        return new if old is None else (None,) * len(old) if in_body else old
+    if in_body or len(old) != len(new):
+        return new
+    return tuple(b if isinstance(b, int) or a is None else a for a, b in zip(old, new, strict=True))

@@ -1,0 +1,185 @@
+"""Values get names again: one graph while it is written, and the graphs inside it.
+
+A captured value is written by the name its outer value has, so no other value of the body may take
+that name; everything else keeps its own name wherever it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import onnx
+
+from treadle import ops
+from treadle.formats.onnx.unknown_fields import write_metadata
+from treadle.formats.onnx.value_info import refined, write_claim
+from treadle.ir import (
+    Attribute,
+    Block,
+    Declaration,
+    Info,
+    Leaf,
+    SparseArray,
+    Step,
+    Value,
+    block_values,
+    reads,
+)
+
+WriteStep = Callable[["WriteContext", Step], onnx.NodeProto]
+
+
+@dataclass(slots=True)
+class WriteContext:
+    """The names in force in one graph; `outside` are the names its outer graphs have given.
+
+    `unique`: no name is used twice in the whole model, as onnxruntime wants it for shadowed ones.
+    """
+
+    write_step: WriteStep
+    unique: bool = False
+    in_body: bool = False
+    names: dict[Value, str] = field(default_factory=dict)
+    outside: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+
+    def name(self, value: Value) -> str:
+        """Give a value of this graph its name."""
+        wanted = value.name or "value"
+        forbidden = self.taken | self.outside if self.unique else self.taken
+        name, number = wanted, 0
+        while name in forbidden:
+            number += 1
+            name = f"{wanted}_{number}"
+        self.taken.add(name)
+        self.names[value] = name
+        return name
+
+    def use(self, value: Value | None) -> str:
+        """The name of a value; "" for an absent one."""
+        return "" if value is None else self.names[value]
+
+    def node(
+        self,
+        info: Info,
+        op: str,
+        operands: Iterable[Value | None],
+        results: Iterable[Value | None],
+    ) -> onnx.NodeProto:
+        """A node with its names; trailing absent operands stay, as the file had them."""
+        node = onnx.NodeProto.FromString(info.kept) if info.kept else onnx.NodeProto()
+        node.op_type = op
+        for name, text in (
+            ("domain", info.domain),
+            ("overload", info.overload),
+            ("name", info.name),
+            ("doc_string", info.doc),
+        ):
+            if text:
+                setattr(node, name, text)
+        node.input.extend(map(self.use, operands))
+        node.output.extend(map(self.use, results))
+        write_metadata(info.metadata, node)
+        return node
+
+    def body(self, block: Block, captures: Mapping[Value, Value | None]) -> onnx.GraphProto:
+        """The graph of a body whose params in `captures` stand for values of this graph."""
+        inner = WriteContext(self.write_step, self.unique, True, outside=self.outside | self.taken)
+        used = {value for step in block.steps for value in reads(step)} | set(block.results)
+        for param, outer in captures.items():
+            inner.names[param] = self.use(outer)
+        inner.taken = {name for param, name in inner.names.items() if param in used}
+        own = tuple(param for param in block.params if param not in captures)
+        captured = set(inner.names)
+        return inner.graph(_with_identities(replace(block, params=own), captured))
+
+    def graph(self, block: Block) -> onnx.GraphProto:
+        """The graph of a block; names are given to all of its values first."""
+        for value in block_values(block):
+            self.name(value)
+        graph = onnx.GraphProto()
+        graph.name = block.name or "graph"
+        if block.doc:
+            graph.doc_string = block.doc
+        graph.input.extend(self.claim(value, self._own_claim(value)) for value in block.params)
+        self._constants(graph, block)
+        graph.node.extend(self.write_step(self, step) for step in block.steps)
+        claims = block.claims or tuple(_result_claim(value) for value in block.results)
+        for result, claim in zip(block.results, claims, strict=True):
+            found = None if result is None else result.inferred
+            known = refined(claim, found, in_body=self.in_body)
+            graph.output.append(write_claim(self.use(result), known))
+        graph.value_info.extend(self._value_info(block))
+        write_metadata(block.metadata, graph)
+        if "graph" in block.kept:
+            graph.MergeFromString(block.kept["graph"])
+        return graph
+
+    def claim(self, value: Value, claim: Declaration) -> onnx.ValueInfoProto:
+        """The entry of a value."""
+        return write_claim(self.names[value], claim)
+
+    def _value_info(self, block: Block) -> Iterable[onnx.ValueInfoProto]:
+        claimed = {id(claim.type) for claim in block.claims}
+        results = set(block.results)
+        for value in (value for step in block.steps for value in step.results):
+            if value is None or (value.declared is not None and id(value.declared) in claimed):
+                continue
+            if value.declared is None and not value.kept and value in results:
+                continue
+            claim = self._own_claim(value)
+            if claim.type is not None or claim.kept:
+                yield self.claim(value, claim)
+
+    def _own_claim(self, value: Value) -> Declaration:
+        claim = Declaration(value.declared, value.doc, value.metadata, value.kept)
+        return refined(claim, value.inferred, in_body=self.in_body)
+
+    def _constants(self, graph: onnx.GraphProto, block: Block) -> None:
+        for constant in block.constants:
+            name = self.names[constant.value]
+            if isinstance(constant.data, SparseArray):
+                sparse = ops.sparse_to_proto(constant.data)
+                sparse.values.name = name
+                graph.sparse_initializer.append(sparse)
+                continue
+            tensor = graph.initializer.add()
+            tensor.CopyFrom(ops.tensor_to_proto(constant.data))
+            tensor.name = name
+            if constant.listed:
+                claim = Declaration(constant.value.declared)
+                graph.input.append(write_claim(name, claim))
+
+    def add_graph(self, node: onnx.NodeProto, name: str, graph: onnx.GraphProto) -> None:
+        """Give the node a graph attribute; "branches[0]" is the first of a list."""
+        base, bracket, _ = name.partition("[")
+        attribute = next((a for a in node.attribute if a.name == base), None)
+        attribute = attribute or node.attribute.add(name=base)
+        if bracket:
+            attribute.type = onnx.AttributeProto.GRAPHS
+            attribute.graphs.add().CopyFrom(graph)
+        else:
+            attribute.type = onnx.AttributeProto.GRAPH
+            attribute.g.CopyFrom(graph)
+
+
+def add_attributes(node: onnx.NodeProto, attributes: Mapping[str, Attribute]) -> None:
+    """Give the node its attributes that are no graphs."""
+    for attribute in attributes.values():
+        node.attribute.append(ops.attribute_to_proto(attribute))
+
+
+def _result_claim(value: Value | None) -> Declaration:
+    return Declaration() if value is None else Declaration(value.declared)
+
+
+def _with_identities(block: Block, captured: set[Value]) -> Block:
+    # the standard wants a body's result to be a value of the body: IR.md, Graphs
+    returned = {v for v in block.results if v is not None and v in captured}
+    if not returned:
+        return block
+    copies = {value: Value(f"{value.name}_out", value.declared) for value in returned}
+    steps = [Leaf("", "Identity", 1, (v,), (copy,)) for v, copy in copies.items()]
+    results = tuple(copies.get(v, v) if v is not None else None for v in block.results)
+    return replace(block, steps=(*block.steps, *steps), results=results)

@@ -1,0 +1,55 @@
+"""Types of a block that is still being made: its steps are looked at as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.infer.block import infer_block, infer_step
+from treadle.infer.context import Inference, Scope
+from treadle.infer.facts import Fact, literal_fact
+from treadle.ir import Block, Literal, Model, Step, Type, Value
+
+
+class IncrementalInference:
+    """Knows the types of params, constants and the steps it was shown so far.
+
+    types = Growing()
+    types.know(x, tensor("float32", 2, 3))
+    types.follow(steps)                      # those behind the ones it followed before
+    types.of(steps[-1].results[0])
+    """
+
+    def __init__(self) -> None:
+        self._run = Inference(Model(Block()), infer_block)
+        self._followed = 0
+        self._contents: dict[Literal, Fact] = {}
+
+    def know(self, value: Value, type_: Type | None) -> None:
+        """Take a param's type for true."""
+        self._run.facts[value] = Fact(type_)
+
+    def constant(self, value: Value, data: Literal) -> None:
+        """Take a constant's content for true."""
+        if data not in self._contents:
+            self._contents[data] = literal_fact(data)
+        self._run.facts[value] = self._contents[data]
+
+    def same(self, new: Value, old: Value) -> None:
+        """Let a value stand for another one."""
+        if old in self._run.facts:
+            self._run.facts[new] = self._run.facts[old]
+
+    def follow(self, steps: Sequence[Step]) -> None:
+        """Infer the steps that came since the last time."""
+        for position in range(self._followed, len(steps)):
+            step = steps[position]
+            place = Scope(f"step_{position}", f"step_{position}")
+            facts = infer_step(self._run, step, place)
+            for value, fact in zip(step.results, facts, strict=True):
+                if value is not None:
+                    self._run.facts[value] = fact
+        self._followed = len(steps)
+
+    def of(self, value: Value) -> Type | None:
+        """The type of a value, None where nothing is known."""
+        return self._run.of(value).type

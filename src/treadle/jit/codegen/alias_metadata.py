@@ -1,0 +1,83 @@
+"""Which memory is which: says of every load and store what it cannot be the same as.
+
+Memory has a name. What the kernel is given to read is one ("given"); every buffer of its own and
+every result has another. Without this LLVM would check addresses before each short loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from llvmlite import ir as llvm
+
+
+class AliasScopes:
+    """The names given so far, and the instructions that touch memory."""
+
+    def __init__(self, module: llvm.Module) -> None:
+        self._module = module
+        self._numbers = count()
+        self._marked: list[tuple[Any, str]] = []
+        self._alike: list[tuple[Any, str, str]] = []
+
+    def fresh(self) -> str:
+        """A name for memory that is like no other."""
+        return f"memory {next(self._numbers)}"
+
+    def mark(self, instruction: Any, name: str) -> None:
+        """The instruction touches the memory of this name and no other."""
+        self._marked.append((instruction, name))
+
+    def alike(self, block: Any, one: str, other: str) -> None:
+        """In the function that has the block, both names may be of one memory."""
+        self._alike.append((block, one, other))
+
+    def close(self) -> None:
+        """Write down what was marked; once, at the end.
+
+        A function only tells the names apart that it has itself, numbered as they come: functions
+        that are equal but for the memory say the same.
+        """
+        domain = self._module.add_metadata(["treadle"])
+        functions: dict[Any, list[tuple[Any, str]]] = {}
+        known = self._known()
+        for instruction, name in self._marked:
+            function = id(instruction.function)
+            functions.setdefault(function, []).append((instruction, known(function, name)))
+        scopes: list[Any] = []
+        for marked in functions.values():
+            names = list(dict.fromkeys(name for _, name in marked))
+            scopes += [
+                self._module.add_metadata([f"memory {number}", domain])
+                for number in range(len(scopes), len(names))
+            ]
+            self._write(marked, dict(zip(names, scopes, strict=False)))
+
+    def _known(self) -> Callable[[int, str], str]:
+        """By which name a function knows memory: one of all that are alike there."""
+        names: dict[tuple[int, str], str] = {}
+
+        def known(function: int, name: str) -> str:
+            while (function, name) in names:
+                name = names[function, name]
+            return name
+
+        for block, one, other in self._alike:
+            function = id(block.parent)
+            left, right = known(function, one), known(function, other)
+            if left != right:
+                names[function, right] = left
+        return known
+
+    def _write(self, marked: list[tuple[Any, str]], scopes: Mapping[str, Any]) -> None:
+        own = {name: self._module.add_metadata([scope]) for name, scope in scopes.items()}
+        others = {
+            name: self._module.add_metadata([s for n, s in scopes.items() if n != name])
+            for name in scopes
+        }
+        for instruction, name in marked:
+            instruction.set_metadata("alias.scope", own[name])
+            if len(scopes) > 1:
+                instruction.set_metadata("noalias", others[name])

@@ -1,0 +1,234 @@
+"""A block of a kernel in LLVM: its nodes in order, those of one shape gathered into nests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from treadle.jit.codegen.branch import BranchResult, emit_branch
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.carried.growable import appended, join_into
+from treadle.jit.codegen.carried.in_place import mark_updated, reused_buffers
+from treadle.jit.codegen.context import UNFIT, UNMATCHED, CodegenContext
+from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
+from treadle.jit.codegen.host_call import emit_host_call
+from treadle.jit.codegen.llvm_types import literal
+from treadle.jit.codegen.loop import emit_loop
+from treadle.jit.codegen.ops import concat_in_place
+from treadle.jit.codegen.ops.cumulative import emit_cumulative
+from treadle.jit.codegen.ops.gather import emit_flat_nonzero, emit_gather, emit_take
+from treadle.jit.codegen.ops.matmul import emit_contract
+from treadle.jit.codegen.ops.reduce import emit_reduce
+from treadle.jit.codegen.ops.scatter import emit_scatter
+from treadle.jit.codegen.ops.topk import emit_topk
+from treadle.jit.codegen.ops.transpose import copy_view
+from treadle.jit.kernel.ir import (
+    ArgTopK,
+    Block,
+    Branch,
+    CarriedArg,
+    Concat,
+    Constant,
+    Cumulative,
+    DimOf,
+    Elementwise,
+    Empty,
+    FlatNonzero,
+    Gather,
+    Guard,
+    HostCall,
+    InductionVar,
+    Input,
+    InputDim,
+    Iota,
+    Loop,
+    MatMul,
+    Node,
+    Reduce,
+    Reshape,
+    Result,
+    ScanSlice,
+    Scatter,
+    Take,
+    View,
+    symbolic_dims,
+)
+from treadle.jit.schedule.cost_model import per_element
+from treadle.jit.schedule.storage import Storage
+
+
+def emit_block(context: CodegenContext, block: Block, ending: IterationEnd) -> None:
+    """Every node of the block."""
+    nests = FusedNests(context, block, ending)
+    for node in block.nodes:
+        place = context.access.storage_of(node)
+        if place is Storage.NEST:
+            nests.join(node)
+            continue
+        if place is Storage.INLINE:
+            continue
+        nests.need(node)
+        match node.op:
+            case Scatter():
+                emit_scatter(context, node, nests)
+            case Loop():
+                emit_loop(context, node, emit_block, reused_buffers(context, node, nests))
+            case Branch():
+                emit_branch(context, node, emit_block, nests)
+            case _:
+                _EMIT[type(node.op)](context, node)
+        nests.done.add(node)
+        mark_updated(context, node, nests)
+    nests.flush_all()
+
+
+def _input(context: CodegenContext, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Input)
+    pointer = context.access.slots.given(op.position)
+    context.access.buffers[node] = Buffer(
+        pointer, node.dtype, context.access.strides(node), "given"
+    )
+    if context.access.storage_of(node) is Storage.REGISTERS:
+        _elements(
+            context, node, lambda index: context.access.load(context.access.buffers[node], index)
+        )
+
+
+def _constant(context: CodegenContext, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Constant)
+    if context.access.storage_of(node) is Storage.REGISTERS:
+        context.access.registers[node] = [
+            literal(node.dtype, element) for element in op.array.ravel()
+        ]
+
+
+def _counter(context: CodegenContext, node: Node) -> None:
+    context.access.keep(node, [context.access.counters[node.home]])
+
+
+def _empty(context: CodegenContext, node: Node) -> None:
+    if context.access.storage_of(node) is Storage.REGISTERS:
+        context.access.keep(node, [])
+    else:
+        context.access.buffers[node] = context.allocate(node)
+
+
+def _length(context: CodegenContext, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, InputDim)
+    context.access.keep(node, [context.access.extent(op.extent)])
+
+
+def _dim(context: CodegenContext, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, DimOf)
+    whose = node.operands[0] if node.operands else node.home
+    context.access.keep(node, [context.builder.index(context.dims[whose, op.number, op.axis])])
+
+
+def _guard(context: CodegenContext, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Guard)
+    status = UNMATCHED if op.is_of_shapes else UNFIT
+    context.fail_if(context.builder.builder.not_(context.access.scalar(node.operands[0])), status)
+    context.access.keep(node, [literal(node.dtype, True)])
+
+
+def _state(context: CodegenContext, node: Node) -> None:
+    if node in context.moving:
+        context.access.buffers[node] = context.moving[node].buffer(context)
+    assert node in context.access.registers or node in context.access.buffers
+
+
+def _computed(context: CodegenContext, node: Node) -> None:
+    if context.access.storage_of(node) is Storage.BUFFER:
+        buffer = context.allocate(node)
+        copy_view(
+            context, node, buffer, per_element(context.access, (node,)), context.access.compute
+        )
+        context.access.buffers[node] = buffer
+        return
+    _elements(context, node, lambda index: context.access.compute(node, index))
+
+
+def _elements(
+    context: CodegenContext, node: Node, element: Callable[[tuple[int, ...]], Any]
+) -> None:
+    context.access.keep(
+        node, [element(index) for index in product(*map(range, symbolic_dims(node)))]
+    )
+
+
+def _join(context: CodegenContext, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Concat)
+    if node in context.delays:
+        context.delays[node].storage_of(
+            context, node, context.builder.add(context.access.counters[node.home], 1)
+        )
+        return
+    if context.access.storage_of(node) is Storage.REGISTERS:
+        _elements(context, node, lambda index: _piece(context, node, op.axis, index))
+        return
+    if appended(context, node):
+        return
+    buffer = concat_in_place.written_whole(context, node)
+    join_into(context, buffer, op.axis, 0, node.operands, join=node)
+    context.access.buffers[node] = buffer
+
+
+def _piece(context: CodegenContext, node: Node, axis: int, index: Sequence[int]) -> Any:
+    at = index[axis]
+    for operand in node.operands:
+        extent = operand.shape[axis]
+        assert isinstance(extent, int), "elements in registers are joined along a known axis"
+        if at < extent:
+            return context.access.read(operand, (*index[:axis], at, *index[axis + 1 :]))
+        at -= extent
+    raise AssertionError("an index beyond what is joined")
+
+
+def _part(context: CodegenContext, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Result)
+    found = context.parts.get((node.operands[0], op.number))
+    if isinstance(found, BranchResult):
+        found = found.found(context)
+    if found is None:
+        return
+    if isinstance(found, Buffer):
+        context.access.buffers[node] = found
+        if context.access.storage_of(node) is Storage.REGISTERS:
+            _elements(context, node, lambda index: context.access.load(found, index))
+    else:
+        context.access.keep(node, found)
+
+
+_EMIT: Mapping[type, Callable[[CodegenContext, Node], None]] = {
+    Input: _input,
+    Constant: _constant,
+    Empty: _empty,
+    InputDim: _length,
+    DimOf: _dim,
+    Guard: _guard,
+    InductionVar: _counter,
+    CarriedArg: _state,
+    Iota: _computed,
+    ScanSlice: _computed,
+    Elementwise: _computed,
+    View: _computed,
+    Reshape: _computed,
+    Concat: _join,
+    Reduce: emit_reduce,
+    MatMul: emit_contract,
+    FlatNonzero: emit_flat_nonzero,
+    Take: emit_take,
+    Gather: emit_gather,
+    Cumulative: emit_cumulative,
+    ArgTopK: emit_topk,
+    HostCall: emit_host_call,
+    Result: _part,
+}

@@ -1,0 +1,127 @@
+"""A branch: the block its condition chooses runs and puts its results where both would.
+
+A result that goes into memory both sides take over is there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.carried.in_place import branch_side, reused_buffers
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
+from treadle.jit.codegen.heap_buffer import HeapBuffer
+from treadle.jit.codegen.llvm_types import I64, register_type
+from treadle.jit.kernel.ir import Block, Branch, Node, symbolic_dims
+from treadle.jit.schedule.storage import Storage
+
+EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
+
+
+def emit_branch(
+    context: CodegenContext, node: Node, emit_block: EmitBlock, nests: FusedNests
+) -> None:
+    """The blocks one beside the other; the parts are in variables or in memory."""
+    op, b = node.op, context.builder.builder
+    assert isinstance(op, Branch)
+    own, dims = reused_buffers(context, node, nests), _dims(context, node, op)
+    parts = [context.part(node, number) for number in range(len(op.then_results))]
+    homes = [_home(context, op, number, part, own.get(number)) for number, part in enumerate(parts)]
+    order = sorted(range(len(parts)), key=lambda number: number in own)
+    then = context.builder.function.append_basic_block("then")
+    otherwise = context.builder.function.append_basic_block("else")
+    after = context.builder.function.append_basic_block("after_if")
+    b.cbranch(context.access.scalar(node.operands[0]), then, otherwise)
+    for start, block, results in (
+        (then, op.then, op.then_results),
+        (otherwise, op.otherwise, op.otherwise_results),
+    ):
+        b.position_at_end(start)
+        with context.access.scope():
+            emit_block(context, block, branch_side(context, node, block, nests, own))
+            for (number, axis), variable in dims.items():
+                b.store(
+                    context.builder.index(context.access.extent(results[number].shape[axis])),
+                    variable,
+                )
+            for number in order:
+                _put(context, homes[number], results[number], block)
+        b.branch(after)
+    b.position_at_end(after)
+    for (number, axis), variable in dims.items():
+        context.dims[node, number, axis] = b.load(variable, typ=I64)
+    context.parts.update({(node, number): home for number, home in enumerate(homes)})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BranchResult:
+    """Where a part of a branch goes: variables, memory, or memory as large as will be wanted."""
+
+    part: Node
+    variables: Sequence[Any] = ()
+    memory: Buffer | None = None
+    scratch: HeapBuffer | None = None
+    scope: str = ""
+
+    def found(self, context: CodegenContext) -> Buffer | list[Any]:
+        """The part behind the branch."""
+        if self.scratch is not None:
+            pointer, strides = self.scratch.at(context.builder), context.access.strides(self.part)
+            return Buffer(pointer, self.part.dtype, strides, self.scope, owner=self.scratch)
+        type_ = register_type(self.part.dtype)
+        return self.memory or [
+            context.builder.builder.load(each, typ=type_) for each in self.variables
+        ]
+
+
+def _dims(context: CodegenContext, node: Node, op: Branch) -> dict[tuple[int, int], Any]:
+    """Variables for the extents that the two sides do not have in common."""
+    none = llvm.Constant(I64, 0)
+    pairs = zip(op.then_results, op.otherwise_results, strict=True)
+    return {
+        (number, axis): context.builder.variable(I64, none)
+        for number, (one, other) in enumerate(pairs)
+        for axis, (left, right) in enumerate(zip(one.shape, other.shape, strict=True))
+        if left != right
+    }
+
+
+def _home(
+    context: CodegenContext, op: Branch, number: int, part: Node | None, own: Buffer | None
+) -> BranchResult | None:
+    if part is None:
+        return None
+    if own is not None:
+        return BranchResult(part, memory=own)
+    if context.access.storage_of(part) is Storage.REGISTERS:
+        type_ = register_type(part.dtype)
+        return BranchResult(part, [context.builder.variable(type_) for _ in range(part.size)])
+    if part.is_static or part in context.bound:
+        return BranchResult(part, memory=context.allocate(part))
+    scope = context.scope(part)
+    for block, results in ((op.then, op.then_results), (op.otherwise, op.otherwise_results)):
+        if results[number].home is block and results.count(results[number]) == 1:
+            context.scopes[results[number]] = scope
+    return BranchResult(part, scratch=context.scratch(), scope=scope)
+
+
+def _put(context: CodegenContext, home: BranchResult | None, result: Node, block: Block) -> None:
+    if home is None:
+        return
+    if home.memory is not None:
+        if context.access.buffers.get(result) is not home.memory:
+            context.copy(result, home.memory)
+    elif home.scratch is not None:
+        found = context.access.buffers.get(result) if result.home is block else None
+        if found is not None and found.owner is not None and found.scope == home.scope:
+            home.scratch.exchange(context.builder, found.owner)
+        else:
+            context.copy(result, context.fill(home.scratch, result, home.scope))
+    for position, variable in enumerate(home.variables):
+        index = context.access.unflat(position, symbolic_dims(home.part))
+        context.builder.builder.store(context.access.read(result, index), variable)

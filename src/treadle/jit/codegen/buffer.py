@@ -1,0 +1,41 @@
+"""Elements in memory, and the index of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from treadle.ir import DType
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.heap_buffer import HeapBuffer
+
+
+class Flat(NamedTuple):
+    """The index of an element in row-major order."""
+
+    value: Index
+
+
+Indices = tuple[Index, ...] | Flat
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Buffer:
+    """Elements in memory; `strides` count elements, `scope` says which memory it is.
+
+    `owner` is the scratch that has the memory, where it is one's.
+    """
+
+    pointer: Any
+    dtype: DType
+    strides: tuple[Index, ...]
+    scope: str
+    is_dense: bool = True
+    owner: HeapBuffer | None = None
+
+
+def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of row-major order."""
+    return tuple(accumulate(shape[:0:-1], int.__mul__, initial=1))[::-1] if shape else ()

@@ -1,0 +1,1 @@
+"""Storage of carried values and stacked outputs: in place, double buffer, growable, delay line."""

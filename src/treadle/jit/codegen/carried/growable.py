@@ -1,0 +1,216 @@
+"""Carried values whose extents change from one iteration to the next.
+
+    scratch = initial; dims = its extents
+    in each iteration: what comes next is written to other memory, then the two change places
+
+Where the next value is the old one with something behind it, only that is written: the memory has
+room for more rows than there are, and gets twice as many when they are full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
+from treadle.jit.codegen.llvm_types import I64
+from treadle.jit.codegen.ops.concat_in_place import is_there, write_invariant_operands
+from treadle.jit.kernel.ir import Concat, DimOf, Loop, Node, SymbolicDim
+
+_FIRST_ROWS = 16
+
+
+@dataclass(eq=False, slots=True)
+class ResizableState:
+    """One carried value; `rows` holds how many rows there is room for where it only grows."""
+
+    number: int
+    state: Node
+    after: Node
+    scratch: HeapBuffer
+    spare: HeapBuffer
+    scope: str
+    dims: Mapping[int, Any]
+    axis: int = 0
+    rows: Any = None
+    pending: HeapBuffer | None = None
+    new: Mapping[int, Any] | None = None
+
+    def shape(self, context: CodegenContext) -> tuple[Index, ...]:
+        """The extents it has now."""
+        b = context.builder.builder
+        return tuple(
+            b.load(self.dims[k], typ=I64) if k in self.dims else context.access.extent(extent)
+            for k, extent in enumerate(self.state.shape)
+        )
+
+    def room(
+        self, context: CodegenContext, shape: Sequence[Index], rows: Index
+    ) -> tuple[Index, ...]:
+        """The shape with so many rows."""
+        return (*shape[: self.axis], rows, *shape[self.axis + 1 :])
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its elements are in row-major order without gaps."""
+        return self.rows is None or all(e == 1 for e in self.state.shape[: self.axis])
+
+    def buffer(self, context: CodegenContext) -> Buffer:
+        """Its memory now."""
+        shape = self.shape(context)
+        if not self.is_dense:
+            shape = self.room(context, shape, context.builder.builder.load(self.rows, typ=I64))
+        owner = self.scratch if self.is_dense else None
+        return Buffer(
+            self.scratch.at(context.builder),
+            self.state.dtype,
+            context.builder.strides(shape),
+            self.scope,
+            is_dense=self.is_dense,
+            owner=owner,
+        )
+
+
+def resizable_states(state: Node, number: int) -> list[int]:
+    """The axes of a carried value whose extent changes."""
+    sources = [each.source if isinstance(each, SymbolicDim) else None for each in state.shape]
+    return [
+        axis
+        for axis, source in enumerate(sources)
+        if source is not None and source.home is state.home and source.op == DimOf(number, axis)
+    ]
+
+
+def begin(
+    context: CodegenContext, op: Loop, number: int, initial: Node, part: Node | None
+) -> ResizableState:
+    """The value at the start of the loop."""
+    state, after = op.states[number], op.nexts[number]
+    shape = context.access.shape(initial)
+    dims = {
+        k: context.builder.variable(I64, context.builder.index(shape[k]))
+        for k in resizable_states(state, number)
+    }
+    scope = context.scopes.get(part) if part is not None else None
+    made = ResizableState(number, state, after, context.scratch(), context.scratch(),
+                  scope or context.access.aliases.fresh(), dims)  # fmt: skip
+    axis = _appends(op, state, after, dims)
+    if axis is not None:
+        made.axis = axis
+        made.rows = context.builder.variable(I64, context.builder.index(shape[axis]))
+        context.counts["growing"] += 1
+    elif after.home is op.body and op.nexts.count(after) == 1:
+        context.scopes[after] = made.scope
+    buffer = context.fill(made.scratch, initial, made.scope)
+    context.copy(initial, buffer)
+    context.moving[state] = made
+    return made
+
+
+def _appends(op: Loop, state: Node, after: Node, dims: Mapping[int, Any]) -> int | None:
+    """The axis along which the next value is the old one and something behind it."""
+    if not isinstance(after.op, Concat) or after.home is not op.body:
+        return None
+    is_apart = op.nexts.count(after) == 1 and after.operands.count(state) == 1
+    is_append = after.operands[0] is state and set(dims) == {after.op.axis}
+    return after.op.axis if is_apart and is_append else None
+
+
+def load(context: CodegenContext, op: Loop, made: ResizableState) -> None:
+    """The extents of this iteration."""
+    for axis, variable in made.dims.items():
+        context.dims[op.body, made.number, axis] = context.builder.builder.load(variable, typ=I64)
+
+
+def appended(context: CodegenContext, node: Node) -> bool:
+    """Write a Join behind the carried value it begins with; whether it is such a Join."""
+    made = context.moving.get(node.operands[0])
+    if made is None or made.after is not node or made.rows is None:
+        return False
+    old = made.shape(context)
+    rows = context.builder.index(context.access.extent(node.shape[made.axis]))
+    context.foresee(node, made.room(context, old, rows))
+    _grow(context, made, old, rows)
+    context.access.buffers[made.state] = made.buffer(context)
+    whole = context.access.buffers[made.state]
+    join_into(context, whole, made.axis, old[made.axis], node.operands[1:])
+    context.access.buffers[node] = whole
+    return True
+
+
+def _grow(context: CodegenContext, made: ResizableState, old: Sequence[Index], rows: Any) -> None:
+    """Room for so many rows."""
+    w, b = context.builder, context.builder.builder
+    with w.rarely(b.icmp_signed(">", rows, b.load(made.rows, typ=I64))):
+        room = b.load(made.rows, typ=I64)
+        more = larger_of(w, larger_of(w, b.shl(room, w.index(1)), rows), w.index(_FIRST_ROWS))
+        shape = made.room(context, old, more)
+        if made.is_dense:
+            context.reserve(made.scratch, shape, made.state.dtype, keep=True)
+        else:
+            context.reserve(made.spare, shape, made.state.dtype)
+            before = made.buffer(context)
+            after = Buffer(made.spare.at(w), made.state.dtype, w.strides(shape), made.scope)
+            with w.nest(old) as index:
+                context.access.store(after, index, context.access.load(before, index))
+            made.scratch.exchange(w, made.spare)
+        b.store(more, made.rows)
+
+
+def join_into(
+    context: CodegenContext,
+    buffer: Buffer,
+    axis: int,
+    first: Index,
+    operands: Sequence[Node],
+    join: Node | None = None,
+) -> None:
+    """The operands one after the other along the axis, from `first` on, but those there already."""
+    for operand in operands:
+        place = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
+        start = context.access.address(buffer, place)
+        is_whole = buffer.is_dense and all(extent == 1 for extent in operand.shape[:axis])
+        part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
+        if join is None or not is_there(context, join, operand):
+            with write_invariant_operands(context, join, operand):
+                context.copy(operand, part)
+        first = context.builder.add(first, context.access.extent(operand.shape[axis]))
+
+
+def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:
+    """The next value in memory of its own; that of the old one stays as it is."""
+    made.pending, made.new = None, None
+    if made.after is made.state:
+        return
+    made.new = {
+        axis: context.builder.index(context.access.extent(made.after.shape[axis]))
+        for axis in made.dims
+    }
+    if made.rows is not None:
+        return
+    context.counts["remade"] += 1
+    found = context.access.buffers.get(made.after)
+    if found is not None and context.scopes.get(made.after) == found.scope == made.scope:
+        made.pending = found.owner if found.is_dense else None
+    if made.pending is None:
+        context.copy(made.after, context.fill(made.spare, made.after, made.scope))
+        made.pending = made.spare
+
+
+def take_next(context: CodegenContext, made: ResizableState) -> None:
+    """The next value is the carried one from here on."""
+    if made.pending is not None:
+        made.scratch.exchange(context.builder, made.pending)
+    for axis, value in (made.new or {}).items():
+        context.builder.builder.store(value, made.dims[axis])
+
+
+def end(context: CodegenContext, node: Node, made: ResizableState) -> None:
+    """The last value and its extents."""
+    for axis, variable in made.dims.items():
+        context.dims[node, made.number, axis] = context.builder.builder.load(variable, typ=I64)
+    context.parts[node, made.number] = made.buffer(context)

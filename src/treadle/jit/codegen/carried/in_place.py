@@ -1,0 +1,140 @@
+"""Carried values that are only written into: the old one's memory is the next one's.
+
+A next value may be Puts into the old one, one after the other, inner loops that carry it on, and
+branches both of whose sides do so or leave it alone. What becomes of the value between is its
+chain; each link takes over the memory where all who read the link before have done so.
+"""
+
+from __future__ import annotations
+
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
+from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Result, Scatter
+from treadle.jit.kernel.traversal import inner_blocks, yielded
+from treadle.jit.schedule.storage import Storage
+
+UpdateChain = tuple[tuple[Node, ...], Node]
+
+
+def update_chains(op: Loop) -> dict[Node, Node]:
+    """The state each link goes into, of those that are all of its next value."""
+    found: dict[Node, Node] = {}
+    for state, after in zip(op.states, op.nexts, strict=True):
+        links, base = update_chain_of(after, op.body)
+        if base is state and op.nexts.count(after) == 1:
+            found.update(dict.fromkeys(links, state))
+    return found
+
+
+def update_chain_of(node: Node, block: Block) -> UpdateChain:
+    """The links that end in a node of the block, and what the first of them starts from."""
+    links: list[Node] = []
+    while node.home is block:
+        made = _link(node)
+        if made is None:
+            break
+        inner, base = made
+        links += [node, *inner]
+        node = base
+    return tuple(links), node
+
+
+def _link(node: Node) -> UpdateChain | None:
+    """The links inside the node, and the value it starts from; None where it is no link."""
+    if isinstance(node.op, Scatter):
+        return (), node.operands[0]
+    if not isinstance(node.op, Result):
+        return None
+    around, number = node.operands[0], node.op.number
+    match around.op:
+        case Loop() as loop if number < len(loop.states):
+            return (), around.operands[number - len(loop.states)]
+        case Branch() as branch:
+            sides = (branch.then, branch.then_results), (branch.otherwise, branch.otherwise_results)
+            (first, base), (second, other) = (update_chain_of(r[number], side) for side, r in sides)
+            if base is other and base.home not in (branch.then, branch.otherwise):
+                return (*first, *second), base
+    return None
+
+
+def reused_buffers(context: CodegenContext, node: Node, nests: FusedNests) -> dict[int, Buffer]:
+    """The memory that parts of a Loop or Branch take over, by number."""
+    found: dict[int, Buffer] = {}
+    if nests.ending.into:
+        nests.flush_all()
+    for part in context.access.places.readers.get(node, ()):
+        if not isinstance(part.op, Result) or part not in nests.ending.into:
+            continue
+        made = _link(part)
+        assert made is not None
+        base, state = made[1], nests.ending.into[part]
+        if _is_free(context, node, part, base, nests) and is_in(context, base, state):
+            found[part.op.number] = context.access.buffers[base]
+    return found
+
+
+def is_in(context: CodegenContext, node: Node, state: Node) -> bool:
+    """Whether the node is kept in the memory of the state."""
+    return node in context.access.buffers and context.access.buffers[
+        node
+    ] is context.access.buffers.get(state)
+
+
+def _is_free(
+    context: CodegenContext, node: Node, part: Node, base: Node, nests: FusedNests
+) -> bool:
+    """Whether nobody but the Loop or Branch, for this part of it, will read the value again."""
+    if context.access.storage_of(part) is not Storage.BUFFER or base in context.kernel.results:
+        return False
+    if isinstance(node.op, Loop):
+        if node.operands.count(base) != 1 or base in yielded(node):
+            return False
+    elif yielded(node).count(base) != _ends(node, part).count(base):
+        return False
+    inside = inner_blocks(node) if isinstance(node.op, Branch) else ()
+    return all(
+        reader is node or _is_inside(reader, inside) or nests.is_over(reader, base, [])
+        for reader in context.access.places.readers.get(base, ())
+    )
+
+
+def _ends(node: Node, part: Node) -> tuple[Node, ...]:
+    """What both sides of a Branch give as this part."""
+    assert isinstance(node.op, Branch)
+    assert isinstance(part.op, Result)
+    number = part.op.number
+    return node.op.then_results[number], node.op.otherwise_results[number]
+
+
+def _is_inside(node: Node, blocks: tuple[Block, ...]) -> bool:
+    block: Block | None = node.home
+    while block is not None and block not in blocks:
+        block = block.parent
+    return block is not None
+
+
+def branch_side(
+    context: CodegenContext, node: Node, block: Block, nests: FusedNests, numbers: dict[int, Buffer]
+) -> IterationEnd:
+    """The ending of one side of a branch: who reads what it takes over outside of it is over."""
+    over: set[tuple[Node, Node]] = set()
+    for part in context.access.places.readers.get(node, ()):
+        if isinstance(part.op, Result) and part.op.number in numbers:
+            made = _link(part)
+            assert made is not None
+            base = made[1]
+            readers = context.access.places.readers.get(base, ())
+            over |= {(reader, base) for reader in readers if not _is_inside(reader, (block,))}
+    into = nests.ending.into if numbers else {}
+    return IterationEnd(into=into, over=over | nests.ending.over)
+
+
+def mark_updated(context: CodegenContext, node: Node, nests: FusedNests) -> None:
+    """Note it where the node is a next value that is in its state's memory now."""
+    ending = nests.ending
+    state = ending.into.get(node)
+    if state is None or ending.loop is None or not isinstance(ending.loop.op, Loop):
+        return
+    if node in ending.loop.op.nexts and is_in(context, node, state):
+        ending.written.add(state)

@@ -1,0 +1,216 @@
+"""Where the elements a loop stacks go.
+
+a length known before the loop    memory of the kernel's own, or a result
+else                              memory that grows, twice as large each time
+
+Where the extents of an element are only known in the body, those of the first iteration count, and
+the kernel is refused where others come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import UNMATCHED, CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
+from treadle.jit.codegen.llvm_types import I64, memory_type
+from treadle.jit.codegen.ops import column_tiles
+from treadle.jit.codegen.ops.transpose import tile_width
+from treadle.jit.kernel.ir import DimOf, Loop, Node, Result, Stack, SymbolicDim
+from treadle.jit.kernel.traversal import is_inside
+
+_FIRST_ROOM = 64
+
+
+@dataclass(eq=False, slots=True)
+class StackedOutput:
+    """One stacked value while its loop is written: into `memory`, or into a growing `scratch`.
+
+    `inner` are variables for the extents of an element that only the body knows, by axis; `rows`
+    holds how many elements there is room for.
+    """
+
+    part: Node
+    number: int
+    stack: Stack
+    scope: str
+    limit: Any
+    memory: Buffer | None = None
+    scratch: HeapBuffer | None = None
+    rows: Any = None
+    inner: Mapping[int, Any] = field(default_factory=dict)
+    rows_of_columns: Buffer | None = None
+
+    @property
+    def element(self) -> Node:
+        """The node whose elements are stacked."""
+        return self.stack.element
+
+    def room(self, context: CodegenContext, index: Any) -> Buffer:
+        """The memory of this iteration's element."""
+        if self.rows_of_columns is not None:
+            number = context.builder.builder.urem(index, context.builder.index(self._width))
+            return column_tiles.row(context, self.rows_of_columns, number)
+        if self.memory is not None:
+            return self._place(context, self.memory, index)
+        self._expect_alike(context, index)
+        shape = self._element_shape(context)
+        self._grow(context, index, shape)
+        return self._place(context, self._growing(context, shape), index)
+
+    @property
+    def _width(self) -> int:
+        return tile_width(self.element)
+
+    def put(self, context: CodegenContext, index: Any) -> None:
+        """At the end of iteration i: rows of columns go where they belong once all are there."""
+        if self.rows_of_columns is None:
+            return
+        b, width = context.builder.builder, context.builder.index(self._width)
+        done = b.add(index, context.builder.index(1))
+        is_last = b.icmp_unsigned("==", b.urem(done, width), context.builder.index(0))
+        with b.if_then(is_last), context.access.scope():
+            self._put(context, done, width)
+
+    def put_rest(self, context: CodegenContext, count: Any) -> None:
+        """After `count` iterations: rows of columns that are left go where they belong."""
+        if self.rows_of_columns is None:
+            return
+        with context.access.scope():
+            self._put(
+                context,
+                count,
+                context.builder.builder.urem(count, context.builder.index(self._width)),
+            )
+
+    def _put(self, context: CodegenContext, done: Any, count: Any) -> None:
+        assert self.rows_of_columns is not None
+        assert self.memory is not None
+        first = context.builder.builder.sub(done, count)
+        column_tiles.store(
+            context, self.element, self.rows_of_columns, self.memory, self.stack.axis, first, count
+        )
+
+    def _place(self, context: CodegenContext, whole: Buffer, index: Any) -> Buffer:
+        axis, b = self.stack.axis, context.builder.builder
+        if self.stack.reverse:
+            index = b.sub(b.sub(self.limit, context.builder.index(1)), index)
+        offset = context.builder.index(context.builder.multiply(index, whole.strides[axis]))
+        type_ = memory_type(self.part.dtype)
+        start = b.gep(whole.pointer, [offset], inbounds=True, source_etype=type_)
+        strides = (*whole.strides[:axis], *whole.strides[axis + 1 :])
+        is_dense = self.memory is None or all(e == 1 for e in self.element.shape[:axis])
+        return Buffer(start, self.part.dtype, strides, whole.scope, is_dense=is_dense)
+
+    def _expect_alike(self, context: CodegenContext, index: Any) -> None:
+        b = context.builder.builder
+        for axis, variable in self.inner.items():
+            extent = context.builder.index(context.access.extent(self.element.shape[axis]))
+            is_first = b.icmp_signed("==", index, context.builder.index(0))
+            b.store(b.select(is_first, extent, b.load(variable, typ=I64)), variable)
+            other = b.icmp_signed("!=", extent, b.load(variable, typ=I64))
+            context.fail_if(other, UNMATCHED)
+
+    def _element_shape(self, context: CodegenContext) -> tuple[Index, ...]:
+        b = context.builder.builder
+        return tuple(
+            b.load(self.inner[axis], typ=I64)
+            if axis in self.inner
+            else context.access.extent(extent)
+            for axis, extent in enumerate(self.element.shape)
+        )
+
+    def _grow(self, context: CodegenContext, index: Any, shape: Sequence[Index]) -> None:
+        w, b = context.builder, context.builder.builder
+        assert self.scratch is not None
+        with w.rarely(b.icmp_signed(">=", index, b.load(self.rows, typ=I64))):
+            twice = b.shl(b.load(self.rows, typ=I64), w.index(1))
+            more = larger_of(w, twice, w.index(_FIRST_ROOM))
+            context.reserve(self.scratch, (more, *shape), self.part.dtype, keep=True)
+            b.store(more, self.rows)
+
+    def _growing(self, context: CodegenContext, shape: Sequence[Index]) -> Buffer:
+        """All elements, one after the other, with the axis they are stacked along where it goes."""
+        assert self.scratch is not None
+        strides = list(context.builder.strides(shape))
+        strides.insert(self.stack.axis, context.builder.product(shape))
+        is_dense = self.stack.axis == 0
+        return Buffer(
+            self.scratch.at(context.builder),
+            self.part.dtype,
+            tuple(strides),
+            self.scope,
+            is_dense=is_dense,
+            owner=self.scratch if is_dense else None,
+        )
+
+    def whole(self, context: CodegenContext, loop: Node) -> Buffer:
+        """The memory of all iterations; the extents only the body knew are left in `e.dims`."""
+        if self.memory is not None:
+            return self.memory
+        for axis, variable in self.inner.items():
+            at = axis if axis < self.stack.axis else axis + 1
+            context.dims[loop, self.number, at] = context.builder.builder.load(variable, typ=I64)
+        return self._growing(context, self._element_shape(context))
+
+
+def stacked_outputs(
+    context: CodegenContext, node: Node, op: Loop, limit: Any
+) -> list[StackedOutput]:
+    """The stacks of a loop that somebody reads, or of which an extent is asked for."""
+    found = []
+    for number, stack in enumerate(op.stacks, start=len(op.states)):
+        part = context.part(node, number) or _measured(context, node, number, op, stack)
+        if part is not None:
+            found.append(_stacking(context, part, number, op, stack, limit))
+    return found
+
+
+def _measured(
+    context: CodegenContext, node: Node, number: int, op: Loop, stack: Stack
+) -> Node | None:
+    """The part nobody reads whose extents only the body knows."""
+    if not any(is_inside(extent, op.body) for extent in stack.element.shape):
+        return None
+    parts = context.access.places.readers.get(node, ())
+    return next((part for part in parts if part.op == Result(number)), None)
+
+
+def _stacking(
+    context: CodegenContext, part: Node, number: int, op: Loop, stack: Stack, limit: Any
+) -> StackedOutput:
+    if not any(_is_of(extent, part) for extent in part.shape):
+        memory = context.allocate(part)
+        own = (
+            column_tiles.rows(context, stack.element) if _is_column(context, part, stack) else None
+        )
+        return StackedOutput(part, number, stack, memory.scope, limit, memory, rows_of_columns=own)
+    none = llvm.Constant(I64, 0)
+    inner = {
+        axis: context.builder.variable(I64, none)
+        for axis, extent in enumerate(stack.element.shape)
+        if is_inside(extent, op.body)
+    }
+    rows = context.builder.variable(I64, none)
+    return StackedOutput(
+        part, number, stack, context.scope(part), limit, None, context.scratch(), rows, inner
+    )
+
+
+def _is_column(context: CodegenContext, part: Node, stack: Stack) -> bool:
+    """Whether elements become columns, which are stacked some at a time."""
+    count = part.shape[stack.axis]
+    is_plain = context.window is None and not stack.reverse and stack.axis > 0
+    return is_plain and column_tiles.are_columns(stack.element.shape, count, stack.axis)
+
+
+def _is_of(extent: int | SymbolicDim, part: Node) -> bool:
+    """Whether an extent is known when the loop has ended, and not before."""
+    source = extent.source if isinstance(extent, SymbolicDim) else None
+    return source is not None and isinstance(source.op, DimOf) and source.operands == part.operands

@@ -1,0 +1,410 @@
+"""Reading elements: from registers, from memory, or computed where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen.abi_slots import AbiSlots
+from treadle.jit.codegen.alias_metadata import AliasScopes
+from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
+from treadle.jit.codegen.llvm_types import I8, I64, SIXTEEN_BIT_FLOATS, literal, memory_type
+from treadle.jit.codegen.scalar import functions, half
+from treadle.jit.kernel.ir import (
+    Axis,
+    Block,
+    Concat,
+    Constant,
+    Elementwise,
+    Iota,
+    Node,
+    Number,
+    Reshape,
+    ScanSlice,
+    SymbolicDim,
+    Take,
+    View,
+    symbolic_dims,
+)
+from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
+
+
+@dataclass(eq=False, slots=True)
+class ElementAccess:
+    """Where every node's elements are while a kernel is written.
+
+    `bounds` are the least and the end of what an index can be, where a Join is read by it.
+    `columns` are items of this iteration that were copied to have their elements side by side.
+    """
+
+    builder: FunctionBuilder
+    places: StorageMap
+    slots: AbiSlots
+    aliases: AliasScopes
+    registers: dict[Node, list[Any]] = field(default_factory=dict)
+    buffers: dict[Node, Buffer] = field(default_factory=dict)
+    counters: dict[Any, Any] = field(default_factory=dict)
+    exact: frozenset[SymbolicDim] = frozenset()
+    chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
+    packed: dict[Node, Buffer] = field(default_factory=dict)
+    columns: dict[Node, Buffer] = field(default_factory=dict)
+    bounds: dict[Index, tuple[int, int]] = field(default_factory=dict)
+    anew: frozenset[Node] = frozenset()
+    _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is computed inside is forgotten afterwards: it need not have run."""
+        self._memo.append({})
+        yield
+        self._memo.pop()
+
+    @contextmanager
+    def at_iteration(self, block: Block, counter: Index, nodes: Sequence[Node]) -> Iterator[None]:
+        """What is written inside computes these nodes of the block for another iteration."""
+        before = self.counters[block], self.registers, self.buffers, self._memo, self.anew
+        self.counters[block] = counter
+        self.registers = {n: kept for n, kept in self.registers.items() if n not in nodes}
+        self.buffers = {n: kept for n, kept in self.buffers.items() if n not in nodes}
+        self._memo, self.anew = [{}], frozenset(nodes)
+        yield
+        self.counters[block], self.registers, self.buffers, self._memo, self.anew = before
+
+    def storage_of(self, node: Node) -> Storage:
+        """Where the node is kept."""
+        return self.places.storage_of[node]
+
+    def extent(self, extent: Number) -> Index:
+        """An extent as an index."""
+        if isinstance(extent, int):
+            return extent
+        if extent.source is None or extent in self.exact:
+            return self.slots.extent(extent)
+        return self.scalar(extent.source)
+
+    def shape(self, node: Node) -> tuple[Index, ...]:
+        """The shape of a node as indices."""
+        return tuple(map(self.extent, node.shape))
+
+    def size(self, node: Node) -> Index:
+        """The number of elements."""
+        return self.builder.product(self.shape(node))
+
+    def strides(self, node: Node) -> tuple[Index, ...]:
+        """The strides of the node in row-major order."""
+        return self.builder.strides(self.shape(node))
+
+    def read(self, node: Node, index: Indices) -> Any:
+        """One element."""
+        if node.is_static and not node.size:
+            return literal(node.dtype, 0)
+        if node in self.registers and not isinstance(index, Flat) and _is_known(index):
+            return self.registers[node][self.flat(index, symbolic_dims(node))]
+        if isinstance(node.op, Constant) and (node.is_single or _is_known(index)):
+            return literal(node.dtype, _element(node.op.array, index))
+        return self._once((node, index), lambda: self._read(node, index))
+
+    def _once(self, key: tuple[Any, ...], made: Callable[[], Any]) -> Any:
+        """What was written for the key before, where that has run; else what is made now."""
+        for known in self._memo:
+            if key in known:
+                return known[key]
+        value = made()
+        self._memo[-1][key] = value
+        return value
+
+    def _read(self, node: Node, index: Indices) -> Any:
+        if node in self.registers and node.is_single:
+            return self.registers[node][0]
+        if node in self.columns and node not in self.anew:
+            return self.load(self.columns[node], index)
+        if self.storage_of(node) is Storage.INLINE or node in self.anew or (
+            node not in self.buffers and self.storage_of(node) in (Storage.NEST, Storage.REGISTERS)
+            and node not in self.registers
+        ):  # fmt: skip
+            return self.compute(node, index)
+        return self.load(self.buffer(node), index)
+
+    def compute(self, node: Node, index: Indices) -> Any:
+        """One element, from those of the operands; a Pick picks the iteration's own item."""
+        match node.op:
+            case Elementwise(function) if node in self.chains:
+                args = [self.scalar(operand) for operand in self.chains[node]]
+                apply = partial(
+                    functions.apply, self.builder, function, (node.dtype,) * 2, node.dtype
+                )
+                return reduce(apply, args)
+            case Elementwise(function):
+                args = [self.read(o, _broadcast(o, index)) for o in node.operands]
+                dtypes = tuple(operand.dtype for operand in node.operands)
+                return functions.apply(self.builder, function, dtypes, node.dtype, *args)
+            case View(axes):
+                source = node.operands[0]
+                if isinstance(index, Flat):
+                    return self.read(source, index)
+                return self.read(source, tuple(self.along(axis, index) for axis in axes))
+            case Reshape():
+                return self._reshaped(node, index)
+            case ScanSlice():
+                return self._item(node, index)
+            case Iota():
+                return self.builder.index(index.value if isinstance(index, Flat) else index[0])
+            case Concat(axis) if not isinstance(index, Flat):
+                return self._piece(node, axis, index)
+            case Take(axis) if not isinstance(index, Flat):
+                rest = index[axis + len(node.operands[1].shape) :]
+                at = (*index[:axis], self.counters[node.home], *rest)
+                return self.read(node.operands[0], at)
+        raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
+
+    def along(self, axis: Axis, index: Sequence[Index]) -> Index:
+        """Where a View reads along one axis of its operand."""
+        result = self.extent(axis.offset)
+        for number, step in axis.terms:
+            result = self.builder.add(result, self.builder.multiply(index[number], step))
+        return result
+
+    def _reshaped(self, node: Node, index: Indices) -> Any:
+        source = node.operands[0]
+        flat = index.value if isinstance(index, Flat) else self.flat(index, self.shape(node))
+        if self.is_flat(source):
+            return self.read(source, Flat(flat))
+        return self.read(source, self.unflat(flat, self.shape(source)))
+
+    def _item(self, node: Node, index: Indices) -> Any:
+        op, source = node.op, node.operands[0]
+        assert isinstance(op, ScanSlice)
+        at = self.item_number(node)
+        if isinstance(index, Flat):
+            size = self.size(node)
+            return self.read(
+                source, Flat(self.builder.add(self.builder.multiply(at, size), index.value))
+            )
+        return self.read(source, (*index[: op.axis], at, *index[op.axis :]))
+
+    def _piece(self, node: Node, axis: int, index: tuple[Index, ...]) -> Any:
+        """An element of a Join, of the one operand that has those within the index's bounds."""
+        at, first = index[axis], 0
+        low, end = (at, at + 1) if isinstance(at, int) else self.bounds[at]
+        for operand in node.operands:
+            last = first + symbolic_dims(operand)[axis]
+            if low < last:
+                break
+            first = last
+        assert end <= last, "an index of two operands of a Join"
+        own = self._once((at, first), partial(self.builder.add, at, -first))
+        if not isinstance(own, int):
+            self.bounds[own] = low - first, end - first
+        return self.read(operand, (*index[:axis], own, *index[axis + 1 :]))
+
+    def item_number(self, node: Node) -> Index:
+        """Which item of its source an Item is in this iteration."""
+        op = node.op
+        assert isinstance(op, ScanSlice)
+        counter = self.counters[node.home]
+        if not op.reverse:
+            return counter
+        length = self.builder.index(self.extent(node.operands[0].shape[op.axis]))
+        last = self.builder.builder.sub(length, llvm.Constant(I64, 1))
+        return self.builder.builder.sub(last, counter)
+
+    def flat(self, index: Sequence[Index], shape: Sequence[Index]) -> Index:
+        """The row-major position of an index."""
+        result: Index = 0
+        for each, stride in zip(index, self.builder.strides(shape), strict=True):
+            result = self.builder.add(result, self.builder.multiply(each, stride))
+        return result
+
+    def unflat(self, position: Index, shape: Sequence[Index]) -> tuple[Index, ...]:
+        """The index at a row-major position."""
+        index: list[Index] = []
+        for extent in shape[:0:-1]:
+            position, rest = self.builder.split(position, extent)
+            index.append(rest)
+        return (position, *index[::-1]) if shape else ()
+
+    def is_flat(self, node: Node) -> bool:
+        """Whether the node can be read by the row-major position."""
+        if node.is_single:
+            return True
+        if self.storage_of(node) is Storage.REGISTERS and node not in self.buffers:
+            return isinstance(node.op, Constant)
+        if isinstance(node.op, Concat) and self.storage_of(node) is Storage.INLINE:
+            return False
+        match node.op:
+            case Iota() if self.storage_of(node) is Storage.INLINE:
+                return True
+            case ScanSlice() if node in self.columns and node not in self.anew:
+                return True
+            case ScanSlice(axis, _) if self.storage_of(node) is Storage.INLINE:
+                return axis == 0 and self.is_flat(node.operands[0])
+            case Reshape() if self.storage_of(node) is Storage.INLINE:
+                return self.is_flat(node.operands[0])
+            case View() if self.storage_of(node) is Storage.INLINE:
+                return keeps_order(node) and self.is_flat(node.operands[0])
+            case Elementwise() if self.storage_of(node) is Storage.INLINE:
+                return all(
+                    o.is_single or (is_same_size(o, node) and self.is_flat(o))
+                    for o in node.operands
+                )
+        return self.buffer(node).is_dense
+
+    def is_in_memory(self, node: Node) -> bool:
+        """Whether all elements are in memory already."""
+        return node in self.buffers or isinstance(node.op, Constant)
+
+    def buffer(self, node: Node) -> Buffer:
+        """The memory of a node that is kept there; of a constant or an input it is found now."""
+        if node not in self.buffers:
+            assert isinstance(node.op, Constant), f"{type(node.op).__name__} has no memory yet"
+            pointer = self.slots.array(node.op.array)
+            strides = dense_strides(symbolic_dims(node))
+            self.buffers[node] = Buffer(pointer, node.dtype, strides, "given")
+        return self.buffers[node]
+
+    def allocate(self, node: Node, scope: str = "") -> Buffer:
+        """Memory for the elements of a node."""
+        size = prod(symbolic_dims(node)) * node.dtype.numpy.itemsize
+        pointer = self.slots.workspace(size)
+        name = scope or self.aliases.fresh()
+        return Buffer(pointer, node.dtype, dense_strides(symbolic_dims(node)), name)
+
+    def address(self, buffer: Buffer, index: Indices) -> Any:
+        """Where an element is."""
+        offset: Index = 0
+        if isinstance(index, Flat):
+            offset = index.value
+        else:
+            for each, stride in zip(index, buffer.strides, strict=True):
+                offset = self.builder.add(offset, self.builder.multiply(each, stride))
+        type_ = memory_type(buffer.dtype)
+        return self.builder.builder.gep(
+            buffer.pointer, [self.builder.index(offset)], inbounds=True, source_etype=type_
+        )
+
+    def has_rows(self, node: Node) -> bool:
+        """Whether elements that follow each other along the last axis do so in memory."""
+        if node in self.packed:
+            return True
+        if self.storage_of(node) is Storage.REGISTERS:
+            return False
+        if self.storage_of(node) is not Storage.INLINE:
+            return bool(self.buffer(node).strides[-1] == 1)
+        source = node.operands[0]
+        match node.op:
+            case ScanSlice(axis, _):
+                return axis < len(source.shape) - 1 and self.has_rows(source)
+            case View(axes) if axes:
+                last = len(node.shape) - 1
+                *others, own = axes
+                is_apart = all(number != last for axis in others for number, _ in axis.terms)
+                return is_apart and (last, 1) in own.terms and self.has_rows(source)
+            case Reshape():
+                return self._laid(node) is not None
+        return False
+
+    def _laid(self, node: Node) -> Node | None:
+        """The node in memory whose elements, in order, are those of a Reshape; None: there is none.
+
+        Nodes between are reshapes too, or views that only add or remove axes of one.
+        """
+        while self.storage_of(node) is Storage.INLINE and isinstance(node.op, Reshape | View):
+            if isinstance(node.op, View) and not keeps_order(node):
+                return None
+            node = node.operands[0]
+        is_kept = self.storage_of(node) is not Storage.INLINE and self.is_in_memory(node)
+        return node if is_kept and self.buffer(node).is_dense else None
+
+    def located(self, node: Node, index: tuple[Index, ...]) -> Any:
+        """Where an element of a node with rows is."""
+        if node in self.packed:
+            return self.address(self.packed[node], index)
+        while self.storage_of(node) is Storage.INLINE:
+            laid = self._laid(node) if isinstance(node.op, Reshape) else None
+            if laid is not None:
+                position = Flat(self.flat(index, self.shape(node)))
+                return self.address(self.buffer(laid), position)
+            match node.op:
+                case ScanSlice(axis, _):
+                    index = (*index[:axis], self.item_number(node), *index[axis:])
+                case View(axes):
+                    index = tuple(self.along(axis, index) for axis in axes)
+            node = node.operands[0]
+        return self.address(self.buffer(node), index)
+
+    def scope_of(self, node: Node) -> str:
+        """Which memory a node with rows is in."""
+        if node in self.packed:
+            return self.packed[node].scope
+        while self.storage_of(node) is Storage.INLINE:
+            node = node.operands[0]
+        return self.buffer(node).scope
+
+    def load(self, buffer: Buffer, index: Indices) -> Any:
+        """An element out of memory."""
+        value = self.builder.builder.load(
+            self.address(buffer, index), typ=memory_type(buffer.dtype)
+        )
+        self.aliases.mark(value, buffer.scope)
+        if buffer.dtype in SIXTEEN_BIT_FLOATS:
+            return half.widened(self.builder, value, buffer.dtype)
+        if buffer.dtype is DType.BOOL:
+            return self.builder.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0))
+        return value
+
+    def store(self, buffer: Buffer, index: Indices, value: Any) -> None:
+        """An element into memory."""
+        if buffer.dtype in SIXTEEN_BIT_FLOATS:
+            value = half.narrowed(self.builder, value, buffer.dtype)
+        if buffer.dtype is DType.BOOL:
+            value = self.builder.builder.zext(value, I8)
+        instruction = self.builder.builder.store(value, self.address(buffer, index))
+        self.aliases.mark(instruction, buffer.scope)
+
+    def spill(self, node: Node) -> None:
+        """Put the elements in registers into memory as well, for those who read by an index."""
+        values = self.registers[node]
+        pointer = self.builder.variable(memory_type(node.dtype), count=len(values))
+        buffer = Buffer(
+            pointer, node.dtype, dense_strides(symbolic_dims(node)), self.aliases.fresh()
+        )
+        for position, value in enumerate(values):
+            self.store(buffer, Flat(position), value)
+        self.buffers[node] = buffer
+
+    def keep(self, node: Node, values: list[Any]) -> None:
+        """The elements of a node, in registers."""
+        self.registers[node] = values
+        if node in self.places.spilled:
+            self.spill(node)
+
+    def scalar(self, node: Node) -> Any:
+        """The one element of a node."""
+        return self.read(node, (0,) * len(node.shape))
+
+
+def _is_known(index: Indices) -> bool:
+    each = (index.value,) if isinstance(index, Flat) else index
+    return all(isinstance(one, int) for one in each)
+
+
+def _element(array: np.ndarray, index: Indices) -> Any:
+    if array.size == 1:
+        return array.reshape(-1)[0]
+    return array.reshape(-1)[index.value] if isinstance(index, Flat) else array[index]
+
+
+def _broadcast(operand: Node, index: Indices) -> Indices:
+    if isinstance(index, Flat):
+        return (0,) * len(operand.shape) if operand.is_single else index
+    own = index[len(index) - len(operand.shape) :]
+    return tuple(0 if e == 1 else i for e, i in zip(operand.shape, own, strict=True))

@@ -1,0 +1,229 @@
+"""What every part of the emitter writes with: one function, its loops, branches and index sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.llvm_types import I32, I64
+
+Index = Any
+"""A whole number known now (int), or an LLVM value of 64 bits."""
+
+
+def i64(type_: Any) -> str:
+    """A type as the names of intrinsics have it: f32, v16f32."""
+    if isinstance(type_, llvm.VectorType):
+        return f"v{type_.count}{i64(type_.element)}"
+    return str(type_.intrinsic_name)
+
+
+_LONG = 8
+_UNROLLED = {True: (), False: ("unroll.disable",)}
+_UNLIKELY = (1, 1_000_000)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoopRegion:
+    """An outermost loop: its blocks, the first of them, and the blocks before and after it."""
+
+    before: Any
+    head: Any
+    blocks: Sequence[Any]
+    after: Any
+
+
+class FunctionBuilder:
+    """One LLVM function that is being written; `builder` stands where the next instruction goes.
+
+    `nests` are the outermost loops written so far.
+    """
+
+    def __init__(self, module: llvm.Module, function: llvm.Function) -> None:
+        self.module, self.function = module, function
+        self.nests: list[LoopRegion] = []
+        self._depth = 0
+        self.entry = function.append_basic_block("entry")
+        self.start = function.append_basic_block("start")
+        self.builder = llvm.IRBuilder(self.start)
+        self._entry_builder = llvm.IRBuilder(self.entry)
+
+    def close_entry(self) -> None:
+        """Join what was put before everything else to the rest; once, at the end."""
+        self._entry_builder.branch(self.start)
+
+    @property
+    def before(self) -> llvm.IRBuilder:
+        """A builder of what runs before everything else."""
+        return self._entry_builder
+
+    def variable(self, type_: Any, value: Any = None, count: int = 1) -> Any:
+        """Memory for a variable of the function; LLVM keeps it in a register where it can."""
+        number = llvm.Constant(I64, count)
+        pointer = self._entry_builder.alloca(type_, number if count > 1 else None)
+        pointer.align = 64 if count > 1 or isinstance(type_, llvm.VectorType) else 8
+        if value is not None:
+            self.builder.store(value, pointer)
+        return pointer
+
+    def early(self, type_: Any, value: Any) -> Any:
+        """A variable that has its first value from the beginning of the function."""
+        pointer = self._entry_builder.alloca(type_)
+        self._entry_builder.store(value, pointer)
+        return pointer
+
+    def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
+        """A call of an LLVM intrinsic of one overloaded type."""
+        full = f"{name}.{i64(type_)}"
+        function = self.external(full, type_, *(operand.type for operand in operands))
+        return self.builder.call(function, operands, fastmath=flags)
+
+    def external(self, name: str, result: Any, *types: Any) -> Any:
+        """A function of the process."""
+        found = self.module.globals.get(name)
+        if found is None:
+            found = llvm.Function(self.module, llvm.FunctionType(result, types), name)
+        return found
+
+    def index(self, value: Index) -> Any:
+        """The index as an LLVM value."""
+        return llvm.Constant(I64, value) if isinstance(value, int) else value
+
+    def add(self, left: Index, right: Index) -> Index:
+        """The sum, now where both are known."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if isinstance(left, int) and left == 0:
+            return right
+        if isinstance(right, int) and right == 0:
+            return left
+        return self.builder.add(self.index(left), self.index(right), flags=("nsw",))
+
+    def multiply(self, left: Index, right: Index) -> Index:
+        """The product, now where both are known."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left * right
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, int) and one in (0, 1):
+                return other if one else 0
+        return self.builder.mul(self.index(left), self.index(right), flags=("nsw",))
+
+    def product(self, numbers: Sequence[Index]) -> Index:
+        """The product of all."""
+        result: Index = 1
+        for number in numbers:
+            result = self.multiply(result, number)
+        return result
+
+    def strides(self, shape: Sequence[Index]) -> tuple[Index, ...]:
+        """The strides of row-major order."""
+        strides: list[Index] = []
+        size: Index = 1
+        for extent in reversed(shape):
+            strides.append(size)
+            size = self.multiply(size, extent) if len(strides) < len(shape) else size
+        return tuple(reversed(strides))
+
+    def split(self, value: Index, by: Index) -> tuple[Index, Index]:
+        """Quotient and remainder of a number that is not negative."""
+        if isinstance(value, int) and isinstance(by, int):
+            return divmod(value, by)
+        if isinstance(by, int) and by == 1:
+            return value, 0
+        number, divisor = self.index(value), self.index(by)
+        return self.builder.udiv(number, divisor), self.builder.urem(number, divisor)
+
+    @contextmanager
+    def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:
+        """What is written inside, for every number from 0 to before `stop`.
+
+        `hints` are names of LLVM's loop metadata; long loops are not unrolled, which takes LLVM
+        long and gains nothing once they are vectorised.
+        """
+        hints = hints or _UNROLLED[isinstance(stop, int) and stop < _LONG]
+        if isinstance(stop, int) and stop <= step:
+            if stop > 0:
+                yield 0
+                return
+            with self.aside():
+                yield 0
+            return
+        builder = self.builder
+        before = builder.block
+        head = self.function.append_basic_block("loop")
+        after = self.function.append_basic_block("done")
+        limit = self.index(stop)
+        if isinstance(stop, int):
+            builder.branch(head)
+        else:
+            builder.cbranch(builder.icmp_signed(">", limit, self.index(0)), head, after)
+        builder.position_at_end(head)
+        counter = builder.phi(I64)
+        counter.add_incoming(self.index(0), before)
+        blocks = self.function.blocks
+        self._depth, first = self._depth + 1, len(blocks)
+        yield counter
+        self._depth -= 1
+        if not self._depth:
+            self.nests.append(LoopRegion(before, head, (head, *blocks[first:]), after))
+        following = builder.add(counter, self.index(step), flags=("nuw", "nsw"))
+        counter.add_incoming(following, builder.block)
+        back = builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
+        if hints:
+            back.set_metadata("llvm.loop", self._hinted(hints))
+        builder.position_at_end(after)
+
+    def _hinted(self, hints: Sequence[str]) -> Any:
+        """Metadata of a loop; it begins with itself, which makes it this loop's alone."""
+        said = [self.module.add_metadata(_words(self.module, hint)) for hint in hints]
+        own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
+        own.operands = (own, *said)
+        return own
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is written inside is never reached."""
+        builder = self.builder
+        dead = self.function.append_basic_block("never")
+        after = self.function.append_basic_block("after")
+        builder.branch(after)
+        builder.position_at_end(dead)
+        yield
+        builder.branch(after)
+        builder.position_at_end(after)
+
+    @contextmanager
+    def nest(
+        self, extents: Sequence[Index], hints: Sequence[str] = ()
+    ) -> Iterator[tuple[Index, ...]]:
+        """A loop over every index of the extents, the last one innermost; `hints` are for it."""
+        if not extents:
+            yield ()
+            return
+        own = () if extents[1:] else hints
+        with self.range(extents[0], hints=own) as first, self.nest(extents[1:], hints) as rest:
+            yield (first, *rest)
+
+    @contextmanager
+    def rarely(self, condition: Any) -> Iterator[None]:
+        """If condition: what is written inside, which hardly ever happens."""
+        builder = self.builder
+        inside = self.function.append_basic_block("rare")
+        after = self.function.append_basic_block("go_on")
+        builder.cbranch(condition, inside, after).set_weights(_UNLIKELY)
+        builder.position_at_end(inside)
+        yield
+        if not builder.block.is_terminated:
+            builder.branch(after)
+        builder.position_at_end(after)
+
+
+def _words(module: llvm.Module, hint: str) -> list[Any]:
+    """A hint as metadata: a name, and a number where one follows."""
+    name, _, number = hint.partition("=")
+    words: list[Any] = [llvm.MetaDataString(module, f"llvm.loop.{name}")]
+    return [*words, llvm.Constant(I32, int(number))] if number else words

@@ -1,0 +1,182 @@
+"""A call out of native code: the GIL is taken, a Python object called with one address.
+
+There it finds words (see outside): where the operands are, whole and in row-major order, and the
+results. Of a result whose extents the call tells, the array the call made is copied into memory of
+the kernel's own; the arrays live as long as what the call gave, a list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.buffer import Buffer, dense_strides
+from treadle.jit.codegen.context import INTERRUPTED, OUT_OF_MEMORY, CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
+from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
+from treadle.jit.codegen.safepoint import acquire_gil, release_gil
+from treadle.jit.host.calls import SHAPE_WORDS_PER_RESULT, count_words
+from treadle.jit.kernel.ir import HostCall, Node, symbolic_dims
+from treadle.jit.kernel.traversal import is_known_kind
+
+
+def emit_host_call(context: CodegenContext, node: Node) -> None:
+    """The call; its parts are left in `e.parts`, the extents it tells in `e.dims`."""
+    op = node.op
+    assert isinstance(op, HostCall)
+    wholes = [_whole(context, operand) for operand in node.operands]
+    words = _Words(context, node)
+    for operand, buffer in zip(node.operands, wholes, strict=True):
+        words.put(buffer.pointer)
+        if not operand.is_static:
+            words.put_all(context.access.shape(operand))
+    told = []
+    for number, kind in enumerate(op.results):
+        if kind is None:
+            continue
+        if is_known_kind(kind):
+            buffer = _known(context, node, number)
+            words.put(buffer.pointer)
+            context.parts[node, number] = buffer
+        else:
+            told.append(_told(context, number, words))
+    _call(context, context.access.slots.escape(node), words, told)
+
+
+@dataclass(eq=False, slots=True)
+class _Words:
+    """The words of a call; `count` are there so far."""
+
+    context: CodegenContext
+    node: Node
+    count: int = 0
+    room: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Room for all of them, in the function's own memory."""
+        self.room = self.context.builder.variable(I64, count=max(count_words(self.node), 2))
+
+    def at(self, number: int) -> Any:
+        """Where a word is."""
+        b = self.context.builder.builder
+        return b.gep(self.room, [llvm.Constant(I64, number)], source_etype=I64, inbounds=True)
+
+    def put(self, value: Any) -> None:
+        """The next word: a number or an address."""
+        b = self.context.builder.builder
+        b.store(value if value.type == I64 else b.ptrtoint(value, I64), self.at(self.count))
+        self.count += 1
+
+    def put_all(self, numbers: Sequence[Index]) -> None:
+        """The next words."""
+        for number in numbers:
+            self.put(self.context.builder.index(number))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Told:
+    """A result whose shape is complete after the call; its words begin at `first`."""
+
+    number: int
+    shape: tuple[Any, ...]
+    first: int
+    part: Node | None
+    scratch: HeapBuffer | None
+
+
+def _told(context: CodegenContext, number: int, words: _Words) -> _Told:
+    """Its words: those extents that are known, so that they are compared."""
+    op, first = words.node.op, words.count
+    part = context.part(words.node, number)
+    assert isinstance(op, HostCall)
+    kind = op.results[number]
+    assert kind is not None
+    known = [None if extent is None else context.access.extent(extent) for extent in kind[1]]
+    words.put(llvm.Constant(POINTER, None))
+    words.put_all([SHAPE_WORDS_PER_RESULT if extent is None else extent for extent in known])
+    return _Told(number, tuple(known), first, part, None if part is None else context.scratch())
+
+
+def _whole(context: CodegenContext, operand: Node) -> Buffer:
+    """Memory in which all elements of the operand are, in order."""
+    if context.access.is_in_memory(operand):
+        buffer = context.access.buffer(operand)
+        if buffer.is_dense and (not operand.is_static or _is_row_major(buffer, operand)):
+            return buffer
+    if operand.is_static:
+        buffer = context.access.allocate(operand)
+    else:
+        buffer = context.fill(context.scratch(), operand, context.access.aliases.fresh())
+    context.copy(operand, buffer)
+    return buffer
+
+
+def _is_row_major(buffer: Buffer, operand: Node) -> bool:
+    return buffer.strides == dense_strides(symbolic_dims(operand))
+
+
+def _known(context: CodegenContext, node: Node, number: int) -> Buffer:
+    """Memory for a result whose shape is known."""
+    op, part = node.op, context.part(node, number)
+    assert isinstance(op, HostCall)
+    if part is not None:
+        return context.allocate(part)
+    kind = op.results[number]
+    assert kind is not None
+    shape = tuple(extent for extent in kind[1] if isinstance(extent, int))
+    pointer = context.access.slots.workspace(prod(shape) * kind[0].numpy.itemsize)
+    return Buffer(pointer, kind[0], dense_strides(shape), context.access.aliases.fresh())
+
+
+def _call(context: CodegenContext, callee: Any, words: _Words, told: Sequence[_Told]) -> None:
+    """PyObject_CallOneArg; where it raises, the exception stays set and the kernel ends."""
+    b, w = context.builder.builder, context.builder
+    acquire_gil(context)
+    number = b.call(w.external("PyLong_FromVoidPtr", POINTER, POINTER), [words.room])
+    _end_if_null(context, number)
+    answer = b.call(w.external("PyObject_CallOneArg", POINTER, POINTER, POINTER), [callee, number])
+    b.call(w.external("Py_DecRef", VOID, POINTER), [number])
+    _end_if_null(context, answer)
+    is_there: Any = llvm.Constant(I1, 1)
+    for each in told:
+        is_there = b.and_(is_there, _copied(context, each, words))
+    b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
+    release_gil(context)
+    if told:
+        context.fail_if(b.not_(is_there), OUT_OF_MEMORY)
+
+
+def _end_if_null(context: CodegenContext, found: Any) -> None:
+    b = context.builder.builder
+    with context.builder.rarely(b.icmp_unsigned("==", found, llvm.Constant(POINTER, None))):
+        b.store(llvm.Constant(I64, INTERRUPTED), context.status)
+        b.branch(context.leave)
+
+
+def _copied(context: CodegenContext, told: _Told, words: _Words) -> Any:
+    """Take over one result and its extents; whether there is memory for it."""
+    b, w, number = context.builder.builder, context.builder, told.number
+    shape: list[Index] = []
+    for axis, known in enumerate(told.shape):
+        extent = known
+        if known is None:
+            extent = b.load(words.at(told.first + 1 + axis), typ=I64)
+            context.dims[words.node, number, axis] = extent
+        shape.append(extent)
+    part, scratch = told.part, told.scratch
+    if part is None or scratch is None:
+        return llvm.Constant(I1, 1)
+    size = byte_size(w, shape, part.dtype.numpy.itemsize)
+    is_there = scratch.ensure(w, size, keep=False)
+    taken = b.select(is_there, size, llvm.Constant(I64, 0))
+    source = b.load(words.at(told.first), typ=POINTER)
+    target = scratch.at(w)
+    b.call(w.external("memcpy", POINTER, POINTER, POINTER, I64), [target, source, taken])
+    buffer = Buffer(target, part.dtype, w.strides(shape), context.scope(part), owner=scratch)
+    context.parts[words.node, number] = buffer
+    return is_there

@@ -1,0 +1,70 @@
+"""The bounds of a run: iterations are counted down; a loop that goes over a bound says where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.context import OVER_LIMIT, CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import I64
+from treadle.jit.codegen.parallel import is_inside
+from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.memory_limit import DEPTH, FIRST, LOOP, loops
+
+
+def consume_iterations(
+    context: CodegenContext, loop: Node, count: Index, index: Any = None
+) -> None:
+    """Take so many iterations of a loop of the program from those that are left to the run.
+
+    `i` is the iteration that begins; without it all of them are taken beforehand.
+    """
+    op, b = loop.op, context.builder.builder
+    assert isinstance(op, Loop)
+    if not (context.kernel.counts and op.path):
+        return
+    place = context.access.slots.left()
+    before = b.load(place, typ=I64)
+    left = b.sub(before, context.builder.index(count))
+    b.store(left, place)
+    with context.builder.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
+        is_last = _is_alone(loop, op) if index is None else not _is_in_loop(loop)
+        own = [before if index is None else index] if is_last else []
+        fail_over_limit(context, loop, own, OVER_LIMIT)
+
+
+def fail_over_limit(
+    context: CodegenContext,
+    loop: Node,
+    iterations: Sequence[Any],
+    status: int,
+    more: Mapping[int, Any] = {},
+) -> None:
+    """End the kernel; its slots tell the loop and the iterations, none where nobody knows them."""
+    assert not is_inside(context), "what several threads write can fail"
+    op = loop.op
+    assert isinstance(op, Loop)
+    number = loops(context.kernel.main).index(op)
+    told = {LOOP: number, DEPTH: len(iterations), **more}
+    told |= dict(enumerate(iterations, start=FIRST))
+    for place, value in told.items():
+        context.builder.builder.store(
+            context.builder.index(value), context.access.slots.out("over", place)
+        )
+    context.builder.builder.store(llvm.Constant(I64, status), context.status)
+    context.builder.builder.branch(context.leave)
+
+
+def _is_alone(loop: Node, op: Loop) -> bool:
+    """Whether no other loop of the program is around it or inside it."""
+    return not _is_in_loop(loop) and not any(inner.path for inner in loops(op.body))
+
+
+def _is_in_loop(loop: Node) -> bool:
+    block = loop.home
+    while block.parent is not None and not block.is_loop:
+        block = block.parent
+    return block.is_loop

@@ -1,0 +1,156 @@
+"""A kernel as one LLVM function: i64 kernel(slots), which gives 0 or why it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.abi_slots import AbiSlots
+from treadle.jit.codegen.alias_metadata import AliasScopes
+from treadle.jit.codegen.block import emit_block
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.element_access import ElementAccess
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.fused_nest import IterationEnd
+from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
+from treadle.jit.codegen.llvm_types import I64, POINTER
+from treadle.jit.codegen.outline import merge, merge_parts, outline
+from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
+from treadle.jit.kernel.artifact import KernelArtifact
+from treadle.jit.kernel.ir import (
+    Branch,
+    Concat,
+    HostCall,
+    Kernel,
+    Loop,
+    Node,
+    Reshape,
+    Result,
+    SymbolicDim,
+    View,
+)
+from treadle.jit.schedule.reassociate import reassociated
+from treadle.jit.schedule.storage import Storage, StorageMap, assign_storage, keeps_order
+
+
+def emit_kernel(
+    kernel: Kernel, exact: Collection[SymbolicDim], name: str = "kernel"
+) -> KernelArtifact:
+    """The kernel in LLVM; `exact` are the extents known before it runs."""
+    module = llvm.Module(name="treadle")
+    function = llvm.Function(module, llvm.FunctionType(I64, [POINTER]), name)
+    function.args[0].add_attribute("noalias")
+    w = FunctionBuilder(module, function)
+    slots = AbiSlots(w, function.args[0])
+    placed = assign_storage(kernel)
+    chains = reassociated(kernel, placed.readers)
+    t = ElementAccess(w, placed, slots, AliasScopes(module), chains=chains, exact=frozenset(exact))
+    status = w.variable(I64, llvm.Constant(I64, 0))
+    e = CodegenContext(
+        kernel, w, t, _bound(kernel, t), status, function.append_basic_block("leave"),
+        w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), w.variable(POINTER), slots.poll(),
+        w.variable(I64, llvm.Constant(I64, 0)),
+    )  # fmt: skip
+    release_gil(e)
+    emit_block(e, kernel.main, IterationEnd())
+    grown = tuple(_give(e))
+    w.builder.branch(e.leave)
+    w.builder.position_at_end(e.leave)
+    for scratch in e.scratches:
+        release(w, scratch.at(w))
+    end(e)
+    w.close_entry()
+    calls = outline(module, function, w.nests)
+    t.aliases.close()
+    merge(module, calls)
+    merge_parts(module, e.shared)
+    set_inlining(module, inline=not calls)
+    e.counts.update(_unjoined(placed))
+    counts = tuple(sorted(e.counts.items()))
+    return KernelArtifact(
+        str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts
+    )
+
+
+def _packs(placed: StorageMap) -> bool:
+    """Whether anything computed in registers has more elements than one."""
+    return any(
+        place is Storage.REGISTERS and node.size > 1 and node.home.is_loop
+        for node, place in placed.storage_of.items()
+    )
+
+
+def _unjoined(placed: StorageMap) -> list[str]:
+    """The word for a Join that is in no memory, once for each."""
+    return [
+        "unjoined"
+        for node, place in placed.storage_of.items()
+        if isinstance(node.op, Concat) and place is Storage.INLINE
+    ]
+
+
+def _bound(kernel: Kernel, access: ElementAccess) -> dict[Node, int]:
+    """Results that are computed right where they are given."""
+    bound: dict[Node, int] = {}
+    for number, node in enumerate(kernel.results):
+        source = _rearranged(node, access)
+        is_made = access.storage_of(source) in (Storage.NEST, Storage.BUFFER) and _is_own(source)
+        if is_made and _is_told(node, access) and _is_told(source, access) and source not in bound:
+            bound[source] = number
+    return bound
+
+
+def _rearranged(node: Node, access: ElementAccess) -> Node:
+    """The node whose elements, in their order, a result has in another shape."""
+    while access.storage_of(node) is Storage.INLINE and isinstance(node.op, Reshape | View):
+        if isinstance(node.op, View) and not keeps_order(node):
+            return node
+        node = node.operands[0]
+    return node
+
+
+def _is_own(node: Node) -> bool:
+    if isinstance(node.op, Result):
+        return isinstance(node.operands[0].op, Loop | Branch | HostCall)
+    return bool(node.operands)
+
+
+def _give(context: CodegenContext) -> list[int]:
+    """Copy the results that are not where they belong; of those no room was made for, hand over."""
+    handed: dict[int, HeapBuffer] = {}
+    for number, node in enumerate(context.kernel.results):
+        if context.bound.get(_rearranged(node, context.access)) == number:
+            continue
+        if _is_told(node, context.access):
+            pointer, strides = context.access.slots.result(number), context.access.strides(node)
+            context.copy(node, Buffer(pointer, node.dtype, strides, context.access.aliases.fresh()))
+            continue
+        handed[number] = _own(context, node, handed.values())
+    for number, scratch in handed.items():
+        context.builder.builder.store(
+            scratch.take(context.builder), context.access.slots.out("grown", number)
+        )
+        for extent in context.kernel.results[number].shape:
+            if isinstance(extent, SymbolicDim):
+                context.builder.builder.store(
+                    context.access.extent(extent), context.access.slots.out("count", extent)
+                )
+    return list(handed)
+
+
+def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) -> HeapBuffer:
+    """The memory of a node, if nobody else has it; else a copy."""
+    found = context.access.buffers.get(_rearranged(node, context.access))
+    owner = found.owner if found is not None and found.is_dense else None
+    if owner is not None and owner not in others:
+        return owner
+    scratch = context.scratch()
+    context.copy(node, context.fill(scratch, node, context.access.aliases.fresh()))
+    return scratch
+
+
+def _is_told(node: Node, access: ElementAccess) -> bool:
+    """Whether the shape is known before the kernel runs."""
+    return all(isinstance(e, int) or e.source is None or e in access.exact for e in node.shape)

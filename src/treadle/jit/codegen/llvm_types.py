@@ -1,0 +1,55 @@
+"""Element types in LLVM.
+
+A bool is one bit in a register and one byte in memory, a float of 16 bits a float32 in a register.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+
+I1, I8, I32, I64 = (llvm.IntType(bits) for bits in (1, 8, 32, 64))
+F32, F64 = llvm.FloatType(), llvm.DoubleType()
+POINTER = llvm.PointerType()
+VOID = llvm.VoidType()
+
+_REGISTER = {
+    DType.BOOL: I1, DType.INT8: I8, DType.UINT8: I8, DType.INT16: llvm.IntType(16),
+    DType.UINT16: llvm.IntType(16), DType.INT32: I32, DType.UINT32: I32, DType.INT64: I64,
+    DType.UINT64: I64, DType.FLOAT32: F32, DType.FLOAT64: F64, DType.FLOAT16: F32,
+    DType.BFLOAT16: F32,
+}  # fmt: skip
+SIXTEEN_BIT_FLOATS = (DType.FLOAT16, DType.BFLOAT16)
+"""Floats of 16 bits: in a register they are float32."""
+
+
+def register_type(dtype: DType) -> Any:
+    """The LLVM type of an element that is computed with."""
+    return _REGISTER[dtype]
+
+
+def memory_type(dtype: DType) -> Any:
+    """The LLVM type of an element that is stored."""
+    if dtype in SIXTEEN_BIT_FLOATS:
+        return llvm.IntType(16)
+    return I8 if dtype is DType.BOOL else _REGISTER[dtype]
+
+
+def is_float(dtype: DType) -> bool:
+    """Whether it is a float."""
+    return dtype in (DType.FLOAT32, DType.FLOAT64, *SIXTEEN_BIT_FLOATS)
+
+
+def is_signed(dtype: DType) -> bool:
+    """Whether it is a signed whole number."""
+    return dtype.numpy.kind == "i"
+
+
+def literal(dtype: DType, value: Any) -> Any:
+    """An element as an LLVM constant."""
+    if is_float(dtype):
+        return llvm.Constant(register_type(dtype), float(value))
+    return llvm.Constant(register_type(dtype), int(value))

@@ -1,0 +1,340 @@
+"""A loop in LLVM.
+
+    variables = initial                               few elements: registers; else memory
+    for i = 0; i < limit and condition; ++i:
+        tick                                          now and then the poll
+        block, which reads the variables
+        elements of this iteration into the stacks
+        variables = next                              all at once
+
+A next value that was written in place, over a state nobody reads any more, is not moved; nor is one
+whose state has two memories that take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen import iteration_limit, memory_limit
+from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.carried import delay_line, double_buffer, growable
+from treadle.jit.codegen.carried.growable import ResizableState
+from treadle.jit.codegen.carried.in_place import update_chains
+from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
+from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
+from treadle.jit.codegen.fused_nest import IterationEnd
+from treadle.jit.codegen.llvm_types import I64, register_type
+from treadle.jit.codegen.loops import linear_recurrence, parallel_prefix
+from treadle.jit.codegen.loops.tiling import tiles
+from treadle.jit.codegen.loops.wavefront import emit_wavefront, find_wavefront
+from treadle.jit.codegen.ops import column_tiles
+from treadle.jit.codegen.ops.matmul_packing import pack_matrices
+from treadle.jit.codegen.safepoint import safepoint
+from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, symbolic_dims
+from treadle.jit.schedule.cost_model import COPIED
+from treadle.jit.schedule.storage import Storage
+
+EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
+_NO_LIMIT = 2**63 - 1
+
+
+def emit_loop(
+    context: CodegenContext, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]
+) -> None:
+    """The loop; its parts are left in `e.parts`. States start in the memory that is `taken`."""
+    pack_matrices(context, node)
+    _spend(context, node)
+    weight = memory_limit.begin(context, node, _told(context, node))
+    with tiles(context, node):
+        _run(context, node, emit_block, taken, weight)
+    memory_limit.end(context, weight)
+
+
+def _run(
+    context: CodegenContext,
+    node: Node,
+    emit_block: EmitBlock,
+    taken: Mapping[int, Buffer],
+    weight: memory_limit.MemoryAccount | None,
+) -> None:
+    op, b, w = node.op, context.builder.builder, context.builder
+    assert isinstance(op, Loop)
+    operands = list(node.operands)
+    limit = context.builder.index(_limit(context, op, operands.pop(0) if op.has_trip else None))
+    go = context.access.scalar(operands.pop(0)) if op.has_condition else None
+    _begin(context, node, op, operands, taken)
+    stacks = stacked_outputs(context, node, op, limit)
+    counter = w.variable(I64, llvm.Constant(I64, 0))
+    grid = find_wavefront(context, node) if go is None else None
+    if grid is not None:
+        context.counts["antidiagonals"] += 1
+        emit_wavefront(context, grid, counter, limit, emit_block)
+    recurrences = (
+        linear_recurrence.find_linear_recurrence(context, node, stacks)
+        if go is None and grid is None
+        else None
+    )
+    double_buffer.begin(context, node)
+    stop, again = w.variable(I64, limit), None
+    if recurrences is not None:
+        again = parallel_prefix.emit_prefix_scan(context, recurrences, counter, limit, stop, stacks)
+    items = column_tiles.begin(context, op)
+    head, body, after = (
+        w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
+    )
+    if go is None:
+        b.branch(head)
+    else:
+        b.cbranch(go, head, after)
+    b.position_at_end(head)
+    i = b.load(counter, typ=I64)
+    b.cbranch(b.icmp_signed("<", i, b.load(stop, typ=I64)), body, after)
+    b.position_at_end(body)
+    if not _is_counted(op):
+        iteration_limit.consume_iterations(context, node, 1, i)
+    with context.access.scope():
+        goes_on = _iteration(context, node, op, i, stacks, items, emit_block)
+        memory_limit.after(context, weight, i)
+    b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
+    if goes_on is None:
+        b.branch(head)
+    else:
+        b.cbranch(goes_on, head, after)
+    b.position_at_end(after)
+    if again is not None:
+        done = w.function.append_basic_block("done")
+        b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), limit), again, done)
+        b.position_at_end(done)
+    _end(context, node, op, b.load(counter, typ=I64), stacks)
+
+
+def _spend(context: CodegenContext, node: Node) -> None:
+    """Count the iterations of a loop beforehand where nothing but their number ends it."""
+    limit = _told(context, node) if context.kernel.counts else None
+    if limit is not None:
+        iteration_limit.consume_iterations(
+            context,
+            node,
+            context.builder.intrinsic("llvm.smax", I64, limit, context.builder.index(0)),
+        )
+
+
+def _told(context: CodegenContext, node: Node) -> Any:
+    """How often a loop of the program runs, below zero for never; None where only it can tell."""
+    op = node.op
+    assert isinstance(op, Loop)
+    if not (op.path and _is_counted(op) and (context.kernel.counts or context.kernel.weighs)):
+        return None
+    return context.builder.index(_limit(context, op, node.operands[0] if op.has_trip else None))
+
+
+def _is_counted(op: Loop) -> bool:
+    return not op.has_condition and op.next_condition is None
+
+
+def _limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:
+    w, b = context.builder, context.builder.builder
+    length = None if op.length is None else w.index(context.access.extent(op.length))
+    if trip is None:
+        return w.index(_NO_LIMIT) if length is None else length
+    if op.extent is not None:
+        limit = w.index(context.access.extent(op.extent))
+    else:
+        limit = functions.cast(w, context.access.scalar(trip), trip.dtype, DType.INT64)
+    if length is not None:
+        context.fail_if(b.icmp_signed(">", limit, length), UNEQUAL_LENGTHS)
+    return limit
+
+
+def _begin(
+    context: CodegenContext, node: Node, op: Loop, initials: list[Node], taken: Mapping[int, Buffer]
+) -> None:
+    """The carried values begin with the initial ones, in variables or memory of the loop's own."""
+    for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
+        if delay_line.begin(context, op, number, initial):
+            continue
+        part = context.part(node, number)
+        if growable.resizable_states(state, number):
+            context.parts[node, number] = growable.begin(context, op, number, initial, part)
+            continue
+        if context.access.storage_of(state) is Storage.REGISTERS:
+            values = [
+                context.access.read(initial, context.access.unflat(position, symbolic_dims(state)))
+                for position in range(state.size)
+            ]
+            context.access.buffers.pop(state, None)
+            context.parts[node, number] = [_variable(context, state, value) for value in values]
+            continue
+        buffer = taken.get(number)
+        if buffer is None:
+            buffer = context.allocate(part if part is not None else state)
+            context.copy(initial, buffer)
+        context.access.buffers[state] = buffer
+        context.parts[node, number] = buffer
+
+
+def _variable(context: CodegenContext, state: Node, value: Any) -> Any:
+    """A variable for one element of a state."""
+    return context.builder.variable(register_type(state.dtype), value)
+
+
+def _iteration(
+    context: CodegenContext,
+    node: Node,
+    op: Loop,
+    index: Any,
+    stacks: list[StackedOutput],
+    items: list[column_tiles.Items],
+    emit_block: EmitBlock,
+) -> Any:
+    """One iteration; whether it goes on, None for always."""
+    safepoint(context, op.body)
+    context.access.counters[op.body] = index
+    double_buffer.load(context, op)
+    column_tiles.load(context, items)
+    for number, state in enumerate(op.states):
+        if state in context.delays:
+            context.delays[state].storage_of(context, state, index)
+        elif isinstance(context.parts[node, number], ResizableState):
+            growable.load(context, op, context.parts[node, number])
+        elif context.access.storage_of(state) is Storage.REGISTERS:
+            type_ = register_type(state.dtype)
+            variables = context.parts[node, number]
+            context.access.keep(
+                state, [context.builder.builder.load(variable, typ=type_) for variable in variables]
+            )
+    kept = frozenset(_moving_nexts(context, node, op))
+    ending = IterationEnd(node, _moved(context, op), into=update_chains(op), kept=kept)
+    rooms = [(stack, stack.room(context, index)) for stack in stacks if not stack.inner]
+    for stack, room in rooms:
+        if (
+            context.access.storage_of(stack.element) is Storage.NEST
+            and stack.element.home is op.body
+        ):
+            ending.stacked.setdefault(stack.element, []).append(room)
+    emit_block(context, op.body, ending)
+    goes_on = None if op.next_condition is None else context.access.scalar(op.next_condition)
+    rooms += [(stack, stack.room(context, index)) for stack in stacks if stack.inner]
+    for stack, room in rooms:
+        if stack.element not in ending.stored:
+            context.copy(stack.element, room)
+    for stack in stacks:
+        stack.put(context, index)
+    _carry(context, node, op, ending)
+    return goes_on
+
+
+def _moving_nexts(context: CodegenContext, node: Node, op: Loop) -> list[Node]:
+    return [
+        after
+        for number, after in enumerate(op.nexts)
+        if isinstance(context.parts.get((node, number)), ResizableState)
+    ]
+
+
+def _moved(context: CodegenContext, op: Loop) -> dict[Node, Node]:
+    """Next values that are computed in a nest of the body, for one state each."""
+    return {
+        after: state
+        for state, after in zip(op.states, op.nexts, strict=True)
+        if context.access.storage_of(after) is Storage.NEST
+        and context.access.storage_of(state) is not Storage.REGISTERS
+        and after.home is op.body
+        and op.nexts.count(after) == 1
+        and state not in context.moving
+    }
+
+
+def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) -> None:
+    """The next values take the places of the carried ones, all at once."""
+    pairs = [
+        (number, state, after)
+        for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
+        if state is not after
+        and state not in ending.written
+        and state not in context.moving
+        and state not in context.delays
+        and state not in context.swaps
+    ]
+    changed = [context.moving[state] for state in op.states if state in context.moving]
+    for made in changed:
+        growable.make_next(context, op, made)
+    values: list[tuple[Any, Any]] = []
+    moves: list[tuple[Node, Node | Buffer, Buffer]] = []
+    for number, state, after in pairs:
+        if context.access.storage_of(state) is Storage.REGISTERS:
+            for position, variable in enumerate(context.parts[node, number]):
+                index = context.access.unflat(position, symbolic_dims(after))
+                values.append((context.access.read(after, index), variable))
+            continue
+        moves.append((after, _safe(context, op, after), context.parts[node, number]))
+    context.counts.update({"in place": len(ending.written), "copied": len(moves)})
+    context.counts["taking turns"] += sum(state in context.swaps for state in op.states)
+    for value, variable in values:
+        context.builder.builder.store(value, variable)
+    for after, source, target in moves:
+        if isinstance(source, Node):
+            context.copy(source, target)
+        else:
+            with context.positions(context.access.size(after), COPIED) as position:
+                context.access.store(
+                    target, Flat(position), context.access.load(source, Flat(position))
+                )
+    for made in changed:
+        growable.take_next(context, made)
+    double_buffer.take_next(context, op)
+
+
+def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
+    """The node, or a copy of it where another state's new value would be read instead."""
+    if not _reads_state(context, op, after):
+        return after
+    buffer = (
+        context.access.allocate(after)
+        if after.is_static
+        else context.fill(context.scratch(), after, context.scope(after))
+    )
+    context.copy(after, buffer)
+    return buffer
+
+
+def _reads_state(context: CodegenContext, op: Loop, node: Node) -> bool:
+    """Whether it is read out of memory a carried value is in, and the next one will be."""
+    found = context.access.buffers.get(node)
+    changed = [state for state in op.states if state not in context.swaps]
+    if found is not None and any(found is context.access.buffers.get(state) for state in changed):
+        return True
+    if isinstance(node.op, CarriedArg):
+        return (
+            context.access.storage_of(node) is not Storage.REGISTERS and node not in context.swaps
+        )
+    if isinstance(node.op, Constant) or context.access.storage_of(node) is not Storage.INLINE:
+        return False
+    return any(_reads_state(context, op, operand) for operand in node.operands)
+
+
+def _end(
+    context: CodegenContext, node: Node, op: Loop, count: Any, stacks: list[StackedOutput]
+) -> None:
+    double_buffer.end(context, op)
+    for number, state in enumerate(op.states):
+        if state in context.delays:
+            context.delays[state].end(context, node, number, count)
+        elif state in context.moving:
+            growable.end(context, node, context.moving[state])
+        elif context.access.storage_of(state) is Storage.REGISTERS:
+            type_ = register_type(state.dtype)
+            variables = context.parts[node, number]
+            context.parts[node, number] = [
+                context.builder.builder.load(v, typ=type_) for v in variables
+            ]
+    for number, each in enumerate(op.stacks, start=len(op.states)):
+        context.dims[node, number, each.axis] = count
+    for stack in stacks:
+        stack.put_rest(context, count)
+        context.parts[node, stack.number] = stack.whole(context, node)

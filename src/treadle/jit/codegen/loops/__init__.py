@@ -1,0 +1,1 @@
+"""Loop strategies: tiling, wavefront, linear recurrences by parallel prefix."""

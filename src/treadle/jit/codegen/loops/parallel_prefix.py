@@ -1,0 +1,389 @@
+"""Linear recurrences by recursive doubling: several iterations at once, in the lanes of a vector.
+
+    m[t] = a[t] * m[t-1] + b[t]            for all t of a vector, in log2(lanes) steps:
+
+    a, b = a * (a one lane before), b + a * (b one lane before)        then two lanes, then four
+    m = a * (m before the vector) + b
+
+float32 is computed in float64 and rounded where it leaves, so the answer differs from that of one
+iteration after the other by what that one rounds. Whole numbers are the same. (Kogge and Stone,
+"A parallel algorithm for the efficient solution of a general class of recurrence equations", 1973)
+
+A vector counts only where every |a| is at most 1, every m is far from the largest float32, and no m
+is 2**24 times smaller than what it is the sum of: so each has the digits of a float32. Where one
+does not, the plain loop does the next iterations, as it does what is left over in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.carried.stacked import StackedOutput
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import i64
+from treadle.jit.codegen.llvm_types import (
+    F32,
+    F64,
+    I1,
+    I8,
+    I32,
+    I64,
+    is_float,
+    memory_type,
+    register_type,
+)
+from treadle.jit.codegen.loops.linear_recurrence import NONE, LinearRecurrence, is_one
+from treadle.jit.codegen.safepoint import cost, safepoint
+from treadle.jit.codegen.scalar import vector_forms
+from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, Reshape, ScanSlice, View
+from treadle.jit.schedule.storage import Storage
+
+_FUSED = ("contract",)
+_LARGEST = 2.0**125
+_CANCELLED = 2.0**24
+_PLAIN = 64
+"""How many iterations the plain loop does where a vector does not count."""
+
+
+@dataclass(eq=False, slots=True)
+class _PrefixScan:
+    """Some iterations while they are written: where the values of the lanes are, by node.
+
+    `before` are variables of what the states were before them, in every lane; `checks` must hold.
+    """
+
+    context: CodegenContext
+    linear: LinearRecurrence
+    first: Any
+    before: dict[Node, Any]
+    values: dict[Node, Any] = field(default_factory=dict)
+    parts: dict[tuple[Node, Node], tuple[Any, ...]] = field(default_factory=dict)
+    checks: list[Any] = field(default_factory=list)
+
+    def many(self, value: Any) -> Any:
+        return vector_forms.splat(self.context.builder, value, self.linear.lanes)
+
+    def vector(self, type_: Any) -> Any:
+        return llvm.VectorType(type_, self.linear.lanes)
+
+
+def emit_prefix_scan(
+    context: CodegenContext,
+    linear: LinearRecurrence,
+    counter: Any,
+    limit: Any,
+    stop: Any,
+    stacks: Sequence[StackedOutput],
+) -> Any:
+    """As many iterations as there are lanes, again and again; `counter` says which come next.
+
+    The plain loop goes on from there and ends before the iteration in `stop`; where that is not
+    the limit, it branches back to the block that this gives.
+    """
+    b, w, op = context.builder.builder, context.builder, linear.op
+    context.counts["linear"] += 1
+    again, head, body, kept, failed, after = (
+        w.function.append_basic_block(n)
+        for n in ("again", "lanes", "vector", "kept", "failed", "rest")
+    )
+    b.branch(again)
+    b.position_at_end(again)
+    b.store(limit, stop)
+    before = {}
+    for k, state in enumerate(op.states):
+        (variable,) = context.parts[linear.node, k]
+        start = b.load(variable, typ=register_type(state.dtype))
+        start = vector_forms.splat(w, _widened(context, start, state.dtype), linear.lanes)
+        before[state] = w.variable(start.type, start)
+    b.branch(head)
+    b.position_at_end(head)
+    first = b.load(counter, typ=I64)
+    behind = b.add(first, w.index(linear.lanes))
+    b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
+    b.position_at_end(body)
+    safepoint(context, op.body, cost(op.body) * linear.lanes // 4)
+    with context.access.scope():
+        s = _PrefixScan(context, linear, first, before)
+        nexts = {op.states[k]: _solve(s, op.states[k], op.nexts[k]) for k in linear.order}
+        elements = [_value(s, stack.element) for stack in stacks]
+        b.cbranch(_all(s), kept, failed)
+        b.position_at_end(kept)
+        for stack, element in zip(stacks, elements, strict=True):
+            _put(s, stack, element)
+        for state in op.states:
+            last = _shuffled(s, nexts[state], [linear.lanes - 1] * linear.lanes)
+            b.store(last, before[state])
+    b.store(behind, counter)
+    b.branch(head)
+    b.position_at_end(failed)
+    soon = b.add(first, w.index(_PLAIN))
+    b.store(w.intrinsic("llvm.smin", I64, soon, limit), stop)
+    b.branch(after)
+    b.position_at_end(after)
+    for k, state in enumerate(op.states):
+        last = b.load(before[state], typ=before[state].allocated_type)
+        one = b.extract_element(last, w.index(0))
+        b.store(_narrowed(context, one, state.dtype), context.parts[linear.node, k][0])
+    return again
+
+
+def _solve(sweep: _PrefixScan, state: Node, after: Node) -> Any:
+    """What the state is after each of the iterations, wide; what it was before is left in `s`."""
+    earlier = sweep.context.builder.builder.load(
+        sweep.before[state], typ=sweep.vector(_wide(state.dtype))
+    )
+    factor, term = _parts(sweep, after, state)
+    found = term if factor is None else _found(sweep, state, factor, term, earlier)
+    narrow = _narrowed(sweep.context, found, state.dtype)
+    sweep.values[state] = _chosen(
+        sweep, _turned(sweep, narrow, 1), _narrowed(sweep.context, earlier, state.dtype), 1
+    )
+    sweep.values[after] = narrow
+    return found
+
+
+def _found(sweep: _PrefixScan, state: Node, factor: Any, term: Any, earlier: Any) -> Any:
+    """What the state is after each iteration, by what it was before all of them."""
+    whole, scanned = _scanned(sweep, state.dtype, factor, term)
+    kept = _times(sweep, whole, earlier)
+    found = _plus(sweep, kept, scanned)
+    if is_float(state.dtype):
+        one, largest = (_every(sweep, found.type, number) for number in (1.0, _LARGEST))
+        size = _size(sweep, found)
+        _expect(sweep, "<=", _size(sweep, factor), one)
+        _expect(sweep, "<", size, largest)
+        if term is not None:
+            most = sweep.many(_most(sweep, _size(sweep, term), _size(sweep, kept)))
+            _expect(sweep, ">=", _times(sweep, size, _every(sweep, found.type, _CANCELLED)), most)
+    return found
+
+
+def _expect(sweep: _PrefixScan, sign: str, left: Any, right: Any) -> None:
+    sweep.checks.append(sweep.context.builder.builder.fcmp_ordered(sign, left, right))
+
+
+def _size(sweep: _PrefixScan, vector: Any) -> Any:
+    return sweep.context.builder.intrinsic("llvm.fabs", vector.type, vector)
+
+
+def _every(sweep: _PrefixScan, vector: Any, number: float) -> Any:
+    return llvm.Constant(vector, [number] * sweep.linear.lanes)
+
+
+def _most(sweep: _PrefixScan, left: Any, right: Any) -> Any:
+    """The largest of two vectors of numbers that are not below 0; NaN where there is one."""
+    w, b, bits = sweep.context.builder, sweep.context.builder.builder, sweep.vector(I64)
+    both = w.intrinsic("llvm.smax", bits, b.bitcast(left, bits), b.bitcast(right, bits))
+    fold = w.external(f"llvm.vector.reduce.smax.{i64(bits)}", I64, bits)
+    return b.bitcast(b.call(fold, [both]), F64)
+
+
+def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[Any, Any]:
+    """The factor and the term of each lane in what the state was before all of them."""
+    vector = sweep.vector(_wide(dtype))
+    one, zero = llvm.Constant(vector, [1] * sweep.linear.lanes), llvm.Constant(vector, None)
+    step = 1
+    while step < sweep.linear.lanes:
+        if term is not None:
+            reaching = _chosen(sweep, factor, zero, step)
+            term = _plus(sweep, term, _times(sweep, reaching, _turned(sweep, term, step)))
+        factor = _times(sweep, factor, _chosen(sweep, _turned(sweep, factor, step), one, step))
+        step *= 2
+    return factor, term
+
+
+def _turned(sweep: _PrefixScan, vector: Any, step: int) -> Any:
+    """Each lane has what was `step` lanes before, the first ones that of the last."""
+    count = sweep.linear.lanes
+    return _shuffled(sweep, vector, [(lane - step) % count for lane in range(count)])
+
+
+def _chosen(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
+    """The vector, but for the first `step` lanes."""
+    is_first = llvm.Constant(sweep.vector(I1), [lane < step for lane in range(sweep.linear.lanes)])
+    return sweep.context.builder.builder.select(is_first, first, vector)
+
+
+def _shuffled(sweep: _PrefixScan, vector: Any, lanes: Sequence[int]) -> Any:
+    nothing = llvm.Constant(vector.type, llvm.Undefined)
+    places = llvm.Constant(sweep.vector(I32), list(lanes))
+    return sweep.context.builder.builder.shuffle_vector(vector, nothing, places)
+
+
+def _parts(sweep: _PrefixScan, node: Node, state: Node) -> tuple[Any, ...]:
+    """The factor and the term of a node that is linear in the state, wide; None: nothing."""
+    if (node, state) not in sweep.parts:
+        sweep.parts[node, state] = _parted(sweep, node, state)
+    return sweep.parts[node, state]
+
+
+def _parted(sweep: _PrefixScan, node: Node, state: Node) -> tuple[Any, ...]:
+    if node is state:
+        return llvm.Constant(sweep.vector(_wide(state.dtype)), [1] * sweep.linear.lanes), None
+    if state not in sweep.linear.made.get(node, NONE):
+        return None, _widened(sweep.context, _value(sweep, node), node.dtype)
+    parts = [_parts(sweep, operand, state) for operand in node.operands]
+    match node.op:
+        case Elementwise("add"):
+            return tuple(_plus(sweep, left, right) for left, right in zip(*parts, strict=True))
+        case Elementwise("sub"):
+            return tuple(
+                _plus(sweep, left, _minus(sweep, right)) for left, right in zip(*parts, strict=True)
+            )
+        case Elementwise("neg"):
+            return tuple(_minus(sweep, part) for part in parts[0])
+        case Elementwise("mul"):
+            (late, (_, by)) = parts if parts[1][0] is None else parts[::-1]
+            return tuple(_times(sweep, part, by) for part in late)
+        case Elementwise("div"):
+            b, by = sweep.context.builder.builder, parts[1][1]
+            return tuple(None if part is None else b.fdiv(part, by) for part in parts[0])
+    return parts[0]
+
+
+def _plus(sweep: _PrefixScan, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return left if right is None else right
+    b = sweep.context.builder.builder
+    return b.fadd(left, right, flags=_FUSED) if _is_real(left) else b.add(left, right)
+
+
+def _times(sweep: _PrefixScan, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return None
+    b = sweep.context.builder.builder
+    return b.fmul(left, right, flags=_FUSED) if _is_real(left) else b.mul(left, right)
+
+
+def _minus(sweep: _PrefixScan, value: Any) -> Any:
+    if value is None:
+        return None
+    b = sweep.context.builder.builder
+    return b.fneg(value) if _is_real(value) else b.neg(value)
+
+
+def _is_real(value: Any) -> bool:
+    return not isinstance(value.type.element, llvm.IntType)
+
+
+def _wide(dtype: DType) -> Any:
+    """What a state is computed with."""
+    return F64 if is_float(dtype) else register_type(dtype)
+
+
+def _widened(context: CodegenContext, value: Any, dtype: DType) -> Any:
+    return (
+        context.builder.builder.fpext(value, _like(value, F64)) if dtype is DType.FLOAT32 else value
+    )
+
+
+def _narrowed(context: CodegenContext, value: Any, dtype: DType) -> Any:
+    return (
+        context.builder.builder.fptrunc(value, _like(value, F32))
+        if dtype is DType.FLOAT32
+        else value
+    )
+
+
+def _like(value: Any, element: Any) -> Any:
+    """The type of as many elements as the value has, in a vector where it is one."""
+    is_vector = isinstance(value.type, llvm.VectorType)
+    return llvm.VectorType(element, value.type.count) if is_vector else element
+
+
+def _all(sweep: _PrefixScan) -> Any:
+    """Whether everything that must hold does."""
+    b, vector = sweep.context.builder.builder, sweep.vector(I1)
+    held = llvm.Constant(vector, [1] * sweep.linear.lanes)
+    for check in sweep.checks:
+        held = b.and_(held, check)
+    fold = sweep.context.builder.external(f"llvm.vector.reduce.and.{i64(vector)}", I1, vector)
+    return b.call(fold, [held])
+
+
+def _value(sweep: _PrefixScan, node: Node) -> Any:
+    """The values of a node in all lanes."""
+    if node not in sweep.values:
+        sweep.values[node] = _computed(sweep, node)
+    return sweep.values[node]
+
+
+def _computed(sweep: _PrefixScan, node: Node) -> Any:
+    e, w = sweep.context, sweep.context.builder
+    if node.home is not sweep.linear.op.body:
+        return sweep.many(e.access.scalar(node))
+    match node.op:
+        case InductionVar():
+            return w.builder.add(
+                sweep.many(sweep.first), vector_forms.lane_numbers(w, sweep.linear.lanes)
+            )
+        case View() | Reshape():
+            return _value(sweep, node.operands[0])
+        case ScanSlice():
+            return _item(sweep, node)
+    return vector_forms.mapped(w, node, e.access.chains.get(node), partial(_value, sweep))
+
+
+def _item(sweep: _PrefixScan, node: Node) -> Any:
+    """The items of these iterations, from memory at once where they are one after the other."""
+    e, b, op, count = sweep.context, sweep.context.builder.builder, node.op, sweep.linear.lanes
+    assert isinstance(op, ScanSlice)
+    source = node.operands[0]
+    length = e.access.extent(source.shape[op.axis])
+    begin = sweep.first
+    if op.reverse:
+        begin = b.sub(e.builder.index(length), e.builder.add(sweep.first, count))
+
+    def index(lane: int) -> tuple[Any, ...]:
+        return tuple(
+            e.builder.add(begin, lane) if k == op.axis else 0 for k in range(len(source.shape))
+        )
+
+    is_there = e.access.storage_of(source) is not Storage.INLINE and e.access.is_in_memory(source)
+    buffer = e.access.buffer(source) if is_there else None
+    if buffer is not None and is_one(buffer.strides[op.axis]):
+        found = _loaded(sweep, buffer, index(0))
+    else:
+        found = llvm.Constant(sweep.vector(register_type(node.dtype)), llvm.Undefined)
+        for lane in range(count):
+            found = b.insert_element(
+                found, e.access.read(source, index(lane)), e.builder.index(lane)
+            )
+    return _reversed(sweep, found) if op.reverse else found
+
+
+def _loaded(sweep: _PrefixScan, buffer: Buffer, index: tuple[Any, ...]) -> Any:
+    e, b, vector = (
+        sweep.context,
+        sweep.context.builder.builder,
+        sweep.vector(memory_type(buffer.dtype)),
+    )
+    place = e.access.address(buffer, index)
+    found = b.load(place, typ=vector, align=buffer.dtype.numpy.itemsize)
+    e.access.aliases.mark(found, buffer.scope)
+    is_bool = buffer.dtype is DType.BOOL
+    return b.icmp_unsigned("!=", found, llvm.Constant(vector, None)) if is_bool else found
+
+
+def _put(sweep: _PrefixScan, stack: StackedOutput, element: Any) -> None:
+    """The elements of these iterations, into the memory that they are stacked in."""
+    e, b = sweep.context, sweep.context.builder.builder
+    dtype, first = stack.part.dtype, sweep.first
+    if stack.stack.reverse:
+        element, first = _reversed(sweep, element), e.builder.add(first, sweep.linear.lanes - 1)
+    if dtype is DType.BOOL:
+        element = b.zext(element, sweep.vector(I8))
+    room = stack.room(e, first)
+    stored = b.store(element, room.pointer, align=dtype.numpy.itemsize)
+    e.access.aliases.mark(stored, room.scope)
+
+
+def _reversed(sweep: _PrefixScan, vector: Any) -> Any:
+    return _shuffled(sweep, vector, [*range(sweep.linear.lanes)][::-1])

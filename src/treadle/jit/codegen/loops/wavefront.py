@@ -1,0 +1,340 @@
+"""Recurrences over a grid, by antidiagonals: a loop over rows around a loop along the row.
+
+    lane r of a vector works on row i + r, r columns behind lane 0:
+
+        column of step s     s     s-1    s-2   ...
+        row                  i     i+1    i+2   ...
+
+A lane finds the cell above it where the lane before left it one step earlier. Rows are taken as
+many at a time as there are lanes; the plain loop does those that are left over.
+
+Needs: the row is a state of the outer loop and the stack of the inner one; everything else an inner
+iteration reads is a number of its row, an item of what neither loop changes, or carried along the
+row; its functions have a form for vectors. Declines otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen import iteration_limit, memory_limit
+from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.fused_nest import IterationEnd
+from treadle.jit.codegen.llvm_types import I64, SIXTEEN_BIT_FLOATS, register_type
+from treadle.jit.codegen.safepoint import cost, safepoint
+from treadle.jit.codegen.scalar import vector_forms
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    CarriedArg,
+    Elementwise,
+    InductionVar,
+    Loop,
+    Node,
+    Reshape,
+    Result,
+    ScanSlice,
+    View,
+    symbolic_dims,
+)
+from treadle.jit.schedule.storage import Storage
+from treadle.jit.toolchain.llvm import vector_bytes
+
+EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
+_VECTORS, _MOST = 2, 16
+_OWN = (InductionVar, ScanSlice, Elementwise, Reshape, CarriedArg, View)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WavefrontGrid:
+    """A loop over rows and the loop along them; `row` is the state of the outer one."""
+
+    rows: Node
+    along: Node
+    row: Node
+    width: int
+    lanes: int
+    numbers: tuple[Node, ...]
+
+    @property
+    def outer(self) -> Loop:
+        """The loop over rows."""
+        assert isinstance(self.rows.op, Loop)
+        return self.rows.op
+
+    @property
+    def inner(self) -> Loop:
+        """The loop along a row."""
+        assert isinstance(self.along.op, Loop)
+        return self.along.op
+
+    @property
+    def own(self) -> list[Node]:
+        """The nodes of the outer body that do not hang on the loop along the row."""
+        return [n for n in self.outer.body.nodes if n is not self.along and n.operands[:1] !=
+                (self.along,)]  # fmt: skip
+
+
+def find_wavefront(context: CodegenContext, rows: Node) -> WavefrontGrid | None:
+    """The grid of a loop over rows, if it is one."""
+    outer = rows.op
+    assert isinstance(outer, Loop)
+    around = [n for n in outer.body.nodes if isinstance(n.op, Loop | Branch)]
+    if outer.stacks or outer.next_condition is not None or len(around) != 1:
+        return None
+    along = around[0]
+    inner = along.op
+    if not isinstance(inner, Loop) or not _is_plain(inner) or not isinstance(inner.length, int):
+        return None
+    pairs = [pair for pair in zip(outer.states, outer.nexts, strict=True) if _is_row(pair, along)]
+    if len(pairs) != 1:
+        return None
+    row, count = pairs[0][0], _lanes(inner)
+    numbers = tuple({n: None for n in _numbers(context, inner, along, outer.body)})
+    grid = WavefrontGrid(rows, along, row, inner.length, count, numbers)
+    return grid if inner.length >= 2 * count and _is_ready(context, grid) else None
+
+
+def _is_plain(inner: Loop) -> bool:
+    """A Scan of one stack of scalars, which carries scalars."""
+    if inner.has_trip or inner.has_condition or inner.next_condition is not None:
+        return False
+    is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
+    values = (*inner.states, *(stack.element for stack in inner.stacks))
+    return is_one and all(
+        v.is_static and v.size == 1 and v.dtype not in SIXTEEN_BIT_FLOATS for v in values
+    )
+
+
+def _is_row(pair: tuple[Node, Node], along: Node) -> bool:
+    state, after = pair
+    is_part = isinstance(after.op, Result) and after.operands[0] is along
+    return is_part and len(state.shape) == 1 and len(after.shape) == 1
+
+
+def _lanes(inner: Loop) -> int:
+    size = inner.stacks[0].element.dtype.numpy.itemsize
+    return min(_VECTORS * vector_bytes() // size, _MOST)
+
+
+def _numbers(context: CodegenContext, inner: Loop, along: Node, body: Block) -> Iterator[Node]:
+    """What the loop along the row reads of the outer body, once a row."""
+    yield from (initial for initial in along.operands if initial.home is body)
+    for node in inner.body.nodes:
+        if not isinstance(node.op, ScanSlice):
+            yield from (o for o in node.operands if o.home is body)
+
+
+def _is_ready(context: CodegenContext, grid: WavefrontGrid) -> bool:
+    outer, inner = grid.outer, grid.inner
+    others = [after for state, after in zip(outer.states, outer.nexts, strict=True)
+              if state is not grid.row]  # fmt: skip
+    if any(context.access.storage_of(n) is not Storage.REGISTERS for n in (*others, *grid.numbers)):
+        return False
+    if any(not n.is_single or n.dtype is DType.BOOL for n in grid.numbers):
+        return False
+    if any(_hangs(n, grid) for n in others):
+        return False
+    own = [node for node in grid.own if node is not grid.row]
+    if any(_hangs(n, grid) or not isinstance(n.op, _OWN) for n in own):
+        return False
+    if any(context.access.storage_of(n) is not Storage.REGISTERS for n in own):
+        return False
+    return all(_has_lanes(node, grid) for node in inner.body.nodes)
+
+
+def _hangs(node: Node, grid: WavefrontGrid) -> bool:
+    """Whether a node of the outer body hangs on the row."""
+    return any(
+        each is grid.row or (isinstance(each.op, Result) and each.operands[0] is grid.along)
+        for each in (node, *node.operands)
+    )
+
+
+def _has_lanes(node: Node, grid: WavefrontGrid) -> bool:
+    if not node.is_single:
+        return False
+    match node.op:
+        case CarriedArg() | InductionVar() | View() | Reshape():
+            return all(operand.is_single for operand in node.operands)
+        case ScanSlice(0, False):
+            source = node.operands[0]
+            is_outside = source.home.depth < grid.outer.body.depth
+            return len(source.shape) == 1 and (source is grid.row or is_outside)
+        case Elementwise(function):
+            return vector_forms.has_vector_form(
+                function, [o.dtype for o in node.operands], node.dtype
+            )
+    return False
+
+
+@dataclass(eq=False, slots=True)
+class _LaneEvaluator:
+    """Some rows while they are written: where the values of lanes are, by node."""
+
+    context: CodegenContext
+    grid: WavefrontGrid
+    numbers: dict[Node, Any] = field(default_factory=dict)
+    carried: dict[Node, Any] = field(default_factory=dict)
+    shifted: dict[Node, Any] = field(default_factory=dict)
+    values: dict[Node, Any] = field(default_factory=dict)
+    step: Any = None
+
+    def type_of(self, dtype: DType) -> Any:
+        return llvm.VectorType(register_type(dtype), self.grid.lanes)
+
+
+def emit_wavefront(
+    context: CodegenContext, grid: WavefrontGrid, counter: Any, limit: Any, emit_block: EmitBlock
+) -> None:
+    """As many rows as there are lanes, again and again; `counter` says which come next."""
+    b, w, most = context.builder.builder, context.builder, grid.lanes
+    head, body, after = (w.function.append_basic_block(n) for n in ("wave", "rows", "rest"))
+    b.branch(head)
+    b.position_at_end(head)
+    first = b.load(counter, typ=I64)
+    behind = b.add(first, w.index(most))
+    b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
+    b.position_at_end(body)
+    iteration_limit.consume_iterations(context, grid.along, most * grid.width)
+    context.access.counters[grid.outer.body] = first
+    memory_limit.end(context, memory_limit.begin(context, grid.along, grid.width))
+    safepoint(context, grid.outer.body, most * (grid.width * cost(grid.inner.body) // 8 + 4))
+    with context.access.scope():
+        s = _LaneEvaluator(context, grid)
+        _number_rows(s, first, emit_block)
+        _begin(s)
+        with w.range(most) as step, context.access.scope():
+            _step(s, step, step, is_first=True)
+        with w.range(grid.width - most) as number, context.access.scope():
+            step = w.add(number, most)
+            _step(s, step, step)
+        with w.range(most - 1) as number, context.access.scope():
+            _step(s, w.add(number, grid.width), grid.width - 1)
+    b.store(behind, counter)
+    b.branch(head)
+    b.position_at_end(after)
+
+
+def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> None:
+    """What each row is told, in memory, one after the other; then as vectors."""
+    e, grid, b = sweep.context, sweep.grid, sweep.context.builder.builder
+    rooms = {
+        n: Buffer(e.builder.variable(register_type(n.dtype), count=grid.lanes), n.dtype, (1,), "")
+        for n in grid.numbers
+    }
+    outer = grid.outer
+    scalars = [k for k, state in enumerate(outer.states) if state is not grid.row]
+    with e.builder.range(grid.lanes) as lane, e.access.scope():
+        e.access.counters[outer.body] = e.builder.add(first, lane)
+        for k in scalars:
+            state, variables = outer.states[k], e.parts[grid.rows, k]
+            type_ = register_type(state.dtype)
+            e.access.keep(state, [b.load(variable, typ=type_) for variable in variables])
+        own = Block("rows", outer.body.parent, True, [n for n in grid.own if n is not grid.row])
+        emit_block(e, own, IterationEnd())
+        for node, room in rooms.items():
+            place = b.gep(
+                room.pointer, [e.builder.index(lane)], source_etype=register_type(node.dtype)
+            )
+            b.store(e.access.scalar(node), place)
+        moved = [
+            (
+                e.access.read(outer.nexts[k], e.access.unflat(at, symbolic_dims(outer.states[k]))),
+                variable,
+            )
+            for k in scalars
+            for at, variable in enumerate(e.parts[grid.rows, k])
+        ]
+        for value, variable in moved:
+            b.store(value, variable)
+    for node, room in rooms.items():
+        sweep.numbers[node] = b.load(room.pointer, typ=sweep.type_of(node.dtype))
+
+
+def _begin(sweep: _LaneEvaluator) -> None:
+    grid, inner, w = sweep.grid, sweep.grid.inner, sweep.context.builder
+    for state in (*inner.states, grid.row):
+        type_ = sweep.type_of(state.dtype)
+        sweep.carried[state] = w.variable(type_, llvm.Constant(type_, None))
+    for node in inner.body.nodes:
+        if isinstance(node.op, ScanSlice) and node.operands[0] is not grid.row:
+            type_ = sweep.type_of(node.dtype)
+            sweep.shifted[node] = w.variable(type_, llvm.Constant(type_, None))
+
+
+def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = False) -> None:
+    """All lanes, one column on; lane 0 is at `column`. In the first steps a lane begins each."""
+    e, grid, inner, b = sweep.context, sweep.grid, sweep.grid.inner, sweep.context.builder.builder
+    sweep.step, sweep.values = step, {}
+    for state, initial in zip(inner.states, grid.along.operands, strict=True):
+        value = b.load(sweep.carried[state], typ=sweep.type_of(state.dtype))
+        if is_first:
+            begins = b.icmp_signed(
+                "==",
+                vector_forms.lane_numbers(e.builder, grid.lanes),
+                _many(sweep, e.builder.index(step)),
+            )
+            value = b.select(begins, _value(sweep, initial), value)
+        sweep.values[state] = value
+    for node in inner.body.nodes:
+        if isinstance(node.op, ScanSlice):
+            sweep.values[node] = _item(sweep, node, column)
+    element = _value(sweep, inner.stacks[0].element)
+    afters = [_value(sweep, after) for after in inner.nexts]
+    for state, after in zip(inner.states, afters, strict=True):
+        b.store(after, sweep.carried[state])
+    b.store(element, sweep.carried[grid.row])
+    done = b.sub(e.builder.index(step), e.builder.index(grid.lanes - 1))
+    if is_first:
+        done = b.select(b.icmp_signed("<", done, e.builder.index(0)), e.builder.index(0), done)
+    last = b.extract_element(element, llvm.Constant(I64, grid.lanes - 1))
+    e.access.store(e.access.buffers[grid.row], Flat(done), last)
+
+
+def _item(sweep: _LaneEvaluator, node: Node, column: Any) -> Any:
+    """The items of all lanes: each has what the one before had, lane 0 the one of its column."""
+    b, source = sweep.context.builder.builder, node.operands[0]
+    is_row = source is sweep.grid.row
+    variable = sweep.carried[source] if is_row else sweep.shifted[node]
+    before = b.load(variable, typ=sweep.type_of(node.dtype))
+    first = sweep.context.access.read(source, (column,))
+    value = vector_forms.shifted(sweep.context.builder, before, first)
+    if not is_row:
+        b.store(value, variable)
+    return value
+
+
+def _many(sweep: _LaneEvaluator, value: Any) -> Any:
+    return vector_forms.splat(sweep.context.builder, value, sweep.grid.lanes)
+
+
+def _value(sweep: _LaneEvaluator, node: Node) -> Any:
+    """The values of a node in all lanes."""
+    if node not in sweep.values:
+        sweep.values[node] = _computed(sweep, node)
+    return sweep.values[node]
+
+
+def _computed(sweep: _LaneEvaluator, node: Node) -> Any:
+    e = sweep.context
+    if node in sweep.numbers:
+        return sweep.numbers[node]
+    if node.home is not sweep.grid.inner.body:
+        return _many(sweep, e.access.scalar(node))
+    match node.op:
+        case InductionVar():
+            return e.builder.builder.sub(
+                _many(sweep, e.builder.index(sweep.step)),
+                vector_forms.lane_numbers(e.builder, sweep.grid.lanes),
+            )
+        case View() | Reshape():
+            return _value(sweep, node.operands[0])
+    return vector_forms.mapped(e.builder, node, e.access.chains.get(node), partial(_value, sweep))

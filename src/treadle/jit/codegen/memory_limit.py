@@ -1,0 +1,179 @@
+"""What loops hold is weighed where the run bounds it: the bytes of carried and stacked values.
+
+    held = what the loops around it hold + its carried values        before the first iteration
+    held = ... + the elements of all iterations so far               after each
+
+as interp counts. Where the most it will hold is known before a loop runs, it is refused there: no
+memory is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from treadle.jit.codegen.carried.growable import resizable_states
+from treadle.jit.codegen.context import OVER_BYTES, CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.heap_buffer import byte_size
+from treadle.jit.codegen.iteration_limit import fail_over_limit
+from treadle.jit.codegen.llvm_types import I64
+from treadle.jit.kernel.ir import Block, Loop, Node
+from treadle.jit.kernel.memory_limit import SIZE, is_counted_late, is_stated_before
+
+_NEAR = 2**20
+
+
+@dataclass(eq=False, slots=True)
+class MemoryAccount:
+    """What one loop holds, while it is written.
+
+    `around` is what the loops around it hold; `steady` is that and the carried values that keep
+    their size; `row` are the elements of an iteration as far as their size is known before the
+    loop, and `grown` is a variable for the others, all iterations together.
+    """
+
+    node: Node
+    around: Any
+    steady: Any
+    row: Any
+    grown: Any
+
+    @property
+    def op(self) -> Loop:
+        """The loop."""
+        assert isinstance(self.node.op, Loop)
+        return self.node.op
+
+
+def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAccount | None:
+    """Weigh what a loop begins with; all it will hold where that can be told of `limit` times."""
+    op, b = node.op, context.builder.builder
+    assert isinstance(op, Loop)
+    if not (context.kernel.weighs and op.path):
+        return None
+    initials = node.operands[len(node.operands) - len(op.states) :]
+    around = b.load(context.held, typ=I64)
+    kept = [k for k, state in enumerate(op.states) if not resizable_states(state, k)]
+    steady = _sum(context, around, (_bytes(context, initials[k]) for k in kept))
+    row = _sum(
+        context,
+        context.builder.index(0),
+        (_bytes(context, each) for each in _elements(op, late=False)),
+    )
+    weight = MemoryAccount(
+        node, around, steady, row, context.builder.variable(I64, context.builder.index(0))
+    )
+    others = (_bytes(context, initials[k]) for k in range(len(initials)) if k not in kept)
+    total = _sum(context, steady, others)
+    _expect(context, weight, total, [])
+    b.store(total, context.held)
+    changed = [op.nexts[k] for k in range(len(initials)) if k not in kept]
+    for value in (*changed, *_elements(op, late=True)):
+        context.weighed[value] = partial(_foresee, context, weight, value)
+    if limit is not None and is_stated_before(op):
+        _expect_all(context, weight, context.builder.index(limit))
+    return weight
+
+
+def after(context: CodegenContext, weight: MemoryAccount | None, index: Any) -> None:
+    """Weigh again after iteration `i`, where that was not told beforehand."""
+    if weight is None or is_stated_before(weight.op):
+        return
+    op, b = weight.op, context.builder.builder
+    late = (_bytes(context, each) for each in _elements(op, late=True))
+    grown = _sum(context, b.load(weight.grown, typ=I64), late)
+    b.store(grown, weight.grown)
+    rows = b.mul(b.add(index, context.builder.index(1)), weight.row)
+    moved = (
+        _size(context, context.moving[state].shape(context), state)
+        for state in op.states
+        if state in context.moving
+    )
+    total = _sum(context, b.add(b.add(weight.steady, rows), grown), moved)
+    _expect(context, weight, total, [index])
+    b.store(total, context.held)
+
+
+def _foresee(
+    context: CodegenContext, weight: MemoryAccount, value: Node, shape: Sequence[Index]
+) -> None:
+    """A value that alone is far over the room is refused before there is memory for it.
+
+    It is told beside what is held already; other values are told when all are weighed. One that
+    left the loop comes before its first iteration.
+    """
+    b, size = context.builder.builder, _size(context, shape, value)
+    room = b.add(context.access.slots.room(), context.builder.index(_NEAR))
+    with context.builder.rarely(b.icmp_signed(">", b.lshr(size, context.builder.index(1)), room)):
+        total = b.add(b.load(context.held, typ=I64), size)
+        _fail(
+            context,
+            weight,
+            total,
+            [context.access.counters.get(weight.op.body, context.builder.index(0))],
+        )
+
+
+def end(context: CodegenContext, weight: MemoryAccount | None) -> None:
+    """The loop holds nothing any more."""
+    if weight is not None:
+        context.builder.builder.store(weight.around, context.held)
+
+
+def _elements(op: Loop, *, late: bool) -> list[Node]:
+    """What is stacked of an iteration, of a size that only the body knows, or of another."""
+    elements = [stack.element for stack in op.stacks if stack.is_given]
+    return [element for element in elements if is_counted_late(element, op) is late]
+
+
+def _bytes(context: CodegenContext, node: Node) -> Any:
+    return _size(context, context.access.shape(node), node)
+
+
+def _size(context: CodegenContext, shape: Sequence[Index], node: Node) -> Any:
+    return byte_size(context.builder, shape, node.dtype.numpy.itemsize)
+
+
+def _sum(context: CodegenContext, first: Any, sizes: Iterator[Any]) -> Any:
+    for size in sizes:
+        first = context.builder.builder.add(first, size)
+    return first
+
+
+def _expect_all(context: CodegenContext, weight: MemoryAccount, limit: Any) -> None:
+    """All iterations fit; else the first one that does not is told."""
+    b, w = context.builder.builder, context.builder
+    left = b.sub(context.access.slots.room(), weight.steady)
+    row = w.intrinsic("llvm.umax", I64, weight.row, w.index(1))
+    fitting = b.udiv(left, row)
+    is_over = b.and_(
+        b.icmp_signed(">", limit, fitting), b.icmp_signed("!=", weight.row, w.index(0))
+    )
+    with w.rarely(is_over):
+        size = b.add(weight.steady, b.mul(b.add(fitting, w.index(1)), weight.row))
+        _fail(context, weight, size, [fitting])
+
+
+def _expect(context: CodegenContext, weight: MemoryAccount, size: Any, own: list[Any]) -> None:
+    with context.builder.rarely(
+        context.builder.builder.icmp_signed(">", size, context.access.slots.room())
+    ):
+        _fail(context, weight, size, own)
+
+
+def _fail(context: CodegenContext, weight: MemoryAccount, size: Any, own: list[Any]) -> None:
+    iterations = [*_iterations(context, weight.node.home), *own]
+    fail_over_limit(context, weight.node, iterations, OVER_BYTES, {SIZE: size})
+
+
+def _iterations(context: CodegenContext, block: Block | None) -> list[Any]:
+    """The iteration numbers of the loops around, outermost first."""
+    found = []
+    while block is not None:
+        if block.is_loop:
+            found.append(context.access.counters[block])
+        block = block.parent
+    return found[::-1]

@@ -1,0 +1,124 @@
+"""Products of what a loop slices with what it does not change: for many iterations at once.
+
+    if i % steps == 0:
+        rows of min(steps, length - i) iterations = items @ right      one large product
+    the product of iteration i is row i % steps
+
+As many iterations as fit into fast memory; what is computed for one that never runs is forgotten.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.buffer import Buffer, dense_strides
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import I64, memory_type
+from treadle.jit.kernel.ir import (
+    Block,
+    InductionVar,
+    Node,
+    Reshape,
+    ScanSlice,
+    Take,
+    View,
+    symbolic_dims,
+)
+from treadle.jit.schedule.storage import Storage
+
+_FEWEST, _MOST = 8, 64
+_ROOM = 32_768
+_LITTLE = 1024
+
+
+def sliced_operand(context: CodegenContext, node: Node) -> tuple[Node, ...]:
+    """The nodes between the left operand and the items it is made of; () where it is not."""
+    left, right = node.operands
+    home = node.home
+    is_invariant = right.home is not home and right.home.depth < home.depth
+    size = prod(symbolic_dims(right))
+    if not home.is_loop or not is_invariant or size < _LITTLE or len(right.shape) != 2:
+        return ()
+    if context.access.storage_of(node) is not Storage.BUFFER:
+        return ()
+    found: list[Node] = []
+    while left.home is home and isinstance(left.op, ScanSlice | Take | View | Reshape):
+        found.append(left)
+        left = left.operands[0]
+    is_item = bool(found) and _is_item(found[-1]) and left.home is not home
+    return tuple(found) if is_item and not any(map(_is_item, found[:-1])) else ()
+
+
+def _is_item(node: Node) -> bool:
+    """Whether it is an item of its operand, whose number is that of the iteration."""
+    return isinstance(node.op, ScanSlice) or count_of_iterations(node)
+
+
+def count_of_iterations(node: Node) -> bool:
+    """Whether it picks the item whose number is that of the iteration."""
+    if not isinstance(node.op, Take):
+        return False
+    index = node.operands[1]
+    while isinstance(index.op, View | Reshape) and index.size == 1 and index.operands[0].size == 1:
+        index = index.operands[0]
+    return isinstance(index.op, InductionVar) and index.home is node.home
+
+
+def batch_steps(node: Node) -> int:
+    """Of how many iterations the products are made at once."""
+    return min(max(_ROOM // prod(symbolic_dims(node)), _FEWEST), _MOST)
+
+
+class BatchedProducts:
+    """The products of some iterations while they are written."""
+
+    def __init__(self, context: CodegenContext, node: Node, between: tuple[Node, ...]) -> None:
+        self.context, self.between = context, between
+        context.counts["ahead"] += 1
+        self.home: Block = node.home
+        self.steps = batch_steps(node)
+        self.rows = symbolic_dims(node)[-2]
+        self.counter = context.access.counters[self.home]
+        item = between[-1]
+        assert isinstance(item.op, ScanSlice | Take)
+        self.length: Any = context.builder.index(
+            context.access.extent(item.operands[0].shape[item.op.axis])
+        )
+        shape = (self.steps, *symbolic_dims(node))
+        pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
+        columns = shape[-1]
+        self.all = Buffer(pointer, node.dtype, (columns, 1), context.access.aliases.fresh())
+
+    def count(self) -> Any:
+        """How many rows are to be made: those of the iterations there are."""
+        b, w = self.context.builder.builder, self.context.builder
+        left = b.sub(self.length, w.index(self.counter))
+        most = w.index(self.steps)
+        fewer = b.select(b.icmp_signed("<", left, most), left, most)
+        return w.multiply(fewer, self.rows)
+
+    def left(self, left: Node, row: Index, position: Index) -> Any:
+        """An element of the left operand: `row` counts through the rows of all iterations."""
+        w = self.context.builder
+        step, own = w.split(row, self.rows)
+        with self.context.access.at_iteration(self.home, w.add(self.counter, step), self.between):
+            return self.context.access.read(left, (own, position))
+
+    def own(self, node: Node) -> Buffer:
+        """The product of this iteration."""
+        b, w = self.context.builder.builder, self.context.builder
+        step = b.urem(w.index(self.counter), w.index(self.steps))
+        offset = w.multiply(step, prod(symbolic_dims(node)))
+        type_ = memory_type(node.dtype)
+        start = b.gep(self.all.pointer, [w.index(offset)], inbounds=True, source_etype=type_)
+        return Buffer(start, node.dtype, dense_strides(symbolic_dims(node)), self.all.scope)
+
+    def is_due(self) -> Any:
+        """Whether the products are to be made in this iteration."""
+        b, w = self.context.builder.builder, self.context.builder
+        step = b.urem(w.index(self.counter), w.index(self.steps))
+        return b.icmp_signed("==", step, llvm.Constant(I64, 0))

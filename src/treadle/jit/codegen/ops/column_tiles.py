@@ -1,0 +1,263 @@
+"""Items and stacked elements that are columns in memory: some iterations at a time, as rows.
+
+if item n is not among the `count` from `base`:
+    rows = the columns from n on, transposed              as many as a vector has elements
+item n is row n - base
+
+the element of iteration i is written to row i % width
+if i % width == width - 1: the rows, transposed, go where they are stacked
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.buffer import Buffer, dense_strides
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import I64, memory_type
+from treadle.jit.codegen.ops.transpose import tile_width, transposed
+from treadle.jit.kernel.ir import Loop, Node, Number, ScanSlice, Shape, View, symbolic_dims
+from treadle.jit.schedule.storage import MAX_SCALARS_PER_VALUE, Storage, transposed_axes
+
+Locate = Callable[[tuple[Index, ...], Index], Any]
+"""Where the element of a column, by its index there, and of an iteration is."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Items:
+    """The rows of an item: variables for the first one's number, and how many there are."""
+
+    node: Node
+    rows: Buffer
+    base: Any
+    count: Any
+
+
+def begin(context: CodegenContext, loop: Loop) -> list[Items]:
+    """No rows yet of the items of the loop that are columns."""
+    found = []
+    for node in loop.body.nodes:
+        if isinstance(node.op, ScanSlice) and _is_column(context, node):
+            context.counts["columns"] += 1
+            base, count = (context.builder.variable(I64, llvm.Constant(I64, 0)) for _ in range(2))
+            found.append(Items(node, rows(context, node), base, count))
+    return found
+
+
+def load(context: CodegenContext, items: list[Items]) -> None:
+    """Have the rows of this iteration's items there."""
+    for each in items:
+        _load(context, each)
+
+
+def rows(context: CodegenContext, node: Node) -> Buffer:
+    """Memory for as many rows as a vector has elements."""
+    shape = (tile_width(node), *symbolic_dims(node))
+    pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
+    return Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
+
+
+def row(context: CodegenContext, buffer: Buffer, number: Any) -> Buffer:
+    """One of the rows."""
+    offset = context.builder.multiply(number, buffer.strides[0])
+    type_ = memory_type(buffer.dtype)
+    start = context.builder.builder.gep(
+        buffer.pointer, [context.builder.index(offset)], inbounds=True, source_etype=type_
+    )
+    return Buffer(start, buffer.dtype, buffer.strides[1:], buffer.scope)
+
+
+def are_columns(item: Shape, count: Number, axis: int) -> bool:
+    """Whether items along the axis of something dense are columns, many and large ones."""
+    own = [extent for extent in item if extent != 1]
+    if any(extent != 1 for extent in item[axis:]) or not own:
+        return False
+    if not all(isinstance(extent, int) for extent in item):
+        return False
+    size = prod(extent for extent in item if isinstance(extent, int))
+    last = own[-1]
+    is_large = (
+        size > MAX_SCALARS_PER_VALUE and isinstance(last, int) and last >= MAX_SCALARS_PER_VALUE
+    )
+    return is_large and not (isinstance(count, int) and count < MAX_SCALARS_PER_VALUE)
+
+
+def _is_column(context: CodegenContext, node: Node) -> bool:
+    op, source = node.op, node.operands[0]
+    assert isinstance(op, ScanSlice)
+    if context.window is not None or context.access.storage_of(node) is not Storage.INLINE:
+        return False
+    count, axis = source.shape[op.axis], op.axis
+    if context.access.storage_of(source) is Storage.INLINE:
+        axes = transposed_axes(source)
+        if axes is None or axes[0] != axis:
+            return False
+        source, axis = source.operands[0], len(node.shape)
+    return (
+        are_columns(node.shape, count, axis)
+        and context.access.is_in_memory(source)
+        and context.access.buffer(source).is_dense
+    )
+
+
+def _load(context: CodegenContext, items: Items) -> None:
+    w, b, node = context.builder, context.builder.builder, items.node
+    op, source = node.op, node.operands[0]
+    assert isinstance(op, ScanSlice)
+    number, width = w.index(context.access.item_number(node)), tile_width(node)
+    distance = b.sub(number, b.load(items.base, typ=I64))
+    is_due = b.icmp_unsigned(">=", distance, b.load(items.count, typ=I64))
+    with b.if_then(is_due), context.access.scope():
+        first = number
+        if op.reverse:
+            first = w.intrinsic("llvm.smax", I64, b.sub(number, w.index(width - 1)), w.index(0))
+        left = b.sub(w.index(context.access.extent(source.shape[op.axis])), first)
+        count = w.intrinsic("llvm.smin", I64, left, w.index(width))
+        b.store(first, items.base)
+        b.store(count, items.count)
+
+        def locate(index: tuple[Index, ...], number: Index) -> Any:
+            at = (*index[: op.axis], w.add(first, number), *index[op.axis :])
+            return _address(context, source, at)
+
+        _copy(context, node, items.rows, _scope(context, source), locate, count, into=True)
+    own = b.sub(number, b.load(items.base, typ=I64))
+    context.access.columns[node] = row(context, items.rows, own)
+
+
+def _address(context: CodegenContext, source: Node, index: tuple[Index, ...]) -> Any:
+    if context.access.storage_of(source) is Storage.INLINE and isinstance(source.op, View):
+        index = tuple(context.access.along(axis, index) for axis in source.op.axes)
+        source = source.operands[0]
+    return context.access.address(context.access.buffer(source), index)
+
+
+def _scope(context: CodegenContext, source: Node) -> str:
+    is_inline = context.access.storage_of(source) is Storage.INLINE
+    return context.access.buffer(source.operands[0] if is_inline else source).scope
+
+
+def store(
+    context: CodegenContext,
+    node: Node,
+    buffer: Buffer,
+    whole: Buffer,
+    axis: int,
+    first: Any,
+    count: Any,
+) -> None:
+    """The rows of a stacked node to where they belong: `count` items of `axis` from `first`."""
+
+    def locate(index: tuple[Index, ...], number: Index) -> Any:
+        at = (*index[:axis], context.builder.add(first, number), *index[axis:])
+        return context.access.address(whole, at)
+
+    _copy(context, node, buffer, whole.scope, locate, count, into=False)
+
+
+def _copy(
+    context: CodegenContext,
+    node: Node,
+    own: Buffer,
+    scope: str,
+    locate: Locate,
+    count: Any,
+    *,
+    into: bool,
+) -> None:
+    """`count` columns into rows, or rows into columns: full tiles by vectors."""
+    b, width = context.builder.builder, tile_width(node)
+    is_full = b.icmp_signed("==", count, context.builder.index(width))
+    with b.if_else(is_full) as (full, partial):
+        with full, context.access.scope():
+            _tiles(context, node, own, scope, locate, into=into)
+        with (
+            partial,
+            context.builder.nest(symbolic_dims(node)) as index,
+            context.builder.range(count) as number,
+            context.access.scope(),
+        ):
+            _element(context, own, scope, locate, index, number, into=into)
+
+
+def _element(
+    context: CodegenContext,
+    own: Buffer,
+    scope: str,
+    locate: Locate,
+    index: tuple[Index, ...],
+    number: Index,
+    *,
+    into: bool,
+) -> None:
+    there, here = locate(index, number), context.access.address(own, (number, *index))
+    source, target = (there, here) if into else (here, there)
+    value = context.builder.builder.load(source, typ=memory_type(own.dtype))
+    context.access.aliases.mark(value, scope if into else own.scope)
+    stored = context.builder.builder.store(value, target)
+    context.access.aliases.mark(stored, own.scope if into else scope)
+
+
+def _tiles(
+    context: CodegenContext, node: Node, own: Buffer, scope: str, locate: Locate, *, into: bool
+) -> None:
+    shape, width = symbolic_dims(node), tile_width(node)
+    last = max(k for k, extent in enumerate(shape) if extent != 1)
+    full, rest = divmod(shape[last], width)
+    around = [1 if k == last else extent for k, extent in enumerate(shape)]
+    with context.builder.nest(around) as others:
+        with context.builder.range(full) as tile, context.access.scope():
+            start = context.builder.multiply(tile, width)
+            _tile(
+                context,
+                node,
+                own,
+                scope,
+                locate,
+                _at(context, others, last, start),
+                last,
+                into=into,
+            )
+        with (
+            context.builder.range(rest) as more,
+            context.builder.range(width) as number,
+            context.access.scope(),
+        ):
+            index = _at(context, others, last, context.builder.add(more, full * width))
+            _element(context, own, scope, locate, index, number, into=into)
+
+
+def _at(
+    context: CodegenContext, index: tuple[Index, ...], axis: int, more: Index
+) -> tuple[Index, ...]:
+    return (*index[:axis], context.builder.add(index[axis], more), *index[axis + 1 :])
+
+
+def _tile(
+    context: CodegenContext,
+    node: Node,
+    own: Buffer,
+    scope: str,
+    locate: Locate,
+    start: tuple[Index, ...],
+    last: int,
+    *,
+    into: bool,
+) -> None:
+    b, width, size = context.builder.builder, tile_width(node), node.dtype.numpy.itemsize
+    vector = llvm.VectorType(memory_type(node.dtype), width)
+    columns = [locate(_at(context, start, last, k), 0) for k in range(width)]
+    lines = [context.access.address(own, (k, *start)) for k in range(width)]
+    sources, targets = (columns, lines) if into else (lines, columns)
+    vectors = []
+    for place in sources:
+        vectors.append(b.load(place, typ=vector, align=size))
+        context.access.aliases.mark(vectors[-1], scope if into else own.scope)
+    for place, each in zip(targets, transposed(context, vectors), strict=True):
+        context.access.aliases.mark(b.store(each, place, align=size), own.scope if into else scope)

@@ -1,0 +1,140 @@
+"""Reading by index: every index is checked, a negative one counts from the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from treadle.ir import DType
+from treadle.jit.codegen.context import OUT_OF_RANGE, CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import I64
+from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel.ir import Axis, Gather, IndexTuple, Node, Take, symbolic_dims
+from treadle.jit.schedule.storage import Storage
+
+
+def emit_take(context: CodegenContext, node: Node) -> None:
+    """The items, into registers or memory."""
+    op, t = node.op, context.access
+    assert isinstance(op, Take)
+    data, indices = node.operands
+    axis, rank = op.axis, len(indices.shape)
+    given = t.shape(data)
+    if t.storage_of(node) is Storage.REGISTERS:
+        checked = {
+            at: _checked(context, indices, at, given[axis])
+            for at in product(*map(range, symbolic_dims(indices)))
+        }
+        values = []
+        for index in product(*map(range, symbolic_dims(node))):
+            item = checked[index[axis : axis + rank]]
+            values.append(t.read(data, (*index[:axis], item, *index[axis + rank :])))
+        t.keep(node, values)
+        return
+    buffer = context.allocate(node)
+    with context.builder.nest(t.shape(indices)) as at, t.scope():
+        item = _checked(context, indices, at, given[axis])
+        with context.builder.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
+            value = t.read(data, (*rest[:axis], item, *rest[axis:]))
+            t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
+    t.buffers[node] = buffer
+
+
+def emit_flat_nonzero(context: CodegenContext, node: Node) -> None:
+    """Where the mask holds, one after the other."""
+    (mask,), t, b = node.operands, context.access, context.builder.builder
+    buffer = context.allocate(node)
+    most = context.builder.index(t.extent(node.shape[0]))
+    found = context.builder.variable(I64, context.builder.index(0))
+    with context.builder.nest(t.shape(mask)) as at, t.scope():
+        count = b.load(found, typ=I64)
+        is_wanted = b.and_(t.read(mask, at), b.icmp_signed("<", count, most))
+        with b.if_then(is_wanted), t.scope():
+            t.store(buffer, (count,), context.builder.index(at[0]))
+            b.store(b.add(count, context.builder.index(1)), found)
+    t.buffers[node] = buffer
+
+
+def emit_gather(context: CodegenContext, node: Node) -> None:
+    """The elements, into registers or memory."""
+    op, t = node.op, context.access
+    assert isinstance(op, Gather)
+    data, *indices = node.operands
+    shape = t.shape(node)
+    if t.storage_of(node) is Storage.REGISTERS:
+        every = product(*map(range, shape))
+        t.keep(
+            node,
+            [t.read(data, gather_address(context, data, op.axes, indices, at)) for at in every],
+        )
+        return
+    buffer, depth = context.allocate(node), depth_of(indices)
+    with context.builder.nest(shape[:depth]) as at, t.scope():
+        found = checked_index(context, data, op.axes, indices, at)
+        with context.builder.nest(shape[depth:]) as rest, t.scope():
+            t.store(
+                buffer,
+                (*at, *rest),
+                t.read(data, gather_index(context, op.axes, found, (*at, *rest))),
+            )
+    t.buffers[node] = buffer
+
+
+def depth_of(indices: Sequence[Node]) -> int:
+    """How many of the first axes change what the indices say."""
+    each = [k + 1 for index in indices for k, extent in enumerate(index.shape) if extent != 1]
+    return max(each, default=0)
+
+
+def checked_index(
+    context: CodegenContext,
+    data: Node,
+    axes: IndexTuple,
+    indices: Sequence[Node],
+    at: Sequence[Index],
+) -> dict[int, Any]:
+    """What the indices say at a place, checked, by operand."""
+    given = context.access.shape(data)
+    found: dict[int, Any] = {}
+    for axis, place in enumerate(axes):
+        if isinstance(place, int):
+            index = indices[place]
+            own = [0 if extent == 1 else at[k] for k, extent in enumerate(index.shape)]
+            found[place] = _checked(context, index, own, given[axis])
+    return found
+
+
+def gather_index(
+    context: CodegenContext, axes: IndexTuple, found: dict[int, Any], index: Sequence[Index]
+) -> tuple[Index, ...]:
+    """The place in a tensor, by axis."""
+    return tuple(
+        context.access.along(place, index) if isinstance(place, Axis) else found[place]
+        for place in axes
+    )
+
+
+def gather_address(
+    context: CodegenContext,
+    data: Node,
+    axes: IndexTuple,
+    indices: Sequence[Node],
+    index: Sequence[Index],
+) -> tuple[Index, ...]:
+    """The place an index of the result, or of the update, stands for."""
+    return gather_index(context, axes, checked_index(context, data, axes, indices, index), index)
+
+
+def _checked(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
+    b = context.builder.builder
+    found = functions.cast(
+        context.builder, context.access.read(indices, tuple(at)), indices.dtype, DType.INT64
+    )
+    limit = context.builder.index(extent)
+    wrapped = b.select(
+        b.icmp_signed("<", found, context.builder.index(0)), b.add(found, limit), found
+    )
+    context.fail_if(b.icmp_unsigned(">=", wrapped, limit), OUT_OF_RANGE)
+    return wrapped

@@ -1,0 +1,127 @@
+"""Functions that kernels call on arrays of entries: into a heap, and in order.
+
+An entry is a key and, in the lower half of its bits, the place the key is from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+
+_DIGIT = 8
+
+
+def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
+    """A function that puts an entry into a heap of so many, from a place on where there is room.
+
+    while it has children: the larger one moves up, unless the entry is larger still
+    """
+    name = f"sift_{'' if is_signed else 'u'}{type_.width}"
+    found = builder.module.globals.get(name)
+    if found is not None:
+        return found
+    function = llvm.Function(
+        builder.module, llvm.FunctionType(VOID, [POINTER, I64, I64, type_]), name
+    )
+    function.linkage = "internal"
+    heap, count, start, entry = function.args
+    names = ("entry", "down", "inner", "step", "done")
+    first, down, inner, step, done = (function.append_basic_block(name) for name in names)
+    b = llvm.IRBuilder(first)
+    compare = b.icmp_signed if is_signed else b.icmp_unsigned
+    one = llvm.Constant(I64, 1)
+
+    def place(number: Any) -> Any:
+        return b.gep(heap, [number], source_etype=type_, inbounds=True)
+
+    b.branch(down)
+    b.position_at_end(down)
+    at = b.phi(I64)
+    at.add_incoming(start, first)
+    left = b.add(b.shl(at, one), one)
+    right = b.add(left, one)
+    b.cbranch(b.icmp_unsigned("<", left, count), inner, done)
+    b.position_at_end(inner)
+    other = b.select(b.icmp_unsigned("<", right, count), right, left)
+    one_side, other_side = (b.load(place(k), typ=type_) for k in (left, other))
+    is_other = compare(">", other_side, one_side)
+    child, value = b.select(is_other, other, left), b.select(is_other, other_side, one_side)
+    b.cbranch(compare(">", value, entry), step, done)
+    b.position_at_end(step)
+    b.store(value, place(at))
+    at.add_incoming(child, step)
+    b.branch(down)
+    b.position_at_end(done)
+    b.store(entry, place(at))
+    b.ret_void()
+    return function
+
+
+def radix_sort(builder: FunctionBuilder, type_: Any, places: int, *, is_signed: bool) -> Any:
+    """A function that puts so many entries in order, with memory for as many others.
+
+    Digit by digit, from the last to the first. The places are of so many digits; none of them is
+    looked at where entries come in the order of their places: `places` is 0.
+    """
+    places += places % 2
+    name = f"sort_{'' if is_signed else 'u'}{type_.width}_{places}"
+    found = builder.module.globals.get(name)
+    if found is not None:
+        return found
+    function = llvm.Function(builder.module, llvm.FunctionType(VOID, [POINTER, POINTER, I64]), name)
+    function.linkage = "internal"
+    source, target, count = function.args
+    own = FunctionBuilder(builder.module, function)
+    counts = own.variable(I64, count=1 << _DIGIT)
+    half = type_.width // 2
+    shifts = [*range(0, places * _DIGIT, _DIGIT), *range(half, 2 * half, _DIGIT)]
+    for shift in shifts:
+        is_turned = is_signed and shift == 2 * half - _DIGIT
+        _pass(own, (source, target, count, counts), type_, shift, is_turned=is_turned)
+        source, target = target, source
+    own.builder.ret_void()
+    own.close_entry()
+    return function
+
+
+def _pass(
+    builder: FunctionBuilder,
+    given: tuple[Any, Any, Any, Any],
+    type_: Any,
+    shift: int,
+    *,
+    is_turned: bool,
+) -> None:
+    """The entries ordered by one digit of theirs; `is_turned`: its first bit is a sign."""
+    source, target, count, counts = given
+    b, one = builder.builder, llvm.Constant(I64, 1)
+
+    def at(memory: Any, number: Any, kind: Any) -> Any:
+        return b.gep(memory, [builder.index(number)], source_etype=kind, inbounds=True)
+
+    def bucket(entry: Any) -> Any:
+        digit = b.trunc(b.lshr(entry, llvm.Constant(type_, shift)), llvm.IntType(_DIGIT))
+        if is_turned:
+            digit = b.xor(digit, llvm.Constant(digit.type, 1 << (_DIGIT - 1)))
+        return at(counts, b.zext(digit, I64), I64)
+
+    with builder.range(1 << _DIGIT) as digit:
+        b.store(llvm.Constant(I64, 0), at(counts, digit, I64))
+    with builder.range(count) as number:
+        place = bucket(b.load(at(source, number, type_), typ=type_))
+        b.store(b.add(b.load(place, typ=I64), one), place)
+    total = builder.variable(I64, llvm.Constant(I64, 0))
+    with builder.range(1 << _DIGIT) as digit:
+        before, own = b.load(total, typ=I64), b.load(at(counts, digit, I64), typ=I64)
+        b.store(before, at(counts, digit, I64))
+        b.store(b.add(before, own), total)
+    with builder.range(count) as number:
+        entry = b.load(at(source, number, type_), typ=type_)
+        place = bucket(entry)
+        free = b.load(place, typ=I64)
+        b.store(entry, at(target, free, type_))
+        b.store(b.add(free, one), place)

@@ -1,0 +1,164 @@
+"""Products of matrices.
+
+Unrolled where all is in registers. Where the right operand has its columns side by side in memory,
+blocks of rows and columns are kept in vector registers; what remains, element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from treadle.ir import DType
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import I1, SIXTEEN_BIT_FLOATS, is_float, literal, register_type
+from treadle.jit.codegen.ops import batched_matmul
+from treadle.jit.codegen.ops.matmul_microkernel import MOST_ROWS, Product, emit_product
+from treadle.jit.codegen.parallel import parallel_for
+from treadle.jit.kernel.ir import Node, symbolic_dims
+from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.schedule.storage import Storage
+
+_NEAR = 24_576
+_SLOWER, _GUESS = 2, 16
+_APART = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
+"""Dtypes that are something else in memory than in a register."""
+
+
+def emit_contract(context: CodegenContext, node: Node) -> None:
+    """The product, into registers or memory."""
+    t = context.access
+    inner = t.extent(node.operands[0].shape[-1])
+    if t.storage_of(node) is Storage.REGISTERS:
+        t.keep(
+            node,
+            [
+                _dot(context, node, index, inner)
+                for index in product(*map(range, symbolic_dims(node)))
+            ],
+        )
+        return
+    shape, right = t.shape(node), node.operands[1]
+    is_wide = isinstance(node.shape[-1], int) and node.shape[-1] > 1
+    has_rows = node.dtype not in _APART and is_wide and t.has_rows(right)
+    is_known = node.is_static and right.is_static
+    between = (
+        batched_matmul.sliced_operand(context, node)
+        if has_rows and is_known and len(shape) == 2
+        else ()
+    )
+    if between:
+        _emit_ahead(context, node, between)
+        return
+    buffer = context.allocate(node)
+    cost = per_product(node.dtype, shape[-2]) * _known(inner)
+    if has_rows:
+        each = cost * _known(shape[-2]) * _known(shape[-1])
+        with parallel_for(context, shape[:-2], each) as batch:
+            emit_product(context, _product(context, node, buffer, batch))
+    else:
+        with parallel_for(context, shape, cost * _SLOWER) as index:
+            t.store(buffer, index, _looped(context, node, index, inner))
+    t.buffers[node] = buffer
+
+
+def _known(extent: Index) -> int:
+    """The extent, or about what it may be."""
+    return extent if isinstance(extent, int) else _GUESS
+
+
+def _emit_ahead(context: CodegenContext, node: Node, between: tuple[Node, ...]) -> None:
+    """The products of many iterations where it is time; that of this one is among them."""
+    left, right = node.operands
+    made = batched_matmul.BatchedProducts(context, node, between)
+    with context.builder.builder.if_then(made.is_due()), context.access.scope():
+        emit_product(context, Product(
+            node.dtype, made.count(), symbolic_dims(left)[-1], symbolic_dims(node)[-1],
+            lambda row, k: made.left(left, row, k),
+            lambda k, column: context.access.located(right, (k, column)),
+            lambda row, column: context.access.address(made.all, (row, column)),
+            (context.access.scope_of(right), made.all.scope),
+        ))  # fmt: skip
+    context.access.buffers[node] = made.own(node)
+
+
+def _product(
+    context: CodegenContext, node: Node, buffer: Buffer, batch: Sequence[Index]
+) -> Product:
+    left, right = node.operands
+    rows, columns = context.access.extent(node.shape[-2]), node.shape[-1]
+    assert isinstance(columns, int)
+    return Product(
+        node.dtype, rows, context.access.extent(left.shape[-1]), columns,
+        lambda row, k: context.access.read(left, (*_batch(left, batch), row, k)),
+        lambda k, column: context.access.located(right, (*_batch(right, batch), k, column)),
+        lambda row, column: context.access.address(buffer, (*batch, row, column)),
+        (context.access.scope_of(right), buffer.scope), _turns(context, node),
+    )  # fmt: skip
+
+
+def _turns(context: CodegenContext, node: Node) -> Any:
+    """Whether this iteration goes backward: weights that do not fit are still there at one end."""
+    right = node.operands[1]
+    is_invariant = node.home.is_loop and right.home.depth < node.home.depth
+    if not right.is_static or not node.is_static:
+        return None
+    is_large = right.size * right.dtype.numpy.itemsize > _NEAR
+    if not is_invariant or not is_large or symbolic_dims(node)[-2] > MOST_ROWS:
+        return None
+    return context.builder.builder.trunc(
+        context.builder.index(context.access.counters[node.home]), I1
+    )
+
+
+def _pair(node: Node, index: Sequence[Index], position: Index) -> tuple[Any, Any]:
+    """The indices of the two factors of a term."""
+    *batch, row, column = index
+    left, right = node.operands
+    return (*_batch(left, batch), row, position), (*_batch(right, batch), position, column)
+
+
+def _batch(operand: Node, batch: Sequence[Index]) -> list[Index]:
+    given = operand.shape[:-2]
+    own = batch[len(batch) - len(given) :]
+    return [0 if extent == 1 else i for extent, i in zip(given, own, strict=True)]
+
+
+def _term(context: CodegenContext, node: Node, index: Sequence[Index], position: Index) -> Any:
+    first, second = _pair(node, index, position)
+    left, right = (
+        context.access.read(node.operands[0], first),
+        context.access.read(node.operands[1], second),
+    )
+    if is_float(node.dtype):
+        return context.builder.builder.fmul(left, right, flags=("contract",))
+    return context.builder.builder.mul(left, right)
+
+
+def _dot(context: CodegenContext, node: Node, index: Sequence[Index], inner: int) -> Any:
+    result = None
+    for k in range(inner):
+        term = _term(context, node, index, k)
+        result = term if result is None else _sum(context, node, result, term, ("contract",))
+    return literal(node.dtype, 0) if result is None else result
+
+
+def _sum(context: CodegenContext, node: Node, left: Any, right: Any, flags: Sequence[str]) -> Any:
+    if is_float(node.dtype):
+        return context.builder.builder.fadd(left, right, flags=flags)
+    return context.builder.builder.add(left, right)
+
+
+def _looped(context: CodegenContext, node: Node, index: Sequence[Index], inner: Index) -> Any:
+    type_ = register_type(node.dtype)
+    total = context.builder.variable(type_, literal(node.dtype, 0))
+    with context.builder.range(inner) as k, context.access.scope():
+        before = context.builder.builder.load(total, typ=type_)
+        term = _term(context, node, index, k)
+        context.builder.builder.store(
+            _sum(context, node, before, term, ("contract", "reassoc")), total
+        )
+    return context.builder.builder.load(total, typ=type_)

@@ -1,0 +1,278 @@
+"""One product of two matrices in vector registers.
+
+A block of rows and columns stays in registers while the inner axis runs. How wide a vector is and
+how many there are is the processor's; where a block has few of them, several steps of the inner
+axis go side by side, so that one need not wait for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index, i64
+from treadle.jit.codegen.llvm_types import I1, I32, VOID, is_float, register_type
+from treadle.jit.codegen.parallel import parallel_range
+from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.toolchain.llvm import vector_bytes
+
+MOST_ROWS = 4
+_TOTALS = {64: 16, 32: 8, 16: 8}
+_SIDE_BY_SIDE = 8
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Product:
+    """result[row, column] = sum of left(row, k) * right[k, column] over `inner`.
+
+    `left` gives an element, `right` and `result` where a row goes on from a column; `scopes` say
+    which memory these two are. Where `is_backward` holds when it runs, all goes from the last to
+    the first.
+    """
+
+    dtype: DType
+    rows: Index
+    inner: Index
+    columns: int
+    left: Callable[[Index, Index], Any]
+    right: Callable[[Index, Index], Any]
+    result: Callable[[Index, Index], Any]
+    scopes: tuple[str, str]
+    is_backward: Any = None
+
+    def turned(self, context: CodegenContext, number: Index, count: Index) -> Index:
+        """The number, or the one as far from the end."""
+        if self.is_backward is None or (isinstance(number, int) and count == 1):
+            return number
+        b, one = context.builder.builder, context.builder.index(1)
+        last = b.sub(context.builder.index(count), one)
+        first = b.select(self.is_backward, last, context.builder.index(0))
+        step = b.select(self.is_backward, context.builder.index(-1), one)
+        return b.add(first, b.mul(step, context.builder.index(number)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Rows from `row`, and `count` vectors from `column`; the last has `tail` columns."""
+
+    row: Index
+    height: int
+    column: Index
+    count: int
+    tail: int
+
+
+def emit_product(context: CodegenContext, product: Product) -> None:
+    """The product, into memory: several threads have panels of columns of it, or blocks of rows."""
+    most = min(product.rows, MOST_ROWS) if isinstance(product.rows, int) else MOST_ROWS
+    if not most:
+        return
+    for column, count, tail in _panels(context, product, _TOTALS[vector_bytes()] // most):
+        for row, height in _rows(context, product, most, count):
+            _block(context, product, _Block(row, height, column, count, tail))
+
+
+def _lanes(product: Product) -> int:
+    """Of one vector; fewer where there are fewer columns."""
+    lanes = vector_bytes() // product.dtype.numpy.itemsize
+    while lanes >= 2 * product.columns:
+        lanes //= 2
+    return lanes
+
+
+def _rows(
+    context: CodegenContext, product: Product, most: int, vectors: int
+) -> Iterator[tuple[Index, int]]:
+    """(first row, height) of blocks that cover all rows, inside the loops they need."""
+    full, rest = context.builder.split(product.rows, most)
+    if full != 0:
+        size = (full, most * vectors * _lanes(product), product.inner)
+        with parallel_range(
+            context, full, per_product(product.dtype, product.rows), size=size
+        ) as number:
+            yield context.builder.multiply(number, most), most
+    done = context.builder.multiply(full, most)
+    if not isinstance(rest, int):
+        with context.builder.range(rest) as number:
+            yield context.builder.add(done, number), 1
+    elif rest:
+        yield done, rest
+
+
+def _panels(
+    context: CodegenContext, product: Product, most: int
+) -> Iterator[tuple[Index, int, int]]:
+    """(first column, vectors, columns of the last) of panels that cover all columns, much alike."""
+    lanes, (alike, wide) = _lanes(product), _alike(product, most)
+    vectors = -(-product.columns // lanes)
+    tail = product.columns - (vectors - 1) * lanes
+    if alike:
+        size = (product.rows, product.inner, alike * wide * lanes)
+        with parallel_range(
+            context,
+            alike,
+            per_product(product.dtype, product.rows),
+            size=size,
+            turned=product.turned,
+        ) as panel:
+            yield context.builder.multiply(panel, wide * lanes), wide, lanes
+    first = alike * wide
+    while first < vectors:
+        count = min(vectors - first, most)
+        yield first * lanes, count, tail if first + count == vectors else lanes
+        first += count
+
+
+def _alike(product: Product, most: int) -> tuple[int, int]:
+    """How many panels are alike, and how many vectors each of them has."""
+    lanes = _lanes(product)
+    vectors = -(-product.columns // lanes)
+    number = -(-vectors // most)
+    wide = vectors // number
+    tail = product.columns - (vectors - 1) * lanes
+    return number - 1 if tail < lanes or vectors % number else number, wide
+
+
+def _block(context: CodegenContext, product: Product, block: _Block) -> None:
+    b = context.builder.builder
+    vector = llvm.VectorType(register_type(product.dtype), _lanes(product))
+    zero = llvm.Constant(vector, None)
+    steps = _steps(product, block)
+    totals = [
+        [
+            [context.builder.variable(vector, zero) for _ in range(block.count)]
+            for _ in range(block.height)
+        ]
+        for _ in range(steps)
+    ]
+    full, rest = context.builder.split(product.inner, steps)
+    if full != 0:
+        with context.builder.range(full) as number:
+            for step, own in enumerate(totals):
+                _add(
+                    context,
+                    product,
+                    block,
+                    context.builder.add(context.builder.multiply(number, steps), step),
+                    vector,
+                    own,
+                )
+    for step in range(rest):
+        _add(context, product, block, full * steps + step, vector, totals[step])
+    for row, each in enumerate(zip(*totals, strict=True)):
+        for column, parts in enumerate(zip(*each, strict=True)):
+            total = b.load(parts[0], typ=vector)
+            for part in parts[1:]:
+                total = _sum(context, product.dtype, total, b.load(part, typ=vector))
+            place = product.result(
+                context.builder.add(block.row, row), _column(context, block, column, vector.count)
+            )
+            context.access.aliases.mark(
+                _store(context, product, block, column, total, place), product.scopes[1]
+            )
+
+
+def _load(
+    context: CodegenContext, product: Product, block: _Block, number: int, place: Any, vector: Any
+) -> Any:
+    """A vector of the right operand, only as many columns as there are."""
+    if number < block.count - 1 or block.tail == vector.count:
+        return context.builder.builder.load(place, typ=vector, align=product.dtype.numpy.itemsize)
+    return _masked(context, product, block, "load", vector, place, llvm.Constant(vector, None))
+
+
+def _store(
+    context: CodegenContext, product: Product, block: _Block, number: int, total: Any, place: Any
+) -> Any:
+    if number < block.count - 1 or block.tail == total.type.count:
+        return context.builder.builder.store(total, place, align=product.dtype.numpy.itemsize)
+    return _masked(context, product, block, "store", VOID, place, total)
+
+
+def _masked(
+    context: CodegenContext,
+    product: Product,
+    block: _Block,
+    what: str,
+    result: Any,
+    place: Any,
+    vector: Any,
+) -> Any:
+    """A load or a store of the columns there are."""
+    mask = _mask(block.tail, vector.type)
+    align = llvm.Constant(I32, product.dtype.numpy.itemsize)
+    operands = [place, align, mask, vector] if what == "load" else [vector, place, align, mask]
+    name = f"llvm.masked.{what}.{i64(vector.type)}.p0"
+    return context.builder.builder.call(
+        context.builder.external(name, result, *(o.type for o in operands)), operands
+    )
+
+
+def _mask(count: int, vector: Any) -> Any:
+    return llvm.Constant(
+        llvm.VectorType(I1, vector.count), [k < count for k in range(vector.count)]
+    )
+
+
+def _steps(product: Product, block: _Block) -> int:
+    """How many steps of the inner axis go side by side."""
+    if not isinstance(product.inner, int):
+        return 1
+    return max(min(_SIDE_BY_SIDE // (block.height * block.count), product.inner, 4), 1)
+
+
+def _column(context: CodegenContext, block: _Block, number: int, lanes: int) -> Index:
+    return context.builder.add(block.column, number * lanes)
+
+
+def _add(
+    context: CodegenContext,
+    product: Product,
+    block: _Block,
+    position: Index,
+    vector: Any,
+    totals: Any,
+) -> None:
+    """One step of the inner axis."""
+    b, position = context.builder.builder, product.turned(context, position, product.inner)
+    with context.access.scope():
+        columns = []
+        for number in range(block.count):
+            place = product.right(position, _column(context, block, number, vector.count))
+            loaded = _load(context, product, block, number, place, vector)
+            context.access.aliases.mark(loaded, product.scopes[0])
+            columns.append(loaded)
+        for row, own in enumerate(totals):
+            factor = splat(
+                context, product.left(context.builder.add(block.row, row), position), vector
+            )
+            for total, column in zip(own, columns, strict=True):
+                before = b.load(total, typ=vector)
+                b.store(_product(context, product.dtype, factor, column, before), total)
+
+
+def _product(context: CodegenContext, dtype: DType, left: Any, right: Any, before: Any) -> Any:
+    if is_float(dtype):
+        return context.builder.intrinsic("llvm.fma", before.type, left, right, before)
+    return context.builder.builder.add(context.builder.builder.mul(left, right), before)
+
+
+def _sum(context: CodegenContext, dtype: DType, left: Any, right: Any) -> Any:
+    return (context.builder.builder.fadd if is_float(dtype) else context.builder.builder.add)(
+        left, right
+    )
+
+
+def splat(context: CodegenContext, value: Any, vector: Any) -> Any:
+    """A vector of one element many times."""
+    b, nothing = context.builder.builder, llvm.Constant(vector, llvm.Undefined)
+    first = b.insert_element(nothing, value, llvm.Constant(I32, 0))
+    if vector.count == 1:
+        return first
+    mask = llvm.Constant(llvm.VectorType(I32, vector.count), None)
+    return b.shuffle_vector(first, nothing, mask)

@@ -1,0 +1,71 @@
+"""Matrices that a loop multiplies with and does not change, laid out for it before it begins.
+
+Rows begin where vectors do, and not a power of two apart, so that no vector crosses a line of the
+cache and rows do not drive each other out of it. A constant is laid out when the kernel is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.ir import DType
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.llvm_types import SIXTEEN_BIT_FLOATS
+from treadle.jit.codegen.ops.transpose import copy_view
+from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, symbolic_dims
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.storage import Storage
+
+_LINE = 64
+_PAGE = 4096
+_LITTLE = 4096
+
+
+def pack_matrices(context: CodegenContext, loop: Node) -> None:
+    """Lay out the matrices that are multiplied with inside, unless it was done further out."""
+    for right in _rights(context, loop):
+        if right in context.access.packed or not _is_worth_it(context, right):
+            continue
+        rows, columns = symbolic_dims(right)
+        context.counts["laid_out"] += 1
+        stride = _stride(columns, right.dtype)
+        if isinstance(right.op, Constant):
+            pointer = context.access.slots.laid(right.op.array, stride)
+            context.access.packed[right] = Buffer(
+                pointer, right.dtype, (stride, 1), "given", is_dense=False
+            )
+            continue
+        pointer = context.access.slots.workspace(rows * stride * right.dtype.numpy.itemsize)
+        buffer = Buffer(
+            pointer, right.dtype, (stride, 1), context.access.aliases.fresh(), is_dense=False
+        )
+        copy_view(context, right, buffer, 0.0, context.access.read)
+        context.access.packed[right] = buffer
+
+
+def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
+    assert isinstance(loop.op, Loop)
+    for node in all_nodes(loop.op.body):
+        if isinstance(node.op, MatMul) and context.access.storage_of(node) is Storage.BUFFER:
+            right = node.operands[1]
+            is_outside = right.home.depth < loop.op.body.depth
+            if is_outside and right.is_static and len(right.shape) == 2:
+                yield right
+
+
+def _is_worth_it(context: CodegenContext, right: Node) -> bool:
+    """Whether it is large, and lies badly as it is."""
+    rows, columns = symbolic_dims(right)
+    if right.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS) or rows * columns < _LITTLE or columns < 2:
+        return False
+    size = columns * right.dtype.numpy.itemsize
+    is_turned = isinstance(right.op, View | ScanSlice) and not context.access.has_rows(right)
+    return is_turned or size % _LINE != 0 or size % _PAGE == 0
+
+
+def _stride(columns: int, dtype: DType) -> int:
+    """Elements from one row to the next."""
+    lanes = _LINE // dtype.numpy.itemsize
+    stride = -(-columns // lanes) * lanes
+    return stride + lanes if stride * dtype.numpy.itemsize % _PAGE == 0 else stride

@@ -1,0 +1,204 @@
+"""Reductions: unrolled over registers, else as loops with an accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index, i64
+from treadle.jit.codegen.llvm_types import I32, is_float, literal, register_type
+from treadle.jit.codegen.parallel import parallel_for, parallel_nest
+from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel.ir import Node, Reduce, symbolic_dims
+from treadle.jit.schedule.cost_model import ADDED, per_read
+from treadle.jit.schedule.storage import Storage
+
+_AT_ONCE = 8
+_GUESS = 16
+_WIDE = 8
+"""From so many elements on a sum is vectorised along the axis, not across the results."""
+
+
+def neutral(function: str, dtype: DType) -> Any:
+    """The element that changes nothing."""
+    if function in ("add", "mul"):
+        return literal(dtype, 0 if function == "add" else 1)
+    if is_float(dtype):
+        return llvm.Constant(register_type(dtype), -np.inf if function == "max" else np.inf)
+    if dtype is DType.BOOL:
+        return literal(dtype, function == "min")
+    limits: Any = np.iinfo(cast(Any, dtype.numpy))
+    return literal(dtype, limits.min if function == "max" else limits.max)
+
+
+def combine(context: CodegenContext, function: str, dtype: DType, left: Any, right: Any) -> Any:
+    """One more element; sums of floats may be reordered."""
+    if is_float(dtype) and function in ("add", "mul"):
+        operation = (
+            context.builder.builder.fadd if function == "add" else context.builder.builder.fmul
+        )
+        return operation(left, right, flags=("reassoc",))
+    return functions.apply(context.builder, function, (dtype, dtype), dtype, left, right)
+
+
+def emit_reduce(context: CodegenContext, node: Node) -> None:
+    """The reduction, into registers or memory."""
+    op, t = node.op, context.access
+    assert isinstance(op, Reduce)
+    if t.storage_of(node) is Storage.REGISTERS:
+        indices = product(*map(range, symbolic_dims(node)))
+        t.keep(node, [_one(context, node, op, index) for index in indices])
+        return
+    buffer = context.allocate(node)
+    operand = node.operands[0]
+    rank = len(operand.shape)
+    if rank - 1 in op.axes:
+        with parallel_for(context, t.shape(node), _cost(context, node, op)) as index:
+            t.store(buffer, index, _one(context, node, op, index))
+    else:
+        _by_rows(context, node, op, buffer)
+    t.buffers[node] = buffer
+
+
+def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
+    """About how many nanoseconds an element of the result takes."""
+    operand = node.operands[0]
+    over = [operand.shape[axis] for axis in op.axes]
+    count = prod(extent if isinstance(extent, int) else _GUESS for extent in over)
+    return count * (per_read(context.access, operand) + ADDED)
+
+
+def _source_index(
+    node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[Index]
+) -> tuple[Index, ...]:
+    """The operand's index of an element of the result and one of the axes reduced."""
+    operand = node.operands[0]
+    keeps_rank = len(node.shape) == len(operand.shape)
+    left, right = iter(kept), iter(over)
+    index = []
+    for axis in range(len(operand.shape)):
+        if axis in op.axes:
+            index.append(next(right))
+            if keeps_rank:
+                next(left)
+        else:
+            index.append(next(left))
+    return tuple(index)
+
+
+def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
+    operand = node.operands[0]
+    t, function, dtype = context.access, op.function, node.dtype
+    if t.storage_of(operand) is Storage.REGISTERS and all(isinstance(each, int) for each in kept):
+        return _unrolled(
+            context, node, op, kept, [symbolic_dims(operand)[axis] for axis in op.axes]
+        )
+    over = [t.extent(operand.shape[axis]) for axis in op.axes]
+    total = context.builder.variable(register_type(dtype), neutral(function, dtype))
+    is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _WIDE)
+    hints = ("unroll.disable",) if is_wide else ()
+    with context.builder.nest(over, hints) as inner, t.scope():
+        element = t.read(operand, _source_index(node, op, kept, inner))
+        before = context.builder.builder.load(total, typ=register_type(dtype))
+        context.builder.builder.store(combine(context, function, dtype, before, element), total)
+    return context.builder.builder.load(total, typ=register_type(dtype))
+
+
+def _unrolled(
+    context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[int]
+) -> Any:
+    result = None
+    indices = (_source_index(node, op, kept, inner) for inner in product(*map(range, over)))
+    elements = [context.access.read(node.operands[0], index) for index in indices]
+    if len(elements) >= _WIDE and op.function == "add" and is_float(node.dtype):
+        return _added(context, elements)
+    for element in elements:
+        args = (node.dtype, node.dtype), node.dtype, result, element
+        result = element if result is None else functions.apply(context.builder, op.function, *args)
+    return neutral(op.function, node.dtype) if result is None else result
+
+
+def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
+    """The sum, in any order, of the elements as one vector."""
+    b, type_ = context.builder.builder, elements[0].type
+    vector = llvm.VectorType(type_, len(elements))
+    whole: Any = llvm.Constant(vector, llvm.Undefined)
+    for number, element in enumerate(elements):
+        whole = b.insert_element(whole, element, llvm.Constant(I32, number))
+    add = context.builder.external(f"llvm.vector.reduce.fadd.{i64(vector)}", type_, type_, vector)
+    return b.call(add, [llvm.Constant(type_, -0.0), whole], fastmath=("reassoc",))
+
+
+def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
+    """The axes reduced outside, the result's inside: whole rows are added, some at a time.
+
+    Several threads have each a part of the result.
+    """
+    shape = context.access.shape(node)
+    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
+    axis = next(wide, 0)
+    with parallel_nest(context, shape[axis], _cost(context, node, op), size=shape) as (
+        first,
+        count,
+    ):
+        part = _Part(axis, first, (*shape[:axis], count, *shape[axis + 1 :]))
+        _add_all(context, node, op, buffer, part)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Part:
+    """The part of a result that is written: along an axis from `first` on."""
+
+    axis: int
+    first: Index
+    shape: Sequence[Index]
+
+    def storage_of(self, context: CodegenContext, index: Sequence[Index]) -> tuple[Index, ...]:
+        """Where an index of the part is in the whole."""
+        own = context.builder.add(self.first, index[self.axis])
+        return (*index[: self.axis], own, *index[self.axis + 1 :])
+
+
+def _add_all(context: CodegenContext, node: Node, op: Reduce, buffer: Any, part: _Part) -> None:
+    *outer, last = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
+    with context.builder.nest(part.shape) as index:
+        context.access.store(
+            buffer, part.storage_of(context, index), neutral(op.function, node.dtype)
+        )
+    full, rest = context.builder.split(last, _AT_ONCE)
+    with context.builder.nest(outer) as around:
+        if full != 0:
+            with context.builder.range(full) as number:
+                first = context.builder.multiply(number, _AT_ONCE)
+                rows = [(*around, context.builder.add(first, k)) for k in range(_AT_ONCE)]
+                _add_rows(context, node, op, buffer, part, rows)
+        if not isinstance(rest, int):
+            done = context.builder.multiply(full, _AT_ONCE)
+            with context.builder.range(rest) as number:
+                _add_rows(
+                    context, node, op, buffer, part, [(*around, context.builder.add(done, number))]
+                )
+        elif rest:
+            rows = [(*around, full * _AT_ONCE + k) for k in range(rest)]
+            _add_rows(context, node, op, buffer, part, rows)
+
+
+def _add_rows(
+    context: CodegenContext, node: Node, op: Reduce, buffer: Any, part: _Part, rows: Sequence[Any]
+) -> None:
+    t, args = context.access, (op.function, node.dtype)
+    with context.builder.nest(part.shape) as own, t.scope():
+        index = part.storage_of(context, own)
+        values = [t.read(node.operands[0], _source_index(node, op, index, row)) for row in rows]
+        while len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=False)
+            values = [combine(context, *args, *pair) for pair in pairs] + values[len(values) & ~1 :]
+        t.store(buffer, index, combine(context, *args, t.load(buffer, index), values[0]))

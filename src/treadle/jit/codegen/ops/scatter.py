@@ -1,0 +1,94 @@
+"""Elements put into a tensor by index: in place where nobody reads the old value any more.
+
+A carried value that is only put into is written where it is, so that an iteration costs what it
+puts in (see inplace). Other tensors are copied once, at the first of several Puts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
+from treadle.jit.codegen.carried.in_place import is_in
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.fused_nest import FusedNests
+from treadle.jit.codegen.llvm_types import memory_type
+from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
+from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel.ir import Concat, Gather, Node, Result, Scatter, Take, symbolic_dims
+from treadle.jit.schedule.storage import Storage
+
+_OWN = (Scatter, Concat, Gather, Take, Result)
+
+
+def emit_scatter(context: CodegenContext, node: Node, nests: FusedNests) -> None:
+    """The tensor with the elements put in, into registers or memory."""
+    t = context.access
+    nests.flush_all()
+    buffer = _target(context, node, nests)
+    _write(context, node, buffer)
+    if t.storage_of(node) is Storage.REGISTERS:
+        t.keep(node, [t.load(buffer, Flat(position)) for position in range(node.size)])
+        return
+    t.buffers[node] = buffer
+
+
+def _target(context: CodegenContext, node: Node, nests: FusedNests) -> Buffer:
+    """The memory of the old value, where it can be had, or a copy of it."""
+    data = node.operands[0]
+    if context.access.storage_of(node) is Storage.REGISTERS:
+        shape = symbolic_dims(node)
+        pointer = context.builder.variable(memory_type(node.dtype), count=max(node.size, 2))
+        buffer = Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
+    elif _may_take(context, node, nests):
+        return context.access.buffers[data]
+    else:
+        buffer = context.allocate(node)
+    context.copy(data, buffer)
+    return buffer
+
+
+def _may_take(context: CodegenContext, node: Node, nests: FusedNests) -> bool:
+    data, *others = node.operands
+    if (
+        data not in context.access.buffers
+        or data in others
+        or node in context.bound
+        or data in context.kernel.results
+    ):
+        return False
+    state = nests.ending.into.get(node)
+    is_state = state is not None and is_in(context, data, state)
+    is_own = (
+        isinstance(data.op, _OWN)
+        and data.home is node.home
+        and context.access.buffers[data].is_dense
+    )
+    if not (is_state or is_own):
+        return False
+    readers = context.access.places.readers.get(data, ())
+    return all(reader is node or nests.is_over(reader, data, []) for reader in readers)
+
+
+def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:
+    op, t = node.op, context.access
+    assert isinstance(op, Scatter)
+    data, updates, *indices = node.operands
+    shape, depth = t.shape(updates), depth_of(indices)
+    with context.builder.nest(shape[:depth]) as at, t.scope():
+        found = checked_index(context, data, op.axes, indices, at)
+        with context.builder.nest(shape[depth:]) as rest, t.scope():
+            index = (*at, *rest)
+            place = gather_index(context, op.axes, found, index)
+            t.store(buffer, place, _combined(context, node, buffer, place, t.read(updates, index)))
+
+
+def _combined(
+    context: CodegenContext, node: Node, buffer: Buffer, place: Indices, update: Any
+) -> Any:
+    op, dtype = node.op, node.dtype
+    assert isinstance(op, Scatter)
+    if not op.function:
+        return update
+    old = context.access.load(buffer, place)
+    return functions.apply(context.builder, op.function, (dtype, dtype), dtype, old, update)

@@ -1,0 +1,210 @@
+"""The first of an axis in order: a heap of the best so far, the worst of them on top.
+
+    heap = the first `count`, with their places
+    for each of the others: if it comes before the top, it takes the top's place
+    the top goes to the last place that is free, until none is left
+
+A key and its place are one number, the key in front, so of equal keys the first one comes first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.buffer import Buffer, Flat, dense_strides
+from treadle.jit.codegen.context import OUT_OF_MEMORY, CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.heap_buffer import byte_size
+from treadle.jit.codegen.llvm_types import I32, I64, is_signed, memory_type, register_type
+from treadle.jit.codegen.ops.heap import heap_sift, radix_sort
+from treadle.jit.kernel.ir import ArgTopK, Node, symbolic_dims
+from treadle.jit.schedule.storage import Storage
+
+_NARROW, _BLOCK = 32, 16
+_MANY, _MOST_OF = 128, 16
+_DIGIT = 8
+
+
+def emit_topk(context: CodegenContext, node: Node) -> None:
+    """The places, into registers or memory."""
+    op, t = node.op, context.access
+    assert isinstance(op, ArgTopK)
+    is_small = t.storage_of(node) is Storage.REGISTERS
+    buffer = _small(context, node) if is_small else context.allocate(node)
+    keys = node.operands[0]
+    count, shape = t.shape(node)[op.axis], t.shape(keys)
+    heap = _Heap(context, keys, op.axis, count)
+    with context.builder.nest((*shape[: op.axis], *shape[op.axis + 1 :])) as rest, t.scope():
+        if isinstance(count, int):
+            heap.choose(rest, buffer)
+        else:
+            with context.builder.builder.if_then(
+                context.builder.builder.icmp_signed(">", count, context.builder.index(0))
+            ):
+                heap.choose(rest, buffer)
+    if is_small:
+        t.keep(node, [t.load(buffer, Flat(position)) for position in range(node.size)])
+    else:
+        t.buffers[node] = buffer
+
+
+def _small(context: CodegenContext, node: Node) -> Buffer:
+    pointer = context.builder.variable(memory_type(node.dtype), count=max(node.size, 2))
+    return Buffer(
+        pointer, node.dtype, dense_strides(symbolic_dims(node)), context.access.aliases.fresh()
+    )
+
+
+class _Heap:
+    """The heap of one row; its memory serves all rows."""
+
+    def __init__(self, context: CodegenContext, keys: Node, axis: int, count: Index) -> None:
+        self.context, self.keys, self.axis, self.count = context, keys, axis, count
+        self.extent = context.access.shape(keys)[axis]
+        bits = 8 * keys.dtype.numpy.itemsize
+        self.half = _NARROW if bits <= _NARROW else 2 * _NARROW
+        self.type = llvm.IntType(2 * self.half)
+        self.is_signed = is_signed(keys.dtype)
+        self.is_whole = _is_many(count, self.extent)
+        self.is_sorted = self.is_whole or (isinstance(count, int) and count >= _MANY)
+        size = self.extent if self.is_whole else count
+        self.memory = self._room(size)
+        self.spare = self._room(size) if self.is_sorted else None
+
+    def _room(self, count: Index) -> Any:
+        item = self.type.width // 8
+        if isinstance(count, int):
+            return self.context.access.slots.workspace(count * item)
+        scratch, w = self.context.scratch(), self.context.builder
+        is_there = scratch.ensure(w, byte_size(w, (count,), item), keep=False)
+        self.context.fail_if(w.builder.not_(is_there), OUT_OF_MEMORY)
+        return scratch.at(w)
+
+    def choose(self, rest: tuple[Index, ...], buffer: Buffer) -> None:
+        """The places of one row into memory."""
+        e, w, b = self.context, self.context.builder, self.context.builder.builder
+        size = w.index(self.extent if self.is_whole else self.count)
+        with w.range(size) as i, e.access.scope():
+            b.store(self._entry(rest, i), self._at(i))
+        if not self.is_whole:
+            self._select(rest, size)
+        if self.is_sorted:
+            self._put_in_order(size)
+            with w.range(self.count) as i, e.access.scope():
+                self._give(rest, buffer, i, b.load(self._at(i), typ=self.type))
+        else:
+            self._take_down(rest, buffer, size)
+
+    def _select(self, rest: tuple[Index, ...], count: Any) -> None:
+        """The first entries made a heap, then those behind that come before its top put in."""
+        w, b = self.context.builder, self.context.builder.builder
+        half = b.lshr(count, llvm.Constant(I64, 1))
+        with w.range(half) as j:
+            at = b.sub(b.sub(half, llvm.Constant(I64, 1)), w.index(j))
+            self._sift(count, at, b.load(self._at(at), typ=self.type))
+        worst = w.variable(self.type, b.load(self._at(0), typ=self.type))
+        left, done = b.sub(w.index(self.extent), count), llvm.Constant(I64, 0)
+        if self._has_rows():
+            blocks = b.lshr(left, llvm.Constant(I64, _BLOCK.bit_length() - 1))
+            with w.range(blocks) as j:
+                first = b.add(count, w.index(w.multiply(j, _BLOCK)))
+                with w.rarely(self._has_better(rest, first, worst)), w.range(_BLOCK) as k:
+                    self._replace(rest, b.add(first, w.index(k)), worst)
+            done = w.index(w.multiply(blocks, _BLOCK))
+        with w.range(b.sub(left, done)) as j:
+            self._replace(rest, b.add(b.add(count, done), w.index(j)), worst)
+
+    def _replace(self, rest: tuple[Index, ...], at: Any, worst: Any) -> None:
+        """Put the entry of a place into the heap where it comes before its top, the worst."""
+        e, b = self.context, self.context.builder.builder
+        with e.access.scope():
+            entry = self._entry(rest, at)
+            with e.builder.rarely(self._compare("<", entry, b.load(worst, typ=self.type))):
+                self._sift(e.builder.index(self.count), llvm.Constant(I64, 0), entry)
+                b.store(b.load(self._at(0), typ=self.type), worst)
+
+    def _has_rows(self) -> bool:
+        """Whether keys that follow each other along the axis do so in memory."""
+        found = self.context.access.buffers.get(self.keys)
+        return found is not None and found.strides[self.axis] == 1
+
+    def _has_better(self, rest: tuple[Index, ...], first: Any, worst: Any) -> Any:
+        """Whether one of a block of keys is smaller than that of the worst."""
+        b, key = self.context.builder.builder, register_type(self.keys.dtype)
+        place = self.context.access.address(
+            self.context.access.buffers[self.keys], self._index(rest, first)
+        )
+        keys = b.load(place, align=key.width // 8, typ=llvm.VectorType(key, _BLOCK))
+        high = b.lshr(b.load(worst, typ=self.type), llvm.Constant(self.type, self.half))
+        undefined = llvm.Constant(keys.type, llvm.Undefined)
+        one = b.insert_element(undefined, b.trunc(high, key), llvm.Constant(I32, 0))
+        nowhere = llvm.Constant(llvm.VectorType(I32, _BLOCK), [0] * _BLOCK)
+        found = self._compare("<", keys, b.shuffle_vector(one, undefined, nowhere))
+        bits = llvm.IntType(_BLOCK)
+        return b.icmp_unsigned("!=", b.bitcast(found, bits), llvm.Constant(bits, 0))
+
+    def _put_in_order(self, size: Any) -> None:
+        """The entries in order; those of a heap are in no order, not even of their places."""
+        bits = self.extent.bit_length() if isinstance(self.extent, int) else _NARROW
+        places = 0 if self.is_whole else -(-bits // _DIGIT)
+        function = radix_sort(self.context.builder, self.type, places, is_signed=self.is_signed)
+        self.context.builder.builder.call(function, [self.memory, self.spare, size])
+
+    def _take_down(self, rest: tuple[Index, ...], buffer: Buffer, size: Any) -> None:
+        """The top to the last place that is free, until none is left."""
+        e, w, b = self.context, self.context.builder, self.context.builder.builder
+        end = b.sub(size, llvm.Constant(I64, 1))
+        with w.range(self.count) as j, e.access.scope():
+            free = b.sub(end, w.index(j))
+            top = b.load(self._at(0), typ=self.type)
+            self._sift(free, llvm.Constant(I64, 0), b.load(self._at(free), typ=self.type))
+            self._give(rest, buffer, free, top)
+
+    def _give(self, rest: tuple[Index, ...], buffer: Buffer, at: Any, entry: Any) -> None:
+        b = self.context.builder.builder
+        place = b.and_(entry, llvm.Constant(self.type, (1 << self.half) - 1))
+        self.context.access.store(buffer, self._index(rest, at), _resized(b, place, I64))
+
+    def _index(self, rest: tuple[Index, ...], at: Index) -> tuple[Index, ...]:
+        return (*rest[: self.axis], at, *rest[self.axis :])
+
+    def _entry(self, rest: tuple[Index, ...], at: Index) -> Any:
+        """The key at a place of the row, and the place."""
+        b = self.context.builder.builder
+        key = self.context.access.read(self.keys, self._index(rest, at))
+        wide = b.sext(key, self.type) if self.is_signed else b.zext(key, self.type)
+        high = b.shl(wide, llvm.Constant(self.type, self.half))
+        return b.or_(high, _resized(b, self.context.builder.index(at), self.type))
+
+    def _at(self, number: Index) -> Any:
+        b = self.context.builder.builder
+        return b.gep(
+            self.memory, [self.context.builder.index(number)], source_etype=self.type, inbounds=True
+        )
+
+    def _compare(self, sign: str, left: Any, right: Any) -> Any:
+        b = self.context.builder.builder
+        return (b.icmp_signed if self.is_signed else b.icmp_unsigned)(sign, left, right)
+
+    def _sift(self, count: Any, at: Any, entry: Any) -> None:
+        function = heap_sift(self.context.builder, self.type, is_signed=self.is_signed)
+        self.context.builder.builder.call(function, [self.memory, count, at, entry])
+
+
+def _is_many(count: Index, extent: Index) -> bool:
+    """Whether so many are wanted that all may as well be put in order."""
+    if not isinstance(count, int) or not isinstance(extent, int):
+        return False
+    return count >= _MANY and count * _MOST_OF >= extent
+
+
+def _resized(builder: llvm.IRBuilder, value: Any, type_: Any) -> Any:
+    if value.type.width == type_.width:
+        return value
+    return (
+        builder.trunc(value, type_)
+        if value.type.width > type_.width
+        else builder.zext(value, type_)
+    )

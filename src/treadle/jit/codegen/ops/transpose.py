@@ -1,0 +1,156 @@
+"""Transposed copies, a tile at a time, so that every line of the cache is read and written once.
+
+A full tile of n x n elements is n vectors, transposed in registers by log2(n) rounds, each of which
+interleaves vector i with vector i + n/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import I32, memory_type
+from treadle.jit.codegen.parallel import parallel_for, parallel_range
+from treadle.jit.kernel.ir import Node, View
+from treadle.jit.schedule.storage import transposed_axes
+from treadle.jit.toolchain.llvm import vector_bytes
+
+if TYPE_CHECKING:
+    from treadle.jit.codegen.context import CodegenContext
+
+Indices = tuple[Index, ...]
+_EXTENT = 64
+"""About what an extent may be that only the run tells."""
+
+
+def copy_view(
+    context: CodegenContext,
+    node: Node,
+    target: Buffer,
+    cost: float,
+    read: Callable[[Node, Indices], Any],
+) -> None:
+    """Every element of the node into memory, in the order that suits where they are read.
+
+    Several threads write them where an element takes `cost` nanoseconds. `read` gives an element.
+    """
+    shape, axes = context.access.shape(node), _axes(context, node, target)
+    if axes is None:
+        with parallel_for(context, shape, cost) as index, context.access.scope():
+            context.access.store(target, index, read(node, index))
+        return
+    lanes = tile_width(node)
+    (rows, more_rows), (columns, more_columns) = (
+        context.builder.split(shape[axis], lanes) for axis in axes
+    )
+    about = [each if isinstance(each, int) else _EXTENT for each in shape]
+    size = cost * lanes * prod(about) / about[axes[0]]
+    around = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
+
+    def single(first: tuple[Index, Index], extents: tuple[Index, Index], others: Indices) -> None:
+        with context.builder.nest(extents) as inner, context.access.scope():
+            index = list(others)
+            for axis, start, each in zip(axes, first, inner, strict=True):
+                index[axis] = context.builder.add(start, each)
+            context.access.store(target, tuple(index), read(node, tuple(index)))
+
+    with (
+        _some(context, rows, size) as row,
+        context.builder.nest(around) as others,
+        context.access.scope(),
+    ):
+        first = context.builder.multiply(row, lanes)
+        with context.builder.range(columns) as column, context.access.scope():
+            _tile(
+                context,
+                node,
+                target,
+                axes,
+                (first, context.builder.multiply(column, lanes)),
+                others,
+            )
+        if more_columns != 0:
+            single((first, context.builder.multiply(columns, lanes)), (lanes, more_columns), others)
+    if more_rows != 0:
+        with context.builder.nest(around) as others:
+            single((context.builder.multiply(rows, lanes), 0), (more_rows, shape[axes[1]]), others)
+
+
+@contextmanager
+def _some(context: CodegenContext, count: Index, cost: float) -> Iterator[Index]:
+    """What is written inside, for every item, of which there may be none."""
+    if isinstance(count, int) and not count:
+        with context.builder.range(0) as number:
+            yield number
+        return
+    with parallel_range(context, count, cost) as number:
+        yield number
+
+
+def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int] | None:
+    """The axes of tiles, where both memories have elements side by side along one of them."""
+    axes = transposed_axes(node)
+    if axes is None or not context.access.is_in_memory(node.operands[0]):
+        return None
+    source = context.access.buffer(node.operands[0])
+    return axes if source.is_dense and target.strides[axes[1]] == 1 else None
+
+
+def tile_width(node: Node) -> int:
+    """How many elements of the node a vector has, and how many vectors a tile."""
+    return min(max(vector_bytes() // node.dtype.numpy.itemsize, 4), 16)
+
+
+def _tile(
+    context: CodegenContext,
+    node: Node,
+    target: Buffer,
+    axes: tuple[int, int],
+    first: tuple[Index, Index],
+    others: Indices,
+) -> None:
+    """One full tile: the elements themselves, whatever they stand for."""
+    b, size, lanes = context.builder.builder, node.dtype.numpy.itemsize, tile_width(node)
+    source, op = context.access.buffer(node.operands[0]), node.op
+    assert isinstance(op, View)
+    vector = llvm.VectorType(memory_type(node.dtype), lanes)
+
+    def at(row: int, column: int) -> Indices:
+        index = list(others)
+        for axis, start, each in zip(axes, first, (row, column), strict=True):
+            index[axis] = context.builder.add(start, each)
+        return tuple(index)
+
+    vectors = []
+    for column in range(lanes):
+        place = tuple(context.access.along(axis, at(0, column)) for axis in op.axes)
+        vectors.append(b.load(context.access.address(source, place), typ=vector, align=size))
+        context.access.aliases.mark(vectors[-1], source.scope)
+    for row, each in enumerate(transposed(context, vectors)):
+        stored = b.store(each, context.access.address(target, at(row, 0)), align=size)
+        context.access.aliases.mark(stored, target.scope)
+
+
+def transposed(context: CodegenContext, vectors: Sequence[Any]) -> list[Any]:
+    """As many vectors as each has elements, rows for columns."""
+    count = len(vectors)
+    half = count // 2
+    low = [k // 2 + count * (k % 2) for k in range(count)]
+    masks = [
+        llvm.Constant(llvm.VectorType(I32, count), [start + place for place in low])
+        for start in (0, half)
+    ]
+    found = list(vectors)
+    for _ in range(count.bit_length() - 1):
+        found = [
+            context.builder.builder.shuffle_vector(found[k], found[k + half], mask)
+            for k in range(half)
+            for mask in masks
+        ]
+    return found

@@ -1,0 +1,185 @@
+"""Loop nests of a large kernel become functions of their own, and equal ones become one.
+
+What LLVM takes for a function grows with the square of its size: a decoder of twelve layers as one
+function took it minutes. A nest that hands on no value and leaves at one place only is moved out
+with all it reads as arguments; the layers of a network are the same nests over other memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.function_builder import LoopRegion
+from treadle.jit.codegen.llvm_types import VOID
+from treadle.jit.codegen.parallel import ParallelCall
+
+_MANY = 64
+_NAME = re.compile(r'%"([^"]*)"|^([\w.]+)(?=:$)', re.MULTILINE)
+_NODE = re.compile(r"!\d+")
+
+
+def outline(module: llvm.Module, function: llvm.Function, nests: Sequence[LoopRegion]) -> list[Any]:
+    """Move what can be moved of the nests into functions, where there are many; gives the calls."""
+    if len(nests) < _MANY:
+        return []
+    uses = _Uses.of(function)
+    found = [closed for nest in nests if (closed := _closed(nest, uses)) is not None]
+    gone = {id(block) for closed in found for block in closed.nest.blocks}
+    function.blocks[:] = [block for block in function.blocks if id(block) not in gone]
+    return [_moved(module, closed, number) for number, closed in enumerate(found)]
+
+
+def merge(module: llvm.Module, calls: Sequence[Any]) -> None:
+    """Let calls of functions that are equal but for their names call one of them."""
+    loops = {each.get_reference(): _hints(each) for each in module.metadata}
+    made: dict[str, llvm.Function] = {}
+    for call in calls:
+        own = call.callee
+        call.callee = made.setdefault(_key(own, loops), own)
+        if call.callee is not own:
+            del module.globals[own.name]
+
+
+def merge_parts(module: llvm.Module, parts: Sequence[ParallelCall]) -> None:
+    """Let parts that several threads write be one where they are equal but for their names."""
+    loops = {each.get_reference(): _hints(each) for each in module.metadata}
+    made: dict[str, llvm.Function] = {}
+    for part in parts:
+        kept = made.setdefault(_key(part.function, loops), part.function)
+        if kept is not part.function:
+            del module.globals[part.function.name]
+            part.take(kept)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Closed:
+    """A nest that can be moved, what it reads from outside, and the variables only it has."""
+
+    nest: LoopRegion
+    reads: tuple[Any, ...]
+    variables: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Uses:
+    """The instructions that read each value or go to each block, by its identity."""
+
+    all: dict[int, list[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: llvm.Function) -> _Uses:
+        """Those of a whole function."""
+        uses = cls()
+        for block in function.blocks:
+            for instruction in block.instructions:
+                for each in _read(instruction):
+                    uses.all.setdefault(id(each), []).append(instruction)
+        return uses
+
+    def blocks(self, value: Any) -> Iterator[Any]:
+        """The blocks of the instructions that have to do with the value."""
+        for instruction in self.all.get(id(value), ()):
+            yield instruction.parent
+
+
+def _read(instruction: Any) -> Iterator[Any]:
+    """The values and blocks an instruction names."""
+    if isinstance(instruction, llvm.PhiInstr):
+        for value, block in instruction.incomings:
+            yield from (value, block)
+        return
+    yield from instruction.operands
+
+
+def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
+    """The nest with its surroundings; None where it does more than write to memory."""
+    inside = {id(block) for block in nest.blocks}
+    reads: dict[int, Any] = {}
+    for block in nest.blocks:
+        for instruction in block.instructions:
+            if any(id(user) not in inside for user in uses.blocks(instruction)):
+                return None
+            for each in _read(instruction):
+                if isinstance(each, llvm.Block):
+                    if id(each) not in inside and each not in (nest.before, nest.after):
+                        return None
+                elif isinstance(each, llvm.Instruction | llvm.Argument):
+                    reads[id(each)] = each
+    own = {id(i) for block in nest.blocks for i in block.instructions}
+    outer = [value for key, value in reads.items() if key not in own]
+    variables = [v for v in outer if isinstance(v, llvm.AllocaInstr)]
+    if not all(_is_only_in(inside, each, uses) for each in variables):
+        return None
+    if _is_phi_of(nest, inside, uses):
+        return None
+    return _Closed(nest, tuple(v for v in outer if v not in variables), tuple(variables))
+
+
+def _is_only_in(inside: set[int], variable: Any, uses: _Uses) -> bool:
+    return all(id(block) in inside for block in uses.blocks(variable))
+
+
+def _is_phi_of(nest: LoopRegion, inside: set[int], uses: _Uses) -> bool:
+    """Whether a value outside hangs on the block of the nest that was left."""
+    return any(
+        isinstance(user, llvm.PhiInstr) and id(user.parent) not in inside
+        for block in nest.blocks
+        for user in uses.all.get(id(block), ())
+    )
+
+
+def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
+    """The call that stands where the nest was.
+
+    Values and blocks are read by name, so what stands in the new function for those outside has
+    the names of those.
+    """
+    nest, old = closed.nest, closed.nest.before.function
+    type_ = llvm.FunctionType(VOID, [value.type for value in closed.reads])
+    new = llvm.Function(module, type_, f"nest.{number}")
+    new.linkage = "internal"
+    new.attributes.add("noinline")
+    new.attributes.add("nounwind")
+    new.scope = type(new.scope)()  # without the names that arguments have at first
+    for value, argument in zip(closed.reads, new.args, strict=True):
+        argument.name = value.name
+    entry = new.append_basic_block(nest.before.name)
+    for variable in closed.variables:
+        variable.parent.instructions.remove(variable)
+        variable.parent = entry
+        entry.instructions.append(variable)
+    llvm.IRBuilder(entry).branch(nest.head)
+    for block in nest.blocks:
+        block.parent = new
+        new.blocks.append(block)
+    llvm.IRBuilder(new.append_basic_block(nest.after.name)).ret_void()
+    place = old.append_basic_block("nest")
+    end = nest.before.terminator
+    end.operands = [place if each is nest.head else each for each in end.operands]
+    builder = llvm.IRBuilder(place)
+    call = builder.call(new, closed.reads)
+    builder.branch(nest.after)
+    return call
+
+
+def _key(function: llvm.Function, loops: Mapping[str, str]) -> str:
+    """The text of a function with names that do not matter."""
+    names: dict[str, str] = {}
+
+    def number(found: re.Match[str]) -> str:
+        return names.setdefault(found[1] or found[2], f"%{len(names)}")
+
+    text = _NAME.sub(number, str(function))
+    return _NODE.sub(lambda found: loops.get(found[0], found[0]), text.partition("(")[2])
+
+
+def _hints(node: Any) -> str:
+    """A node of metadata as text; that of a loop, which begins with itself, by what follows."""
+    rest = node.operands[1:] if node.operands and node.operands[0] is node else ()
+    said = [str(each.get_reference()) for each in rest]
+    return " ".join(said) if rest else str(node.get_reference())

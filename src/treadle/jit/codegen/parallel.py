@@ -1,0 +1,272 @@
+"""Nests of loops that several threads write, each a part of the items along one axis.
+
+    void part(data, t, threads):            a function of its own
+        each = ceil(count / threads)
+        the nest, for items t * each ... min(count, (t + 1) * each)
+
+    data = what the nest reads of the kernel's values
+    share(team, part, data, cost, nest)     without a team: part(data, 0, 1)
+
+Only what cannot fail, asks for no memory and computes each item alone is written so; it is the same
+code for any number of threads, so its numbers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
+from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.schedule.cost_model import interleave_hint
+from treadle.jit.schedule.index_set_splitting import Pieces
+
+if TYPE_CHECKING:
+    from treadle.jit.codegen.context import CodegenContext
+
+_WIDE = 8
+_EXTENT, _ELEMENTS = 256, 16384
+"""What an extent, and the size of a tensor, may be that only the run tells."""
+_NEST = llvm.ArrayType(I64, 16)
+_FINE = 1024
+"""Costs are counted in so many parts of a nanosecond."""
+
+
+@contextmanager
+def parallel_nest(
+    context: CodegenContext, count: Index, cost: float, least: int = 1, size: Sequence[Index] = ()
+) -> Iterator[tuple[Index, Index]]:
+    """(first, how many) of `count` items, for what is written inside: all, or a thread's.
+
+    A thread takes `least` items at a time. `cost` are the nanoseconds of an element, of which there
+    are as many as the product of `size`, or as many as items.
+    """
+    is_shared = _is_worth_it(context, count, least, size, cost)
+    if not (is_shared or context.is_outlined) or context.window is not None or is_inside(context):
+        yield 0, count
+        return
+    outer = context.builder
+    function = llvm.Function(
+        context.builder.module,
+        llvm.FunctionType(VOID, [POINTER, I64, I64]),
+        f"part.{len(context.shared)}",
+    )
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    function.args[0].add_attribute("noalias")
+    own = context.builder = context.access.builder = FunctionBuilder(
+        context.builder.module, function
+    )
+    with context.access.scope():
+        yield _part(own, function.args, count, least)
+    own.builder.ret_void()
+    context.builder = context.access.builder = outer
+    data = _handed(outer, own)
+    own.close_entry()
+    if not is_shared:
+        context.shared.append(ParallelCall(function, None, _alone(context, function, data)))
+        return
+    context.counts.update({"shared": 1})
+    context.shared.append(
+        _call(context, function, data, outer.product((*(size or (count,)), _fine(cost))))
+    )
+
+
+@contextmanager
+def parallel_range(
+    context: CodegenContext,
+    count: Index,
+    cost: float,
+    least: int = 1,
+    size: Sequence[Index] = (),
+    turned: Callable[[CodegenContext, Index, Index], Index] | None = None,
+) -> Iterator[Index]:
+    """What is written inside, for every item; `turned` says in which order a thread does its own.
+
+    It gives a number for a number and how many there are.
+    """
+    with (
+        parallel_nest(context, count, cost, least, size) as (first, own),
+        context.builder.range(own, hints=interleave_hint(cost, count)) as number,
+    ):
+        yield context.builder.add(first, number if turned is None else turned(context, number, own))
+
+
+@contextmanager
+def parallel_for(
+    context: CodegenContext, shape: Sequence[Index], cost: float
+) -> Iterator[tuple[Index, ...]]:
+    """What is written inside, for every index of the shape; `cost` nanoseconds each."""
+    axis = _divided(shape)
+    extent = shape[axis] if shape else 1
+    with parallel_nest(context, extent, cost, size=shape) as (first, count):
+        own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
+        with context.builder.nest(own, interleave_hint(cost, shape[-1] if shape else 1)) as index:
+            moved = [context.builder.add(first, each) for each in index[axis : axis + 1]]
+            yield (*index[:axis], *moved, *index[axis + 1 :])
+
+
+def split_nest(
+    context: CodegenContext, found: Pieces, cost: float, write: Callable[[tuple[Index, ...]], None]
+) -> None:
+    """Write what is to be done for an index of each piece, for every index: as `parallel_for`."""
+    shape = [places[-1] for places in found]
+    axis = _divided(shape)
+    with parallel_nest(context, shape[axis], cost, size=shape) as (first, count):
+        last = context.builder.add(first, count)
+
+        def inner(index: tuple[Index, ...]) -> None:
+            if len(index) == len(found):
+                write(index)
+                return
+            places = found[len(index)]
+            for bounds in pairwise(places):
+                start, end = bounds
+                if len(index) == axis:
+                    start, end = _later(context, start, first), _earlier(context, end, last)
+                length = context.builder.add(end, context.builder.multiply(-1, start))
+                with context.builder.range(length) as number, context.access.scope():
+                    own = context.builder.add(number, start)
+                    if not isinstance(own, int):
+                        context.access.bounds[own] = bounds
+                    inner((*index, own))
+
+        inner(())
+
+
+def _divided(shape: Sequence[Index]) -> int:
+    """The axis along which several threads divide a nest."""
+    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
+    return next(wide, 0)
+
+
+def _later(context: CodegenContext, one: int, other: Index) -> Index:
+    if isinstance(other, int):
+        return max(one, other)
+    return (
+        other
+        if not one
+        else context.builder.intrinsic("llvm.smax", I64, other, context.builder.index(one))
+    )
+
+
+def _earlier(context: CodegenContext, one: int, other: Index) -> Index:
+    if isinstance(other, int):
+        return min(one, other)
+    return context.builder.intrinsic("llvm.smin", I64, other, context.builder.index(one))
+
+
+def is_inside(context: CodegenContext) -> bool:
+    """Whether a part is being written."""
+    return bool(context.builder.function.name != context.leave.function.name)
+
+
+def _is_worth_it(
+    context: CodegenContext, count: Index, least: int, size: Sequence[Index], cost: float
+) -> bool:
+    if not context.kernel.shares:
+        return False
+    if isinstance(count, int) and count < 2 * least:
+        return False
+    known = [each if isinstance(each, int) else _EXTENT for each in size]
+    about = prod(known) if size else count if isinstance(count, int) else _ELEMENTS
+    return about * cost >= context.kernel.shares
+
+
+def _fine(cost: float) -> int:
+    return max(round(cost * _FINE), 1)
+
+
+def _part(builder: FunctionBuilder, arguments: Any, count: Index, least: int) -> tuple[Any, Any]:
+    """The first item of a part, and how many it has."""
+    b, (_, number, parts) = builder.builder, arguments
+    whole, unit = builder.index(count), builder.index(least)
+    each = b.udiv(b.add(whole, b.sub(parts, builder.index(1))), parts)
+    each = b.mul(b.udiv(b.add(each, b.sub(unit, builder.index(1))), unit), unit)
+    first = b.mul(each, number)
+    left = b.sub(whole, first)
+    return first, b.select(b.icmp_signed("<", left, each), left, each)
+
+
+def _handed(outer: FunctionBuilder, own: FunctionBuilder) -> Any:
+    """Memory with the values of the kernel that the part reads, which finds them there."""
+    found: dict[Any, Any] = {}
+    for block in own.function.basic_blocks:
+        for instruction in block.instructions:
+            _replace(instruction, own, found)
+    b, data = outer.builder, outer.variable(POINTER, count=max(len(found), 2))
+    for number, value in enumerate(found):
+        assert not isinstance(value.type, llvm.VectorType), "a vector is handed over"
+        place = b.gep(data, [outer.index(number)], source_etype=I64, inbounds=True)
+        b.store(value, place)
+    return data
+
+
+def _replace(instruction: Any, own: FunctionBuilder, found: dict[Any, Any]) -> None:
+    """Let it read what is handed over, where it read a value of the kernel."""
+    if isinstance(instruction, llvm.PhiInstr):
+        instruction.incomings = [
+            (_own(value, own, found), block) for value, block in instruction.incomings
+        ]
+        return
+    instruction.operands = [_own(value, own, found) for value in instruction.operands]
+    if isinstance(instruction, llvm.GEPInstr):
+        instruction.pointer, *instruction.indices = instruction.operands
+
+
+def _own(value: Any, own: FunctionBuilder, found: dict[Any, Any]) -> Any:
+    """The value as the part has it."""
+    if not isinstance(value, llvm.Instruction) or value.function is own.function:
+        return value
+    if value not in found:
+        b, number = own.before, llvm.Constant(I64, len(found))
+        place = b.gep(own.function.args[0], [number], source_etype=I64, inbounds=True)
+        found[value] = b.load(place, typ=value.type)
+    return found[value]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ParallelCall:
+    """A part, and the calls that have it written: by several threads, if they may, and by one."""
+
+    function: Any
+    together: Any | None
+    alone: Any
+
+    def take(self, function: Any) -> None:
+        """Call another function that is equal."""
+        self.alone.callee = function
+        if self.together is not None:
+            self.together.operands = [
+                function if each is self.function else each for each in self.together.operands
+            ]
+
+
+def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> ParallelCall:
+    """Have all parts written: by a team if there is one and they take long enough."""
+    w, b = context.builder, context.builder.builder
+    nanoseconds = b.udiv(w.index(cost), w.index(_FINE))
+    team, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
+    is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.shares))
+    is_shared = b.and_(b.icmp_unsigned("!=", team, null), is_long)
+    share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)
+    nest = w.early(_NEST, llvm.Constant(_NEST, None))
+    with b.if_else(is_shared) as (together, alone):
+        with together:
+            shares = b.call(share, [team, function, data, nanoseconds, nest])
+        with alone:
+            writes = _alone(context, function, data)
+    return ParallelCall(function, shares, writes)
+
+
+def _alone(context: CodegenContext, function: Any, data: Any) -> Any:
+    """The call that has all of it written by one thread."""
+    return context.builder.builder.call(
+        function, [data, context.builder.index(0), context.builder.index(1)]
+    )

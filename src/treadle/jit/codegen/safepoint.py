@@ -1,0 +1,100 @@
+"""Now and then a kernel asks whether it must stop.
+
+Every loop counts down by what an iteration of it costs, in about nanoseconds; below zero the kernel
+takes the GIL back, calls the poll, a Python function, and goes on. The poll raising, or a signal's
+handler inside it (Ctrl-C), ends the kernel with the exception set.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
+from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.kernel.ir import ArgTopK, Block, Elementwise, HostCall, Loop, MatMul, Reduce, Shape
+
+SAFEPOINT_PERIOD = 5_000_000
+_DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "erfc", "softplus"))
+
+
+_GUESS = 100
+
+
+def _guess(shape: Shape) -> int:
+    """The number of elements, of an extent that only the run tells some number."""
+    return prod(extent if isinstance(extent, int) else _GUESS for extent in shape)
+
+
+def cost(block: Block) -> int:
+    """About how many nanoseconds one run of the block takes, inner loops left out."""
+    total = 2.0
+    for node in block.nodes:
+        if isinstance(node.op, Loop):
+            continue
+        match node.op:
+            case Elementwise(function):
+                total += _guess(node.shape) * (4 if function in _DEAR else 0.5)
+            case MatMul():
+                total += _guess((*node.shape, node.operands[0].shape[-1])) * 0.1
+            case HostCall():
+                total += 5_000
+            case ArgTopK():
+                total += _guess(node.operands[0].shape) * 2
+            case Reduce():
+                total += _guess(node.operands[0].shape) * 0.5
+            case _:
+                total += 0.2
+    return int(total)
+
+
+def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:
+    """Count down by one iteration of the block, or what it takes, and poll where it is time."""
+    b, w = context.builder.builder, context.builder
+    own = (
+        taken
+        if taken is not None
+        else cost(block) // (context.window.parts if context.window else 1)
+    )
+    left = b.sub(b.load(context.ticks, typ=I64), llvm.Constant(I64, min(own, SAFEPOINT_PERIOD)))
+    b.store(left, context.ticks)
+    with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
+        b.store(llvm.Constant(I64, SAFEPOINT_PERIOD), context.ticks)
+        acquire_gil(context)
+        answer = b.call(w.external("PyObject_CallNoArgs", POINTER, POINTER), [context.poll])
+        null = llvm.Constant(POINTER, None)
+        with w.rarely(b.icmp_unsigned("==", answer, null)):
+            b.store(llvm.Constant(I64, INTERRUPTED), context.status)
+            b.branch(context.leave)
+        b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
+        release_gil(context)
+
+
+def acquire_gil(context: CodegenContext) -> None:
+    """Python may be called from here on."""
+    b = context.builder.builder
+    thread = b.load(context.thread, typ=POINTER)
+    b.call(context.builder.external("PyEval_RestoreThread", VOID, POINTER), [thread])
+    b.store(llvm.Constant(POINTER, None), context.thread)
+
+
+def release_gil(context: CodegenContext) -> None:
+    """Other threads of Python may run from here on."""
+    b = context.builder.builder
+    b.store(b.call(context.builder.external("PyEval_SaveThread", POINTER), []), context.thread)
+
+
+def end(context: CodegenContext) -> Any:
+    """Take the GIL back unless it is here, and give the status."""
+    b, w = context.builder.builder, context.builder
+    thread = b.load(context.thread, typ=POINTER)
+    back = w.function.append_basic_block("back")
+    out = w.function.append_basic_block("out")
+    b.cbranch(b.icmp_unsigned("!=", thread, llvm.Constant(POINTER, None)), back, out)
+    b.position_at_end(back)
+    b.call(w.external("PyEval_RestoreThread", VOID, POINTER), [thread])
+    b.branch(out)
+    b.position_at_end(out)
+    return b.ret(b.load(context.status, typ=I64))

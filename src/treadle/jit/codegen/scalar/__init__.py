@@ -1,0 +1,1 @@
+"""Scalar functions in LLVM, and their vector forms."""

@@ -1,0 +1,377 @@
+"""The scalar functions of a Map, in LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.llvm_types import (
+    F64,
+    I1,
+    I64,
+    SIXTEEN_BIT_FLOATS,
+    is_float,
+    is_signed,
+    literal,
+    register_type,
+)
+from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, trigonometric
+
+Emit = Callable[..., Any]
+_MOST_PRODUCTS, _ROOT = 32, 0.5
+
+
+def apply(
+    builder: FunctionBuilder, function: str, dtypes: tuple[DType, ...], result: DType, *args: Any
+) -> Any:
+    """The function of elements of the dtypes; what it gives has the dtype `result`."""
+    if function == "cast":
+        return cast(builder, args[0], dtypes[0], result)
+    if function == "bits":
+        same = args[0].type == register_type(result)
+        return args[0] if same else builder.builder.bitcast(args[0], register_type(result))
+    if function == "where":
+        return builder.builder.select(*args)
+    made = _TABLE[function](builder, dtypes[0], *args)
+    return half.rounded(builder, made, result) if result in SIXTEEN_BIT_FLOATS else made
+
+
+def cast(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> Any:
+    """An element in another dtype, as numpy casts it."""
+    b, type_ = builder.builder, register_type(target)
+    if source == target:
+        return value
+    if target in SIXTEEN_BIT_FLOATS:
+        whole = source if is_float(source) else DType.FLOAT32
+        return half.rounded(builder, cast(builder, value, source, whole), target)
+    if source in SIXTEEN_BIT_FLOATS:
+        return cast(builder, value, DType.FLOAT32, target)
+    if target is DType.BOOL:
+        zero = literal(source, 0)
+        return (
+            b.fcmp_unordered("!=", value, zero)
+            if is_float(source)
+            else b.icmp_signed("!=", value, zero)
+        )
+    if is_float(source):
+        return _from_float(builder, value, source, target)
+    if is_float(target):
+        return b.sitofp(value, type_) if is_signed(source) else b.uitofp(value, type_)
+    if value.type.width > type_.width:
+        return b.trunc(value, type_)
+    if value.type.width == type_.width:
+        return value
+    return b.sext(value, type_) if is_signed(source) else b.zext(value, type_)
+
+
+def _from_float(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> Any:
+    b, type_ = builder.builder, register_type(target)
+    if is_float(target):
+        wider = target is DType.FLOAT64
+        return b.fpext(value, type_) if wider else b.fptrunc(value, type_)
+    if target is DType.UINT64:
+        half = literal(source, 2.0**63)
+        is_high = b.fcmp_ordered(">=", value, half)
+        part = _to_signed(builder, b.select(is_high, b.fsub(value, half), value), I64)
+        raised = b.add(part, b.shl(b.zext(is_high, I64), llvm.Constant(I64, 63)))
+        return raised
+    if type_.width == 64 or target is DType.UINT32:
+        whole = _to_signed(builder, value, I64)
+        return whole if type_.width == 64 else b.trunc(whole, type_)
+    whole = _to_signed(builder, value, llvm.IntType(32))
+    return whole if type_.width == 32 else b.trunc(whole, type_)
+
+
+def _to_signed(builder: FunctionBuilder, value: Any, type_: Any) -> Any:
+    """Out of range, and for NaN, the smallest number, as the processor has it."""
+    b = builder.builder
+    limit = llvm.Constant(value.type, 2.0 ** (type_.width - 1))
+    fits = b.and_(b.fcmp_ordered("<", value, limit), b.fcmp_ordered(">=", value, b.fneg(limit)))
+    safe = b.select(fits, value, llvm.Constant(value.type, 0.0))
+    lowest = llvm.Constant(type_, -(2 ** (type_.width - 1)))
+    return b.select(fits, b.fptosi(safe, type_), lowest)
+
+
+def _by_kind(floating: str, whole: str, truth: str = "") -> Emit:
+    def emit(builder: FunctionBuilder, dtype: DType, *args: Any) -> Any:
+        name = floating if is_float(dtype) else truth if truth and dtype is DType.BOOL else whole
+        return getattr(builder.builder, name)(*args)
+
+    return emit
+
+
+def _compare(sign: str, builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
+    if is_float(dtype):
+        if sign == "!=":
+            return builder.builder.fcmp_unordered(sign, left, right)
+        return builder.builder.fcmp_ordered(sign, left, right)
+    if is_signed(dtype):
+        return builder.builder.icmp_signed(sign, left, right)
+    return builder.builder.icmp_unsigned(sign, left, right)
+
+
+def _divide(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
+    """Whole numbers toward zero; by zero 0, and the smallest by -1 wraps, as in numpy."""
+    if is_float(dtype):
+        return builder.builder.fdiv(left, right)
+    return _safely(builder, dtype, left, right, "sdiv", "udiv")
+
+
+def _safely(
+    builder: FunctionBuilder, dtype: DType, left: Any, right: Any, signed: str, unsigned: str
+) -> Any:
+    b = builder.builder
+    zero, one = literal(dtype, 0), literal(dtype, 1)
+    is_zero = b.icmp_signed("==", right, zero)
+    divisor = b.select(is_zero, one, right)
+    if not is_signed(dtype):
+        return b.select(is_zero, zero, getattr(b, unsigned)(left, divisor))
+    is_minus = b.icmp_signed("==", right, literal(dtype, -1))
+    plain = getattr(b, signed)(left, b.select(is_minus, one, divisor))
+    for_minus = b.sub(zero, left) if signed == "sdiv" else zero
+    return b.select(is_zero, zero, b.select(is_minus, for_minus, plain))
+
+
+def _fmod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
+    if is_float(dtype):
+        return exp_log.by_library(builder, "fmod", left, right)
+    return _safely(builder, dtype, left, right, "srem", "urem")
+
+
+def _mod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
+    """The sign of the divisor; of floats as numpy has it."""
+    b = builder.builder
+    rest = _fmod(builder, dtype, left, right)
+    if not (is_float(dtype) or is_signed(dtype)):
+        return rest
+    zero = literal(dtype, 0)
+    is_rest = _compare("!=", builder, dtype, rest, zero)
+    below, right_below = (_compare("<", builder, dtype, each, zero) for each in (rest, right))
+    is_other = b.and_(is_rest, b.xor(below, right_below))
+    total = b.fadd(rest, right) if is_float(dtype) else b.add(rest, right)
+    result = b.select(is_other, total, rest)
+    if is_float(dtype):
+        is_exact = b.fcmp_ordered("==", rest, zero)
+        signed = builder.intrinsic("llvm.copysign", rest.type, zero, right)
+        result = b.select(is_exact, signed, result)
+    return result
+
+
+def _extreme(sign: str, builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
+    """The larger or smaller; of floats NaN where either is NaN, of zeros either, as numpy."""
+    b = builder.builder
+    if dtype is DType.BOOL:
+        return b.or_(left, right) if sign == ">" else b.and_(left, right)
+    if not is_float(dtype):
+        return b.select(_compare(sign, builder, dtype, left, right), left, right)
+    name = "llvm.maximum" if sign == ">" else "llvm.minimum"
+    return builder.intrinsic(name, left.type, left, right, flags=("nsz",))
+
+
+def _negate(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
+    return builder.builder.fneg(value) if is_float(dtype) else builder.builder.neg(value)
+
+
+def _absolute(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
+    if is_float(dtype):
+        return builder.intrinsic("llvm.fabs", value.type, value)
+    if not is_signed(dtype):
+        return value
+    return builder.builder.select(
+        _compare("<", builder, dtype, value, literal(dtype, 0)), builder.builder.neg(value), value
+    )
+
+
+def _sign(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
+    """-1, 0 or 1; NaN of NaN."""
+    b, zero = builder.builder, literal(dtype, 0)
+    above = b.select(_compare(">", builder, dtype, value, zero), literal(dtype, 1), zero)
+    if not (is_signed(dtype) or is_float(dtype)):
+        return above
+    result = b.select(_compare("<", builder, dtype, value, zero), literal(dtype, -1), above)
+    return (
+        b.select(b.fcmp_unordered("uno", value, value), value, result)
+        if is_float(dtype)
+        else result
+    )
+
+
+def _power(builder: FunctionBuilder, _: DType, base: Any, exponent: Any) -> Any:
+    """The plain cases are exact; LLVM drops the others where the exponent is known."""
+    if isinstance(exponent, llvm.Constant):
+        known = _known_power(builder, base, exponent.constant)
+        if known is not None:
+            return known
+    if base.type == F64:
+        return exp_log.by_library(builder, "pow", base, exponent)
+    return inverse_hyperbolic.power(builder, base, exponent)
+
+
+def _known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
+    """The power by products where the exponent is a small whole number, or half of one.
+
+    Of a float32 in float64; of a float64 only the square, the root, and the two multiplied.
+    """
+    b = builder.builder
+    if exponent in (1.0, 2.0):
+        return base if exponent == 1.0 else b.fmul(base, base)
+    if not 0 < abs(exponent) <= _MOST_PRODUCTS or not (2 * exponent).is_integer():
+        return None
+    if exponent == _ROOT:
+        return _root(builder, base)
+    if base.type == F64:
+        return b.fmul(_size(builder, base), _root(builder, base)) if exponent == 1 + _ROOT else None
+    wide = b.fpext(base, F64)
+    result, square, left = None, wide, int(abs(exponent))
+    if left != abs(exponent):
+        result, square = _root(builder, wide), _size(builder, wide)
+    while left:
+        if left % 2:
+            result = square if result is None else b.fmul(result, square)
+        left //= 2
+        square = b.fmul(square, square) if left else square
+    if exponent < 0:
+        result = b.fdiv(llvm.Constant(F64, 1.0), result)
+    return b.fptrunc(result, base.type)
+
+
+def _root(builder: FunctionBuilder, value: Any) -> Any:
+    """X ** 0.5, which is not the square root of -0 and -infinity."""
+    b, endless = builder.builder, float("inf")
+    root = _size(builder, builder.intrinsic("llvm.sqrt", value.type, value))
+    is_lowest = b.fcmp_ordered("==", value, llvm.Constant(value.type, -endless))
+    return b.select(is_lowest, llvm.Constant(value.type, endless), root)
+
+
+def _size(builder: FunctionBuilder, value: Any) -> Any:
+    return builder.intrinsic("llvm.fabs", value.type, value)
+
+
+def _whole_power(builder: FunctionBuilder, dtype: DType, base: Any, exponent: Any) -> Any:
+    """Of whole numbers, by squaring; bits beyond the width are lost. The exponent has 64 bits."""
+    b = builder.builder
+    left, square = builder.variable(I64, exponent), builder.variable(base.type, base)
+    result = builder.variable(base.type, literal(dtype, 1))
+    one, zero = llvm.Constant(I64, 1), llvm.Constant(I64, 0)
+    with builder.range(64):
+        bits, factor, made = (
+            b.load(each, typ=type_)
+            for each, type_ in ((left, I64), (square, base.type), (result, base.type))
+        )
+        is_set = b.icmp_signed("!=", b.and_(bits, one), zero)
+        b.store(b.select(is_set, b.mul(made, factor), made), result)
+        b.store(b.mul(factor, factor), square)
+        b.store(b.lshr(bits, one), left)
+    return b.load(result, typ=base.type)
+
+
+def _shift(name: str, builder: FunctionBuilder, dtype: DType, value: Any, distance: Any) -> Any:
+    """As numpy: by its width or more, or by less than nothing, all bits are gone."""
+    b = builder.builder
+    width = literal(dtype, value.type.width)
+    fits = b.icmp_unsigned("<", distance, width)
+    if name == "shr" and is_signed(dtype):
+        most = literal(dtype, value.type.width - 1)
+        return b.ashr(value, b.select(fits, distance, most))
+    shift = b.shl if name == "shl" else b.lshr
+    return b.select(fits, shift(value, b.select(fits, distance, literal(dtype, 0))),
+                    literal(dtype, 0))  # fmt: skip
+
+
+def _order(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
+    """A signed whole number that grows as the float does: 0 and -0 are one, NaN is the largest."""
+    b = builder.builder
+    type_ = llvm.IntType(64 if dtype is DType.FLOAT64 else 32)
+    bits = b.bitcast(b.fadd(value, literal(dtype, 0)), type_)
+    mask = llvm.Constant(type_, 2 ** (type_.width - 1) - 1)
+    is_below = b.icmp_signed("<", bits, llvm.Constant(type_, 0))
+    turned = b.sub(llvm.Constant(type_, -1), b.and_(bits, mask))
+    ordered = b.select(is_below, turned, bits)
+    return b.select(b.fcmp_unordered("uno", value, value), mask, ordered)
+
+
+def _intrinsic(name: str, builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    return builder.intrinsic(name, value.type, value)
+
+
+def _inline(function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    return function(builder, value)
+
+
+def _single(name: str, function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    """Inline for float32, by the C library for float64."""
+    return (
+        exp_log.by_library(builder, name, value) if value.type == F64 else function(builder, value)
+    )
+
+
+def _reciprocal(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
+    return builder.builder.fdiv(literal(dtype, 1), value)
+
+
+def _not(builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    return builder.builder.xor(value, llvm.Constant(value.type, -1 if value.type != I1 else 1))
+
+
+_TABLE: Mapping[str, Emit] = {
+    "add": _by_kind("fadd", "add", "or_"),
+    "sub": _by_kind("fsub", "sub"),
+    "mul": _by_kind("fmul", "mul", "and_"),
+    "div": _divide,
+    "mod": _mod,
+    "fmod": _fmod,
+    "pow": _power,
+    "whole_pow": _whole_power,
+    "shl": partial(_shift, "shl"),
+    "shr": partial(_shift, "shr"),
+    "order": _order,
+    "max": partial(_extreme, ">"),
+    "min": partial(_extreme, "<"),
+    "neg": _negate,
+    "abs": _absolute,
+    "sign": _sign,
+    "not": _not,
+    "and": _by_kind("", "and_"),
+    "or": _by_kind("", "or_"),
+    "xor": _by_kind("", "xor"),
+    "equal": partial(_compare, "=="),
+    "not_equal": partial(_compare, "!="),
+    "less": partial(_compare, "<"),
+    "less_equal": partial(_compare, "<="),
+    "greater": partial(_compare, ">"),
+    "greater_equal": partial(_compare, ">="),
+    "reciprocal": _reciprocal,
+    "ceil": partial(_intrinsic, "llvm.ceil"),
+    "floor": partial(_intrinsic, "llvm.floor"),
+    "round": partial(_intrinsic, "llvm.rint"),
+    "sqrt": partial(_intrinsic, "llvm.sqrt"),
+    "exp": partial(_inline, exp_log.exp),
+    "log": partial(_inline, exp_log.log),
+    "tanh": partial(_inline, exp_log.tanh),
+    "sigmoid": partial(_inline, exp_log.sigmoid),
+    "softplus": partial(_inline, exp_log.softplus),
+    **{
+        name: partial(_single, name, function)
+        for name, function in (
+            ("sin", trigonometric.sin),
+            ("cos", trigonometric.cos),
+            ("tan", trigonometric.tan),
+            ("asin", inverse_hyperbolic.asin),
+            ("acos", inverse_hyperbolic.acos),
+            ("atan", inverse_hyperbolic.atan),
+            ("sinh", inverse_hyperbolic.sinh),
+            ("cosh", inverse_hyperbolic.cosh),
+            ("asinh", inverse_hyperbolic.asinh),
+            ("acosh", inverse_hyperbolic.acosh),
+            ("atanh", inverse_hyperbolic.atanh),
+            ("erf", inverse_hyperbolic.erf),
+            ("erfc", inverse_hyperbolic.erfc),
+            ("expm1", inverse_hyperbolic.expm1),
+        )
+    },
+}

@@ -1,5 +1,0 @@
-"""The kernel IR in LLVM."""
-
-from treadle.jit.emit.kernel import emit_kernel
-
-__all__ = ["emit_kernel"]

@@ -1,0 +1,246 @@
+"""Operators that native code calls out for: what each call does, in Python, with the GIL held."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from treadle import ops
+from treadle.ir import DType, Leaf, show_shape
+from treadle.jit.host.array_memory import data_pointer_slot as memory_words
+from treadle.jit.host.array_memory import row_major
+from treadle.jit.host.boxed_values import is_box_op
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kind, Node
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.traversal import is_known_kind
+
+SHAPE_WORDS_PER_RESULT = -1
+"""What stands for an extent that the call is to tell."""
+Read = Callable[[Any, int], tuple[Any, int]]
+Write = Callable[[Any, int, Any], tuple[Any, int]]
+_NUMBER = np.dtype(np.int64)
+_MOST_SEEN = 16
+_word = ctypes.c_int64
+_WRITABLE = 0x200
+_memory: Any = ctypes.pythonapi.PyMemoryView_FromMemory
+_memory.restype, _memory.argtypes = (
+    ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
+)  # fmt: skip
+
+
+def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callable[[int], object]]:
+    """What an Escape calls, for what a run holds, with the address of its words, 64 bits each.
+
+        operand = address, its extents where it has open ones
+        result  = address of memory for it                          where its shape is known
+                | address, extents: wanted, or -1                   else
+
+    Of a result that is not known, the address and the extents that are -1 are written by the call,
+    which gives the arrays that must live until the kernel has copied them. What is held must be
+    none of the kernel's memory. Numpy is silent around it (see ops.silence). Raises KernelError
+    where the operator fails, Declined where a result is not what it was taken for.
+    """
+    op = node.op
+    assert isinstance(op, HostCall)
+    prepared = None if op.leaf.domain == BOXED_DOMAIN else kernels.prepare(op.leaf)
+    sides = _CallSignature.of(node, op)
+    find = _remembering((ctypes.c_int64 * count_words(node)).from_address)
+
+    def bind(held: list[Any]) -> Callable[[int], object]:
+        run = prepared or is_box_op(op.leaf, held)
+        readers, writers = sides.bound(held)
+
+        def call(place: int) -> object:
+            given = find(place)
+            present, at = [], 0
+            for read in readers:
+                array, at = read(given, at)
+                present.append(array)
+            if not all(op.given):
+                rest = iter(present)
+                present = [next(rest) if is_given else None for is_given in op.given]
+            kept = []
+            for write, value in zip(writers, run(present), strict=True):
+                if write is not None:
+                    array, at = write(given, at, value)
+                    kept.append(array)
+            return kept
+
+        return call
+
+    return bind
+
+
+@dataclass(frozen=True, slots=True)
+class _CallSignature:
+    """What gives each operand, and what puts each result; None for one that nobody asks for.
+
+    For one that is held there is what makes that, of what a run holds, where `takes` or `makes`.
+    """
+
+    readers: Sequence[Any]
+    writers: Sequence[Any]
+    takes: Sequence[bool]
+    makes: Sequence[bool]
+
+    @classmethod
+    def of(cls, node: Node, op: HostCall) -> _CallSignature:
+        """Those of a call; operands are copied where what it makes may have their memory."""
+        takes = op.takes or (False,) * len(node.operands)
+        makes = op.makes or (False,) * len(op.results)
+        is_own = not any(makes)
+        readers = [
+            _held_reader if is_object else _reader(operand.dtype, operand.shape, is_own=is_own)
+            for operand, is_object in zip(node.operands, takes, strict=True)
+        ]
+        writers = [
+            None if kind is None else _holder if is_object else _writer(op, kind)
+            for kind, is_object in zip(op.results, makes, strict=True)
+        ]
+        made = [
+            is_object and kind is not None
+            for kind, is_object in zip(op.results, makes, strict=True)
+        ]
+        return cls(readers, writers, takes, made)
+
+    def bound(self, held: list[Any]) -> tuple[list[Read], list[Write | None]]:
+        """For what a run holds."""
+        return _bound(self.readers, self.takes, held), _bound(self.writers, self.makes, held)
+
+
+def _bound(sides: Sequence[Any], are_held: Sequence[bool], held: list[Any]) -> list[Any]:
+    return [side(held) if is_held else side for side, is_held in zip(sides, are_held, strict=True)]
+
+
+def count_words(node: Node) -> int:
+    """How many words a call is handed."""
+    op = node.op
+    assert isinstance(op, HostCall)
+    given = sum(1 if each.is_static else 1 + len(each.shape) for each in node.operands)
+    results = [kind for kind in op.results if kind is not None]
+    return given + sum(1 if is_known_kind(kind) else 1 + len(kind[1]) for kind in results)
+
+
+class ShapeChanged(Declined):
+    """A result of the leaf is not what it was taken to be always."""
+
+    def __init__(self, why: str, leaf: Leaf) -> None:
+        super().__init__(why)
+        self.leaf = leaf
+
+
+def _held_reader(held: list[Any]) -> Read:
+    """A function that gives an operand that is held, and the number of the word behind it."""
+    find = _views(_NUMBER, ())
+
+    def read(words: Any, at: int) -> tuple[Any, int]:
+        return held[find(words[at])], at + 1
+
+    return read
+
+
+def _holder(held: list[Any]) -> Write:
+    """A function that holds a result from now on."""
+    find = _views(_NUMBER, ())
+
+    def hold(words: Any, at: int, value: Any) -> tuple[Any, int]:
+        find(words[at])[...] = len(held)
+        held.append(value)
+        return None, at + 1
+
+    return hold
+
+
+def _reader(dtype: DType, shape: Sequence[Any], *, is_own: bool) -> Read:
+    """A function that gives an operand in memory: in the kernel's own if `is_own`, else a copy."""
+    known = _known(shape)
+    if known is not None:
+        find = _views(dtype.numpy, known)
+
+        def read(words: Any, at: int) -> tuple[Any, int]:
+            array = find(words[at])
+            return array if is_own else array.copy(), at + 1
+
+        return read
+    behind, kind = 1 + len(shape), dtype.numpy
+
+    def read_open(words: Any, at: int) -> tuple[Any, int]:
+        array = _array(kind, words[at + 1 : at + behind], words[at])
+        return array if is_own else array.copy(), at + behind
+
+    return read_open
+
+
+def _writer(op: HostCall, kind: Kind) -> Write:
+    """A function that puts a result where it belongs, or tells where it is."""
+    dtype, known = kind[0], _known(kind[1])
+    if known is not None:
+        find = _views(dtype.numpy, known)
+
+        def write(words: Any, at: int, value: Any) -> tuple[Any, int]:
+            find(words[at])[...] = checked_result(op, dtype, known, value)
+            return None, at + 1
+
+        return write
+    behind, locate = 1 + len(kind[1]), memory_words()
+
+    def tell(words: Any, at: int, value: Any) -> tuple[Any, int]:
+        end = at + behind
+        wanted = [
+            None if extent == SHAPE_WORDS_PER_RESULT else extent for extent in words[at + 1 : end]
+        ]
+        array = row_major(checked_result(op, dtype, wanted, value))
+        words[at] = _word.from_address(locate(array, [])).value
+        words[at + 1 : end] = array.shape
+        return array, end
+
+    return tell
+
+
+def _known(shape: Sequence[Any]) -> tuple[int, ...] | None:
+    known = tuple(extent for extent in shape if isinstance(extent, int))
+    return known if len(known) == len(shape) else None
+
+
+def _views(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Callable[[int], np.ndarray]:
+    """A function that gives the array of this kind at an address."""
+    return _remembering(lambda place: _array(dtype, shape, place))
+
+
+def _remembering(make: Callable[[int], Any]) -> Callable[[int], Any]:
+    """The function; it remembers some of what it made."""
+    seen: dict[int, Any] = {}
+
+    def find(place: int) -> Any:
+        found = seen.get(place)
+        if found is None:
+            if len(seen) >= _MOST_SEEN:
+                seen.clear()
+            found = seen[place] = make(place)
+        return found
+
+    return find
+
+
+def _array(dtype: np.dtype[Any], shape: Sequence[int], place: int) -> np.ndarray:
+    size = prod(shape) * dtype.itemsize
+    if not size:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, _memory(place, size, _WRITABLE))
+
+
+def checked_result(op: HostCall, dtype: DType, shape: Sequence[Any], value: Any) -> np.ndarray:
+    """The value, which has the dtype and the extents, None for any; Varied where it has not."""
+    if isinstance(value, np.ndarray) and value.dtype == dtype.numpy:
+        pairs = zip(shape, value.shape, strict=False)
+        if len(shape) == value.ndim and all(w is None or w == found for w, found in pairs):
+            return value
+    name = f"{op.leaf.op}-{op.leaf.version}"
+    why = f"{name} gives {ops.describe(value)}, not {dtype}{show_shape(tuple(shape))}"
+    raise ShapeChanged(why, op.leaf)

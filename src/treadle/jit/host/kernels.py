@@ -1,0 +1,170 @@
+"""Who evaluates an operator without native code: numpy, or another engine for that one operator."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from treadle import ops
+from treadle.errors import KernelError, Unsupported
+from treadle.ir import Block, Constant, DType, Leaf, Literal, Model, Tensor, Type, Value
+from treadle.messages import join_words
+from treadle.ops import Prepared
+from treadle.plan import (
+    Engine,
+    FallbackRequired,
+    Region,
+    RunContext,
+    Runnable,
+    SupportsNamedInputs,
+    is_compute_heavy,
+)
+
+Given = tuple[Type | None, np.ndarray | None]
+"""What is known of an operand: its type, and its elements where they never change."""
+_MOST_VARYING = 64
+_FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
+
+
+@dataclass(eq=False, slots=True)
+class HostKernels:
+    """Where the kernels of operators are found.
+
+    `others` are the engines that may run one that numpy has no kernel for, or none that is quick;
+    `model` is the one whose operators they are.
+    """
+
+    others: Sequence[Engine] = ()
+    model: Model = field(default_factory=lambda: Model(Block()))
+    _lent: dict[object, Leaf] = field(default_factory=dict)
+    _ready: dict[Leaf, Prepared] = field(default_factory=dict)
+    _varying: set[Leaf] = field(default_factory=set)
+
+    def has(self, leaf: Leaf) -> bool:
+        """Whether there is a kernel, as far as the operator alone tells."""
+        return not leaf.blocks and (_is_numpys(leaf) or self._lender(leaf) is not None)
+
+    def needs_another(self, leaf: Leaf) -> bool:
+        """Whether only another engine has one."""
+        return not _is_numpys(leaf) and self._lender(leaf) is not None
+
+    def lends(self, leaf: Leaf) -> bool:
+        """Whether it is a leaf that `fitted` gave for another engine."""
+        return leaf in self._ready
+
+    def fitted(self, leaf: Leaf, given: Sequence[Given | None]) -> Leaf:
+        """The leaf that is to be called for these operands, None for an absent one.
+
+        It stands for the engine's own session where another engine runs it. Raises Unsupported
+        where nobody does.
+        """
+        is_wanted = not _is_numpys(leaf) or (is_compute_heavy(leaf) and _is_of_floats(given))
+        lender = self._lender(leaf) if is_wanted else None
+        if lender is None:
+            ops.bind_kernel(leaf)
+            return leaf
+        key = (leaf, *(each and (each[0], _digest(each[1])) for each in given))
+        if key not in self._lent:
+            made, constants = _over(leaf, given)
+            self._ready[made] = self._borrowed(lender, made, constants)
+            self._lent[key] = made
+        return self._lent[key]
+
+    def prepare(self, leaf: Leaf) -> Prepared:
+        """The kernel of a leaf that `fitted` gave; the caller is inside `ops.silence()`."""
+        ready = self._ready.get(leaf)
+        return ops.bind_kernel(leaf, silent=False) if ready is None else ready
+
+    def vary(self, leaf: Leaf) -> bool:
+        """Note that its results have no extents of their own; whether that is news."""
+        is_new = leaf not in self._varying and len(self._varying) < _MOST_VARYING
+        if is_new:
+            self._varying.add(leaf)
+        return is_new
+
+    def varies(self, leaf: Leaf) -> bool:
+        """Whether that was noted."""
+        return leaf in self._varying
+
+    def _lender(self, leaf: Leaf) -> Engine | None:
+        verdicts = ((e, e.judge(leaf, self.model, inside=False)) for e in self.others)
+        return next((engine for engine, verdict in verdicts if verdict.takes), None)
+
+    def _borrowed(self, lender: Engine, leaf: Leaf, constants: Sequence[Constant]) -> Prepared:
+        """The one leaf as a region of another engine; numpy has what that refuses, if it can."""
+        known = {constant.value for constant in constants}
+        inputs = [(k, v) for k, v in enumerate(leaf.operands) if v is not None and v not in known]
+        outputs = tuple(value for value in leaf.results if value is not None)
+        region = Region(
+            leaf.info.path, lender.name, "", (leaf,), tuple(value for _, value in inputs), outputs,
+            constants=tuple(constants),
+        )  # fmt: skip
+        call = _by_name(lender.prepare(region, self.model), [value.name for _, value in inputs])
+        places = [(value.name, k) for k, value in inputs]
+        own, is_whole = _numpys(leaf), len(outputs) == len(leaf.results)
+
+        def run(operands: Sequence[Any]) -> tuple[Any, ...]:
+            try:
+                made = call({name: operands[place] for name, place in places})
+            except FallbackRequired as refusal:
+                if own is not None:
+                    return own(operands)
+                given = join_words(map(ops.describe, operands))
+                name = f"{leaf.op}-{leaf.version}({given})"
+                raise KernelError(f"{name}: {refusal.error.reason}") from refusal
+            if is_whole:
+                return tuple(made)
+            rest = iter(made)
+            return tuple(None if value is None else next(rest) for value in leaf.results)
+
+        return run
+
+
+def _by_name(runnable: Runnable, names: Sequence[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
+    """A call of the runnable for its inputs in order, each with its name."""
+    direct = runnable.direct(names) if isinstance(runnable, SupportsNamedInputs) else None
+    return direct or (lambda feed: runnable(tuple(feed.values()), RunContext()))
+
+
+def _numpys(leaf: Leaf) -> Prepared | None:
+    """Numpy's kernel, if there is one."""
+    try:
+        return ops.bind_kernel(leaf, silent=False)
+    except Unsupported:
+        return None
+
+
+def _is_numpys(leaf: Leaf) -> bool:
+    return ops.kernel(leaf.domain, leaf.op, leaf.version) is not None
+
+
+def _is_of_floats(given: Sequence[Given | None]) -> bool:
+    """Whether no more than a last bit may differ: whole numbers are to be the same."""
+    type_ = given[0][0] if given and given[0] is not None else None
+    return isinstance(type_, Tensor) and type_.dtype in _FLOATS
+
+
+def _digest(array: np.ndarray | None) -> object:
+    """What tells these elements from others: equal ones may be another array every time."""
+    if array is None:
+        return None
+    elements = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return array.shape, hashlib.sha256(elements.data).digest()
+
+
+def _over(leaf: Leaf, given: Sequence[Given | None]) -> tuple[Leaf, list[Constant]]:
+    """The leaf over values of its own, of these types, and those of them that are constants."""
+    values = [each and Value(f"x{k}", each[0]) for k, each in enumerate(given)]
+    results = [v and Value(f"y{k}", None, v.inferred) for k, v in enumerate(leaf.results)]
+    own = replace(leaf, operands=tuple(values), results=tuple(results))
+    return own, list(_constants(values, given))
+
+
+def _constants(values: Sequence[Value | None], given: Sequence[Given | None]) -> Iterator[Constant]:
+    for value, each in zip(values, given, strict=True):
+        if value is not None and each is not None and each[1] is not None:
+            yield Constant(value, Literal.of(each[1], value.name))

@@ -1,0 +1,56 @@
+"""A fault of the compiler itself: another engine runs the region, a warning and explain say why.
+
+The border between a region and its kernel. `TREADLE_DEBUG=1`, which the tests set, lets the fault
+through as it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from treadle.boundary import is_debugging, place_of, versions
+from treadle.errors import InternalCompilerWarning
+from treadle.jit.kernel.node_builder import Declined
+
+_FAULTS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
+
+_warned: set[str] = set()
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def decline_on_internal_error(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, a fault of which is Declined, so that the next engine runs the region."""
+
+    @wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except _FAULTS as fault:
+            if is_debugging() or isinstance(fault, Warning):
+                raise
+            what = f"{type(fault).__name__}: {fault}".rstrip(": ")
+            _warn(what, place_of(fault))
+            raise Declined(f"a fault of the native engine itself ({what})") from fault
+
+    return guarded
+
+
+def _warn(what: str, place: str) -> None:
+    """Tell of a fault, once for each place it comes from."""
+    if place in _warned:
+        return
+    _warned.add(place)
+    message = (
+        f"the native compiler failed on a part of the model, which another engine runs instead:"
+        f" {what} (in {place}). The answers are right, and may come later. This is a bug of"
+        f" treadle: please report it with the model and this line: {versions()}"
+    )
+    warnings.warn(message, InternalCompilerWarning, stacklevel=2)

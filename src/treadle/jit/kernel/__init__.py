@@ -1,0 +1,1 @@
+"""The kernel IR: its grammar, builder, printer and fingerprint."""

@@ -1,0 +1,84 @@
+"""What the emitter makes of a kernel, and the form of it that is kept on disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from treadle.jit.kernel.fingerprint import Names, Unwritable
+from treadle.jit.kernel.ir import Kernel, Node, SymbolicDim
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a slot holds: its kind, and which of them."""
+
+    kind: str
+    which: Any = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelArtifact:
+    """The text of a module, what its kernel wants in its slots, and its own memory.
+
+    `grown` are the results whose memory the kernel asks for itself. `packs`: it has small tensors
+    in registers, which LLVM may put into vectors; of single numbers that makes a chain slower.
+    `counts` say how often something was done as it was written: loop "nests", nodes "fused" in
+    them, carried arrays that are changed "in place", "copied" or "taking turns" with their next
+    values, and more that jit/runtime/report has words for. The text of what was read from disk is
+    empty.
+    """
+
+    text: str
+    slots: tuple[Slot, ...]
+    workspace: int
+    grown: tuple[int, ...]
+    packs: bool = True
+    counts: tuple[tuple[str, int], ...] = ()
+
+
+def serialize(kernel: Kernel, code: KernelArtifact, machine_code: bytes) -> bytes:
+    """The code of a kernel as it is kept; raises Unwritable."""
+    names = Names(kernel)
+    kept = {
+        field.name: _written(getattr(code, field.name), names)
+        for field in fields(code)
+        if field.name != "text"
+    }
+    head = json.dumps(kept).encode()
+    return len(head).to_bytes(8, "little") + head + machine_code
+
+
+def deserialize(kernel: Kernel, data: bytes) -> tuple[KernelArtifact, bytes]:
+    """The code that was kept for an equal kernel, and its machine code."""
+    names = Names(kernel)
+    end = 8 + int.from_bytes(data[:8], "little")
+    kept = {name: _read(form, names) for name, form in json.loads(data[8:end]).items()}
+    return KernelArtifact(text="", **kept), data[end:]
+
+
+def _written(value: Any, names: Names) -> Any:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case tuple():
+            return [_written(item, names) for item in value]
+        case Slot(kind, which):
+            return {"slot": kind, "which": _written(which, names)}
+        case Node() | SymbolicDim() | np.ndarray():
+            return {"number": names.number(value)}
+    raise Unwritable(f"a {type(value).__name__}")
+
+
+def _read(form: Any, names: Names) -> Any:
+    match form:
+        case list():
+            return tuple(_read(item, names) for item in form)
+        case {"slot": kind, "which": which}:
+            return Slot(kind, _read(which, names))
+        case {"number": number}:
+            return names.thing(number)
+    return form

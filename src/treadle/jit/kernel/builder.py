@@ -1,0 +1,416 @@
+"""Writes a kernel node by node: what the lowerings are handed.
+
+Extents that only the run tells are numbers one can compute with: `plus`, `times`, `match` ... give
+an int where the result is known, else an Extent. Where two must be equal and nobody can say whether
+they are, a guard looks when the kernel runs.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from math import prod
+
+import numpy as np
+
+from treadle.ir import DType, Leaf
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.kernel.ir import (
+    Axis,
+    Concat,
+    Constant,
+    DimOf,
+    Elementwise,
+    Guard,
+    InputDim,
+    Node,
+    Number,
+    Reshape,
+    Shape,
+    SymbolicDim,
+    View,
+    symbolic_dims,
+)
+from treadle.jit.kernel.node_builder import Declined, NodeBuilder
+
+_DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
+_ROWS, _MANY = 128, 65_536
+_COMPARISONS = {
+    "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
+    "less_equal": operator.le,
+}  # fmt: skip
+
+
+class WrongElementGuess(Declined):
+    """A carried sequence holds other elements than was guessed: those of this dtype and shape."""
+
+    def __init__(self, state: Node, dtype: DType, shape: Shape) -> None:
+        super().__init__("a sequence of elements that differ")
+        self.state, self.dtype, self.shape = state, dtype, shape
+
+
+@dataclass(eq=False, slots=True)
+class KernelBuilder(NodeBuilder):
+    """What the lowerings write with: nodes, numbers that only the run tells, guards, elements.
+
+    `kernels` are those of operators without native code. `evaluated` are the results of leaves
+    whose operands are constants, by leaf and operands; None: they are computed when it runs.
+    `may_assume`: what is likely may be expected; `assumes`: it was.
+    """
+
+    kernels: HostKernels = field(default_factory=HostKernels)
+    may_assume: bool = True
+    assumes: bool = False
+    evaluated: dict[tuple[Leaf | Node | None, ...], list[Node | None] | None] = field(
+        default_factory=dict
+    )
+
+    def scalar(self, number: float | bool, dtype: DType) -> Node:
+        """A constant of rank 0."""
+        return self.constant(np.asarray(number).astype(dtype.numpy))
+
+    def map(self, function: str, *operands: Node, dtype: DType | None = None) -> Node:
+        """A scalar function of every element; the dtype is the first operand's unless said."""
+        shape = self.broadcast(*(operand.shape for operand in operands))
+        return self.add(Elementwise(function), dtype or operands[0].dtype, shape, *operands)
+
+    def cast(self, operand: Node, dtype: DType) -> Node:
+        """The elements in another dtype."""
+        if operand.dtype == dtype:
+            return operand
+        if isinstance(operand.op, Constant) and np.can_cast(operand.dtype.numpy, dtype.numpy):
+            return self.constant(operand.op.array.astype(dtype.numpy))
+        return self.map("cast", operand, dtype=dtype)
+
+    def view(self, operand: Node, shape: Sequence[Number], axes: Sequence[Axis]) -> Node:
+        """Another order or choice of the elements; a view of a view is one."""
+        while isinstance(operand.op, View):
+            axes = [self._through(axis, axes) for axis in operand.op.axes]
+            operand = operand.operands[0]
+        identity = all(axis == Axis(0, ((k, 1),)) for k, axis in enumerate(axes))
+        if identity and tuple(shape) == operand.shape:
+            return operand
+        folded = self._folded_view(operand, tuple(shape), tuple(axes))
+        return folded or self.add(View(tuple(axes)), operand.dtype, tuple(shape), operand)
+
+    def _folded_view(self, operand: Node, shape: Shape, axes: tuple[Axis, ...]) -> Node | None:
+        """A view of a constant as a constant, unless it would have more elements than that."""
+        if not isinstance(operand.op, Constant):
+            return None
+        key = ("view", operand, shape, axes)
+        if key not in self._known:
+            array = _viewed(operand.op.array, shape, axes)
+            if array is None:
+                return None
+            self._known[key] = self.constant(array)
+        return self._known[key]
+
+    def _through(self, axis: Axis, outer: Sequence[Axis]) -> Axis:
+        """An axis of the inner view in terms of the outer view's index."""
+        offset, terms = axis.offset, dict[int, int]()
+        for number, step in axis.terms:
+            offset = self.plus(offset, self.times(step, outer[number].offset))
+            for inner, inner_step in outer[number].terms:
+                terms[inner] = terms.get(inner, 0) + step * inner_step
+        return Axis(offset, tuple(sorted(terms.items())))
+
+    def reshape(self, operand: Node, shape: Sequence[Number]) -> Node:
+        """The same elements in another shape; a view where only axes of one come or go."""
+        if tuple(shape) == operand.shape:
+            return operand
+        given = operand.shape
+        long = [k for k, extent in enumerate(shape) if extent != 1]
+        if [extent for extent in given if extent != 1] == [shape[k] for k in long]:
+            rest = iter(long)
+            axes = [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]
+            return self.view(operand, shape, axes)
+        self._expect_same_size(shape, given)
+        if isinstance(operand.op, Constant) and all(isinstance(extent, int) for extent in shape):
+            return self.constant(operand.op.array.reshape([int(str(extent)) for extent in shape]))
+        return self.add(Reshape(), operand.dtype, tuple(shape), operand)
+
+    def _expect_same_size(self, shape: Sequence[Number], given: Shape) -> None:
+        """The products are equal, and that of the new extents does not overflow."""
+        open_ = [extent for extent in shape if isinstance(extent, SymbolicDim)]
+        if len(open_) > 1 and any(extent not in given for extent in open_):
+            self.expect_countable(shape)
+        self.expect_equal(self.product(shape), self.product(given))
+
+    def expect_countable(self, shape: Sequence[Number]) -> None:
+        """The kernel is refused where the product of the extents would overflow."""
+        factors = [self.cast(self.dim(extent), DType.FLOAT64) for extent in shape]
+        total = reduce(lambda one, other: self.map("mul", one, other), factors)
+        most = self.scalar(2.0**53, DType.FLOAT64)
+        self.expect(self.map("less", total, most, dtype=DType.BOOL))
+
+    def expand(self, operand: Node, shape: Sequence[Number]) -> Node:
+        """The operand broadcast to the shape."""
+        shift = len(shape) - len(operand.shape)
+        axes = [
+            Axis() if extent == 1 else Axis(0, ((k + shift, 1),))
+            for k, extent in enumerate(operand.shape)
+        ]
+        return self.view(operand, shape, axes)
+
+    # numbers that may only be known when the kernel runs
+
+    def number(self, node: Node) -> Number:
+        """What a scalar of whole numbers holds, where it cannot be negative."""
+        node = self.cast(self.resolved(node), DType.INT64)
+        if isinstance(node.op, Constant):
+            return int(node.op.array.item())
+        if isinstance(node.op, InputDim):
+            return node.op.extent
+        if node not in self._extents:
+            self._extents[node] = SymbolicDim(f"e{len(self._extents)}", node)
+        return self._extents[node]
+
+    def extent(self, node: Node) -> Number:
+        """What a scalar of whole numbers holds; the kernel is refused where it is no extent.
+
+        One above 2**47 is none: no memory has as many elements, and sums of a few do not overflow.
+        """
+        found = self.number(node)
+        if isinstance(found, int):
+            if found < 0:
+                raise Declined("an extent below zero")
+            return found
+        source = self.dim(found)
+        if not isinstance(source.op, DimOf | InputDim):
+            most, unsigned = self.scalar(_MOST, DType.UINT64), self.cast(source, DType.UINT64)
+            self.expect(self.map("less_equal", unsigned, most, dtype=DType.BOOL))
+        return found
+
+    def dim(self, number: Number) -> Node:
+        """The number as a scalar of int64."""
+        if isinstance(number, int):
+            return self.scalar(number, DType.INT64)
+        if number.source is not None:
+            return number.source
+        key = ("length", number)
+        if key not in self._known:
+            node = Node(InputDim(number), DType.INT64, (), (), self.main)
+            self.main.nodes.insert(0, node)
+            self._known[key] = node
+        return self._known[key]
+
+    def plus(self, left: Number, right: Number) -> Number:
+        """The sum."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if 0 in (left, right):
+            return right if left == 0 else left
+        return self.number(self.map("add", self.dim(left), self.dim(right)))
+
+    def minus(self, left: Number, right: Number) -> Number:
+        """The difference, which the caller knows not to be negative."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left - right
+        if left is right or right == 0:
+            return 0 if left is right else left
+        return self.number(self.map("sub", self.dim(left), self.dim(right)))
+
+    def times(self, left: Number, right: Number) -> Number:
+        """The product."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left * right
+        for one, other in ((left, right), (right, left)):
+            if one == 0 or one == 1:
+                return other if one else 0
+        return self.number(self.map("mul", self.dim(left), self.dim(right)))
+
+    def product(self, numbers: Sequence[Number]) -> Number:
+        """The product of all; one object for the same extents in any order."""
+        whole = prod(n for n in numbers if isinstance(n, int))
+        result: Number = 1
+        open_ = (n for n in numbers if isinstance(n, SymbolicDim))
+        for number in sorted(open_, key=lambda extent: (extent.name, id(extent))):
+            result = self.times(result, number)
+        return self.times(whole, result)
+
+    def most(self, left: Number, right: Number) -> Number:
+        """The larger one."""
+        return self._chosen("max", left, right)
+
+    def least(self, left: Number, right: Number) -> Number:
+        """The smaller one."""
+        return self._chosen("min", left, right)
+
+    def _chosen(self, function: str, left: Number, right: Number) -> Number:
+        if isinstance(left, int) and isinstance(right, int):
+            return max(left, right) if function == "max" else min(left, right)
+        if left is right:
+            return left
+        return self.number(self.map(function, self.dim(left), self.dim(right)))
+
+    # guards
+
+    def expect(self, condition: Node, *, is_of_shapes: bool = False) -> None:
+        """The kernel is refused where the scalar is false."""
+        if not isinstance(condition.op, Constant):
+            self.add(Guard(is_of_shapes), DType.BOOL, (), condition)
+        elif not condition.op.array.all():
+            raise Declined("what can never hold")
+
+    def assume(self, condition: Node) -> bool:
+        """Expect what holds in most runs, where that is allowed; whether it is."""
+        if self.may_assume:
+            self.assumes = True
+            self.expect(condition, is_of_shapes=True)
+        return self.may_assume
+
+    def expect_equal(self, left: Number, right: Number) -> None:
+        """The kernel is refused where the numbers differ."""
+        if isinstance(left, int) and isinstance(right, int):
+            if left != right:
+                raise Declined(f"an extent of {left} where {right} is wanted")
+        elif left is not right:
+            self.expect(self.compare("equal", left, right), is_of_shapes=True)
+
+    def expect_shape(self, found: Shape, wanted: Shape, what: str) -> None:
+        """The kernel is refused where the shapes differ."""
+        if len(found) != len(wanted):
+            raise Declined(what)
+        for left, right in zip(found, wanted, strict=True):
+            self.expect_equal(left, right)
+
+    def compare(self, function: str, left: Number, right: Number) -> Node:
+        """A comparison of two numbers, a constant where both are known."""
+        if isinstance(left, int) and isinstance(right, int):
+            return self.scalar(_COMPARISONS[function](left, right), DType.BOOL)
+        return self.map(function, self.dim(left), self.dim(right), dtype=DType.BOOL)
+
+    def match(self, left: Number, right: Number) -> Number:
+        """The extent of an axis along which two operands broadcast."""
+        if left is right or right == 1:
+            return left
+        if left == 1:
+            return right
+        try:
+            self.expect_equal(left, right)
+        except Declined as error:
+            raise Declined("operands whose shapes do not broadcast") from error
+        return left if isinstance(left, int) else right
+
+    def broadcast(self, *shapes: Shape) -> Shape:
+        """np.broadcast_shapes."""
+        result: list[Number] = [1] * max(map(len, shapes), default=0)
+        for shape in shapes:
+            first = len(result) - len(shape)
+            for k, extent in enumerate(shape, first):
+                result[k] = self.match(result[k], extent)
+        return tuple(result)
+
+    # elements of small tensors
+
+    def resolved(self, node: Node) -> Node:
+        """The one element of a node as a scalar, as near to where it comes from as can be."""
+        return self.element(node, (0,) * len(node.shape))
+
+    def element(self, node: Node, index: Sequence[int], deepest: int = _DEEPEST) -> Node:
+        """One element as a scalar, found through what only arranges elements."""
+        match node.op:
+            case Constant(array=array):
+                return self.constant(array[tuple(index)])
+            case View(axes=axes) if all(isinstance(axis.offset, int) for axis in axes):
+                place = [_place(axis, index) for axis in axes]
+                return self.element(node.operands[0], place, deepest)
+            case Concat(axis=axis) if all(isinstance(o.shape[axis], int) for o in node.operands):
+                return self.element(*_joined(node, axis, index), deepest)
+            case Elementwise(function=function) if deepest:
+                operands = [
+                    self.element(o, _own_index(o, index), deepest - 1) for o in node.operands
+                ]
+                return self.map(function, *operands, dtype=node.dtype)
+        if not node.shape:
+            return node
+        return self.view(node, (), [Axis(number) for number in index])
+
+    def elements(self, node: Node, what: str) -> list[int | Node]:
+        """The whole numbers of a list: ints where they are known, else scalars of int64."""
+        if not node.is_static or node.size > _MOST_ELEMENTS:
+            raise Declined(f"{what}, a list as long as only the run tells")
+        found: list[int | Node] = []
+        for index in np.ndindex(symbolic_dims(node)):
+            scalar = self.element(node, index)
+            is_known = isinstance(scalar.op, Constant)
+            found.append(
+                int(array_of(scalar, what).item()) if is_known else self.cast(scalar, DType.INT64)
+            )
+        return found
+
+
+def _joined(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int]]:
+    """The operand of a Join that has the element, and its index there."""
+    place = list(index)
+    for operand in node.operands:
+        extent = operand.shape[axis]
+        assert isinstance(extent, int)
+        if place[axis] < extent:
+            return operand, place
+        place[axis] -= extent
+    raise AssertionError("an index beyond what is joined")
+
+
+def _place(axis: Axis, index: Sequence[int]) -> int:
+    assert isinstance(axis.offset, int)
+    return axis.offset + sum(step * index[number] for number, step in axis.terms)
+
+
+def _own_index(operand: Node, index: Sequence[int]) -> list[int]:
+    """The index of the element of an operand that broadcasts."""
+    own = index[len(index) - len(operand.shape) :]
+    return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
+
+
+def _viewed(array: np.ndarray, shape: Shape, axes: Sequence[Axis]) -> np.ndarray | None:
+    """The elements a View reads; None where some of its numbers are not known, or they are more."""
+    extents = [extent for extent in shape if isinstance(extent, int)]
+    offsets = [axis.offset for axis in axes if isinstance(axis.offset, int)]
+    if len(extents) < len(shape) or len(offsets) < len(axes) or prod(extents) > array.size:
+        return None
+    if not prod(extents):
+        return np.empty(extents, array.dtype)
+    strides = [0] * len(extents)
+    for stride, axis in zip(array.strides, axes, strict=True):
+        for number, step in axis.terms:
+            strides[number] += step * stride
+    for number, offset in enumerate(offsets):
+        array = array[(slice(None),) * number + (slice(offset, None),)]
+    return _copied(np.lib.stride_tricks.as_strided(array, extents, strides, writeable=False))
+
+
+def _copied(array: np.ndarray) -> np.ndarray:
+    """The elements side by side; a large matrix some rows at a time, which stay in the cache."""
+    if array.ndim < 2 or array.size < _MANY:
+        return np.ascontiguousarray(array)
+    made = np.empty(array.shape, array.dtype)
+    rows, columns = array.shape[-2:]
+    for row in range(0, rows, _ROWS):
+        for column in range(0, columns, _ROWS):
+            block = (..., slice(row, row + _ROWS), slice(column, column + _ROWS))
+            made[block] = array[block]
+    return made
+
+
+def packed(builder: KernelBuilder, node: Node) -> Node:
+    """The elements in memory of their own, side by side: a copy, made where the node is known."""
+    if isinstance(node.op, Constant | Concat):
+        return node
+    return builder.add(Concat(0), node.dtype, node.shape, node)
+
+
+def extents_of(node: Node) -> tuple[int, ...]:
+    """The shape of a node as whole numbers; Declined where an extent is only known when it runs."""
+    if not node.is_static:
+        raise Declined("an extent that only the run tells")
+    return symbolic_dims(node)
+
+
+def array_of(node: Node, what: str) -> np.ndarray:
+    """The elements of a constant; Declined where the node is none."""
+    if not isinstance(node.op, Constant):
+        raise Declined(f"{what} that only the run tells")
+    return node.op.array

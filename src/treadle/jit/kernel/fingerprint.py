@@ -1,0 +1,146 @@
+"""What a kernel is, in a few bytes: equal for kernels that have the same machine code.
+
+Every field of every node counts, constants by their elements. Nodes, blocks and extents are
+numbered as they are met, so equal kernels of different sessions and processes agree, and what a
+kernel's slots hold can be written down by number and found again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from treadle.ir import Leaf
+from treadle.jit.kernel.ir import Block, Constant, Kernel, Node, SymbolicDim
+from treadle.jit.kernel.traversal import all_nodes
+
+
+class Unwritable(Exception):
+    """Something in a kernel has no form that other processes understand."""
+
+
+def fingerprint(kernel: Kernel, exact: Collection[SymbolicDim]) -> str:
+    """The digest of a kernel and of the extents known before it runs."""
+    walk = _Walk()
+    walk.write(kernel)
+    digest = hashlib.sha256()
+    for piece in walk.pieces:
+        digest.update(piece)
+    met = (walk.numbers.get(id(extent), -1) for extent in exact)
+    digest.update(repr(sorted(met)).encode())
+    return digest.hexdigest()
+
+
+class _Walk:
+    """One way through a kernel, which `pieces` describe.
+
+    `numbers` are those of nodes, blocks and extents by identity.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.pieces: list[bytes] = []
+
+    def write(self, value: Any) -> None:
+        """The value in bytes."""
+        kind: Any = type(value)
+        _form(kind)(self, value)
+
+    def fields(self, value: Any) -> None:
+        """A dataclass."""
+        kind: Any = type(value)
+        head, names = _parts(kind)
+        self.pieces.append(head)
+        for name in names:
+            self.write(getattr(value, name))
+        self.pieces.append(b")")
+
+    def once(self, value: Any) -> None:
+        """A number, and what it stands for where it is new."""
+        is_new = id(value) not in self.numbers
+        number = self.numbers.setdefault(id(value), len(self.numbers))
+        self.pieces.append(b"#%d" % number)
+        if is_new:
+            self.fields(value)
+
+    def items(self, value: Any) -> None:
+        """A list of values."""
+        self.pieces.append(b"[%d" % len(value))
+        for item in value:
+            self.write(item)
+
+    def pairs(self, value: Any) -> None:
+        """A mapping."""
+        self.items(tuple(value.items()))
+
+    def plain(self, value: object) -> None:
+        """A number, a word, or None."""
+        self.pieces.append(f"{type(value).__name__}={value!r};".encode())
+
+    def array(self, value: np.ndarray) -> None:
+        """The elements of a constant."""
+        self.pieces.append(f"array {value.dtype.name} {value.shape}".encode())
+        elements = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        self.pieces.append(hashlib.sha256(elements.data).digest())
+
+    def operator(self, value: Leaf) -> None:
+        """What runs outside the machine code: its name is enough."""
+        self.pieces.append(f"{value.domain} {value.op} {value.version};".encode())
+
+
+Form = Callable[[_Walk, Any], None]
+_FORMS: Sequence[tuple[Any, Form]] = (
+    (Node | Block | SymbolicDim, _Walk.once),
+    (Enum | str | int | float | None, _Walk.plain),
+    (np.ndarray, _Walk.array),
+    (Leaf, _Walk.operator),
+    (tuple | list, _Walk.items),
+    (dict, _Walk.pairs),
+)
+
+
+@cache
+def _form(kind: type) -> Form:
+    for kinds, form in _FORMS:
+        if issubclass(kind, kinds):
+            return form
+    if is_dataclass(kind):
+        return _Walk.fields
+    raise Unwritable(f"a {kind.__name__}")
+
+
+@cache
+def _parts(kind: type) -> tuple[bytes, tuple[str, ...]]:
+    """How a dataclass begins, and its fields."""
+    return f"{kind.__name__}(".encode(), tuple(field.name for field in fields(kind))
+
+
+class Names:
+    """What the slots of a kernel lead to, by number, in this process and in others."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._things: list[object] = [*kernel.inputs, *all_nodes(kernel.main)]
+        for node in tuple(self._things):
+            assert isinstance(node, Node)
+            if isinstance(node.op, Constant):
+                self._things.append(node.op.array)
+            numbers = (*node.shape, getattr(node.op, "extent", None))
+            self._things += [extent for extent in numbers if isinstance(extent, SymbolicDim)]
+        self._numbers = {id(thing): k for k, thing in enumerate(self._things)}
+
+    def number(self, which: object) -> int:
+        """The number of a node, an extent or a constant's array."""
+        try:
+            return self._numbers[id(which)]
+        except KeyError:
+            raise Unwritable(f"a {type(which).__name__} that is none of the kernel's") from None
+
+    def thing(self, number: int) -> object:
+        """What has the number."""
+        return self._things[number]

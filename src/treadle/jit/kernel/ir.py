@@ -1,0 +1,416 @@
+"""The kernel IR: a region between the program and LLVM, specialised to dtypes and shapes.
+
+    kernel  = (inputs, main: block, results)
+    block   = node*, in an order in which they can run; those of a loop's body or a branch's side
+    node    = (op, dtype, shape, operands, home: block)
+    extent  = int | Extent             a whole number now, or one known when the kernel runs
+
+    op      = Input(position)                    an operand of the region
+            | Constant(array)
+            | Empty()                            a tensor of no elements
+            | Length(extent)                     the extent of an input's axis
+            | Dim(number, axis)                  an extent of a value whose shape the run tells
+            | Guard()                            the kernel is refused unless the operand holds
+            | Iota()                             0, 1, 2 ... along the only axis
+            | Counter()                          the iteration number of the loop it is at home in
+            | State(number)                      a carried value at the start of an iteration
+            | Item(axis, reverse)                item `counter` of the operand along the axis
+            | Map(function)                      a scalar function of every element; they broadcast
+            | View(axes)                         another order or choice of the elements
+            | Reshape()                          the same elements in row-major order
+            | Join(axis)                         the operands one after the other
+            | Reduce(function, axes)
+            | Contract()                         products of matrices: the last two axes
+            | Running(function, axis)            sums, or products, of everything up to each element
+            | Top(axis)                          where the smallest are along the axis, in order
+            | Positions()                        where the operand, a list of bools, holds
+            | Pick(axis)                         items of operand 0 at the indices of operand 1
+            | Fetch(axes)                        elements of operand 0 at places of the others
+            | Put(function, axes)                operand 0 with elements of operand 1 put in
+            | Loop(...) | Branch(then, otherwise)
+            | Escape(leaf)                       an operator that runs outside native code
+            | Part(number)                       a value a Loop, a Branch or an Escape gives
+
+A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop,
+Escape, Pick, Fetch, Put and Guard, which can fail; whoever reads it is in its home or further in.
+An Extent names the scalar that is its value: a node with one in its shape comes after that scalar.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from treadle.ir import DType, Leaf
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SymbolicDim:
+    """A number known when the kernel runs; two are surely equal where they are one object.
+
+    `source` is the scalar of int64 that holds it; None: that of an input's axis.
+    """
+
+    name: str
+    source: Node | None = None
+
+
+Number = int | SymbolicDim
+Shape = tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Operand `position` of the region."""
+
+    position: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Constant:
+    """A tensor known beforehand."""
+
+    array: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A tensor of no elements: a sequence before anything is put in; its shape may be a guess."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class InputDim:
+    """The extent, which is known before the kernel runs."""
+
+    extent: SymbolicDim
+
+
+@dataclass(frozen=True, slots=True)
+class DimOf:
+    """The extent along `axis` of part `number` of the Loop, Branch or Escape that is the operand.
+
+    Without an operand: of state `number` of the loop it is at home in.
+    """
+
+    number: int
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Where the operand is false the kernel ends, and another engine must run the region.
+
+    `is_of_shapes`: it compares extents, which the kernel would not do for a narrower signature.
+    """
+
+    is_of_shapes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Iota:
+    """np.arange of the only extent."""
+
+
+@dataclass(frozen=True, slots=True)
+class InductionVar:
+    """The iteration number."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedArg:
+    """Carried value `number` of the loop, as the iteration finds it."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSlice:
+    """operand.take(counter, axis), counted from the end when `reverse`."""
+
+    axis: int
+    reverse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """A scalar function of the elements of its operands, which broadcast as in numpy."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where a View reads along one axis of its operand: offset + sum(step * index[axis])."""
+
+    offset: Number = 0
+    terms: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """result[index] = operand[axes(index)], one Axis for each axis of the operand."""
+
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The elements of the operand in row-major order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """np.concatenate(operands, axis)."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """A reduction over `axes` of the operand; the shape says whether they are kept as ones."""
+
+    function: str
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatMul:
+    """np.matmul of operands of rank 2 or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlatNonzero:
+    """np.flatnonzero; as many as the only extent says, which is their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgTopK:
+    """np.argsort(operand, axis, kind="stable"), as many as the shape says; of whole numbers."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """np.take(data, indices, axis); an index out of range fails, a negative one counts back."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulative:
+    """result[i] = function(result[i - 1], operand[i]) along the axis.
+
+    `exclusive`: of operand[i - 1], the first one the neutral element.
+    """
+
+    function: str
+    axis: int
+    exclusive: bool
+
+
+IndexTuple = tuple[Axis | int, ...]
+"""Where to read or write in a tensor, by axis: at an Axis, or at what operand `int` says.
+
+That operand, counted after the tensors, has whole numbers, the rank of what is read or put, and
+broadcasts; a number out of range fails, a negative one counts back.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """result[index] = operands[0][axes(index)]."""
+
+    axes: IndexTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Operand 0 with the elements of operand 1 put in, in the order of their index.
+
+    result[axes(index)] = function(result[axes(index)], operands[1][index])
+
+    `function` "": the element itself.
+    """
+
+    function: str
+    axes: IndexTuple
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stack:
+    """One stacked result: the element of each iteration, and where it goes.
+
+    `is_given`: the program has a result for it, which counts among the bytes that loops hold.
+    """
+
+    element: Node
+    axis: int
+    reverse: bool
+    is_given: bool = True
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loop:
+    """Operands: (trip?, condition?, *initial). Parts: the last states, then the stacks.
+
+    `length` is how often it runs at most where a sliced axis says so, `extent` how often it runs
+    where that is known before it does. `next_condition` None: true.
+    """
+
+    body: Block
+    has_trip: bool
+    has_condition: bool
+    length: Number | None
+    states: tuple[Node, ...]
+    nexts: tuple[Node, ...]
+    next_condition: Node | None
+    stacks: tuple[Stack, ...]
+    extent: Number | None
+    path: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """Operands: (condition,). Parts: the results of the block that is taken."""
+
+    then: Block
+    otherwise: Block
+    then_results: tuple[Node, ...]
+    otherwise_results: tuple[Node, ...]
+
+
+Kind = tuple[DType, tuple[Number | None, ...]]
+"""The dtype and the shape of what an Escape gives; None: an extent that the call tells."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HostCall:
+    """The kernel of the leaf, called with the operands that are there (`given`).
+
+    `results` are the kinds of the values it gives, None for one that nobody asks for. Node operands
+    that `takes` names and results that `makes` names are objects: what is held outside for a run,
+    natively a number.
+    """
+
+    leaf: Leaf
+    given: tuple[bool, ...]
+    results: tuple[Kind | None, ...]
+    takes: tuple[bool, ...] = ()
+    makes: tuple[bool, ...] = ()
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether it takes or gives what is held outside."""
+        return any(self.takes) or any(self.makes) or self.leaf.domain == BOXED_DOMAIN
+
+
+BOXED_DOMAIN = "treadle.held"
+"""The domain of the operators that keep what is held outside: see `held`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Value `number` of the Loop, Branch or Escape that is the operand."""
+
+    number: int
+
+
+Op = (
+    Input
+    | Constant
+    | Empty
+    | InputDim
+    | DimOf
+    | Guard
+    | Iota
+    | InductionVar
+    | CarriedArg
+    | ScanSlice
+    | Elementwise
+    | View
+    | Reshape
+    | Concat
+    | Reduce
+    | MatMul
+    | Cumulative
+    | Take
+    | Gather
+    | Scatter
+    | Loop
+    | Branch
+    | HostCall
+    | Result
+    | FlatNonzero
+    | ArgTopK
+)
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Block:
+    """Nodes in order. `parent` is the block around it; `is_loop`: it runs many times."""
+
+    name: str
+    parent: Block | None = None
+    is_loop: bool = False
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        """How many blocks are around it."""
+        return 0 if self.parent is None else self.parent.depth + 1
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Node:
+    """One value of a kernel. Loops and branches have no dtype of their own."""
+
+    op: Op
+    dtype: DType
+    shape: Shape
+    operands: tuple[Node, ...]
+    home: Block
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every extent is known."""
+        return all(isinstance(extent, int) for extent in self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements; of a static node only."""
+        return prod(symbolic_dims(self))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it surely has one element."""
+        return all(extent == 1 for extent in self.shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """A region: its inputs in order, its block, what it gives, and what left loops for it.
+
+    `counts`: the iterations of its loops are counted, and it fails where there are too many;
+    `weighs`: so is what they hold, in bytes. `objects` are the numbers of results held outside.
+    `shares`: several threads write a nest of loops that takes so many nanoseconds; 0: none.
+    `assumes`: some guards hold in most runs only, and a kernel without them is possible.
+    """
+
+    inputs: tuple[Node, ...]
+    main: Block
+    results: tuple[Node, ...]
+    hoisted: tuple[Node, ...] = ()
+    counts: bool = False
+    weighs: bool = False
+    objects: tuple[int, ...] = ()
+    shares: int = 0
+    assumes: bool = False
+
+
+def symbolic_dims(node: Node) -> tuple[int, ...]:
+    """The shape of a static node."""
+    assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
+    return tuple(extent for extent in node.shape if isinstance(extent, int))

@@ -1,0 +1,75 @@
+"""What a node reads and what blocks it has: for whoever goes through a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    HostCall,
+    Kind,
+    Loop,
+    Node,
+    Number,
+    SymbolicDim,
+    View,
+)
+
+
+def shape_operands(node: Node) -> Iterator[Node]:
+    """The scalars that tell the extents the node has to do with."""
+    numbers: list[Number | None] = list(node.shape)
+    match node.op:
+        case View(axes=axes):
+            numbers += [axis.offset for axis in axes]
+        case Loop(length=length, extent=extent):
+            numbers += [length, extent]
+    for number in numbers:
+        if isinstance(number, SymbolicDim) and number.source is not None:
+            yield number.source
+
+
+def is_inside(number: Number, body: Block) -> bool:
+    """Whether only the body of a loop knows the number."""
+    source = number.source if isinstance(number, SymbolicDim) else None
+    return source is not None and source.home.depth >= body.depth
+
+
+def inner_blocks(node: Node) -> tuple[Block, ...]:
+    """The blocks a Loop or a Branch runs."""
+    match node.op:
+        case Loop(body=body):
+            return (body,)
+        case Branch(then=then, otherwise=otherwise):
+            return then, otherwise
+    return ()
+
+
+def yielded(node: Node) -> tuple[Node, ...]:
+    """The nodes a Loop or a Branch reads at the end of its blocks."""
+    match node.op:
+        case Loop() as loop:
+            ends = (*loop.nexts, *(stack.element for stack in loop.stacks))
+            return ends if loop.next_condition is None else (*ends, loop.next_condition)
+        case Branch() as branch:
+            return (*branch.then_results, *branch.otherwise_results)
+    return ()
+
+
+def all_nodes(block: Block) -> Iterator[Node]:
+    """Every node of the block and of those inside, in order."""
+    for node in block.nodes:
+        for inner in inner_blocks(node):
+            yield from all_nodes(inner)
+        yield node
+
+
+def is_known_kind(kind: Kind) -> bool:
+    """Whether every extent of what an Escape gives is known."""
+    return all(isinstance(extent, int) for extent in kind[1])
+
+
+def makes_objects(node: Node) -> bool:
+    """Whether the node puts something outside, to be held."""
+    return isinstance(node.op, HostCall) and any(node.op.makes)

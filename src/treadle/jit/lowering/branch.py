@@ -1,0 +1,95 @@
+"""If in the kernel IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from treadle import ir
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import Block, Branch, Constant, DimOf, Empty, Node, Result, SymbolicDim
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.boxing import boxed, nothing
+from treadle.jit.lowering.operands import native_operands, present_operands, scalar
+from treadle.jit.lowering.sequences.uniform import empty
+
+Given = Sequence[Node | None]
+LowerBlock = Callable[[KernelBuilder, ir.Block, Sequence[Node | None]], list[Node | None]]
+
+
+def lower_branch(
+    builder: KernelBuilder, step: ir.Branch, given: Given, lower: LowerBlock
+) -> Sequence[Node]:
+    """The parts of a Branch node, or the results of the block that is always taken."""
+    condition, *operands = given
+    condition = native_operands(builder, present_operands(condition), step.condition)
+    condition = scalar(builder, condition, "a condition", (DType.BOOL,))
+    assert condition is not None
+    if isinstance(condition.op, Constant):
+        side = step.then if condition.op.array.all() else step.otherwise
+        return [_or_nothing(builder, node) for node in lower(builder, side, operands)]
+    outer = builder.block
+    blocks = Block("then", outer), Block("else", outer)
+    sides = []
+    for block, body in zip(blocks, (step.then, step.otherwise), strict=True):
+        builder.block = block
+        sides.append(lower(builder, body, operands))
+    values = zip(step.then.results, step.otherwise.results, strict=True)
+    pairs = [
+        _alike_sides(builder, blocks, nodes, each)
+        for nodes, each in zip(zip(*sides, strict=True), values, strict=True)
+    ]
+    builder.block = outer
+    pairs = [(_alike(builder, one, other), _alike(builder, other, one)) for one, other in pairs]
+    first, second = (tuple(side) for side in zip(*pairs, strict=True)) if pairs else ((), ())
+    node = builder.add(Branch(*blocks, first, second), DType.BOOL, (), condition)
+    return [_either(builder, node, k, one, other) for k, (one, other) in enumerate(pairs)]
+
+
+def _or_nothing(builder: KernelBuilder, node: Node | None) -> Node:
+    return nothing(builder) if node is None else node
+
+
+def _alike_sides(
+    builder: KernelBuilder,
+    blocks: Sequence[Block],
+    nodes: Sequence[Node | None],
+    values: ir.Operands,
+) -> tuple[Node, Node]:
+    """What both sides give, held outside where it has no native form in common."""
+    one, other = nodes
+    is_native = one is not None and other is not None and not {one, other} & builder.objects
+    if is_native and one is not None and other is not None:
+        kinds = {(each.dtype, len(each.shape)) for each in (one, other)}
+        if len(kinds) == 1 or isinstance(one.op, Empty) or isinstance(other.op, Empty):
+            return one, other
+    made = []
+    for block, node, value in zip(blocks, nodes, values, strict=True):
+        builder.block = block
+        made.append(boxed(builder, node, value))
+    return made[0], made[1]
+
+
+def _alike(builder: KernelBuilder, one: Node, other: Node) -> Node:
+    """The node; an empty sequence with elements of the other's shape."""
+    if not isinstance(one.op, Empty) or isinstance(other.op, Empty):
+        return one
+    sources = [each.source for each in other.shape[1:] if isinstance(each, SymbolicDim)]
+    if any(source is not None and source.home.depth > builder.block.depth for source in sources):
+        return one
+    return empty(builder, other.dtype, other.shape[1:])
+
+
+def _either(builder: KernelBuilder, branch: Node, number: int, one: Node, other: Node) -> Node:
+    if (one.dtype, len(one.shape)) != (other.dtype, len(other.shape)):
+        raise Declined("branches that give different ranks")
+    shape = [
+        left
+        if left == right
+        else builder.number(builder.add(DimOf(number, axis), DType.INT64, (), branch))
+        for axis, (left, right) in enumerate(zip(one.shape, other.shape, strict=True))
+    ]
+    made = builder.add(Result(number), one.dtype, tuple(shape), branch)
+    if one in builder.objects:
+        builder.objects.add(made)
+    return made

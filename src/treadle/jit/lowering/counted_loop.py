@@ -1,0 +1,61 @@
+"""Loops that lowerings write themselves: of operators that walk along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import (
+    Block,
+    CarriedArg,
+    InductionVar,
+    Loop,
+    Node,
+    Number,
+    Result,
+    ScanSlice,
+    Stack,
+)
+from treadle.jit.kernel.node_builder import Declined
+
+Nodes = Sequence[Node]
+Body = Callable[[Node, Nodes], tuple[Nodes, Nodes]]
+
+
+def counted_loop(
+    builder: KernelBuilder, count: Number, initials: Nodes, body: Body, *, backwards: bool = False
+) -> tuple[list[Node], list[Node]]:
+    """The last states and the stacked elements of a counted loop.
+
+    for i in range(count): states, elements = body(i, states)
+
+    `backwards`: the elements are stacked from the last place on.
+    """
+    if count == 0:
+        raise Declined("a walk along nothing")
+    builder.expect(builder.compare("greater", count, 0))
+    outer, block = builder.block, Block("body", builder.block, is_loop=True)
+    builder.block = block
+    counter = builder.param(InductionVar(), DType.INT64, ())
+    states = [
+        builder.param(CarriedArg(k), node.dtype, node.shape) for k, node in enumerate(initials)
+    ]
+    nexts, elements = body(counter, states)
+    builder.block = outer
+    stacks = tuple(Stack(element, 0, backwards) for element in elements)
+    loop = Loop(block, False, False, count, tuple(states), tuple(nexts), None, stacks, count)
+    node = builder.add(loop, DType.BOOL, (), *initials)
+    lasts = [builder.add(Result(k), s.dtype, s.shape, node) for k, s in enumerate(states)]
+    stacked = [
+        builder.add(Result(len(states) + k), each.dtype, (count, *each.shape), node)
+        for k, each in enumerate(elements)
+    ]
+    return lasts, stacked
+
+
+def item_at(builder: KernelBuilder, source: Node, *, backwards: bool = False) -> Node:
+    """What the source has along its first axis in this iteration of the loop being written."""
+    node = Node(ScanSlice(0, backwards), source.dtype, source.shape[1:], (source,), builder.block)
+    builder.block.nodes.append(node)
+    return node

@@ -1,0 +1,408 @@
+"""Loop and Scan in the kernel IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle import ir
+from treadle.infer import declared_rank, is_scan
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder, WrongElementGuess
+from treadle.jit.kernel.ir import (
+    Block,
+    CarriedArg,
+    Constant,
+    DimOf,
+    Empty,
+    InductionVar,
+    Loop,
+    Node,
+    Number,
+    Result,
+    ScanSlice,
+    Stack,
+    SymbolicDim,
+)
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.traversal import is_inside
+from treadle.jit.lowering.boxing import (
+    appended,
+    boxed,
+    extent_of,
+    is_unboxable,
+    item_of,
+    keep_shape,
+    nothing,
+    release_boxes,
+    rows,
+    stacked,
+    types_of,
+    unboxed,
+)
+from treadle.jit.lowering.changing_dims import ChangingAxes, changing_axes, lost_axes
+from treadle.jit.lowering.operands import native_operands, present_operands, scalar
+from treadle.jit.lowering.sequences.uniform import emptied, empty
+from treadle.jit.lowering.zero_trip import is_known_symbol, known_symbols
+
+Given = Sequence[Node | None]
+LowerBlock = Callable[[KernelBuilder, ir.Block, Sequence[Node | None]], list[Node | None]]
+
+
+def lower_loop(
+    builder: KernelBuilder, step: ir.Loop, given: Given, lower: LowerBlock
+) -> Sequence[Node]:
+    """The parts of a Loop node; `given` are (trip?, condition?, *operands).
+
+    The body is written for carried values of unchanging shapes; where it turns out to change one,
+    it is written again with that extent told by the run, and with a value held outside where it
+    turns out to have no native form.
+    """
+    trip, condition, *operands = given
+    trip, condition = (
+        native_operands(builder, trip, step.trip),
+        native_operands(builder, condition, step.condition),
+    )
+    trip = scalar(builder, trip, "a trip count", (DType.INT64, DType.INT32))
+    condition = _going_on(scalar(builder, condition, "a condition", (DType.BOOL,)))
+    around = [node for node in (trip, condition) if node is not None]
+    count = None if trip is None else builder.most(builder.number(trip), 0)
+    moving = lost_axes(step, operands)
+    operands = _typed(builder, step, operands)
+    held, learnt = _held(builder, step, operands), set[int]()
+    mark = builder.mark()
+    for _ in range(_most_tries(operands)):
+        made = _Body(Block("body", builder.block, is_loop=True), held)
+        try:
+            _write(builder, made, step, operands, moving, lower)
+        except WrongElementGuess as mistake:
+            builder.back(mark)
+            operands, held = _corrected(builder, step, made, operands, mistake, learnt)
+            mark = builder.mark()
+            continue
+        foreign = _foreign(builder, made)
+        moving_too = changing_axes(made.states, made.nexts) if foreign <= held else moving
+        if moving_too <= moving and foreign <= held:
+            break
+        builder.back(mark)
+        moving, held = moving | moving_too, held | foreign
+    else:
+        raise Declined("carried values whose shapes cannot be told")
+    is_open = condition is not None or made.condition is not None
+    extent = None if is_open else made.length if count is None else count
+    loop = Loop(
+        made.block, trip is not None, condition is not None, made.length, tuple(made.states),
+        tuple(made.nexts), made.condition, tuple(made.stacks), extent, step.info.path,
+    )  # fmt: skip
+    node = builder.add(loop, DType.BOOL, (), *around, *made.initials)
+    carried = [_last(builder, node, k, state, moving) for k, state in enumerate(made.states)]
+    first, symbols = len(carried), known_symbols(step, operands)
+    stacks = iter(
+        [_stacked(builder, node, stack, first + k) for k, stack in enumerate(made.stacks)]
+    )
+    count = len(_carried(step))
+    results = carried[:count]
+    for k, (element, role) in enumerate(zip(made.elements, step.stacks, strict=True), start=count):
+        is_read = step.results[k] is not None
+        if element in builder.objects:
+            rows = carried[made.rows[k - count]] if is_read else None
+            results.append(nothing(builder) if rows is None else _held_stack(builder, rows, role))
+            continue
+        results.append(part := next(stacks))
+        if is_read and not is_known_symbol(step, 1 + k, element, symbols):
+            _expect_some(builder, part.shape[role.axis % len(part.shape)])
+    return results
+
+
+def _expect_some(builder: KernelBuilder, count: Number) -> None:
+    if count == 0:
+        raise Declined("a stacked result of no iterations")
+    if isinstance(count, SymbolicDim):
+        builder.expect(builder.compare("greater", count, 0))
+
+
+def _most_tries(operands: Given) -> int:
+    return 2 + sum(1 + len(node.shape) for node in operands if node is not None)
+
+
+def _last(
+    builder: KernelBuilder, loop: Node, number: int, state: Node, moving: ChangingAxes
+) -> Node:
+    shape = [
+        builder.number(builder.add(DimOf(number, axis), DType.INT64, (), loop))
+        if (number, axis) in moving
+        else extent
+        for axis, extent in enumerate(state.shape)
+    ]
+    last = builder.add(Result(number), state.dtype, tuple(shape), loop)
+    if state in builder.objects:
+        builder.objects.add(last)
+    return last
+
+
+def _stacked(builder: KernelBuilder, loop: Node, stack: Stack, number: int) -> Node:
+    op = loop.op
+    assert isinstance(op, Loop)
+    shape: list[Number | None] = list(stack.element.shape)
+    shape.insert(stack.axis, op.extent)
+    told = [
+        builder.number(builder.add(DimOf(number, axis), DType.INT64, (), loop))
+        if extent is None or is_inside(extent, op.body)
+        else extent
+        for axis, extent in enumerate(shape)
+    ]
+    return builder.add(Result(number), stack.element.dtype, tuple(told), loop)
+
+
+@dataclass(eq=False, slots=True)
+class _Body:
+    """The nodes of a body's params, and what of them carries; and what it gives.
+
+    `held` are the carried values, by number, that are held outside. `elements` are what it gives to
+    be stacked: of those with a native form there are `stacks`, of the others lists, which are
+    carried: `rows` has their numbers.
+    """
+
+    block: Block
+    held: frozenset[int] = frozenset()
+    nodes: list[Node | None] = field(default_factory=list)
+    states: list[Node] = field(default_factory=list)
+    initials: list[Node] = field(default_factory=list)
+    length: Number | None = None
+    condition: Node | None = None
+    nexts: list[Node] = field(default_factory=list)
+    elements: list[Node] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=list)
+    rows: dict[int, int] = field(default_factory=dict)
+
+
+def _write(
+    builder: KernelBuilder,
+    made: _Body,
+    step: ir.Loop,
+    operands: Given,
+    moving: ChangingAxes,
+    lower: LowerBlock,
+) -> None:
+    outer = builder.block
+    given = _boxed(builder, step, operands, made.held)
+    builder.block = made.block
+    _params(builder, step, given, moving, made)
+    results = lower(builder, step.body, made.nodes)
+    values = step.body.results
+    condition = native_operands(builder, results[0], values[0])
+    made.condition = _going_on(scalar(builder, condition, "a condition", (DType.BOOL,)))
+    count = len(made.states)
+    nexts = [
+        boxed(builder, node, value) if k in made.held else present_operands(node)
+        for k, (node, value) in enumerate(zip(results[1 : 1 + count], values[1:], strict=False))
+    ]
+    if is_scan(step):
+        nexts = [keep_shape(builder, *pair) for pair in zip(made.states, nexts, strict=True)]
+    made.elements = [_given(builder, step, results, 1 + count + k) for k in range(len(step.stacks))]
+    for k, (element, role) in enumerate(zip(made.elements, step.stacks, strict=True)):
+        is_read = step.results[count + k] is not None
+        if element in builder.objects:
+            nexts += _carry_rows(builder, made, k, element, outer) if is_read else ()
+            continue
+        axis = role.axis % (len(element.shape) + 1)
+        made.stacks.append(Stack(element, axis, role.reverse, is_read))
+    made.nexts = release_boxes(builder, made.block, nexts, outer)
+    builder.block = outer
+
+
+def _carry_rows(
+    builder: KernelBuilder, made: _Body, number: int, element: Node, outer: Block
+) -> Sequence[Node]:
+    """The list of what is to be stacked outside, with this element: one more carried value."""
+    builder.block = outer
+    initial = rows(builder)
+    builder.block = made.block
+    state = builder.param(CarriedArg(len(made.states)), initial.dtype, ())
+    builder.objects.add(state)
+    made.rows[number] = len(made.states)
+    made.states.append(state)
+    made.initials.append(initial)
+    return [appended(builder, state, element)]
+
+
+def _carried(step: ir.Loop) -> list[int]:
+    """Which operand each carried value begins with."""
+    roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
+    return [place for place, role in enumerate(roles) if isinstance(role, ir.Carried)]
+
+
+def _held(builder: KernelBuilder, step: ir.Loop, operands: Given) -> frozenset[int]:
+    """The carried values, by number, that are held outside from the beginning."""
+    initials = [operands[place] for place in _carried(step)]
+    return frozenset(
+        number for number, node in enumerate(initials) if node is None or node in builder.objects
+    )
+
+
+def _boxed(
+    builder: KernelBuilder, step: ir.Loop, operands: Given, held: frozenset[int]
+) -> Sequence[Node | None]:
+    """The operands, those that begin what is held outside as such."""
+    made = list(operands)
+    for number, place in enumerate(_carried(step)):
+        if number in held:
+            made[place] = boxed(builder, made[place], step.operands[place])
+    return made
+
+
+def _typed(builder: KernelBuilder, step: ir.Loop, operands: Given) -> list[Node | None]:
+    """The operands, empty sequences with elements of the shape inference tells of the param."""
+    roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
+    carried = iter(ir.ports(step).carried)
+    ports = [next(carried) if isinstance(role, ir.Carried) else None for role in roles]
+    return [
+        emptied(builder, node, port.param.type if port is not None else None)
+        for node, port in zip(operands, ports, strict=True)
+    ]
+
+
+def _corrected(
+    builder: KernelBuilder,
+    step: ir.Loop,
+    made: _Body,
+    operands: Given,
+    mistake: WrongElementGuess,
+    learnt: set[int],
+) -> tuple[list[Node | None], frozenset[int]]:
+    """The operands, the mistaken one as an empty sequence of such elements, or held outside.
+
+    Held it is where an extent of its elements is only known to what was written of the body, and
+    where it was mistaken before: `learnt` are the numbers of those.
+    """
+    if mistake.state not in made.states:
+        raise mistake
+    number = made.states.index(mistake.state)
+    initial = made.initials[number]
+    is_known = number not in learnt and all(
+        _is_written(builder, extent) for extent in mistake.shape
+    )
+    if isinstance(initial.op, CarriedArg) and is_known:
+        raise WrongElementGuess(initial, mistake.dtype, mistake.shape)
+    if not is_known or not isinstance(initial.op, Empty):
+        return list(operands), made.held | {number}
+    learnt.add(number)
+    corrected = list(operands)
+    corrected[_carried(step)[number]] = empty(builder, mistake.dtype, mistake.shape)
+    return corrected, made.held
+
+
+def _is_written(builder: KernelBuilder, extent: Number) -> bool:
+    """Whether what tells the extent is still there, now that the body is to be written again."""
+    source = extent.source if isinstance(extent, SymbolicDim) else None
+    block: Block | None = builder.block
+    while source is not None and block is not None and block is not source.home:
+        block = block.parent
+    return source is None or (block is not None and any(node is source for node in block.nodes))
+
+
+def _foreign(builder: KernelBuilder, made: _Body) -> frozenset[int]:
+    """The carried values that cannot be native, by number."""
+    pairs = enumerate(zip(made.states, made.nexts, strict=True))
+    return frozenset(
+        number
+        for number, (state, after) in pairs
+        if number not in made.rows.values()
+        and (after in builder.objects or _kind(state) != _kind(after))
+    )
+
+
+def _kind(node: Node) -> tuple[DType, int]:
+    return node.dtype, len(node.shape)
+
+
+def _given(builder: KernelBuilder, step: ir.Loop, results: Given, number: int) -> Node:
+    """A result of a body as a native tensor; held where it has no such form."""
+    claimed = [step.body.claims[number].type] if step.body.claims else []
+    types, node = types_of(step.body.results[number]) + claimed, present_operands(results[number])
+    return unboxed(builder, node, types) if is_unboxable(types) else node
+
+
+def _params(
+    builder: KernelBuilder, step: ir.Loop, operands: Given, moving: ChangingAxes, made: _Body
+) -> None:
+    rest = iter(operands)
+    for place, role in enumerate(step.roles):
+        match role:
+            case ir.Iteration():
+                shape = (1,) * declared_rank(step, place)
+                made.nodes.append(builder.param(InductionVar(), DType.INT64, shape))
+            case ir.Condition():
+                rank = declared_rank(step, place)
+                made.nodes.append(builder.constant(np.ones((1,) * rank, np.bool_)))
+            case ir.Invariant():
+                made.nodes.append(next(rest))
+            case ir.Carried():
+                initial = present_operands(next(rest))
+                state = _state(builder, len(made.states), initial, moving)
+                made.initials.append(initial)
+                made.states.append(state)
+                made.nodes.append(state)
+            case ir.Sliced(axis, reverse):
+                made.nodes.append(
+                    _item(builder, made, present_operands(next(rest)), axis, reverse=reverse)
+                )
+
+
+def _state(builder: KernelBuilder, number: int, initial: Node, moving: ChangingAxes) -> Node:
+    shape = [
+        builder.number(builder.param(DimOf(number, axis), DType.INT64, ()))
+        if (number, axis) in moving
+        else extent
+        for axis, extent in enumerate(initial.shape)
+    ]
+    state = builder.param(CarriedArg(number), initial.dtype, tuple(shape))
+    if initial in builder.objects:
+        builder.objects.add(state)
+    return state
+
+
+def _item(builder: KernelBuilder, made: _Body, source: Node, axis: int, *, reverse: bool) -> Node:
+    if source in builder.objects:
+        return _held_item(builder, made, source, axis, reverse=reverse)
+    rank = len(source.shape)
+    if not -rank <= axis < rank:
+        raise Declined("a sliced axis that is out of range")
+    _expect_length(builder, made, source.shape[axis % rank])
+    rest = tuple(e for k, e in enumerate(source.shape) if k != axis % rank)
+    node = Node(ScanSlice(axis % rank, reverse), source.dtype, rest, (source,), builder.block)
+    builder.block.nodes.append(node)
+    return node
+
+
+def _held_item(
+    builder: KernelBuilder, made: _Body, source: Node, axis: int, *, reverse: bool
+) -> Node:
+    outer = made.block.parent
+    assert outer is not None
+    builder.block = outer
+    extent = extent_of(builder, source, axis)
+    builder.block = made.block
+    _expect_length(builder, made, extent)
+    return item_of(
+        builder, source, builder.param(InductionVar(), DType.INT64, ()), axis, reverse=reverse
+    )
+
+
+def _expect_length(builder: KernelBuilder, made: _Body, extent: Number) -> None:
+    if made.length is not None:
+        builder.expect_equal(made.length, extent)
+    made.length = extent
+
+
+def _held_stack(builder: KernelBuilder, rows: Node, role: ir.Stacked) -> Node:
+    return stacked(builder, rows, role.axis, reverse=role.reverse)
+
+
+def _going_on(condition: Node | None) -> Node | None:
+    """The condition; None for one that is always true."""
+    if condition is not None and isinstance(condition.op, Constant) and condition.op.array.all():
+        return None
+    return condition

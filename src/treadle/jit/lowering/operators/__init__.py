@@ -1,0 +1,1 @@
+"""Lowerings of operators to the kernel IR, one file per family."""

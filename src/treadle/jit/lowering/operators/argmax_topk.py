@@ -1,0 +1,166 @@
+"""Operators that look for elements along an axis: extremes, the k largest, running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import ArgTopK, Axis, Cumulative, Gather, Node, Number
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.counted_loop import Nodes
+from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, same, steps
+from treadle.jit.lowering.operators.reduce import reduced
+from treadle.jit.lowering.registry import NARROW, lowers
+
+Attributes = Mapping[str, Any]
+_MOST_PLACES = 2**31
+
+
+def ordered(builder: KernelBuilder, node: Node) -> Node:
+    """Whole numbers in the order of the elements; NaN is the largest, 0 and -0 are one."""
+    if node.dtype in NARROW:
+        node = builder.cast(node, DType.FLOAT32)
+    if node.dtype is DType.FLOAT32:
+        return builder.map("order", node, dtype=DType.INT32)
+    if node.dtype is DType.FLOAT64:
+        return builder.map("order", node, dtype=DType.INT64)
+    return builder.cast(node, DType.UINT8) if node.dtype is DType.BOOL else node
+
+
+def first_of(
+    builder: KernelBuilder, keys: Node, function: str, axis: int, *, keep: bool, last: bool = False
+) -> Node:
+    """Where the extreme along the axis is: of equal ones the first, or the last."""
+    extent = keys.shape[axis]
+    best = reduced(builder, function, keys, [axis], keep=True)
+    is_best = builder.map("equal", keys, best, dtype=DType.BOOL)
+    where = steps(builder, len(keys.shape), axis, extent)
+    none = builder.dim(-1 if last else extent)
+    found = builder.map("where", is_best, where, none, dtype=DType.INT64)
+    return reduced(builder, "max" if last else "min", found, [axis], keep=keep)
+
+
+def _extreme(
+    function: str, builder: KernelBuilder, operands: Nodes, attributes: Attributes
+) -> Node:
+    x = operands[0]
+    axis = nonnegative_index(attributes["axis"], len(x.shape))
+    if not x.shape:
+        return builder.scalar(0, DType.INT64)
+    keys = ordered(builder, x)
+    if function == "min" and x.dtype.numpy.kind not in "iub":
+        keys = _nan_first(builder, x, keys)
+    is_last = bool(attributes.get("select_last_index"))
+    keep = bool(attributes["keepdims"])
+    return first_of(builder, keys, function, axis, keep=keep, last=is_last)
+
+
+def _nan_first(builder: KernelBuilder, node: Node, keys: Node) -> Node:
+    """The smallest is NaN too, as numpy has it."""
+    is_nan = builder.map("not_equal", node, node, dtype=DType.BOOL)
+    lowest = builder.scalar(np.iinfo(keys.dtype.numpy.name).min, keys.dtype)
+    return builder.map("where", is_nan, lowest, keys, dtype=keys.dtype)
+
+
+for _op, _function in (("ArgMax", "max"), ("ArgMin", "min")):
+    lowers(_op, 1, 11, 12, 13)(partial(_extreme, _function))
+
+
+@lowers("Hardmax", 13)
+def hardmax(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """1 at the first largest element along the axis, 0 elsewhere."""
+    x = operands[0]
+    axis = nonnegative_index(attributes["axis"], len(x.shape))
+    if not x.shape or 0 in x.shape:
+        return x
+    where = first_of(builder, ordered(builder, x), "max", axis, keep=True)
+    is_it = builder.map(
+        "equal", steps(builder, len(x.shape), axis, x.shape[axis]), where, dtype=DType.BOOL
+    )
+    hot = builder.map(
+        "where", is_it, builder.scalar(1, x.dtype), builder.scalar(0, x.dtype), dtype=x.dtype
+    )
+    return builder.expand(hot, x.shape)
+
+
+@lowers("TopK", 11, 24)
+def top_k(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+    """The k largest, or smallest, in order, and where they are; of equal ones the first."""
+    return _selected(builder, operands[0], _count(builder, operands), attributes)
+
+
+@lowers("TopK", 10)
+def top_k_10(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+    """The largest only."""
+    return _selected(builder, operands[0], _count(builder, operands), {**attributes, "largest": 1})
+
+
+@lowers("TopK", 1)
+def top_k_1(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+    """K is an attribute."""
+    return _selected(builder, operands[0], attributes["k"], {**attributes, "largest": 1})
+
+
+def _count(builder: KernelBuilder, operands: Nodes) -> Number:
+    counts = builder.elements(operands[1], "k")
+    (count,) = counts
+    return count if isinstance(count, int) else builder.extent(count)
+
+
+def _selected(
+    builder: KernelBuilder, node: Node, count: Number, attributes: Attributes
+) -> Sequence[Node]:
+    given, rank = node.shape, len(node.shape)
+    axis = nonnegative_index(attributes["axis"], rank)
+    if not rank or (isinstance(count, int) and count < 1):
+        raise Declined("a TopK of none, or of a scalar")
+    builder.expect(builder.compare("less_equal", count, given[axis]))
+    builder.expect(builder.compare("less_equal", given[axis], _MOST_PLACES))
+    keys = ordered(builder, node)
+    if attributes["largest"]:
+        keys = builder.map("not", keys)
+    shape = tuple(count if k == axis else extent for k, extent in enumerate(given))
+    index = builder.add(ArgTopK(axis), DType.INT64, shape, keys)
+    taken = tuple(0 if k == axis else same(k) for k in range(rank))
+    return builder.add(Gather(taken), node.dtype, index.shape, node, index), index
+
+
+def flipped(builder: KernelBuilder, node: Node, axis: int) -> Node:
+    """The elements along an axis from the last to the first."""
+    last = builder.minus(builder.most(node.shape[axis], 1), 1)
+    axes = [Axis(last, ((k, -1),)) if k == axis else same(k) for k in range(len(node.shape))]
+    return builder.view(node, node.shape, axes)
+
+
+def _axis(builder: KernelBuilder, along: Node, rank: int) -> int:
+    """The axis, counted from the front; of a rank of 1 it may be one that only the run tells."""
+    (axis,) = builder.elements(along, "an axis")
+    if isinstance(axis, int):
+        return nonnegative_index(axis, rank)
+    if rank != 1:
+        raise Declined("an axis that only the run tells")
+    ends = (builder.map("equal", axis, builder.dim(n), dtype=DType.BOOL) for n in (0, -1))
+    builder.expect(builder.map("or", *ends))
+    return 0
+
+
+def _running(
+    function: str, builder: KernelBuilder, operands: Nodes, attributes: Attributes
+) -> Node:
+    x = operands[0]
+    if not x.shape or x.dtype is DType.BOOL:
+        raise Declined(f"running sums of {x.dtype}{list(x.shape)}")
+    axis = _axis(builder, operands[1], len(x.shape))
+    given = flipped(builder, x, axis) if attributes["reverse"] else x
+    op = Cumulative(function, axis, bool(attributes["exclusive"]))
+    made = builder.add(op, x.dtype, x.shape, given)
+    return flipped(builder, made, axis) if attributes["reverse"] else made
+
+
+for _op, _function, *_versions in (("CumSum", "add", 11, 14), ("CumProd", "mul", 26)):
+    lowers(_op, *_versions)(partial(_running, _function))

@@ -1,0 +1,198 @@
+"""Reading and writing by index. What an index from data says is checked when the kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import (
+    Axis,
+    Constant,
+    Gather,
+    IndexTuple,
+    Iota,
+    Node,
+    Number,
+    Scatter,
+    Shape,
+    SymbolicDim,
+    Take,
+)
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.registry import lowers
+
+Attributes = Mapping[str, Any]
+_WHOLE = (DType.INT64, DType.INT32)
+
+
+def nonnegative_index(axis: int, rank: int) -> int:
+    """The axis counted from the front; Declined where the rank has it not."""
+    if not -rank <= axis < max(rank, 1):
+        raise Declined(f"axis {axis} of a tensor of rank {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def same(axis: int) -> Axis:
+    """The place along an axis that is the result's own."""
+    return Axis(0, ((axis, 1),))
+
+
+def steps(builder: KernelBuilder, rank: int, axis: int, extent: Number) -> Node:
+    """The numbers 0, 1, ... along an axis."""
+    if isinstance(extent, int):
+        numbers = builder.constant(np.arange(extent, dtype=np.int64))
+    else:
+        numbers = builder.add(Iota(), DType.INT64, (extent,))
+    return builder.reshape(numbers, [extent if k == axis else 1 for k in range(rank)])
+
+
+@lowers("Gather", 1, 11, 13)
+def gather(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
+    """np.take(data, indices, axis)."""
+    data, indices = operands
+    axis = attributes["axis"] % max(len(data.shape), 1)
+    if not data.shape or indices.dtype not in _WHOLE:
+        raise Declined("a Gather that does not fit")
+    return picked(builder, data, indices, axis)
+
+
+def picked(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> Node:
+    """np.take(data, indices, axis): a view where it is one item that is known to be there."""
+    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+    if isinstance(indices.op, Constant) and indices.size == 1:
+        return _at(builder, data, axis, int(indices.op.array.item()), shape)
+    return builder.add(Take(axis), data.dtype, shape, data, indices)
+
+
+def _at(builder: KernelBuilder, data: Node, axis: int, index: int, shape: Shape) -> Node:
+    given = data.shape[axis]
+    least = -index if index < 0 else index + 1
+    if isinstance(given, int) and given < least:
+        raise Declined("a Gather out of range")
+    if isinstance(given, SymbolicDim):
+        builder.expect(builder.compare("greater_equal", given, least))
+    shift = len(shape) - len(data.shape)
+    axes = [Axis(0, ((k if k < axis else k + shift, 1),)) for k in range(len(data.shape))]
+    axes[axis] = Axis(builder.minus(given, -index) if index < 0 else index)
+    return builder.view(data, shape, axes)
+
+
+def _along(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> IndexTuple:
+    """The places of GatherElements: the index along one axis, its own place along the others."""
+    rank = len(data.shape)
+    axis = nonnegative_index(axis, rank)
+    if not rank or len(indices.shape) != rank or indices.dtype not in _WHOLE:
+        raise Declined("indices that do not fit")
+    for k, (found, given) in enumerate(zip(indices.shape, data.shape, strict=True)):
+        if k != axis:
+            _expect_within(builder, found, given)
+    return tuple(0 if k == axis else same(k) for k in range(rank))
+
+
+def _expect_within(builder: KernelBuilder, found: Number, given: Number) -> None:
+    if isinstance(found, int) and isinstance(given, int):
+        if found > given:
+            raise Declined("indices that do not fit")
+    elif found is not given:
+        builder.expect(builder.compare("less_equal", found, given))
+
+
+@lowers("GatherElements", 11, 13)
+def gather_elements(
+    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
+) -> Node:
+    """result[i][j] = x[indices[i][j]][j] for axis 0."""
+    data, indices = operands
+    places = _along(builder, data, indices, attributes["axis"])
+    return builder.add(Gather(places), data.dtype, indices.shape, data, indices)
+
+
+@lowers("Scatter", 9, 11)
+@lowers("ScatterElements", 11, 13, 16, 18)
+def scatter_elements(
+    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
+) -> Node:
+    """X with result[indices[i][j]][j] = updates[i][j] for axis 0."""
+    data, indices, updates = operands
+    places = _along(builder, data, indices, attributes["axis"])
+    builder.expect_shape(updates.shape, indices.shape, "updates that do not fit")
+    return scatter(builder, attributes.get("reduction", "none"), places, data, updates, [indices])
+
+
+def scatter(
+    builder: KernelBuilder,
+    reduction: str,
+    places: IndexTuple,
+    data: Node,
+    updates: Node,
+    indices: Sequence[Node],
+) -> Node:
+    """Operand 0 with the updates put in."""
+    if data.dtype != updates.dtype:
+        raise Declined("updates of another dtype")
+    function = "" if reduction == "none" else reduction
+    return builder.add(Scatter(function, places), data.dtype, data.shape, data, updates, *indices)
+
+
+def _columns(
+    builder: KernelBuilder, data: Node, indices: Node, batch: int
+) -> tuple[IndexTuple, list[Node]]:
+    """The places of GatherND: what each number of an index tuple says, and the slice it names."""
+    given, (*around, count) = data.shape, indices.shape
+    if not isinstance(count, int) or indices.dtype not in _WHOLE:
+        raise Declined("indices that do not fit")
+    rest = len(given) - batch - count
+    if rest < 0:
+        raise Declined("indices that do not fit")
+    builder.expect_shape(tuple(around[:batch]), given[:batch], "indices that do not fit")
+    shape = (*around, *(1,) * rest)
+    own = [same(k) for k in range(len(around))]
+    columns = [builder.view(indices, shape, (*own, Axis(k))) for k in range(count)]
+    behind = [same(len(around) + k) for k in range(rest)]
+    return (*map(same, range(batch)), *range(count), *behind), columns
+
+
+@lowers("GatherND", 11, 12, 13)
+def gather_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
+    """Slices of x at index tuples, batch by batch."""
+    data, indices = operands
+    batch = attributes.get("batch_dims") or 0
+    places, columns = _columns(builder, data, indices, batch)
+    *around, count = indices.shape
+    assert isinstance(count, int)
+    shape = (*around, *data.shape[batch + count :])
+    return builder.add(Gather(places), data.dtype, shape, data, *columns)
+
+
+@lowers("ScatterND", 11, 13, 16, 18)
+def scatter_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
+    """X with slices at index tuples replaced."""
+    data, indices, updates = operands
+    places, columns = _columns(builder, data, indices, 0)
+    *around, count = indices.shape
+    assert isinstance(count, int)
+    builder.expect_shape(updates.shape, (*around, *data.shape[count:]), "updates that do not fit")
+    return scatter(builder, attributes.get("reduction", "none"), places, data, updates, columns)
+
+
+@lowers("ReverseSequence", 10, 28)
+def reverse_sequence(
+    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
+) -> Node:
+    """The first lengths[b] time steps of batch b backwards, the rest as they are."""
+    x, lengths = operands
+    given, rank = x.shape, len(x.shape)
+    batch, time = (
+        nonnegative_index(attributes[name], rank) for name in ("batch_axis", "time_axis")
+    )
+    ends = builder.reshape(lengths, [given[k] if k == batch else 1 for k in range(rank)])
+    now = steps(builder, rank, time, given[time])
+    turned = builder.map("sub", builder.map("sub", ends, builder.scalar(1, DType.INT64)), now)
+    is_turned = builder.map("less", now, ends, dtype=DType.BOOL)
+    index = builder.map("where", is_turned, turned, now, dtype=DType.INT64)
+    places = tuple(0 if k == time else same(k) for k in range(rank))
+    return builder.add(Gather(places), x.dtype, given, x, index)

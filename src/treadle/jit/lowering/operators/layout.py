@@ -1,0 +1,296 @@
+"""Operators that arrange elements: shapes, views, parts and their joining."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder, array_of
+from treadle.jit.kernel.ir import (
+    Axis,
+    CarriedArg,
+    Concat,
+    Constant,
+    DimOf,
+    InputDim,
+    Node,
+    Number,
+    Shape,
+    SymbolicDim,
+)
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.operators.slice import axis_slice, sliced, strided, times_within
+from treadle.jit.lowering.registry import lowers
+
+Attributes = Mapping[str, Any]
+Nodes = Sequence[Any]
+_RESHAPES = (13, 14, 19, 21, 23, 24, 25)
+
+
+def whole_numbers(node: Node | None, what: str) -> list[int] | None:
+    """The numbers of a constant operand; None where it is absent."""
+    return None if node is None else [int(n) for n in array_of(node, what).ravel()]
+
+
+def _list(operands: Nodes, number: int, attributes: Attributes, name: str) -> list[int] | None:
+    """Axes and sizes: an operand in new versions, an attribute in old ones."""
+    if name in attributes:
+        return list(attributes[name])
+    return whole_numbers(operands[number], name) if len(operands) > number else None
+
+
+@lowers("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
+def identity(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
+    """The operand itself: values are never changed in place."""
+    node: Node = operands[0]
+    return node
+
+
+@lowers("Dropout", 7, 10, 12, 13, 22)
+def dropout(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
+    """The operand, where it does not train."""
+    if len(operands) > 2 and operands[2] is not None and array_of(operands[2], "training").any():
+        raise Declined("training")
+    node: Node = operands[0]
+    return node
+
+
+@lowers("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
+def constant(builder: KernelBuilder, _: Nodes, attributes: Attributes) -> Node:
+    """The one tensor or number its attributes hold."""
+    for name, dtype in (("value", None), ("value_int", np.int64), ("value_ints", np.int64),
+                        ("value_float", np.float32), ("value_floats", np.float32)):  # fmt: skip
+        if attributes.get(name) is not None:
+            value = attributes[name]
+            return builder.constant(value if dtype is None else np.asarray(value, dtype))
+    raise Declined("a constant of text or a sparse one")
+
+
+@lowers("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
+def shape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """The extents, each a number or a scalar."""
+    part = operands[0].shape[attributes.get("start") or 0 : attributes.get("end")]
+    return listed(builder, part)
+
+
+def listed(builder: KernelBuilder, numbers: Sequence[Number]) -> Node:
+    """The numbers as a tensor of int64."""
+    if all(isinstance(number, int) for number in numbers):
+        return builder.constant(np.array(numbers, np.int64))
+    parts = [builder.reshape(builder.dim(number), (1,)) for number in numbers]
+    return concat_along(builder, parts, 0)
+
+
+@lowers("Size", 1, 13, 19, 21, 23, 24, 25)
+def size(builder: KernelBuilder, operands: Nodes, _: Attributes) -> Node:
+    """The number of elements."""
+    return builder.dim(builder.product(operands[0].shape))
+
+
+@lowers("Reshape", 5, *_RESHAPES)
+def reshape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """Row-major order stays; -1 is what is left, 0 the operand's own extent."""
+    x, given = operands[0], operands[0].shape
+    wanted = builder.elements(operands[1], "a shape")
+    if not attributes.get("allowzero"):
+        if any(each == 0 for each in wanted[len(given) :]):
+            raise Declined("a Reshape that does not fit")
+        wanted = [0 if each == 0 else each for each in wanted]
+        target = [
+            given[k] if each == 0 else extent_of(builder, each, is_positive=True)
+            for k, each in enumerate(wanted)
+        ]
+    else:
+        target = [extent_of(builder, each) for each in wanted]
+    if -1 in target:
+        place = target.index(-1)
+        target[place] = _rest(builder, given, [each for each in target if each != -1])
+    return builder.reshape(x, tuple(target))
+
+
+def extent_of(builder: KernelBuilder, each: int | Node, *, is_positive: bool = False) -> Number:
+    """An extent out of a list; -1 stays. One of the run where 0 has a meaning is above it."""
+    if isinstance(each, int):
+        return each
+    found = builder.extent(each)
+    if is_positive and not isinstance(builder.dim(found).op, Constant | DimOf | InputDim):
+        builder.expect(builder.compare("greater", found, 0))
+    return found
+
+
+def _rest(builder: KernelBuilder, given: Shape, others: Sequence[Number]) -> Number:
+    """What is left for one extent: the product of those given over that of the others."""
+    left, right = list(given), []
+    for other in others:
+        same = next((k for k, extent in enumerate(left) if extent is other or extent == other), -1)
+        if same < 0:
+            right.append(other)
+        else:
+            del left[same]
+    total, by = builder.product(left), builder.product(right)
+    if isinstance(total, int) and isinstance(by, int):
+        return total // by if by else 0
+    if by == 1:
+        return total
+    quotient = builder.number(builder.map("div", builder.dim(total), builder.dim(by)))
+    builder.expect_equal(builder.times(quotient, by), total)
+    return quotient
+
+
+@lowers("Flatten", 1, 9, 11, *_RESHAPES[:1], *_RESHAPES[3:])
+def flatten(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """Two axes: what is before `axis`, and the rest."""
+    given, axis = operands[0].shape, attributes["axis"]
+    axis = axis + len(given) if axis < 0 else axis
+    return builder.reshape(
+        operands[0], (builder.product(given[:axis]), builder.product(given[axis:]))
+    )
+
+
+@lowers("Squeeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
+def squeeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """Without axes of one."""
+    given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
+    if axes is None:
+        gone = {k for k, extent in enumerate(given) if extent == 1}
+        for extent in given:
+            if isinstance(extent, SymbolicDim):
+                builder.expect(builder.map("not", builder.compare("equal", extent, 1)))
+    else:
+        gone = {axis % len(given) if given else 0 for axis in axes}
+    return dropped(builder, operands[0], gone)
+
+
+def dropped(builder: KernelBuilder, node: Node, gone: Collection[int]) -> Node:
+    """Without these axes, which are one long."""
+    for axis in gone:
+        builder.expect_equal(node.shape[axis], 1)
+    rest = [k for k in range(len(node.shape)) if k not in gone]
+    axes = [Axis() if k in gone else Axis(0, ((rest.index(k), 1),)) for k in range(len(node.shape))]
+    return builder.view(node, [node.shape[k] for k in rest], axes)
+
+
+@lowers("Unsqueeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
+def unsqueeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """With axes of one; they are counted in the result."""
+    given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
+    assert axes is not None
+    rank = len(given) + len(axes)
+    new, rest = {axis % rank for axis in axes}, iter(given)
+    return builder.reshape(operands[0], tuple(1 if k in new else next(rest) for k in range(rank)))
+
+
+@lowers("Transpose", 1, 13, 21, 23, 24, 25)
+def transpose(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """result.shape[k] = operand.shape[perm[k]]."""
+    given = operands[0].shape
+    perm = attributes.get("perm") or range(len(given))[::-1]
+    where = {axis: k for k, axis in enumerate(perm)}
+    axes = [Axis(0, ((where[k], 1),)) for k in range(len(given))]
+    return builder.view(operands[0], [given[axis] for axis in perm], axes)
+
+
+@lowers("Expand", 8, 13)
+def expand(builder: KernelBuilder, operands: Nodes, _: Attributes) -> Node:
+    """Broadcast to the shape, in both directions."""
+    x = operands[0]
+    target = [extent_of(builder, each) for each in builder.elements(operands[1], "a shape")]
+    shift = max(len(x.shape) - len(target), 0)
+    target = [*x.shape[:shift], *target]
+    shift = len(target) - len(x.shape)
+    result = [
+        each if k < shift else _spread(builder, x.shape[k - shift], each)
+        for k, each in enumerate(target)
+    ]
+    return builder.expand(x, result)
+
+
+def _spread(builder: KernelBuilder, given: Number, wanted: Number) -> Number:
+    """The extent of an Expand: one that only the run tells may be 1 where the operand's is more."""
+    if given == 1 or wanted == 1 or isinstance(wanted, int) or given is wanted:
+        return builder.match(given, wanted)
+    is_one = builder.compare("equal", wanted, 1)
+    builder.expect(builder.map("or", is_one, builder.compare("equal", wanted, given)))
+    return given
+
+
+@lowers("Slice", 1, 10, 11, 13)
+def slice_(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """x[start:end:step] along each axis."""
+    x: Node = operands[0]
+    starts, ends = (
+        list(attributes[name]) if name in attributes else builder.elements(operands[k], name)
+        for k, name in enumerate(("starts", "ends"), start=1)
+    )
+    axes = _list(operands, 3, attributes, "axes")
+    by = (
+        builder.elements(operands[4], "steps") if operands[4:] and operands[4] is not None else None
+    )
+    for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        axis = (axes[k] if axes else k) % max(len(x.shape), 1)
+        step = by[k] if by else 1
+        if isinstance(step, int):
+            x = sliced(builder, x, axis, start, end, step)
+        else:
+            x = strided(builder, x, axis, start, end, step)
+    return x
+
+
+@lowers("Split", 2, 11, 13, 18)
+def split(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+    """Parts along an axis: of the sizes given, or alike."""
+    x = operands[0]
+    axis = attributes.get("axis", 0) % max(len(x.shape), 1)
+    if "split" in attributes:
+        sizes: list[Number] = list(attributes["split"])
+    elif len(operands) > 1 and operands[1] is not None:
+        sizes = [extent_of(builder, each) for each in builder.elements(operands[1], "sizes")]
+    else:
+        sizes = _alike(builder, x.shape[axis], attributes["results"])
+    starts: list[Number] = [0]
+    for each in sizes:
+        builder.expect_equal(builder.least(each, 0), 0)
+        starts.append(builder.plus(starts[-1], each))
+    builder.expect_equal(starts[-1], x.shape[axis])
+    return [axis_slice(builder, x, axis, s, 1, n) for s, n in zip(starts, sizes, strict=False)]
+
+
+def _alike(builder: KernelBuilder, extent: Number, count: int) -> list[Number]:
+    """The sizes of parts that are alike, but for the last ones where it does not come out."""
+    if count == 1:
+        return [extent]
+    each = times_within(builder, extent, count)
+    ends = [builder.least(builder.times(k, each), extent) for k in range(count)]
+    return [builder.minus(end, start) for start, end in zip(ends, [*ends[1:], extent], strict=True)]
+
+
+@lowers("Concat", 4, 11, 13)
+def concat(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+    """One after the other along an axis."""
+    return concat_along(builder, operands, attributes["axis"] % max(len(operands[0].shape), 1))
+
+
+def _kind(node: Node) -> tuple[DType, int]:
+    return node.dtype, len(node.shape)
+
+
+def concat_along(builder: KernelBuilder, parts: Sequence[Node], axis: int) -> Node:
+    """np.concatenate; of one part the part itself."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if any(_kind(each) != _kind(first) for each in parts) or axis >= len(first.shape):
+        raise Declined("a Concat that does not fit")
+    shape = list(first.shape)
+    for each in parts[1:]:
+        for k, extent in enumerate(each.shape):
+            if k == axis:
+                shape[k] = builder.plus(shape[k], extent)
+            else:
+                builder.expect_equal(shape[k], extent)
+                is_told = isinstance(shape[k], int) or isinstance(first.op, CarriedArg)
+                shape[k] = shape[k] if is_told else extent
+    return builder.add(Concat(axis), first.dtype, tuple(shape), *parts)

@@ -1,0 +1,107 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
+from typing import Any
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder, extents_of
+from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
+
+_FLOATS = (DType.FLOAT32, DType.FLOAT64)
+_LARGE = 1024
+
+
+def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
+    """np.matmul, rounded once; a matrix times a column is the row times the matrix turned."""
+    if not left.shape or not right.shape or left.dtype != right.dtype:
+        raise Declined("a MatMul that does not fit")
+    if left.dtype in NARROW:
+        result = product(
+            builder, builder.cast(left, DType.FLOAT32), builder.cast(right, DType.FLOAT32)
+        )
+        return builder.cast(result, left.dtype)
+    first = builder.reshape(left, (1, *left.shape)) if len(left.shape) == 1 else left
+    second = builder.reshape(right, (*right.shape, 1)) if len(right.shape) == 1 else right
+    (*batch, rows, inner), (*others, same, columns) = first.shape, second.shape
+    builder.expect_equal(inner, same)
+    around = builder.broadcast(tuple(batch), tuple(others))
+    parts = _parts(builder, first, second)
+    if parts:
+        result = reduce(partial(builder.map, "add"), [product(builder, *pair) for pair in parts])
+    elif inner == 1:
+        result = builder.map("mul", first, second)
+    elif columns == 1 and rows != 1:
+        turned = _turned(builder, second), _turned(builder, first)
+        result = builder.add(MatMul(), left.dtype, (*around, columns, rows), *turned)
+    else:
+        result = builder.add(MatMul(), left.dtype, (*around, rows, columns), first, second)
+    shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
+    return builder.reshape(result, tuple(shape))
+
+
+def _parts(builder: KernelBuilder, left: Node, right: Node) -> list[tuple[Node, Node]]:
+    """The products a large one is made of where the left operand is joined along the inner axis.
+
+    What a loop slices is then multiplied apart from what it carries.
+    """
+    is_joined = isinstance(left.op, Concat) and left.op.axis == len(left.shape) - 1
+    is_outside = right.home.depth < left.home.depth and len(right.shape) == 2
+    if not is_joined or not is_outside or not (left.is_static and right.is_static):
+        return []
+    if right.size < _LARGE or left.dtype not in _FLOATS:
+        return []
+    found, first = [], 0
+    for operand in left.operands:
+        inner, columns = extents_of(operand)[-1], extents_of(right)[1]
+        axes = (Axis(first, ((0, 1),)), Axis(0, ((1, 1),)))
+        found.append((operand, builder.view(right, (inner, columns), axes)))
+        first += inner
+    return found
+
+
+@lowers("MatMul", 1, 9, 13)
+def matmul(builder: KernelBuilder, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
+    """np.matmul."""
+    return product(builder, *operands)
+
+
+@lowers("Gemm", 1, 6, 7, 9, 11, 13)
+@in_float32
+def gemm(
+    builder: KernelBuilder, operands: Sequence[Node | None], attributes: Mapping[str, Any]
+) -> Node:
+    """Alpha * A @ B + beta * C."""
+    left, right, added = (*operands, None)[:3]
+    assert left is not None
+    assert right is not None
+    if attributes["transA"]:
+        left = _turned(builder, left)
+    if attributes["transB"]:
+        right = _turned(builder, right)
+    result = _scaled(builder, product(builder, left, right), attributes["alpha"])
+    if added is None:
+        return result
+    if not attributes.get("broadcast", 1) and added.shape != result.shape:
+        raise Declined("a C of another shape, without `broadcast`")
+    return builder.map("add", result, _scaled(builder, added, attributes["beta"]))
+
+
+def _turned(builder: KernelBuilder, node: Node) -> Node:
+    """With the last two axes exchanged."""
+    *batch, rows, columns = node.shape
+    last = len(batch)
+    places = [*range(last), last + 1, last]
+    axes = tuple(Axis(0, ((place, 1),)) for place in places)
+    return builder.view(node, (*batch, columns, rows), axes)
+
+
+def _scaled(builder: KernelBuilder, node: Node, factor: float) -> Node:
+    if factor == 1:
+        return node
+    given = as_floats(builder, node)
+    return builder.cast(builder.map("mul", given, builder.scalar(factor, given.dtype)), node.dtype)

@@ -1,0 +1,130 @@
+"""Quantization: numbers in whole ones of 8 and 16 bits, by a scale and a zero point.
+
+Scales and zero points are of the whole tensor or of the items of an axis; those of blocks, other
+element types and a precision of one's own are declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.operators.matmul import product
+from treadle.jit.lowering.operators.reduce import reduced
+from treadle.jit.lowering.registry import lowers
+from treadle.ops import element_from_proto
+
+Attributes = Mapping[str, Any]
+Operands = Sequence[Any]
+_VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
+_WHOLE = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+_FLOATS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
+
+
+@lowers("QuantizeLinear", *_VERSIONS)
+def quantize_linear(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
+    """round(x / scale) + zero point, saturated."""
+    x, scale, zero = (*operands, None)[:3]
+    if attributes.get("precision") or attributes.get("block_size"):
+        raise Declined("blocks, or a precision of its own")
+    target = element_from_proto(attributes.get("output_dtype") or 0) or DType.UINT8
+    x = builder.cast(x, DType.FLOAT32) if x.dtype is DType.INT32 else x
+    if x.dtype not in _FLOATS:
+        raise Declined(f"{x.dtype} to be quantized")
+    axis = attributes.get("axis", 1)
+    divided = builder.map("div", x, builder.cast(_spread(builder, scale, x, axis), x.dtype))
+    zero = builder.scalar(0, target) if zero is None else _spread(builder, zero, x, axis)
+    return _saturated(builder, builder.cast(divided, DType.FLOAT32), zero)
+
+
+def _saturated(builder: KernelBuilder, scaled: Node, zero: Node) -> Node:
+    """Rounded to even, with the zero point, in its dtype."""
+    if zero.dtype not in _WHOLE:
+        raise Declined(f"quantized to {zero.dtype}")
+    limits = np.iinfo(zero.dtype.numpy.name)
+    whole = builder.map("add", builder.map("round", scaled), builder.cast(zero, scaled.dtype))
+    low, high = (builder.scalar(float(end), scaled.dtype) for end in (limits.min, limits.max))
+    return builder.cast(builder.map("min", builder.map("max", whole, low), high), zero.dtype)
+
+
+def _spread(builder: KernelBuilder, part: Node, node: Node, axis: int) -> Node:
+    """A scale or zero point, to broadcast with x: of all, or of each item of the axis."""
+    if not part.is_static or len(part.shape) > 1:
+        raise Declined("scales of blocks")
+    if part.size == 1:
+        return builder.reshape(part, ())
+    rank = len(node.shape)
+    if not -rank <= axis < rank:
+        raise Declined("an axis that is out of range")
+    builder.expect_equal(node.shape[axis], part.size)
+    return builder.reshape(part, tuple(part.size if k == axis % rank else 1 for k in range(rank)))
+
+
+@lowers("DequantizeLinear", *_VERSIONS)
+def dequantize_linear(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
+    """(x - zero point) * scale, in the dtype of the scale."""
+    x, scale, zero = (*operands, None)[:3]
+    target = element_from_proto(attributes.get("output_dtype") or 0) or scale.dtype
+    is_known = x.dtype in (*_WHOLE, DType.INT32) and target in _FLOATS
+    if attributes.get("block_size") or not is_known or scale.dtype not in _FLOATS:
+        raise Declined("blocks, or other element types")
+    axis, apart = attributes.get("axis", 1), builder.cast(x, DType.INT32)
+    if zero is not None:
+        apart = builder.map(
+            "sub", apart, builder.cast(_spread(builder, zero, x, axis), DType.INT32)
+        )
+    factor = builder.cast(_spread(builder, scale, x, axis), DType.FLOAT32)
+    return builder.cast(builder.map("mul", builder.cast(apart, DType.FLOAT32), factor), target)
+
+
+@lowers("DynamicQuantizeLinear", 11)
+def dynamic_quantize_linear(
+    builder: KernelBuilder, operands: Operands, _: Attributes
+) -> Sequence[Node]:
+    """X in uint8 by a scale and zero point from its range, which is made to hold 0."""
+    (x,) = operands
+    if not x.is_static or not x.size:
+        raise Declined("the range of what may be empty")
+    nought, most = builder.scalar(0.0, x.dtype), builder.scalar(255.0, x.dtype)
+    axes = range(len(x.shape))
+    low = builder.map("min", reduced(builder, "min", x, axes, keep=False), nought)
+    high = builder.map("max", reduced(builder, "max", x, axes, keep=False), nought)
+    scale = builder.map("div", builder.map("sub", high, low), most)
+    is_flat = builder.map("equal", scale, nought, dtype=DType.BOOL)
+    divisor = builder.map("where", is_flat, builder.scalar(1.0, x.dtype), scale, dtype=x.dtype)
+    below = builder.map("div", builder.map("sub", nought, low), divisor)
+    zero = _saturated(builder, below, builder.scalar(0, DType.UINT8))
+    return _saturated(builder, builder.map("div", x, divisor), zero), scale, zero
+
+
+@lowers("QLinearMatMul", 10, 21)
+def qlinear_matmul(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
+    """The product of the dequantized matrices, quantized; scales of whole tensors only."""
+    left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = operands
+    single = (left_scale, left_zero, right_scale, right_zero, scale, zero)
+    if not all(each.is_static and each.size == 1 for each in single):
+        raise Declined("scales of rows or columns")
+
+    def whole(node: Node, its_zero: Node) -> Node:
+        apart = builder.cast(builder.reshape(its_zero, ()), DType.INT32)
+        return builder.map("sub", builder.cast(node, DType.INT32), apart)
+
+    found = builder.cast(
+        product(builder, whole(left, left_zero), whole(right, right_zero)), DType.FLOAT64
+    )
+    scales = [
+        builder.cast(builder.reshape(s, ()), DType.FLOAT32)
+        for s in (left_scale, right_scale, scale)
+    ]
+    factor = builder.map("div", builder.map("mul", *scales[:2]), scales[2])
+    return _saturated(
+        builder,
+        builder.map("mul", found, builder.cast(factor, DType.FLOAT64)),
+        builder.reshape(zero, ()),
+    )

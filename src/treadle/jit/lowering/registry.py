@@ -1,0 +1,82 @@
+"""The table of lowerings: what an operator is in the kernel IR.
+
+    @lowers("Add", 7, 13, 14)
+    def add(b, operands, attributes): return b.map("add", *operands)
+
+A lowering is handed the Building, a node for each operand (None for an absent one) and the
+attributes, defaults filled in; it gives a node, or one for each result. What it cannot do it
+declines, with the reason. A version that is not listed has no lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import Node
+
+Lowering = Callable[
+    [KernelBuilder, Sequence[Any], Mapping[str, Any]], "Node | Sequence[Node | None]"
+]
+NARROW = (DType.FLOAT16, DType.BFLOAT16)
+TABLE: dict[tuple[str, int], Lowering] = {}
+
+
+def lowers(op: str, *versions: int) -> Callable[[Lowering], Lowering]:
+    """Enter a lowering for these versions of an operator of the standard."""
+
+    def enter(lowering: Lowering) -> Lowering:
+        for version in versions:
+            assert (op, version) not in TABLE, f"two lowerings for {op}-{version}"
+            TABLE[op, version] = lowering
+        return lowering
+
+    return enter
+
+
+def in_float32(lowering: Lowering) -> Lowering:
+    """The lowering over float32 where its first operand is float16 or bfloat16, rounded at its end.
+
+    So are the operands of the same type.
+    """
+    return _computed_wide(lowering, NARROW)
+
+
+def in_float32_except_float16(lowering: Lowering) -> Lowering:
+    """As `in_float32`, but float16 is rounded after every function."""
+    return _computed_wide(lowering, (DType.BFLOAT16,))
+
+
+def _computed_wide(lowering: Lowering, dtypes: Sequence[DType]) -> Lowering:
+    def lowered(
+        builder: KernelBuilder, operands: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> Node | Sequence[Node | None]:
+        narrow = operands[0].dtype
+        if narrow not in dtypes:
+            return lowering(builder, operands, attributes)
+        given = [
+            builder.cast(n, DType.FLOAT32) if n is not None and n.dtype is narrow else n
+            for n in operands
+        ]
+        made = lowering(builder, given, attributes)
+        if isinstance(made, Node):
+            return _narrowed(builder, made, narrow)
+        return [None if node is None else _narrowed(builder, node, narrow) for node in made]
+
+    return lowered
+
+
+def as_floats(builder: KernelBuilder, node: Node) -> Node:
+    """The elements as floats: whole numbers in float64."""
+    return builder.cast(node, DType.FLOAT64) if node.dtype.numpy.kind in "iu" else node
+
+
+def _narrowed(builder: KernelBuilder, node: Node, narrow: DType) -> Node:
+    return builder.cast(node, narrow) if node.dtype is DType.FLOAT32 else node
+
+
+def lowering(domain: str, op: str, version: int) -> Lowering | None:
+    """The lowering of an operator, or None."""
+    return TABLE.get((op, version)) if domain in ("", "ai.onnx") else None

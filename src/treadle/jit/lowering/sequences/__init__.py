@@ -1,0 +1,1 @@
+"""Lowerings of sequences and optionals: uniform, ragged, scalarized."""

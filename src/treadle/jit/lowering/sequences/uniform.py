@@ -1,0 +1,243 @@
+"""Sequences as tensors: the elements, which are alike, along a first axis that only the run tells.
+
+An empty sequence does not say what it will hold. Its elements are scalars until something is put
+in; where a loop carries it, its body is written again when that is known. Positions out of range
+are refused: the interpreter says what is wrong with them. Optionals are what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle import ir, ops
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder, WrongElementGuess, array_of
+from treadle.jit.kernel.ir import (
+    Axis,
+    CarriedArg,
+    Constant,
+    Empty,
+    Node,
+    Number,
+    Shape,
+    SymbolicDim,
+)
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.operators.gather_scatter import picked
+from treadle.jit.lowering.operators.layout import concat_along
+from treadle.jit.lowering.operators.slice import axis_slice
+from treadle.jit.lowering.registry import lowers
+
+Attributes = Mapping[str, Any]
+Operands = Sequence[Any]
+
+
+def empty(builder: KernelBuilder, dtype: DType, shape: Shape) -> Node:
+    """An empty sequence of elements of this dtype and shape."""
+    return builder.add(Empty(), dtype, (0, *shape))
+
+
+def emptied(builder: KernelBuilder, node: Node | None, type_: ir.Type | None) -> Node | None:
+    """The node; an empty sequence with elements as in the type."""
+    if node is None or not isinstance(node.op, Empty) or not isinstance(type_, ir.Sequence):
+        return node
+    element = type_.element
+    if not isinstance(element, ir.Tensor) or element.dtype is None or element.shape is None:
+        return node
+    shape = tuple(extent for extent in element.shape if isinstance(extent, int))
+    return empty(builder, element.dtype, shape) if len(shape) == len(element.shape) else node
+
+
+@lowers("SequenceEmpty", 11)
+def sequence_empty(builder: KernelBuilder, _: Operands, attributes: Attributes) -> Node:
+    """Nothing, of scalars until more is known."""
+    dtype = ops.element_from_proto(attributes.get("dtype") or 1)
+    if dtype is None:
+        raise Declined("a sequence of an unknown type")
+    return empty(builder, dtype, ())
+
+
+@lowers("SequenceConstruct", 11)
+def construct(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
+    """The operands in order."""
+    for operand in operands:
+        _expect_alike(operands[0].shape, operand.shape)
+    return concat_along(builder, [_single(builder, operand) for operand in operands], 0)
+
+
+@lowers("SequenceInsert", 11)
+def insert(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
+    """With one more element: behind the others, or before a position."""
+    items, element, position = (*operands, None)[:3]
+    new = _single(builder, element)
+    if isinstance(items.op, Empty):
+        if position is not None:
+            place_in(builder, position, 0, 0)
+        return new
+    _check_alike(items, element)
+    if position is None:
+        return concat_along(builder, (items, new), 0)
+    count = items.shape[0]
+    place = place_in(builder, position, count, count)
+    rest = builder.minus(count, place)
+    return concat_along(
+        builder,
+        (
+            axis_slice(builder, items, 0, 0, 1, place),
+            new,
+            axis_slice(builder, items, 0, place, 1, rest),
+        ),
+        0,
+    )
+
+
+@lowers("SequenceErase", 11)
+def erase(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
+    """Without one element, the last by default."""
+    items, position = (*operands, None)[:2]
+    count = items.shape[0]
+    most = builder.minus(count, 1)
+    if position is None:
+        builder.expect(builder.compare("greater", count, 0))
+        return axis_slice(builder, items, 0, 0, 1, most)
+    place = place_in(builder, position, count, most)
+    behind = builder.plus(place, 1)
+    rest = axis_slice(builder, items, 0, behind, 1, builder.minus(count, behind))
+    return concat_along(builder, (axis_slice(builder, items, 0, 0, 1, place), rest), 0)
+
+
+@lowers("SequenceAt", 11)
+def at(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
+    """One element; a negative position counts from the end."""
+    items, position = operands
+    return picked(builder, items, builder.cast(builder.resolved(position), DType.INT64), 0)
+
+
+@lowers("SequenceLength", 11)
+def length(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
+    """How many elements."""
+    return builder.dim(operands[0].shape[0])
+
+
+@lowers("ConcatFromSequence", 11)
+def concat(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
+    """The elements joined along an axis, a new one if asked for."""
+    (items,) = operands
+    count, *shape = items.shape
+    rank = len(shape) + bool(attributes["new_axis"])
+    axis = attributes["axis"] % max(rank, 1)
+    if not rank:
+        raise Declined("a concatenation of scalars")
+    builder.expect(builder.compare("greater", count, 0))
+    stacked = moved(builder, items, axis)
+    if attributes["new_axis"]:
+        return stacked
+    return builder.reshape(
+        stacked, (*shape[:axis], builder.times(count, shape[axis]), *shape[axis + 1 :])
+    )
+
+
+@lowers("SplitToSequence", 11, 24)
+def split(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
+    """Pieces of one length, or of length 1 and without the axis where it is not kept."""
+    x, sizes = (*operands, None)[:2]
+    axis = attributes["axis"] % max(len(x.shape), 1)
+    extent: Number = x.shape[axis]
+    each = 1 if sizes is None else _one_size(builder, array_of(sizes, "sizes"), extent)
+    if each == 1:
+        pieces, inner = extent, [1] if attributes["keepdims"] or sizes is not None else []
+    elif isinstance(extent, int) and extent % each == 0:
+        pieces, inner = extent // each, [each]
+    else:
+        raise Declined("pieces that may differ")
+    shape = [pieces, *x.shape[:axis], *inner, *x.shape[axis + 1 :]]
+    axes = [Axis(0, ((k + 1, 1),)) for k in range(axis)]
+    axes.append(Axis(0, ((0, each), (axis + 1, 1)) if inner else ((0, 1),)))
+    axes += [Axis(0, ((k + len(inner), 1),)) for k in range(axis + 1, len(x.shape))]
+    return builder.view(x, shape, axes)
+
+
+def _one_size(builder: KernelBuilder, sizes: np.ndarray, extent: Number) -> int:
+    """The length of every piece; a list of them is of the whole extent."""
+    found = {int(size) for size in sizes.ravel()}
+    if len(found) != 1 or min(found) < 1:
+        raise Declined("pieces that differ")
+    (each,) = found
+    if sizes.ndim:
+        builder.expect_equal(extent, each * sizes.size)
+    return each
+
+
+def moved(builder: KernelBuilder, items: Node, axis: int) -> Node:
+    """The first axis moved to another place."""
+    order = [*range(1, axis + 1), 0, *range(axis + 1, len(items.shape))]
+    axes = [Axis(0, ((order.index(k), 1),)) for k in range(len(order))]
+    return builder.view(items, [items.shape[k] for k in order], axes)
+
+
+def _single(builder: KernelBuilder, element: Node) -> Node:
+    return builder.reshape(element, (1, *element.shape))
+
+
+def _check_alike(items: Node, element: Node) -> None:
+    """The element may be put in; a carried sequence learns here what it holds."""
+    is_same = items.dtype == element.dtype and len(items.shape) == len(element.shape) + 1
+    if is_same:
+        _expect_alike(items.shape[1:], element.shape)
+        return
+    if isinstance(items.op, CarriedArg):
+        raise WrongElementGuess(items, element.dtype, element.shape)
+    raise Declined("a sequence of elements that differ")
+
+
+def _expect_alike(one: Shape, other: Shape) -> None:
+    """The shapes may be the same: neither is known to differ, or changes as the kernel runs."""
+    if len(one) != len(other) or any(map(_may_differ, one, other)):
+        raise Declined("a sequence of elements that differ")
+
+
+def _may_differ(left: Number, right: Number) -> bool:
+    if left is right or left == right:
+        return False
+    sources = [each.source for each in (left, right) if isinstance(each, SymbolicDim)]
+    return not sources or any(source is not None for source in sources)
+
+
+def place_in(builder: KernelBuilder, position: Node, count: Number, most: Number) -> Number:
+    """The position counted from the front, between 0 and `most`."""
+    found = builder.cast(builder.resolved(position), DType.INT64)
+    if isinstance(found.op, Constant) and found.op.array >= 0:
+        place = builder.number(found)
+    else:
+        below = builder.map("less", found, builder.scalar(0, DType.INT64), dtype=DType.BOOL)
+        from_end = builder.map("add", found, builder.dim(count))
+        place = builder.extent(builder.map("where", below, from_end, found, dtype=DType.INT64))
+    builder.expect(builder.compare("less_equal", place, most))
+    return place
+
+
+@lowers("Optional", 15, 28)
+def optional(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
+    """What it holds; an empty one has no code."""
+    if not operands or operands[0] is None:
+        raise Declined("an empty optional")
+    node: Node = operands[0]
+    return node
+
+
+@lowers("OptionalGetElement", 15, 18, 28)
+def get_element(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
+    """What it holds."""
+    if not operands or operands[0] is None:
+        raise Declined("an empty optional")
+    node: Node = operands[0]
+    return node
+
+
+@lowers("OptionalHasElement", 15, 18, 28)
+def has_element(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
+    """Whether there is an operand; empty ones never come this far."""
+    return builder.scalar(bool(operands) and operands[0] is not None, DType.BOOL)

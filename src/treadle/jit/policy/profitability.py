@@ -1,0 +1,161 @@
+"""Whether native code is expected to be faster than the engine that would run the loop otherwise.
+
+What both do alike is left out. In nanoseconds, measured against onnxruntime:
+
+    native code saves   1500 for every iteration, and 300 for every operator in it
+    it loses            5000 for a call out of it, 200000 where numpy has to compute much there,
+                        13000 where onnxruntime's kernel is called: that takes 5500, but beside
+                        tensors so small that an operator saves but 130,
+                        2000 where only what is held outside is put in order,
+                        two thirds of the time of a convolution,
+                        a sixth of the time of a product of 96 rows or more,
+                        and of a large one what more than two threads would do meanwhile: how native
+                        code does with them was not measured
+
+An iteration of an inner loop counts ten times, since how often it runs is not known. So of 15000
+for a list of unlike elements that comes or goes once, taken apart or put together, a tenth counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from treadle.ir import Leaf, Loop, Step, bodies
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.host.sequence_layout import APART, TOGETHER
+from treadle.jit.kernel.ir import (
+    BOXED_DOMAIN,
+    Block,
+    HostCall,
+    Kernel,
+    MatMul,
+    Node,
+    View,
+    symbolic_dims,
+)
+from treadle.jit.kernel.traversal import inner_blocks
+from treadle.plan import is_compute_heavy
+
+_ITERATION = 1500.0
+_OPERATOR = 300.0
+_CALL = 5_000.0
+_LENT_CALL = 13_000.0
+_LIGHT_CALL = 2_000.0
+_HEAVY_CALL = 200_000.0
+_LIST_CALL, _FEW_ITERATIONS = 15_000.0, 10.0
+_INNER = 10.0
+_LARGE = 5e7
+_OPERATIONS_A_NANOSECOND = 150.0
+_MEASURED_THREADS = 2
+_MANY_ROWS, _BEHIND = 96, 0.0006
+_WINDOWED = 0.03
+_FREE = frozenset(("Constant", "Identity"))
+
+
+def why_unprofitable(
+    steps: Sequence[Step], kernel: Kernel, threads: int, kernels: HostKernels
+) -> str:
+    """Why onnxruntime is expected to be faster with these steps; "" where it is not."""
+    saved = sum(_saved(step) for step in steps if isinstance(step, Loop))
+    found = [
+        (
+            _lost(node, threads, kernels) * _INNER ** max(depth - 1, 0) if depth else _begun(node),
+            node,
+        )
+        for node, depth in _nodes(kernel.main, 0)
+    ]
+    lost = sum(cost for cost, _ in found)
+    if lost <= saved:
+        return ""
+    _, dearest = max(found, key=lambda each: each[0])
+    what = "a product"
+    if isinstance(dearest.op, HostCall):
+        what = "lists that come and go" if _begun(dearest) else dearest.op.leaf.op
+    return (
+        f"an iteration would save {saved / 1000:.0f} µs, and lose {lost / 1000:.0f}, most of"
+        f" them by {what}"
+    )
+
+
+def why_host_calls_dominate(loop: Loop, kernels: HostKernels) -> bool:
+    """Whether calls of other engines' kernels, where there are no others, lose what it saves."""
+    return _called(loop.body.steps, kernels) > _saved(loop)
+
+
+def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
+    """What those calls lose in one iteration."""
+    lost = 0.0
+    for step in steps:
+        if isinstance(step, Leaf):
+            lost += _LENT_CALL if kernels.needs_another(step) else 0.0
+        else:
+            inner = max((_called(body.steps, kernels) for _, body in bodies(step)), default=0.0)
+            lost += inner * (_INNER if isinstance(step, Loop) else 1.0)
+    return lost
+
+
+def _saved(loop: Loop) -> float:
+    """What one iteration saves."""
+    return _ITERATION + sum(map(_saved_by, loop.body.steps))
+
+
+def _saved_by(step: Step) -> float:
+    if isinstance(step, Leaf):
+        return 0.0 if step.op in _FREE else _OPERATOR
+    if isinstance(step, Loop):
+        return _OPERATOR + _INNER * _saved(step)
+    return _OPERATOR + max(sum(map(_saved_by, block.steps)) for _, block in bodies(step))
+
+
+def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
+    """Every node, and how many loops are around it."""
+    for node in block.nodes:
+        yield node, depth
+        for inner in inner_blocks(node):
+            yield from _nodes(inner, depth + inner.is_loop)
+
+
+def _begun(node: Node) -> float:
+    """What a list that comes into native code, or goes out of it, costs an iteration."""
+    is_list = isinstance(node.op, HostCall) and node.op.leaf.op in (APART, TOGETHER)
+    return _LIST_CALL / _FEW_ITERATIONS if is_list else 0.0
+
+
+def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
+    """What one evaluation of the node loses."""
+    match node.op:
+        case HostCall(leaf=leaf):
+            if leaf.domain == BOXED_DOMAIN:
+                return _LIGHT_CALL
+            if kernels.lends(leaf):
+                return _LENT_CALL
+            return _HEAVY_CALL if is_compute_heavy(leaf) else _CALL
+        case MatMul() if node.is_static and node.operands[0].is_static:
+            operations = 2.0 * prod(symbolic_dims(node)) * symbolic_dims(node.operands[0])[-1]
+            if _has_windows(node.operands[1]):
+                return operations * _WINDOWED
+            return operations * (_behind(node) + _alone(operations, threads))
+    return 0.0
+
+
+def _behind(product: Node) -> float:
+    """Nanoseconds an operation that a product of many rows takes longer."""
+    rows = symbolic_dims(product)[-2]
+    return _BEHIND if rows >= _MANY_ROWS else 0.0
+
+
+def _alone(operations: float, threads: int) -> float:
+    """Nanoseconds an operation that a large product lacks threads beyond those measured."""
+    if operations < _LARGE or threads <= _MEASURED_THREADS:
+        return 0.0
+    return (1 - _MEASURED_THREADS / threads) / _OPERATIONS_A_NANOSECOND
+
+
+def _has_windows(node: Node) -> bool:
+    """Whether the elements of the node are those of windows that overlap."""
+    while len(node.operands) == 1:
+        if isinstance(node.op, View) and any(len(axis.terms) > 1 for axis in node.op.axes):
+            return True
+        node = node.operands[0]
+    return False

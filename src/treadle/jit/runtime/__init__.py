@@ -1,0 +1,1 @@
+"""A region at run time: signatures, specialization, compilation, calls, what `explain` shows."""

@@ -1,0 +1,144 @@
+"""The code of a region before any data came: made of types, for `explain` alone.
+
+An extent that the types tell is that number, one they do not tell is left open; equal ones are one
+extent. Nothing is kept of it: what a run makes for its shapes does not hang on who asked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+
+from treadle.ir import (
+    Dim,
+    DType,
+    Expression,
+    Optional,
+    Sequence,
+    Symbol,
+    Tensor,
+    Value,
+    show_type,
+)
+from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.ir import Kernel, SymbolicDim
+from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.printer import show_kernel
+from treadle.jit.runtime.compilation import generate_code
+from treadle.jit.runtime.dynamic_dims import Axes, opened_signature
+from treadle.jit.runtime.specialize import DynamicDims, Kind, Signature, conditions, signature_key
+from treadle.jit.toolchain import llvm
+from treadle.plan import CompilationReport, Region
+
+_NOT_YET = "not compiled yet: it is at the first run, for the shapes that come"
+_HELD: tuple[DType | None, tuple[Dim, ...]] = None, ()
+
+Make = Callable[[Signature, DynamicDims], tuple[Kernel, Collection[SymbolicDim]]]
+"""The kernel for a signature and the extents known before it runs; raises Declined."""
+
+
+def predicted_report(region: Region, lengths: DynamicDims, make: Make) -> CompilationReport:
+    """What is to be said of a region that nothing was compiled of; its code is made when asked."""
+    types = ", ".join(f"{value.name} {show_type(value.type)}" for value in region.inputs)
+    title = f"{types or 'no inputs'}, before its first run"
+    return CompilationReport(title, (_NOT_YET,), {}, partial(_code, region, lengths, make))
+
+
+def show(kernel: Kernel, exact: Collection[SymbolicDim], kind: str) -> str:
+    """The code of a kernel as text: the "kernel" itself, or "llvm"; "" for any other kind."""
+    if kind == "kernel":
+        return show_kernel(kernel)
+    if kind != "llvm":
+        return ""
+    code = generate_code(kernel, exact)
+    return llvm.optimized_ir(code.text, packs=code.packs)
+
+
+def _code(region: Region, base: DynamicDims, make: Make, kind: str) -> str:
+    try:
+        key, lengths = expected(region, base)
+    except Declined as why:
+        return f"# nothing is compiled yet, and types alone give no code: {why}; run it once"
+    try:
+        return decline_on_internal_error(show)(*make(key, lengths), kind)
+    except Declined as why:
+        if lengths.open == base.open:
+            return f"# declined: {why}"
+        return f"# nothing is compiled yet, and open lengths give no code: {why}; run it once"
+
+
+def expected(region: Region, base: DynamicDims) -> tuple[Signature, DynamicDims]:
+    """The signature of data of which only the types are known; Declined where they are too vague.
+
+    `base` are the axes that the region leaves open whatever comes.
+    """
+    _expect_told(region.inputs)
+    kinds = [_kind(value) for value in region.inputs]
+    for position in conditions(region):
+        dtype, dims = kinds[position]
+        kinds[position] = dtype, tuple(dim if isinstance(dim, int) else 1 for dim in dims)
+    lengths = opened_signature(base, _named(kinds, base))
+    return signature_key([_with_holes(*kind) for kind in kinds], lengths), lengths
+
+
+def _expect_told(inputs: Iterable[Value]) -> None:
+    missing: dict[str, list[str]] = {}
+    for value in inputs:
+        for what in _missing(value):
+            missing.setdefault(what, []).append(value.name)
+    if missing:
+        said = (f"{what} of {', '.join(names)}" for what, names in missing.items())
+        raise Declined(f"nothing tells {'; '.join(said)}")
+
+
+def _missing(value: Value) -> Iterator[str]:
+    """What the type of an input would have to tell."""
+    match value.type:
+        case None:
+            yield "the type"
+        case Optional():
+            yield "the presence"
+        case Tensor(dtype, shape):
+            if dtype is None:
+                yield "the element type"
+            if shape is None and (dtype is None or dtype in NATIVE):
+                yield "the rank"
+        case Sequence(None | Tensor(None)):
+            yield "the element type"
+        case Sequence(Tensor(dtype, shape)) if dtype in NATIVE:
+            if shape is None or not all(isinstance(dim, int) for dim in shape):
+                yield "the shape of all items"
+
+
+def _kind(value: Value) -> tuple[DType | None, tuple[Dim, ...]]:
+    """The dtype and extents of an input; those of a tensor without any for what is held outside."""
+    match value.type:
+        case Tensor(DType() as dtype, tuple() as shape) if dtype in NATIVE:
+            return dtype, shape
+        case Sequence(Tensor(DType() as dtype, tuple() as shape)) if dtype in NATIVE:
+            return dtype, (None, *shape)
+    return _HELD
+
+
+def _named(
+    kinds: list[tuple[DType | None, tuple[Dim, ...]]], base: DynamicDims
+) -> dict[Axes, SymbolicDim | Axes]:
+    """What each axis whose extent no type tells is as long as: see `openings`."""
+    axes = {(k, axis): dim for k, (_, dims) in enumerate(kinds) for axis, dim in enumerate(dims)}
+    known: dict[Dim, SymbolicDim | Axes] = {
+        dim: base.open[key] for key, dim in axes.items() if key in base.open and _is_name(dim)
+    }
+    return {
+        key: known.setdefault(dim, key) if _is_name(dim) else key
+        for key, dim in axes.items()
+        if not isinstance(dim, int) and key not in base.open
+    }
+
+
+def _is_name(dim: Dim) -> bool:
+    """Whether extents that are equal so are one length."""
+    return isinstance(dim, Symbol | Expression)
+
+
+def _with_holes(dtype: DType | None, dims: tuple[Dim, ...]) -> Kind:
+    return dtype, tuple(dim if isinstance(dim, int) else -1 for dim in dims)

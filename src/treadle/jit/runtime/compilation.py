@@ -1,0 +1,141 @@
+"""A kernel becomes machine code, or is found in memory or on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from functools import cache
+
+from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.artifact import KernelArtifact, deserialize, serialize
+from treadle.jit.kernel.fingerprint import Unwritable, fingerprint
+from treadle.jit.kernel.ir import Kernel, SymbolicDim
+from treadle.jit.threads.thread_pool import ready
+from treadle.jit.toolchain import llvm
+from treadle.jit.toolchain.disk_cache import DiskCache
+from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
+from treadle.jit.toolchain.llvm import LoadedKernel
+from treadle.jit.toolchain.symbols import Unlinkable
+
+_MOST_RECENT = 64
+_SPOILT = (Unlinkable, ValueError, LookupError, TypeError, AttributeError, OverflowError)
+_recent: dict[str, bytes] = {}
+_lock = ForkSafeLock()
+
+
+@decline_on_internal_error
+def compiled(
+    kernel: Kernel, exact: Collection[SymbolicDim], store: DiskCache | None
+) -> tuple[KernelArtifact, LoadedKernel]:
+    """The code of a kernel, without its text, ready to run.
+
+    `exact` are the extents known before it runs.
+    """
+    started = time.perf_counter()
+    key = _key(kernel, exact)
+    data = None if key is None else _kept(key, store)
+    found = None if data is None else _loaded_from(data, kernel, store)
+    if found is None:
+        code = generate_code(kernel, exact)
+        machine_code = llvm.object_code(code.text, packs=code.packs)
+        if key is not None:
+            _keep(store, key, kernel, code, machine_code)
+        _make_ready(code, store)
+        found = replace(code, text=""), llvm.load_kernel(machine_code)
+        data = None
+    code, made = found
+    seconds = time.perf_counter() - started
+    return code, replace(made, seconds=seconds, was_kept=data is not None)
+
+
+def _make_ready(code: KernelArtifact, store: DiskCache | None) -> None:
+    if any(slot.kind == "team" for slot in code.slots):
+        ready(store)
+
+
+def generate_code(kernel: Kernel, exact: Collection[SymbolicDim]) -> KernelArtifact:
+    """The kernel in LLVM."""
+    from treadle.jit import codegen
+
+    return codegen.emit_kernel(kernel, exact)
+
+
+def _key(kernel: Kernel, exact: Collection[SymbolicDim]) -> str | None:
+    """The name of a kernel's file; None where it must not be kept."""
+    source = _source()
+    if not source:
+        return None
+    try:
+        words = f"{source} {llvm.description()} {fingerprint(kernel, exact)}"
+    except Unwritable:
+        return None
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+def _kept(key: str, store: DiskCache | None) -> bytes | None:
+    with _lock:
+        data = _recent.get(key)
+    if data is None and store is not None:
+        data = store.read(key)
+    return data
+
+
+def _loaded_from(
+    data: bytes, kernel: Kernel, store: DiskCache | None
+) -> tuple[KernelArtifact, LoadedKernel] | None:
+    """What was kept of a kernel, ready to run; None where that is not what was written once."""
+    try:
+        code, machine_code = deserialize(kernel, data)
+        _make_ready(code, store)
+        return code, llvm.load_kernel(machine_code, from_disk=True)
+    except _SPOILT:
+        return None
+
+
+def _keep(
+    store: DiskCache | None, key: str, kernel: Kernel, code: KernelArtifact, machine_code: bytes
+) -> None:
+    try:
+        data = serialize(kernel, code, machine_code)
+    except Unwritable:
+        return
+    with _lock:
+        _recent[key] = data
+        if len(_recent) > _MOST_RECENT:
+            del _recent[next(iter(_recent))]
+    if store is not None:
+        store.write(key, data)
+
+
+@cache
+def _source() -> str:
+    """The digest of this room's files, which decide what code a kernel has; "" without files.
+
+    It is made as the room is imported, so that it is of the files that were.
+    """
+    digest = hashlib.sha256()
+    files = sorted(_files(os.path.dirname(__file__)))
+    try:
+        for file in files:
+            with open(file, "rb", buffering=0) as opened:
+                digest.update(opened.read())
+    except OSError:
+        return ""
+    return digest.hexdigest() if files else ""
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The paths of a folder's sources; a `Path` for each would take as long as reading it."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py") and not entry.name.startswith("."):
+                yield entry.path
+            elif "." not in entry.name and entry.is_dir():
+                yield from _files(entry.path)
+
+
+_source()

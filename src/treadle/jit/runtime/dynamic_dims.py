@@ -1,0 +1,98 @@
+"""Which axes a kernel leaves open: those whose extent keeps changing from run to run.
+
+An axis of an input with a third extent is open from then on, and axes that were always equally long
+are one extent. Extents of 0 and 1 stay in the signature: they broadcast, and little is like them.
+Where an open kernel does not fit the data that comes, all is closed again for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.runtime.specialize import DynamicDims
+
+Axes = tuple[int, int]
+Columns = Mapping[Axes, tuple[int, ...]]
+Seen = tuple[tuple[int, ...], ...]
+_MANY = 3
+_MOST_SEEN = 64
+_MOST_MISSES = 3
+
+
+@dataclass(eq=False, slots=True)
+class DynamicDimTracker:
+    """The shapes that came so far, by their dtypes and ranks; not for two threads at once."""
+
+    base: DynamicDims
+    seen: dict[object, list[Seen]] = field(default_factory=dict)
+    made: dict[object, DynamicDims] = field(default_factory=dict)
+    misses: int = 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether open kernels did not fit too often."""
+        return self.misses >= _MOST_MISSES
+
+    def miss(self, lengths: DynamicDims) -> None:
+        """A kernel with these open axes could not be had, or did not fit."""
+        if lengths is not self.base:
+            self.misses += 1
+
+    def close(self) -> None:
+        """Nothing is left open from here on but what the region itself does."""
+        self.misses = _MOST_MISSES
+
+    def lengths(self, arrays: Sequence[np.ndarray]) -> DynamicDims:
+        """The axes that are open for these arrays."""
+        if self.is_closed:
+            return self.base
+        kind = tuple((array.dtype, array.ndim) for array in arrays)
+        shapes = tuple(array.shape for array in arrays)
+        seen = self.seen.setdefault(kind, [])
+        if shapes not in seen:
+            seen.append(shapes)
+            del seen[:-_MOST_SEEN]
+        columns = self._columns(seen, shapes)
+        if not columns:
+            return self.base
+        names = self._named(columns, seen)
+        key = kind, tuple(names.items())
+        if key not in self.made:
+            self.made[key] = opened_signature(self.base, names)
+        return self.made[key]
+
+    def _named(self, columns: Columns, seen: list[Seen]) -> dict[Axes, SymbolicDim | Axes]:
+        """What each axis to be opened is as long as: what the region leaves open, or the first one.
+
+        The same names give the same signatures, so they must also give the same extents.
+        """
+        names: dict[tuple[int, ...], SymbolicDim | Axes] = {
+            tuple(each[k][axis] for each in seen): extent
+            for (k, axis), extent in self.base.open.items()
+            if axis < len(seen[-1][k])  # what is held outside this time has no axes
+        }
+        return {key: names.setdefault(column, key) for key, column in columns.items()}
+
+    def _columns(self, seen: list[Seen], shapes: Seen) -> dict[Axes, tuple[int, ...]]:
+        """The extents that the axes to be opened had, one after the other."""
+        axes = [(k, axis) for k, shape in enumerate(shapes) for axis in range(len(shape))]
+        found = {
+            (k, axis): tuple(each[k][axis] for each in seen)
+            for k, axis in axes
+            if (k, axis) not in self.base.open and shapes[k][axis] > 1
+        }
+        return {key: column for key, column in found.items() if len(set(column)) >= _MANY}
+
+
+def opened_signature(base: DynamicDims, names: Mapping[Axes, SymbolicDim | Axes]) -> DynamicDims:
+    """The lengths with more axes open: each as long as an extent, or as an axis that is opened."""
+    made = {name: SymbolicDim(f"d{name[0]}_{name[1]}") for name in names.values()
+            if not isinstance(name, SymbolicDim)}  # fmt: skip
+    found = {
+        key: name if isinstance(name, SymbolicDim) else made[name] for key, name in names.items()
+    }
+    return replace(base, open={**base.open, **found})

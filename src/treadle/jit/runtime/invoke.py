@@ -1,0 +1,355 @@
+"""One call of a kernel: its slots filled, its results made before or taken over afterwards."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from treadle import ops
+from treadle.errors import KernelError, RunError
+from treadle.ir import show_shape
+from treadle.jit.host.array_memory import (
+    AdoptedBuffer,
+    address,
+    contiguous,
+    data_pointer_slot,
+    free,
+)
+from treadle.jit.host.calls import host_call
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.kernel import memory_limit
+from treadle.jit.kernel.artifact import KernelArtifact
+from treadle.jit.kernel.ir import Kernel, Loop, Node, Result, SymbolicDim
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.threads.thread_pool import acquired
+from treadle.jit.toolchain.llvm import LoadedKernel
+from treadle.plan import FallbackRequired, RunContext
+
+_ALIGNED, _ADOPTED = 64, 2**20
+_UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 5, 7, 8
+_FAILURES = {
+    1: "an index is out of range",
+    2: "there is not enough memory for a value",
+    3: "the trip count is over the length of what is sliced",
+    _UNMATCHED: "the shapes of this run are not those the code was made for",
+    6: "a number of this run is none the code was made for",
+}
+_BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
+
+
+_NOTHING = nullcontext()
+Keeper = Callable[[list[Any]], Callable[[int], object]]
+
+
+class GuardFailed(FallbackRequired):
+    """A guard failed that compares extents."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSlot:
+    """What a result is made from: its shape and dtype, `is_open` with extents of the run.
+
+    `is_weighed`: the kernel fails before it writes a byte of it where the run allows fewer bytes.
+    """
+
+    shape: tuple[int | SymbolicDim, ...]
+    dtype: np.dtype[Any]
+    is_open: bool
+    is_weighed: bool
+
+    @classmethod
+    def of(cls, node: Node, *, weighs: bool) -> OutputSlot:
+        """What this node of a kernel is made from."""
+        is_weighed = weighs and memory_limit.is_weighed_before(node)
+        return cls(node.shape, node.dtype.numpy, not node.is_static, is_weighed)
+
+
+@dataclass(frozen=True, slots=True)
+class CallLayout:
+    """The slots of a kernel by kind, each with its number.
+
+    `template` holds those that never change; `given` and `results` lead to the words of arrays,
+    `outs` are written by the kernel, `bounds` say how far it may go; `escapes` and `laid` are
+    kept alive for it, the latter constants laid out anew. `keepers` are escapes with objects, made
+    anew for what a run holds.
+    """
+
+    type: Any
+    template: bytes
+    given: tuple[tuple[int, int], ...]
+    results: tuple[tuple[int, int], ...]
+    extents: tuple[tuple[int, SymbolicDim], ...]
+    poll: int | None
+    workspace: int | None
+    bounds: Mapping[str, int]
+    thread_pool: int | None
+    outs: Mapping[tuple[str, Any], int]
+    escapes: tuple[Callable[[int], object], ...]
+    laid: tuple[np.ndarray, ...]
+    keepers: tuple[tuple[int, Keeper], ...]
+
+    @property
+    def calls(self) -> bool:
+        """Whether operators are called."""
+        return bool(self.escapes or self.keepers)
+
+    @classmethod
+    def of(cls, code: KernelArtifact, kernels: HostKernels) -> CallLayout:
+        """The slots of this code, sorted; what it calls is found in `kernels`."""
+        fixed = np.zeros(len(code.slots), np.int64)
+        kinds: dict[str, list[tuple[int, Any]]] = {}
+        for number, slot in enumerate(code.slots):
+            kinds.setdefault(slot.kind, []).append((number, slot.which))
+        laid = [contiguous(*which) for _, which in kinds.get("laid", ())]
+        for number, array in kinds.get("array", ()):
+            fixed[number] = address(array)
+        for (number, _), array in zip(kinds.get("laid", ()), laid, strict=True):
+            fixed[number] = address(array)
+        escapes, keepers = [], []
+        for number, node in kinds.get("escape", ()):
+            if node.op.has_objects:
+                keepers.append((number, host_call(node, kernels)))
+            else:
+                escapes.append(host_call(node, kernels)([]))
+                fixed[number] = id(escapes[-1])
+        single = {
+            kind: kinds[kind][0][0]
+            for kind in ("poll", "workspace", "team", *_BOUNDS)
+            if kind in kinds
+        }
+        return cls(
+            ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
+            tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
+            single.get("workspace"), {kind: single[kind] for kind in _BOUNDS if kind in single},
+            single.get("team"),
+            {(k, which): n for k in _OUTS for n, which in kinds.get(k, ())},
+            tuple(escapes), tuple(laid), tuple(keepers),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CompiledKernel:
+    """A kernel as machine code.
+
+    `trips` are the inputs that open extents are found in, `exact` the extents known before it runs,
+    `threads` how many may share its work.
+    """
+
+    kernel: Kernel
+    code: KernelArtifact
+    machine: LoadedKernel
+    trips: Mapping[SymbolicDim, int]
+    exact: frozenset[SymbolicDim]
+    layout: CallLayout
+    results: tuple[OutputSlot, ...]
+    threads: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        code: KernelArtifact,
+        machine: LoadedKernel,
+        trips: Mapping[SymbolicDim, int],
+        exact: Collection[SymbolicDim] = (),
+        threads: int = 1,
+        kernels: HostKernels | None = None,
+    ) -> CompiledKernel:
+        """With its slots sorted; `kernels` are numpy's unless they are given."""
+        results = tuple(OutputSlot.of(node, weighs=kernel.weighs) for node in kernel.results)
+        layout = CallLayout.of(code, kernels or HostKernels())
+        return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads)
+
+
+def invoke(
+    compiled: CompiledKernel,
+    arrays: Sequence[np.ndarray],
+    lengths: Mapping[SymbolicDim, int],
+    context: RunContext,
+    path: str,
+    held: list[Any] | None = None,
+) -> list[Any]:
+    """The results for these arrays, row-major ones; `lengths` are those of the axes left open.
+
+    `held` are objects by their numbers, those of inputs; results may be among them.
+    Raises Refused where the kernel fails, Declined where it has no way to give these results.
+    """
+    if compiled.trips:
+        counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
+        lengths = {**lengths, **counts}
+    layout, word = compiled.layout, data_pointer_slot()
+    results = _results(compiled, lengths, context.bytes_left)
+    keep: list[Any] = []
+    slots = layout.type.from_buffer_copy(layout.template)
+    for number, which in layout.given:
+        slots[number] = word(arrays[which], keep)
+    for number, which in layout.results:
+        slots[number] = word(results[which], keep)
+    for number, extent in layout.extents:
+        slots[number] = lengths[extent]
+    held = [] if held is None else held
+    _bind(layout, slots, keep, held)
+    if layout.workspace is not None:
+        workspace = _workspace(compiled.code.workspace + _ALIGNED)
+        slots[layout.workspace] = -(-address(workspace) // _ALIGNED) * _ALIGNED
+    if layout.poll is not None:
+
+        def poll() -> None:
+            context.poll(path)
+
+        slots[layout.poll] = id(poll)
+    if layout.bounds:
+        _call_bounded(compiled, results, slots, context, path)
+    else:
+        _call(compiled, results, slots, context, path)
+    return _with_objects(compiled, results, held)
+
+
+def _with_objects(compiled: CompiledKernel, results: list[Any], held: list[Any]) -> list[Any]:
+    """The results, what is held outside instead of its number."""
+    for number in compiled.kernel.objects:
+        results[number] = held[int(results[number])]
+    return results
+
+
+def _bind(layout: CallLayout, slots: Any, keep: list[Any], held: list[Any]) -> None:
+    """Fill the slots of what is called for this run alone."""
+    for number, keeper in layout.keepers:
+        keep.append(keeper(held))
+        slots[number] = id(keep[-1])
+
+
+def _workspace(size: int) -> np.ndarray:
+    try:
+        return np.empty(size, np.uint8)
+    except (MemoryError, ValueError) as error:
+        raise Declined("values that do not fit into memory") from error
+
+
+def _call_bounded(
+    compiled: CompiledKernel, results: list[Any], slots: Any, context: RunContext, path: str
+) -> None:
+    """The call of a kernel that counts iterations, or weighs what loops hold."""
+    left, room = (compiled.layout.bounds.get(kind) for kind in _BOUNDS)
+    if room is not None:
+        slots[room] = context.bytes_left
+    if left is None:
+        _call(compiled, results, slots, context, path)
+        return
+    before = slots[left] = context.iterations_left
+    _call(compiled, results, slots, context, path)
+    context.iterations_done += before - slots[left]
+
+
+def _call(
+    compiled: CompiledKernel, results: list[Any], slots: Any, context: RunContext, path: str
+) -> None:
+    outs = compiled.layout.outs
+    grown = [AdoptedBuffer(slots, outs["grown", k], free) for k in compiled.code.grown]
+    try:
+        with ops.ignore_fp_warnings() if compiled.layout.calls else _NOTHING:
+            status = _status(compiled, slots)
+        if status == _OVER_LIMIT:
+            raise context.over(*_where(compiled, _told(compiled, slots)))
+        if status == _OVER_BYTES:
+            _tell_weight(compiled, slots, context)
+        if status:
+            refusal = GuardFailed if status == _UNMATCHED else FallbackRequired
+            raise refusal(RunError(_FAILURES[status], path))
+        if grown:
+            _take_grown(compiled, results, slots, grown)
+    except KernelError as error:
+        raise FallbackRequired(RunError(str(error), path)) from error
+
+
+def _status(compiled: CompiledKernel, slots: Any) -> int:
+    """Run it, with the team if its work may be shared."""
+    team, place = compiled.layout.thread_pool, ctypes.addressof(slots)
+    if team is None:
+        return compiled.machine.call(place)
+    with acquired(compiled.threads) as slots[team]:
+        return compiled.machine.call(place)
+
+
+def _tell_weight(compiled: CompiledKernel, slots: Any, context: RunContext) -> None:
+    """Raise what the kernel says of the loop that would hold too much."""
+    told = _told(compiled, slots)
+    context.hold(context.held + told[memory_limit.SIZE], *_where(compiled, told))
+
+
+def _told(compiled: CompiledKernel, slots: Any) -> dict[int, int]:
+    """What the kernel says of the loop that is over a bound."""
+    outs = compiled.layout.outs
+    return {which: slots[number] for (kind, which), number in outs.items() if kind == "over"}
+
+
+def _where(compiled: CompiledKernel, told: Mapping[int, int]) -> tuple[str, tuple[int, ...]]:
+    """The path of that loop, and the iterations as far as they are known."""
+    loop = memory_limit.loops(compiled.kernel.main)[told[memory_limit.LOOP]]
+    return loop.path, tuple(told[memory_limit.FIRST + k] for k in range(told[memory_limit.DEPTH]))
+
+
+def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room: int) -> list[Any]:
+    """The arrays results are written into; None for one whose length nobody knows."""
+    made: list[Any] = []
+    try:
+        for result in compiled.results:
+            is_plain = not (result.is_open or result.is_weighed)
+            made.append(
+                np.empty(result.shape, result.dtype) if is_plain else _open(result, lengths, room)
+            )
+    except (MemoryError, ValueError) as error:
+        result, node = compiled.results[len(made)], compiled.kernel.results[len(made)]
+        extents = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
+        shape = show_shape(tuple(None if e < 0 else e for e in extents))
+        reason = f"there is not enough memory for a result of {result.dtype}{shape}"
+        if (place := _counted(node)) is None:
+            raise Declined(reason) from error
+        raise RunError(reason, place) from error
+    return made
+
+
+def _counted(node: Node) -> str | None:
+    """The path of the loop a result is of, if it runs as often as it is told, whatever it slices.
+
+    Where one slices, interp says first whether its lengths agree.
+    """
+    while node.operands and not isinstance(node.op, Result):
+        node = node.operands[0]
+    around = node.operands[0].op if isinstance(node.op, Result) else None
+    return around.path if isinstance(around, Loop) and around.length is None else None
+
+
+def _open(result: OutputSlot, lengths: Mapping[SymbolicDim, int], room: int) -> np.ndarray | None:
+    shape = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
+    if -1 in shape:
+        return None
+    if result.is_weighed and prod(shape) * result.dtype.itemsize > room:
+        return np.empty(0, result.dtype)
+    return np.empty(shape, result.dtype)
+
+
+def _take_grown(
+    compiled: CompiledKernel, results: list[Any], slots: Any, grown: Sequence[AdoptedBuffer]
+) -> None:
+    """Results of sizes nobody knew: large ones where the kernel made them, of small ones a copy."""
+    outs = compiled.layout.outs
+    for number, lent in zip(compiled.code.grown, grown, strict=True):
+        result = compiled.results[number]
+        shape = [slots[outs["count", e]] if isinstance(e, SymbolicDim) else e for e in result.shape]
+        if prod(shape) * result.dtype.itemsize >= _ADOPTED:
+            results[number] = lent.array(shape, result.dtype)
+            continue
+        try:
+            made = np.empty(shape, result.dtype)
+        except (MemoryError, ValueError) as error:
+            raise Declined("a result that does not fit into memory") from error
+        if made.nbytes:
+            ctypes.memmove(address(made), lent.place, made.nbytes)
+        results[number] = made

@@ -1,0 +1,279 @@
+"""A region and the dtypes and shapes of one run: a kernel for all runs like it.
+
+The length of what only loops at the top slice, and trip counts, stay out of the signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle import ops
+from treadle.ir import Block, DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.host.sequence_marshal import is_list
+from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import Block as BlockNode
+from treadle.jit.kernel.ir import (
+    Constant,
+    Elementwise,
+    Empty,
+    HostCall,
+    Input,
+    Kernel,
+    Node,
+    SymbolicDim,
+    View,
+)
+from treadle.jit.kernel.ir import Loop as LoopNode
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.traversal import all_nodes, inner_blocks
+from treadle.jit.lowering import lower_steps, nothing
+from treadle.jit.lowering.sequences.scalarize import scalarize_sequences
+from treadle.jit.policy.companions import expect_small
+from treadle.plan import Region
+
+Kind = tuple[DType | None, tuple[int, ...]]
+"""A dtype and a shape; without a dtype: held outside."""
+Given = Kind | tuple[DType | None, tuple[int, ...], bytes]
+Signature = tuple[Given, ...]
+"""What each input is: its dtype, its shape, and its elements where a kernel is made for them."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DynamicDims:
+    """The axes of inputs whose extent stays open, and which of them are one length.
+
+    How long a sequence is stays open too, unless it is empty; `lists` are the sequences.
+    """
+
+    open: Mapping[tuple[int, int], SymbolicDim] = field(default_factory=dict)
+    lists: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, region: Region) -> DynamicDims:
+        """The open axes: of inputs that loops of the region slice along it, and nothing else."""
+        place = {value: k for k, value in enumerate(region.inputs)}
+        sliced: dict[tuple[int, int], SymbolicDim] = {}
+        otherwise = set(region.outputs)
+        for step in region.steps:
+            if not isinstance(step, Loop):
+                otherwise |= {value for value in reads(step) if value is not None}
+                continue
+            view = ports(step)
+            taken = [(place.get(port.operand), port) for port in view.sliced if port.operand]
+            operands = [v for v in reads(step) if v is not None]
+            slices = [port.operand for _, port in taken]
+            otherwise |= {v for v in operands if operands.count(v) > slices.count(v)}
+            _unite(sliced, [(k, _axis(p.operand, p.role.axis)) for k, p in taken if k is not None])
+        closed = {place[value] for value in otherwise if value in place}
+        axes: dict[int, set[int]] = {}
+        for position, axis in sliced:
+            axes.setdefault(position, set()).add(axis)
+        closed |= {position for position, found in axes.items() if len(found) > 1 or -1 in found}
+        open_ = {key: extent for key, extent in sliced.items() if key[0] not in closed}
+        lists = frozenset(k for k, value in enumerate(region.inputs) if is_list(value))
+        return cls({**open_, **{(k, 0): SymbolicDim(f"s{k}") for k in lists}}, lists)
+
+
+def _axis(value: Value | None, axis: int) -> int:
+    """The axis counted from the front; -1 where the rank is not known."""
+    shape = getattr(value.type, "shape", None) if value is not None else None
+    if axis >= 0:
+        return axis
+    return axis + len(shape) if shape is not None else -1
+
+
+def _unite(sliced: dict[tuple[int, int], SymbolicDim], keys: Sequence[tuple[int, int]]) -> None:
+    known = [sliced[key] for key in keys if key in sliced]
+    extent = known[0] if known else SymbolicDim(f"n{len(sliced)}")
+    for key, found in list(sliced.items()):
+        if found in known:
+            sliced[key] = extent
+    for key in keys:
+        sliced[key] = extent
+
+
+def conditions(region: Region) -> tuple[int, ...]:
+    """The inputs that are the condition of a loop of the region: kernels are made for true ones."""
+    read = {step.condition for step in region.steps if isinstance(step, Loop)}
+    return tuple(k for k, value in enumerate(region.inputs) if value in read)
+
+
+def signature(arrays: Sequence[np.ndarray], lengths: DynamicDims) -> Signature:
+    """What a kernel is made for; an open extent is a number below zero, equal ones the same."""
+    return signature_key([(dtype_of(array.dtype), array.shape) for array in arrays], lengths)
+
+
+def signature_key(kinds: Sequence[Kind], lengths: DynamicDims) -> Signature:
+    """The signature of inputs of these dtypes and shapes; of open axes the extent is not looked at.
+
+    But that of a sequence, which stays where it is 0.
+    """
+    found: list[Kind] = []
+    order = list(dict.fromkeys(lengths.open.values()))
+    for position, (dtype, given) in enumerate(kinds):
+        open_ = [lengths.open.get((position, axis)) for axis in range(len(given))]
+        shape = tuple(
+            length if extent is None else -1 - order.index(extent)
+            for length, extent in zip(given, open_, strict=True)
+        )
+        if position in lengths.lists and given[:1] == (0,):
+            shape = given
+        found.append((dtype, shape))
+    return tuple(found)
+
+
+Known = Mapping[int, np.ndarray]
+"""Inputs whose value is known beforehand, by position."""
+
+
+def known_inputs(region: Region, model: Model) -> Known:
+    """The inputs that a Constant makes."""
+    wanted = {value: k for k, value in enumerate(region.inputs)}
+    found: dict[int, np.ndarray] = {}
+    for visit in walk_block(model.main):
+        step = visit.step
+        made = step.results[0] if isinstance(step, Leaf) and step.op == "Constant" else None
+        if made is not None and made in wanted and isinstance(step, Leaf):
+            array = ops.bind_kernel(step)(())[0]
+            if isinstance(array, np.ndarray):
+                found[wanted[made]] = array
+    return found
+
+
+@decline_on_internal_error
+def specialize(
+    region: Region,
+    given: Signature,
+    lengths: DynamicDims,
+    known: Known,
+    kernels: HostKernels,
+    *,
+    parts: bool = True,
+    may_assume: bool = True,
+) -> Kernel:
+    """The kernel of a region for a signature; Declined where there is none.
+
+    `may_assume`: it may expect of the data what holds in most runs.
+
+    Where its loops would hold values outside it is written again with their parts, if it may be.
+    """
+
+    @decline_on_internal_error
+    def attempted(block: Callable[[], Block | None]) -> Kernel | None:
+        made = block()
+        if made is None:
+            return None
+        return _written(region, made, given, lengths, known, kernels, may_assume=may_assume)
+
+    def written(block: Callable[[], Block | None]) -> Kernel | Declined | None:
+        try:
+            return attempted(block)
+        except Declined as why:
+            return why
+
+    found = written(region.block)
+    assert found is not None
+    if parts and (isinstance(found, Declined) or _held(found.main)):
+        other = written(lambda: scalarize_sequences(region.block()))
+        if isinstance(other, Kernel) and _is_fewer(other, found):
+            return other
+    if isinstance(found, Declined):
+        raise found
+    return found
+
+
+def _is_fewer(kernel: Kernel, other: Kernel | Declined) -> bool:
+    """Whether fewer calls in its loops have to do with what is held outside."""
+    return isinstance(other, Declined) or _held(kernel.main) < _held(other.main)
+
+
+def _held(block: BlockNode, *, inside: bool = False) -> int:
+    """How many calls in loops have to do with what is held outside."""
+    count = 0
+    for node in block.nodes:
+        count += inside and isinstance(node.op, HostCall) and node.op.has_objects
+        for inner in inner_blocks(node):
+            count += _held(inner, inside=inside or inner.is_loop)
+    return count
+
+
+def _written(
+    region: Region,
+    block: Block,
+    given: Signature,
+    lengths: DynamicDims,
+    known: Known,
+    kernels: HostKernels,
+    *,
+    may_assume: bool,
+) -> Kernel:
+    """The kernel of the block of a region, or of one that stands for it."""
+    b = KernelBuilder.start()
+    b.kernels, b.may_assume = kernels, may_assume
+    inputs: list[Node] = []
+    params: list[Node] = []
+    holding = conditions(region)
+    for position, (dtype, shape, *value) in enumerate(given):
+        if dtype is None:
+            inputs.append(b.param(Input(position), DType.INT64, ()))
+            b.objects.add(inputs[-1])
+            params.append(inputs[-1])
+            continue
+        extents = tuple(
+            lengths.open[position, axis] if extent < 0 else extent
+            for axis, extent in enumerate(shape)
+        )
+        node = b.param(Input(position), dtype, extents)
+        inputs.append(node)
+        if value:
+            elements = np.frombuffer(value[0], dtype.numpy)
+            params.append(b.constant(elements.reshape(shape)))
+        elif position in known:
+            params.append(b.constant(known[position]))
+        elif position in lengths.lists and shape[0] == 0:
+            params.append(b.add(Empty(), dtype, shape))
+        elif position in holding:
+            params.append(b.constant(np.ones(shape, np.bool_)))
+        else:
+            params.append(node)
+    made = lower_steps(b, block, params)
+    expect_small(region.absorbed, made)
+    found = (None if value is None else made[value] for value in block.results)
+    results = tuple(nothing(b) if node is None else node for node in found)
+    objects = tuple(k for k, node in enumerate(results) if node in b.objects)
+    return Kernel(tuple(inputs), b.main, results, b.hoisted, objects=objects, assumes=b.assumes)
+
+
+def trip_count_inputs(kernel: Kernel) -> dict[SymbolicDim, int]:
+    """The extents that are a trip count, max(input, 0), and the input that is it."""
+    found: dict[SymbolicDim, int] = {}
+    for node in all_nodes(kernel.main):
+        extent = node.op.extent if isinstance(node.op, LoopNode) else None
+        source = extent.source if isinstance(extent, SymbolicDim) else None
+        if (
+            isinstance(extent, SymbolicDim)
+            and source is not None
+            and source.op == Elementwise("max")
+        ):
+            count, least = source.operands
+            position = _input_of(count)
+            if position is not None and isinstance(least.op, Constant) and least.op.array == 0:
+                found[extent] = position
+    return found
+
+
+def _input_of(node: Node) -> int | None:
+    """The input a scalar is the one element of."""
+    while not isinstance(node.op, Input):
+        if not isinstance(node.op, View) and node.op != Elementwise("cast"):
+            return None
+        (node,) = node.operands
+    return node.op.position if node.is_single and node.dtype in _COUNTS else None
+
+
+_COUNTS = (DType.INT64, DType.INT32)

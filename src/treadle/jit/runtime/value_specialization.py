@@ -1,0 +1,93 @@
+"""Inputs that shapes are made of: a kernel is made for their values, as for shapes.
+
+What the program computes of shapes before a loop reaches it as small whole numbers. Known, they
+make plain extents; after some different ones they stay what the run tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle.jit.kernel.ir import HostCall, Input, Kernel, Loop, Node, SymbolicDim
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.specialize import Signature, trip_count_inputs
+
+_MOST_ELEMENTS = 16
+_MOST_VALUES = 2
+
+
+@dataclass(eq=False, slots=True)
+class ValueSpecialization:
+    """The shaping inputs found so far, by signature, and the values that came.
+
+    `most_values` is how many values of a signature have a kernel of their own; 0: none ever has.
+    """
+
+    most_values: int = _MOST_VALUES
+    inputs: dict[Signature, tuple[int, ...]] = field(default_factory=dict)
+    values: dict[Signature, set[Signature]] = field(default_factory=dict)
+    all: tuple[int, ...] = ()
+
+    def found(self, key: Signature, kernel: Kernel) -> bool:
+        """Note the shaping inputs of an open kernel; whether there are any."""
+        inputs = set(_shaping(kernel)) if self.most_values else set[int]()
+        if inputs:
+            self.inputs[key] = tuple(sorted(inputs))
+            self.all = tuple(sorted({*self.all, *inputs}))
+        return bool(inputs)
+
+    def forget(self, key: Signature) -> None:
+        """The kernel of a signature with values was dropped: others may have its place."""
+        for open_key, known in list(self.values.items()):
+            known.discard(key)
+            if not known:
+                del self.values[open_key], self.inputs[open_key]
+
+    def valued(self, key: Signature, arrays: Sequence[np.ndarray]) -> Signature:
+        """The signature with the values of its shaping inputs, unless too many different came."""
+        places = self.inputs.get(key, ())
+        if not places:
+            return key
+        made = tuple(
+            (*entry[:2], arrays[k].tobytes()) if k in places else entry
+            for k, entry in enumerate(key)
+        )
+        known = self.values.setdefault(key, set())
+        if made not in known and len(known) >= self.most_values:
+            return key
+        known.add(made)
+        return made
+
+
+def _shaping(kernel: Kernel) -> Iterator[int]:
+    counts = trip_count_inputs(kernel)
+    extents = {
+        e for node in all_nodes(kernel.main) for e in node.shape if isinstance(e, SymbolicDim)
+    }
+    for extent in extents:
+        if extent.source is not None and extent not in counts:
+            yield from set(_inputs(extent.source)) - set(counts.values())
+
+
+def _inputs(source: Node) -> Iterator[int]:
+    """The small whole numbers that a number is made of, as far as knowing them would make it known.
+
+    What a loop gives is not known before it runs.
+    """
+    seen, waiting = set[Node](), [source]
+    while waiting:
+        node = waiting.pop()
+        if node in seen or isinstance(node.op, Loop):
+            continue
+        seen.add(node)
+        if not isinstance(node.op, HostCall):
+            waiting += node.operands
+        if isinstance(node.op, Input) and _is_small(node):
+            yield node.op.position
+
+
+def _is_small(node: Node) -> bool:
+    return node.is_static and node.dtype.numpy.kind == "i" and node.size <= _MOST_ELEMENTS

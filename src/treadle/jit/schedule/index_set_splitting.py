@@ -1,0 +1,71 @@
+"""Joins that are in no memory: whoever reads one by its own index does so a piece at a time.
+
+    u + Pad(change)  of [256,256]:      for i in 0..1, 1..255, 255..256:
+                                            for j in 0..1, 1..255, 255..256:
+                                                each of these nine knows what it reads
+
+A nest is cut wherever an operand of such a Join ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from itertools import pairwise
+from math import prod
+
+from treadle.jit.kernel.ir import Concat, Elementwise, Node, symbolic_dims
+
+Pieces = tuple[tuple[int, ...], ...]
+"""Along each axis the places where a piece begins, and where the last one ends."""
+_MOST_PIECES = 9
+_WIDE, _NARROW_PART = 16, 8
+
+
+def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) -> Pieces | None:
+    """Where a nest of these nodes is cut; None where no Join is read in it."""
+    shapes = {node.shape for node in nodes if node.is_static}
+    if len(shapes) != 1:
+        return None
+    found = [{0, extent} for extent in symbolic_dims(next(iter(nodes)))]
+    waiting = [(node, (0,) * len(found)) for node in nodes]
+    seen, is_cut = set(waiting), False
+    while waiting:
+        node, start = waiting.pop()
+        is_cut = is_cut or isinstance(node.op, Concat)
+        for operand, place in _inner(node, start):
+            if isinstance(node.op, Concat):
+                at = place[node.op.axis]
+                found[node.op.axis] |= {at, at + symbolic_dims(operand)[node.op.axis]}
+            if (operand, place) not in seen and is_inline(operand):
+                seen.add((operand, place))
+                waiting.append((operand, place))
+    return tuple(tuple(sorted(each)) for each in found) if is_cut else None
+
+
+def _inner(node: Node, start: tuple[int, ...]) -> Iterable[tuple[Node, tuple[int, ...]]]:
+    """What a node reads that has its shape, or a part of it, and where in the nest that is."""
+    match node.op:
+        case Elementwise():
+            yield from ((o, start) for o in node.operands if o.shape == node.shape)
+        case Concat(axis):
+            for operand in node.operands:
+                yield operand, start
+                at = start[axis] + symbolic_dims(operand)[axis]
+                start = (*start[:axis], at, *start[axis + 1 :])
+
+
+def together(all_cuts: Iterable[Pieces]) -> Pieces:
+    """The cuts of nests of one shape that become one."""
+    return tuple(tuple(sorted(set().union(*each))) for each in zip(*all_cuts, strict=True))
+
+
+def count(found: Pieces) -> int:
+    """How many pieces there are."""
+    return prod(len(places) - 1 for places in found)
+
+
+def are_few(found: Pieces) -> bool:
+    """Whether there are few pieces, and hardly an element is in one too narrow for vectors."""
+    widths = [end - start for start, end in pairwise(found[-1])] if found else []
+    narrow = sum(width for width in widths if width < _WIDE)
+    return 0 < count(found) <= _MOST_PIECES and narrow * _NARROW_PART <= sum(widths)

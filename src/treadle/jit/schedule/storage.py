@@ -1,0 +1,328 @@
+"""Where every node of a kernel is kept.
+
+REGISTERS   one LLVM value for each element: a few elements, computed where they stand
+NEST        element by element in a loop nest that nodes of one shape share
+INLINE      nowhere: computed anew by whoever reads it, index by index; a Join piece by piece
+BUFFER      in memory, whole, before anything reads it
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from treadle.ir import DType
+from treadle.jit.kernel.ir import (
+    ArgTopK,
+    Axis,
+    Branch,
+    Concat,
+    Constant,
+    Elementwise,
+    Gather,
+    HostCall,
+    Iota,
+    Kernel,
+    Loop,
+    MatMul,
+    Node,
+    Reduce,
+    Reshape,
+    ScanSlice,
+    Scatter,
+    Take,
+    View,
+)
+from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.schedule.index_set_splitting import are_few, split_concats
+
+MAX_SCALARS_PER_VALUE = 16
+MAX_UNROLLED_ELEMENTS = 512
+MAX_CHAINED_EXPENSIVE = 96
+EXPENSIVE_FUNCTIONS = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "exp", "expm1",
+    "log", "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
+))  # fmt: skip
+"""Functions whose code is long: written anew for many elements, they take seconds to compile."""
+_OWN_IN_FLOAT64 = frozenset(("exp", "log", "sigmoid", "softplus", "tanh"))
+MOST_FUSED, _LONG_WEIGHT = 256, 8
+"""How many functions are computed in one loop nest, and what a long one counts for: of four times
+as many LLVM makes no vectors any more."""
+_MOST_IN_A_ROW, _NEAR = 2, 16_384
+"""How many long ones of them may wait for each other: of a hundred `tanh` of each other each takes
+0.36 nanoseconds two at a time, 0.55 four, 0.78 eight; the processor does not see so far ahead. Of
+larger tensors what is between would go to far memory. Where elements go abreast it does not matter:
+0.31 then."""
+INTERLEAVED_ELEMENTS = 4
+"""How many vectors of elements are computed side by side, where there are enough elements."""
+_ABREAST_LANES, _FEW_ABREAST, _MANY_ABREAST = 16 * INTERLEAVED_ELEMENTS, 128, 1024
+_MOST_WRITTEN_OUT = 1024
+_MANY_ROWS = 4
+_FEWEST, _MOST = 64, 1_000_000
+TILE = 16
+"""How many elements along either axis are transposed together."""
+
+
+class Storage(enum.Enum):
+    """Where a node is kept."""
+
+    REGISTERS = enum.auto()
+    NEST = enum.auto()
+    INLINE = enum.auto()
+    BUFFER = enum.auto()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StorageMap:
+    """The place of every node, who reads it, and which registers are also read by an index."""
+
+    storage_of: Mapping[Node, Storage]
+    readers: Mapping[Node, tuple[Node, ...]]
+    spilled: frozenset[Node]
+
+
+def assign_storage(kernel: Kernel) -> StorageMap:
+    """The places of all nodes of a kernel."""
+    readers: dict[Node, list[Node]] = {}
+    nodes = list(all_nodes(kernel.main))
+    for node in nodes:
+        for operand in (*node.operands, *yielded(node)):
+            readers.setdefault(operand, []).append(node)
+    place: dict[Node, Storage] = {}
+    fused: dict[Node, tuple[int, int]] = {}
+    crowd = _crowd(nodes)
+    for node in reversed(nodes):
+        if isinstance(node.op, Concat) and _is_read_in_pieces(node, readers, place, kernel.results):
+            place[node] = Storage.INLINE
+            continue
+        found = _place(node, readers.get(node, []), place, node in kernel.results)
+        if found is Storage.INLINE and isinstance(node.op, Elementwise):
+            reader = readers[node][0]
+            size, row = fused.get(reader, (0, 0))
+            fused[node] = size, row = size + emission_weight(node), row + is_expensive(node)
+            is_much = size > MOST_FUSED or has_long_latency(node, row)
+            found = Storage.NEST if is_much else found
+        place[node] = Storage.NEST if node in crowd else found
+    spilled = {
+        operand
+        for node in nodes
+        for operand in node.operands
+        if _reads_by_index(node, operand, place)
+    }
+    return StorageMap(
+        place, {node: tuple(found) for node, found in readers.items()}, frozenset(spilled)
+    )
+
+
+def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
+    """Functions of a few elements each that are too many together to be written out."""
+    found = [node for node in nodes if _is_written_out(node)]
+    if sum(node.size for node in found) > _MOST_WRITTEN_OUT:
+        return frozenset(found)
+    long = [node for node in found if is_expensive(node)]
+    return frozenset(long if sum(node.size for node in long) > MAX_CHAINED_EXPENSIVE else ())
+
+
+def _is_written_out(node: Node) -> bool:
+    return (
+        isinstance(node.op, Elementwise)
+        and node.is_static
+        and 1 < node.size <= MAX_SCALARS_PER_VALUE
+    )
+
+
+def is_expensive(node: Node) -> bool:
+    """Whether it is a function whose code is long."""
+    return isinstance(node.op, Elementwise) and node.op.function in EXPENSIVE_FUNCTIONS
+
+
+def has_long_latency(node: Node, row: int) -> bool:
+    """Whether so many long functions in a row are too many for it."""
+    if row <= _MOST_IN_A_ROW or not node.is_static or node.size > _NEAR:
+        return False
+    return _is_called(node) or not interleaves(node.shape[-1])
+
+
+def _is_called(node: Node) -> bool:
+    """Whether it is a function of the C library, one element at a time."""
+    function = node.op.function if isinstance(node.op, Elementwise) else ""
+    return node.dtype is DType.FLOAT64 and function in EXPENSIVE_FUNCTIONS - _OWN_IN_FLOAT64
+
+
+def interleaves(length: object) -> bool:
+    """Whether elements in a row are so many that what is left of them hardly matters."""
+    if not isinstance(length, int):
+        return False
+    is_even = length % _ABREAST_LANES == 0
+    return length >= (_FEW_ABREAST if is_even else _MANY_ABREAST)
+
+
+def emission_weight(node: Node) -> int:
+    """How many functions a node counts for, by the length of its code."""
+    return _LONG_WEIGHT if is_expensive(node) else 1
+
+
+def _place(
+    node: Node, readers: list[Node], place: Mapping[Node, Storage], is_result: bool
+) -> Storage:
+    if isinstance(node.op, Loop | Branch | HostCall):
+        return Storage.BUFFER
+    if node.is_static and node.size <= MAX_SCALARS_PER_VALUE and not _is_much(node):
+        return Storage.REGISTERS
+    if isinstance(node.op, ScanSlice | View | Reshape | Iota):
+        is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, place)
+        return Storage.BUFFER if is_kept else Storage.INLINE
+    if isinstance(node.op, Elementwise):
+        lone = readers[0] if len(readers) == 1 and not is_result else None
+        is_fused = lone is not None and lone.home is node.home and _takes_inline(node, lone, place)
+        return Storage.INLINE if is_fused else Storage.NEST
+    return Storage.BUFFER
+
+
+def _is_read_in_pieces(
+    join: Node,
+    readers: Mapping[Node, Sequence[Node]],
+    place: Mapping[Node, Storage],
+    results: Sequence[Node],
+) -> bool:
+    """Whether the Join is read by one Map alone, at its own index, or by a Join that is.
+
+    All Joins the Map reads so cut its nest: there are few pieces yet.
+    """
+    own = readers.get(join, ())
+    if len(own) != 1 or join in results or not _is_static(join):
+        return False
+    (reader,) = own
+    if reader.home is not join.home or join.size <= MAX_SCALARS_PER_VALUE:
+        return False
+    if isinstance(reader.op, Concat):
+        return place[reader] is Storage.INLINE
+    is_own = isinstance(reader.op, Elementwise) and reader.shape == join.shape
+    if not is_own or place[reader] is not Storage.NEST:
+        return False
+
+    def is_inline(node: Node) -> bool:
+        if node in place:
+            return isinstance(node.op, Concat) and place[node] is Storage.INLINE
+        is_inner = isinstance(node.op, Concat) and node.shape != join.shape
+        return node is join or (is_inner and _is_static(node) and len(readers[node]) == 1)
+
+    found = split_concats([reader], is_inline)
+    return found is not None and are_few(found)
+
+
+def _is_static(join: Node) -> bool:
+    return all(each.is_static for each in (join, *join.operands))
+
+
+def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Storage]) -> bool:
+    if isinstance(reader.op, Reduce):
+        return place[reader] is not Storage.INLINE
+    if isinstance(reader.op, Concat):
+        return place[reader] is Storage.INLINE
+    is_inline = place.get(reader) is Storage.INLINE and isinstance(reader.op, Elementwise)
+    return is_inline and reader.shape == node.shape
+
+
+def _is_packed(node: Node, readers: list[Node]) -> bool:
+    """Whether a view with gaps is worth its own memory: it is read again and again."""
+    if not isinstance(node.op, View) or not _has_gaps(node):
+        return False
+    return any(_reads_often(reader, node) for reader in readers)
+
+
+def _is_laid_out(node: Node, readers: list[Node], place: Mapping[Node, Storage]) -> bool:
+    """Whether a view is reshaped: by its own index, an element takes divisions to be found."""
+    if not isinstance(node.op, View) or not node.is_static or keeps_order(node):
+        return False
+    return any(isinstance(each.op, Reshape) and place[each] is Storage.INLINE for each in readers)
+
+
+def transposed_axes(node: Node) -> tuple[int, int] | None:
+    """The axis of a view along which its source has elements side by side, and its own last one.
+
+    None where both are the same axis, or so short that tiles of them would gain little. Axes of one
+    do not count.
+    """
+    if not isinstance(node.op, View):
+        return None
+    own = [axis for axis, extent in enumerate(node.shape) if extent != 1]
+    read = [
+        axis
+        for extent, axis in zip(node.operands[0].shape, node.op.axes, strict=True)
+        if extent != 1
+    ]
+    if len(own) < 2 or not read or [step for _, step in read[-1].terms] != [1]:
+        return None
+    pair = read[-1].terms[0][0], own[-1]
+    is_apart = sum(pair[0] == number for axis in read for number, _ in axis.terms) == 1
+    is_long = all(not isinstance(e, int) or e >= TILE for e in (node.shape[k] for k in pair))
+    return pair if is_apart and is_long and pair[0] != pair[1] else None
+
+
+def _has_gaps(view: Node) -> bool:
+    """Whether elements along its last axis are apart in what it looks at."""
+    op, last = view.op, len(view.shape) - 1
+    assert isinstance(op, View)
+    steps = [(k, step) for k, axis in enumerate(op.axes) for n, step in axis.terms if n == last]
+    return bool(steps) and steps != [(len(op.axes) - 1, 1)]
+
+
+def _reads_often(reader: Node, node: Node) -> bool:
+    if isinstance(reader.op, MatMul) and reader.operands[1] is node:
+        return reader.home is not node.home or _has_many_rows(reader)
+    if not isinstance(reader.op, Elementwise | Reduce) or not node.is_static:
+        return False
+    if not _FEWEST <= node.size <= _MOST:
+        return False
+    home = reader.home
+    while home is not node.home and not home.is_loop and home.parent is not None:
+        home = home.parent
+    return home is not node.home
+
+
+def _has_many_rows(product: Node) -> bool:
+    rows = product.shape[-2]
+    return not isinstance(rows, int) or rows >= _MANY_ROWS
+
+
+def _is_much(node: Node) -> bool:
+    """Whether few elements take so much work that loops must do it."""
+    if isinstance(node.op, Reduce):
+        source = node.operands[0]
+        return node.size > 1 and source.is_static and source.size > MAX_UNROLLED_ELEMENTS
+    if not isinstance(node.op, MatMul):
+        return False
+    inner = node.operands[0].shape[-1]
+    return not isinstance(inner, int) or node.size * inner > MAX_UNROLLED_ELEMENTS
+
+
+def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Storage]) -> bool:
+    if place[operand] is not Storage.REGISTERS or operand.size <= 1:
+        return False
+    if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
+        return False
+    if isinstance(node.op, View) and not all(isinstance(a.offset, int) for a in node.op.axes):
+        return True
+    return place[node] is not Storage.REGISTERS or isinstance(
+        node.op, ScanSlice | Take | Gather | Scatter | Reduce | ArgTopK
+    )
+
+
+def is_same_size(one: Node, other: Node) -> bool:
+    """Whether both surely have as many elements."""
+    if one.is_static and other.is_static:
+        return one.size == other.size
+    return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]
+
+
+def keeps_order(view: Node) -> bool:
+    """Whether a view only adds or removes axes of one."""
+    op, source = view.op, view.operands[0]
+    assert isinstance(op, View)
+    read = [
+        (extent, axis) for extent, axis in zip(source.shape, op.axes, strict=True) if extent != 1
+    ]
+    long = [(extent, Axis(0, ((k, 1),))) for k, extent in enumerate(view.shape) if extent != 1]
+    return read == long

@@ -1,0 +1,184 @@
+"""Threads that help a kernel: made when first wanted, one team a process, asleep between runs.
+
+    with taken(threads) as team:        its address, for one run at a time; 0: it is another's
+        share(team, f, d, cost, nest)   f(d, part, parts) of all parts, which a kernel calls
+
+The caller does the first part, helper t part t, and the caller what no helper has begun by then.
+So nobody waits for a helper that sleeps or was put aside before it began; it costs only its help.
+A run wakes them when it has done `patience` nanoseconds of their work itself, keeps them for as
+long as that pays (see helping), and all of them sleep when it has ended.
+
+    word of a helper    OFFERED, TAKEN by it, DONE by either, REST: it is to sleep
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from treadle.jit.threads import pool_ir
+from treadle.jit.toolchain import llvm
+from treadle.jit.toolchain.disk_cache import DiskCache
+from treadle.jit.toolchain.symbols import Unlinkable
+
+SERVE, SHARE = "treadle_serve", "treadle_share"
+_LINE = 16
+_MOST = 63
+_FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
+_NUMBER, _SEMAPHORE = 5, 6
+_REST = 4
+_serving: list[Any] = []
+
+
+@dataclass(slots=True)
+class PoolSettings:
+    """When work is shared; tests change it.
+
+    `minimum_work_ns` is how many nanoseconds a nest of loops must be expected to take, `patience`
+    how many of theirs a run does before it wakes helpers; `waits`: it shares always, and waits for
+    them.
+    """
+
+    least: int = 1500
+    patience: int = 50_000
+    waits: bool = False
+
+
+POOL_SETTINGS = PoolSettings()
+
+
+def processor_count() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def minimum_work_ns(threads: int) -> int:
+    """How many nanoseconds a nest takes that is shared by so many threads; 0: none is."""
+    return POOL_SETTINGS.least if threads > 1 and is_available() else 0
+
+
+@cache
+def is_available() -> bool:
+    """Whether the C library has what teams need: semaphores without a name, as Linux has."""
+    if not sys.platform.startswith("linux"):
+        return False
+    return all(hasattr(_library(), name) for name in _FUNCTIONS)
+
+
+@cache
+def _library() -> Any:
+    return ctypes.CDLL(None)
+
+
+def ready(store: DiskCache | None = None) -> Any:
+    """Kernels may call `share` from here on; the function of a helper.
+
+    Its code is kept in the store, as that of kernels is.
+    """
+    if not _serving:
+        places = _places(store)
+        _serving.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(places[SERVE]))
+    return _serving[0]
+
+
+def _places(store: DiskCache | None) -> Mapping[str, int]:
+    """Where the functions of jit/threads/pool_ir are, from the store where that has them whole."""
+    text = pool_ir.text(llvm.family())
+    key = hashlib.sha256(f"{llvm.description()} {text}".encode()).hexdigest()
+    data = store.read(key) if store is not None else None
+    if data is not None:
+        with suppress(Unlinkable):
+            return llvm.library(data, (SERVE, SHARE), from_disk=True)
+    data = llvm.quick_object_code(text)
+    if store is not None:
+        store.write(key, data)
+    return llvm.library(data, (SERVE, SHARE))
+
+
+def _lines() -> Any:
+    """The words of all lines, the first where a line of the cache begins."""
+    count, size = _LINE * (_MOST + 1), 8 * _LINE
+    memory = (ctypes.c_int64 * (count + _LINE))()
+    first = -ctypes.addressof(memory) % size
+    return (ctypes.c_int64 * count).from_buffer(memory, first)
+
+
+@dataclass(eq=False, slots=True)
+class ThreadPool:
+    """The helpers, and what is said to them: a line of words for each, behind one for all.
+
+    The words live as long as a helper does, which never ends.
+    """
+
+    words: Any = field(default_factory=_lines)
+    helpers: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    place: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nobody helps yet."""
+        self.place = ctypes.addressof(self.words)
+
+    def gather(self, threads: int) -> bool:
+        """Have helpers for so many threads; whether there are."""
+        wanted = min(threads - 1, _MOST)
+        while self.helpers < wanted:
+            try:
+                self._add(self.helpers + 1)
+            except RuntimeError:
+                return False
+            self.helpers += 1
+        self.words[:7] = wanted, POOL_SETTINGS.patience, POOL_SETTINGS.waits, 0, 0, 0, 0
+        return True
+
+    def rest(self) -> None:
+        """Let all sleep."""
+        words = self.words
+        for number in range(1, words[0] + 1):
+            words[number * _LINE] = _REST
+
+    def _add(self, number: int) -> None:
+        first, serve = number * _LINE, ready()
+        self.words[first], self.words[first + _NUMBER] = _REST, number
+        line = ctypes.byref(self.words, 8 * first)
+        _library().sem_init(ctypes.byref(self.words, 8 * (first + _SEMAPHORE)), 0, 0)
+        name = f"treadle-{number}"
+        threading.Thread(target=serve, args=(line,), name=name, daemon=True).start()
+
+
+_teams = [ThreadPool()]
+
+
+@contextmanager
+def acquired(threads: int) -> Iterator[int]:
+    """The team for a run; 0 where another run has it, or there can be none."""
+    team = _teams[-1]
+    if threads < 2 or not team.lock.acquire(blocking=False):
+        yield 0
+        return
+    try:
+        yield team.place if team.gather(threads) else 0
+    finally:
+        try:
+            team.rest()
+        finally:
+            team.lock.release()
+
+
+def _begin_anew() -> None:
+    """In a process that was forked there are no helpers."""
+    _teams[:] = [ThreadPool()]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

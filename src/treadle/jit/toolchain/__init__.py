@@ -1,0 +1,1 @@
+"""From LLVM text to loaded machine code: compiler, loader, disk cache, processor."""

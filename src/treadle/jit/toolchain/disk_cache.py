@@ -1,0 +1,123 @@
+"""Machine code on disk: one file for each kernel, which any process may write, read and delete.
+
+A file holds a digest of its content, so a damaged one is found, ignored and written anew. It is
+written beside its place and moved there, so a reader sees a whole file or none. What was not read
+for longest goes when the folder grows over its bound. A folder that cannot be written, or that
+others could have written to, is not used, and so is such a file (`jit/toolchain/trust.py`). Files
+of other names are nobody's business here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from treadle.jit.toolchain.trust import make_folder, read_trusted
+
+VARIABLE = "TREADLE_CACHE_DIR"
+"""The environment variable that moves the folder; empty: nothing is kept."""
+
+MOST_BYTES = 256 * 2**20
+_MAGIC = b"treadle1"
+_DIGEST = hashlib.sha256
+_HEAD = len(_MAGIC) + _DIGEST().digest_size
+_SUFFIX, _PART = ".kernel", ".kernel-part"
+_ABANDONED = 3600.0
+_WRONG = (OSError, ValueError)  # a path no system has is a ValueError
+
+
+def default_folder() -> Path | None:
+    """Where the platform keeps what can be made again; None where the variable is empty."""
+    named = os.environ.get(VARIABLE)
+    try:
+        if named is not None:
+            return Path(named).expanduser() if named else None
+        return _caches() / "treadle"
+    except RuntimeError:  # nobody's home, or that of a user who is not there
+        return None
+
+
+def _caches() -> Path:
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCache:
+    """A folder of files by key; never raises for what is wrong with the folder."""
+
+    folder: Path
+    most_bytes: int = MOST_BYTES
+
+    def read(self, key: str) -> bytes | None:
+        """What was written under the key; None where there is nothing whole."""
+        path = self._path(key)
+        try:
+            data = read_trusted(path, self.most_bytes)
+        except _WRONG:
+            return None
+        if data is None:
+            return None
+        with contextlib.suppress(OSError):  # a folder that may only be read
+            os.utime(path)
+        content = data[_HEAD:]
+        if data[:_HEAD] != _MAGIC + _DIGEST(content).digest():
+            return None
+        return content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Keep the content under the key."""
+        with contextlib.suppress(*_WRONG):
+            if make_folder(self.folder):
+                self._put(self._path(key), _MAGIC + _DIGEST(content).digest() + content)
+                self._shrink()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _put(self, path: Path, data: bytes) -> None:
+        number, name = tempfile.mkstemp(dir=self.folder, suffix=_PART)
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(data)
+            os.replace(name, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+
+    def _shrink(self) -> None:
+        """Delete the files that were not used for longest, until three quarters are left."""
+        files = sorted(self._files(), key=lambda found: found[1])
+        total = sum(size for _, _, size in files)
+        if total <= self.most_bytes:
+            return
+        for path, _, size in files:
+            if total <= self.most_bytes * 3 // 4:
+                return
+            with contextlib.suppress(OSError):
+                path.unlink()
+                total -= size
+
+    def _files(self) -> Iterator[tuple[Path, float, int]]:
+        """The kernels: path, time of last use, size. What a killed writer left is deleted."""
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    found = entry.stat(follow_symlinks=False)
+                    if entry.name.endswith(_SUFFIX):
+                        yield Path(entry.path), found.st_mtime, found.st_size
+                    elif entry.name.endswith(_PART) and time.time() - found.st_mtime > _ABANDONED:
+                        os.unlink(entry.path)

@@ -1,0 +1,101 @@
+"""What machine code depends on besides its text, without LLVM: the processor, and whose LLVM it is.
+
+LLVM knows a processor by what its instruction CPUID says, and by which registers the system keeps
+(XGETBV). Here the same words are asked for by a few bytes of machine code, all that LLVM 22 reads
+of them and some that later ones may, so that two machines for which it could write different code
+never look the same. What Linux says in /proc/cpuinfo was the rival: it leaves out features that
+LLVM knows.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+
+from treadle.jit.toolchain.executable_memory import executable
+from treadle.jit.toolchain.symbols import Unrunnable, is_possible
+
+_CPUID = bytes.fromhex(
+    "53"  # push rbx
+    "89f8"  # mov eax, edi
+    "89f1"  # mov ecx, esi
+    "4989d0"  # mov r8, rdx
+    "0fa2"  # cpuid
+    "418900"  # mov [r8], eax
+    "41895804"  # mov [r8 + 4], ebx
+    "41894808"  # mov [r8 + 8], ecx
+    "4189500c"  # mov [r8 + 12], edx
+    "5b"  # pop rbx
+    "c3"  # ret
+)
+_XGETBV = bytes.fromhex(
+    "31c9"  # xor ecx, ecx
+    "0f01d0"  # xgetbv
+    "c3"  # ret
+)
+_A, _B, _C, _D = range(4)
+_WANTED = (
+    (0, 0, (_A, _B, _C, _D)), (1, 0, (_A, _C, _D)), (7, 0, (_A, _B, _C, _D)),
+    (7, 1, (_A, _B, _C, _D)), (7, 2, (_A, _B, _C, _D)), (0xD, 1, (_A,)), (0x14, 0, (_B,)),
+    (0x19, 0, (_B,)), (0x1E, 1, (_A,)), (0x21, 0, (_A,)), (0x24, 0, (_A, _B)), (0x29, 0, (_B,)),
+    (0x80000000, 0, (_A,)), (0x80000001, 0, (_C, _D)), (0x80000008, 0, (_B,)),
+    (0x80000021, 0, (_A,)),
+)  # fmt: skip
+"""Leaves, their parts, and the registers that are the same on every core; the first of a kind,
+0 and 0x80000000, say how many there are."""
+_EXTENDED = 0x80000000
+_HAS_XGETBV = 1 << 27
+_ASKS = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
+_KEPT = ctypes.CFUNCTYPE(ctypes.c_uint32)
+_LIBRARY, _WHOLE = "libllvmlite", 20_000_000
+"""What has LLVM in it, and the bytes of one that has it whole: a smaller one reads another file."""
+
+
+@cache
+def processor() -> str | None:
+    """The words of the processor; None where it cannot be asked."""
+    if not is_possible():
+        return None
+    try:
+        memory, place = executable(_CPUID + _XGETBV)
+    except Unrunnable:
+        return None
+    with memory:
+        return " ".join(f"{word:x}" for word in _words(_ASKS(place), _KEPT(place + len(_CPUID))))
+
+
+def _words(ask: Callable[[int, int, int], None], kept: Callable[[], int]) -> list[int]:
+    registers = (ctypes.c_uint32 * 4)()
+    found: dict[tuple[int, int], list[int]] = {}
+    for leaf, part, wanted in _WANTED:
+        first = leaf & _EXTENDED
+        if leaf <= found.get((first, 0), [first])[_A]:
+            ask(leaf, part, ctypes.addressof(registers))
+            found[leaf, part] = [registers[number] for number in wanted]
+            if leaf == 1 and registers[_C] & _HAS_XGETBV:
+                found[leaf, part].append(kept())
+    return [word for words in found.values() for word in words]
+
+
+@cache
+def compiler() -> str | None:
+    """Which LLVM writes the code, without importing it; None where nothing says so."""
+    spec = find_spec("llvmlite")
+    if spec is None or spec.origin is None:
+        return None
+    folder = os.path.dirname(spec.origin)
+    try:
+        with open(os.path.join(folder, "_version.py"), "rb") as file:
+            version = hashlib.sha256(file.read()).hexdigest()
+        with os.scandir(os.path.join(folder, "binding")) as entries:
+            libraries = [e for e in entries if e.name.startswith(_LIBRARY)]
+            sizes = {each.name: each.stat().st_size for each in libraries}
+    except OSError:
+        return None
+    if max(sizes.values(), default=0) < _WHOLE:
+        return None
+    return f"{version} {sorted(sizes.items())}"

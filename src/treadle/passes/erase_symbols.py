@@ -1,0 +1,17 @@
+"""Types with extents as numbers only: a name is said of the model's other extents of that name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import Optional, Sequence, Tensor, Type
+
+
+def erase_symbols(type_: Type | None) -> Type | None:
+    """The type, with extents that are no numbers unknown."""
+    match type_:
+        case Tensor(dtype, tuple() as shape):
+            return Tensor(dtype, tuple(dim if isinstance(dim, int) else None for dim in shape))
+        case Sequence() | Optional():
+            return replace(type_, element=erase_symbols(type_.element))
+    return type_

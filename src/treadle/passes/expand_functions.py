@@ -1,0 +1,39 @@
+"""Puts the standard's own definition in the place of calls of operators that have bodies.
+
+    seq = call SequenceMap(...)   ->   the Loop its schema defines it by
+
+The definition depends on the types of the operands. Declines a call with an operand of unknown
+type: it is expanded when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from treadle.infer import infer
+from treadle.ir import Block, Call, Function, Leaf, Model, Step, Type, walk_block
+from treadle.passes.bind_attributes import bind_attributes
+from treadle.passes.inline_block import assign_paths, inline_blocks
+
+Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
+"""The function the standard defines a step by, for operands of these types."""
+
+
+def expand_functions(model: Model, expand: Expand) -> Model:
+    """The model without calls of schema-defined operators whose operands have known types."""
+
+    def body(step: Step, path: str) -> Block | None:
+        if not isinstance(step, Call) or step.function in model.functions:
+            return None
+        types = [None if value is None else value.type for value in step.operands]
+        if any(t is None and v is not None for t, v in zip(types, step.operands, strict=True)):
+            return None
+        function = expand(step, types)
+        if function is None:
+            return None
+        return assign_paths(bind_attributes(function, step.attributes), path)
+
+    if not any(isinstance(visit.step, Call) for visit in walk_block(model.main)):
+        return model
+    return replace(model, main=inline_blocks(infer(model).main, body))

@@ -1,0 +1,95 @@
+"""What a repair did, and the walk over closed blocks that repairs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from treadle import ops
+from treadle.errors import Finding
+from treadle.ir import (
+    Block,
+    Info,
+    Leaf,
+    Model,
+    Step,
+    Value,
+    block_values,
+    bodies,
+    map_bodies,
+    step_path,
+    walk,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One thing a repair did: the rule it answers, where, and what was done."""
+
+    code: str
+    path: str
+    done: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}: " if self.path else ""
+        return f"{self.code} {where}{self.done}"
+
+
+def fixed_by_reading(findings: Iterable[Finding]) -> list[Fix]:
+    """What a model no longer has once it is read: nodes in order, one initializer of each name."""
+    words = {"CF102": "kept the last of the initializers", "CF105": "put the nodes in order"}
+    blocks = dict.fromkeys((found.code, _block_of(found.path)) for found in findings)
+    return [Fix(code, path, words[code]) for code, path in blocks if code in words]
+
+
+def _block_of(path: str) -> str:
+    return path.rpartition("/")[0] or path
+
+
+ChangeBlock = Callable[[Block, str, Step | None], Block]
+
+
+def map_program(model: Model, change: ChangeBlock) -> Model:
+    """The model with every block replaced by `change(block, path, step)`, inner ones first.
+
+    `step` is the one the block is a body of; None for main and for functions.
+    """
+    functions = {
+        identity: replace(function, block=_mapped(function.block, str(identity), None, change))
+        for identity, function in model.functions.items()
+    }
+    return replace(model, main=_mapped(model.main, "main", None, change), functions=functions)
+
+
+def _mapped(block: Block, path: str, step: Step | None, change: ChangeBlock) -> Block:
+    def inner(position: int, each: Step) -> Step:
+        at = step_path(path, each, position)
+        return map_bodies(each, lambda n, body: _mapped(body, f"{at}.{n}", each, change))
+
+    steps = tuple(inner(position, each) for position, each in enumerate(block.steps))
+    if any(new is not old for new, old in zip(steps, block.steps, strict=True)):
+        block = replace(block, steps=steps)
+    return change(block, path, step)
+
+
+def all_names(model: Model) -> set[str]:
+    """The names of every value of the model."""
+    blocks = [model.main, *(function.block for function in model.functions.values())]
+    blocks += [body for visit in walk(model) for _, body in bodies(visit.step)]
+    return {value.name for block in blocks for value in block_values(block)}
+
+
+def fresh(hint: str, taken: set[str]) -> str:
+    """A name that is not taken yet; now it is."""
+    name, number = hint, 1
+    while name in taken:
+        number += 1
+        name = f"{hint}_{number}"
+    taken.add(name)
+    return name
+
+
+def identity(value: Value, copy: Value, opset: int) -> Leaf:
+    """The step that gives a copy of a value its own name."""
+    version = ops.since_version("", "Identity", opset) or 1
+    return Leaf("", "Identity", version, (value,), (copy,), info=Info(op="Identity"))

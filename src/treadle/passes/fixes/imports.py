@@ -1,0 +1,66 @@
+"""CF702: domains that are used and not imported are imported.
+
+A domain of the model's functions gets version 1, any other the newest that is known, as onnxruntime
+takes it. Declines for the standard's own domain: nobody can tell which opset the file means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from treadle import ops
+from treadle.ir import Block, Branch, Call, Leaf, Loop, Model, Step, map_steps, walk_block
+from treadle.passes.fixes.fix import Fix
+
+
+def import_opsets(model: Model) -> tuple[Model, list[Fix]]:
+    """The model with an opset for every domain its nodes are of; functions have their own."""
+    done: list[Fix] = []
+    missing = _missing(model.main, model.opsets, {})
+    opsets = {**model.opsets, **missing}
+    main = _versioned(model.main, missing)
+    done += _said(missing, "")
+    functions = {}
+    for identity, function in model.functions.items():
+        own = _missing(function.block, function.opsets, model.opsets)
+        block = _versioned(function.block, own)
+        functions[identity] = replace(function, block=block, opsets={**function.opsets, **own})
+        done += _said(own, str(identity))
+    if not done:
+        return model, []
+    return replace(model, main=main, opsets=opsets, functions=functions), done
+
+
+def _said(missing: Mapping[str, int], path: str) -> Iterable[Fix]:
+    return [Fix("CF702", path, f'imported opset {v} of "{d}"') for d, v in missing.items()]
+
+
+def _missing(block: Block, given: Mapping[str, int], known: Mapping[str, int]) -> dict[str, int]:
+    domains = dict.fromkeys(_domain(visit.step) for visit in walk_block(block))
+    return {
+        domain: known.get(domain) or ops.assumed_opset(domain) or 1
+        for domain in domains
+        if domain and domain not in given
+    }
+
+
+def _domain(step: Step) -> str:
+    match step:
+        case Leaf():
+            return step.domain
+        case Call():
+            return step.function.domain
+        case Branch() | Loop():
+            return step.info.domain
+
+
+def _versioned(block: Block, opsets: Mapping[str, int]) -> Block:
+    def change(step: Step) -> Step:
+        if not isinstance(step, Leaf) or step.domain not in opsets:
+            return step
+        opset = opsets[step.domain]
+        version = ops.since_version(step.domain, step.op, opset) or opset
+        return replace(step, version=version, info=replace(step.info, version=version))
+
+    return map_steps(block, change) if opsets else block

@@ -1,0 +1,74 @@
+"""Drops an Expand whose readers broadcast anyway.
+
+    Mul(Expand(b, [6, 4]), a)        Mul(b, a)        where a is [6, 4] already
+
+Declines where a reader is no elementwise operator, would give another shape without it, or where a
+shape is not certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.ir import Block, Leaf, Step, Value, bodies, operator_of, reads, step_path
+from treadle.passes.simplify.captures import map_implicit_captures, replaced
+from treadle.passes.simplify.context import PassContext
+from treadle.passes.simplify.operators import broadcast
+from treadle.passes.simplify.speculation import is_speculatable
+
+NAME = "expansions left to broadcasting"
+_BROADCASTING = frozenset(
+    {
+        "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
+        "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow",
+        "Sub", "Sum", "Where", "Xor",
+    }
+)  # fmt: skip
+
+
+def eliminate_broadcasts(block: Block, at: PassContext) -> Block:
+    """The open block without an Expand before operators that broadcast."""
+    by: dict[Value, Value | None] = {}
+
+    def change(inner: Block, path: str, owner: Step | None) -> Block:
+        for position, step in enumerate(inner.steps):
+            if not isinstance(step, Leaf) or step.domain or step.op != "Expand":
+                continue
+            result, given = step.results[0], step.operands[0]
+            if result is None or given is None or result in inner.results:
+                continue
+            readers = list(_readers(inner, result))
+            if not readers or not is_speculatable(step, at):
+                continue
+            if all(_gives_the_same(reader, result, given, by, at) for reader in readers):
+                by[result] = given
+                at.note(NAME, step_path(path, step, position), operator_of(step))
+        return inner
+
+    return replaced(map_implicit_captures(block, change), by)
+
+
+def _readers(block: Block, value: Value) -> Iterator[Step | None]:
+    """The steps that read a value, inside bodies too; None for a body that gives it."""
+    for step in block.steps:
+        if value in reads(step):
+            yield step
+        for _, body in bodies(step):
+            if value in body.results:
+                yield None
+            yield from _readers(body, value)
+
+
+def _gives_the_same(
+    reader: Step | None,
+    result: Value,
+    given: Value,
+    by: dict[Value, Value | None],
+    at: PassContext,
+) -> bool:
+    if not isinstance(reader, Leaf) or reader.domain or reader.op not in _BROADCASTING:
+        return False
+    made = at.extents(reader.results[0])
+    operands = [by.get(v, v) if v is not None else None for v in reader.operands]
+    shapes = [at.shape(given if value is result else value) for value in operands]
+    return made is not None and reader.version >= 7 and broadcast(shapes) == made

@@ -1,0 +1,153 @@
+"""Puts in front of a loop what is the same in every iteration.
+
+    loop: z = MatMul(W, V)        z = MatMul(W, V)
+          ... z ...               loop: ... z ...
+
+A step moves if it is pure and reads nothing the body makes, and if it cannot fail or the loop is
+certain to begin an iteration. Here, and nowhere else, extents of inputs that the file calls by one
+name are taken for equal: who feeds other ones gets an error for a loop that would not have run.
+Inner loops first, so that a step may leave several at once. Declines for steps inside the branches
+of an If, which may never run, for copies, and where a loop that may not run would no longer see an
+extent that its empty stacks have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from treadle.ir import (
+    Block,
+    Constant,
+    Dim,
+    Expression,
+    Leaf,
+    Loop,
+    Step,
+    Symbol,
+    Value,
+    block_values,
+    defining_steps,
+    operator_of,
+    ports,
+    reachable,
+    step_path,
+    with_operands,
+    with_results,
+)
+from treadle.passes.simplify.captures import all_steps, free_reads, map_implicit_captures, replaced
+from treadle.passes.simplify.context import PassContext
+from treadle.passes.simplify.speculation import is_pure, is_speculatable, runs_at_least_once
+
+NAME = "steps moved out of loops"
+_STAY = ("Identity", "Constant")
+
+
+def hoist_loop_invariants(block: Block, at: PassContext) -> Block:
+    """The open block whose loops do only what differs from iteration to iteration."""
+    if not any(isinstance(step, Loop) for step in all_steps(block)):
+        return block
+    trusting = at.trusting()
+
+    def change(inner: Block, path: str, owner: Step | None) -> Block:
+        steps: list[Step] = []
+        constants = list(inner.constants)
+        for position, step in enumerate(inner.steps):
+            if not isinstance(step, Loop):
+                steps.append(step)
+                continue
+            noted = len(at.done)
+            smaller, moved, taken = _split(step, step_path(path, step, position), at, trusting)
+            if not _sees_extents(step, smaller, trusting):
+                del at.done[noted:]
+                smaller, moved, taken = step, [], []
+            steps += (*moved, smaller)
+            constants += taken
+        if len(steps) == len(inner.steps):
+            return inner
+        return replace(inner, steps=tuple(steps), constants=tuple(constants))
+
+    return map_implicit_captures(block, change)
+
+
+def _split(
+    loop: Loop, path: str, at: PassContext, trusting: PassContext
+) -> tuple[Loop, list[Step], list[Constant]]:
+    """The loop without its invariant steps, these, and the constants they need out there."""
+    body, runs = loop.body, runs_at_least_once(loop, at)
+    constants = {constant.value: constant for constant in body.constants}
+    makes = {s.results[0]: s for s in body.steps if isinstance(s, Leaf) and s.op == "Constant"}
+    inside = set(block_values(body))
+    moved: list[Step] = []
+    taken: list[Constant] = []
+    copies: dict[Value, Value] = {}
+    rest: list[Step] = []
+    for position, step in enumerate(body.steps):
+        read = free_reads(step) & inside
+        held = {value for value in read if value in constants or value in makes}
+        if read - held or not _may_move(step, runs, trusting):
+            rest.append(step)
+            continue
+        for value in sorted(held - copies.keys(), key=lambda each: each.name):
+            copies[value] = replace(value)
+            if value in constants:
+                taken.append(replace(constants[value], value=copies[value], listed=False))
+            else:
+                moved.append(with_results(makes[value], copies))
+        moved.append(_reading(step, {value: copies[value] for value in held}))
+        inside -= {value for value in step.results if value is not None}
+        at.note(NAME, step_path(f"{path}.body", step, position), operator_of(step))
+    if not moved:
+        return loop, [], []
+    return replace(loop, body=replace(body, steps=tuple(rest))), moved, taken
+
+
+def _may_move(step: Step, runs: bool, at: PassContext) -> bool:
+    if isinstance(step, Leaf) and step.op in _STAY:
+        return False
+    return is_pure(step) and (runs or is_speculatable(step, at))
+
+
+def _reading(step: Step, by: dict[Value, Value]) -> Step:
+    if not by:
+        return step
+    if isinstance(step, Leaf):
+        return with_operands(step, by)
+    (found,) = replaced(Block(steps=(step,)), by).steps
+    return found
+
+
+def _sees_extents(before: Loop, after: Loop, at: PassContext) -> bool:
+    """Whether the loop still reads values that show the extents its stacks have without a trip.
+
+    Afterwards only what the stacks are made of counts: the rest may turn out to be of no use.
+    """
+    if before is after or runs_at_least_once(before, at):
+        return True
+    shapes = [at.shape(port.element) for port in ports(before).stacked]
+    needed = {name for shape in shapes for dim in shape or () for name in _symbols(dim)}
+    return needed & _shown(free_reads(before), at) <= _shown(_stacked_from(after), at)
+
+
+def _shown(values: Iterable[Value], at: PassContext) -> set[str]:
+    shapes = [at.shape(value) for value in values]
+    return {dim.name for shape in shapes for dim in shape or () if isinstance(dim, Symbol)}
+
+
+def _stacked_from(loop: Loop) -> set[Value]:
+    """The values, outer ones too, that the stacks of a loop are made of."""
+    view, made = ports(loop), defining_steps(loop.body)
+    fed = {port.param: {port.initial, port.next} for port in view.carried}
+    fed |= {port.param: {port.operand} for port in view.sliced}
+    elements = [port.element for port in view.stacked]
+    found = reachable(elements, lambda v: free_reads(made[v]) if v in made else fed.get(v, ()))
+    return found - set(block_values(loop.body))
+
+
+def _symbols(dim: Dim) -> set[str]:
+    match dim:
+        case Symbol(name):
+            return {name}
+        case Expression(terms):
+            return {name for names, _ in terms for name in names}
+    return set()

@@ -1,0 +1,158 @@
+"""All clean passes to a fixpoint: the order of them, which nothing else knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from treadle.ir import (
+    Block,
+    Info,
+    Leaf,
+    Model,
+    Step,
+    Value,
+    map_bodies,
+)
+from treadle.limits import poll
+from treadle.passes.inline_block import assign_paths
+from treadle.passes.inline_functions import inline_functions
+from treadle.passes.simplify.branch_folding import fold_branches
+from treadle.passes.simplify.broadcast_elimination import eliminate_broadcasts
+from treadle.passes.simplify.captures import closure_convert, to_implicit_captures
+from treadle.passes.simplify.concat_to_stack import concats_to_stacks
+from treadle.passes.simplify.constant_folding import fold_constants
+from treadle.passes.simplify.context import Change, PassContext
+from treadle.passes.simplify.cse import eliminate_common_steps
+from treadle.passes.simplify.dce import eliminate_dead_steps
+from treadle.passes.simplify.identity_elimination import eliminate_identities
+from treadle.passes.simplify.invariant_carries import carried_to_invariant
+from treadle.passes.simplify.licm import hoist_loop_invariants
+from treadle.passes.simplify.loop_to_scan import loops_to_scans
+from treadle.passes.simplify.names import with_own_names, with_own_step_names
+from treadle.passes.simplify.result_types import with_result_types
+from treadle.passes.simplify.scatter_to_stack import scatters_to_stacks
+from treadle.passes.simplify.sequence_to_stack import sequences_to_stacks
+from treadle.passes.simplify.trip_count import infer_trip_counts
+from treadle.passes.simplify.trivial_loops import unroll_trivial_loops
+
+Pass = Callable[[Block, PassContext], Block]
+
+PASSES: tuple[Pass, ...] = (
+    fold_branches,
+    sequences_to_stacks,  # a list of one element is stacked before its loop is gone
+    unroll_trivial_loops,
+    fold_constants,
+    eliminate_identities,
+    carried_to_invariant,
+    infer_trip_counts,
+    eliminate_broadcasts,
+    hoist_loop_invariants,
+    eliminate_common_steps,
+    concats_to_stacks,
+    scatters_to_stacks,
+    eliminate_dead_steps,
+    loops_to_scans,
+)
+_MOST_ROUNDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What cleaning did, in the order it was done."""
+
+    done: tuple[Change, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each pass did something."""
+        return dict(Counter(each.name for each in self.done))
+
+    def __str__(self) -> str:
+        lines = []
+        for name, times in self.counts.items():
+            lines.append(f"{name}: {times}")
+            lines += _by_place([each for each in self.done if each.name == name])
+        return "\n".join(lines)
+
+
+_SHOWN = 4
+
+
+def _by_place(done: Sequence[Change]) -> list[str]:
+    places: dict[str, list[Change]] = {}
+    for each in done:
+        block = each.path.rpartition("/")[0] or each.path
+        places.setdefault(block, []).append(each)
+    lines = []
+    for block, found in places.items():
+        words = Counter(each.done for each in found)
+        shown = [f"{word} {n} times" if n > 1 else word for word, n in words.most_common(_SHOWN)]
+        more = f" and {len(words) - _SHOWN} kinds more" if len(words) > _SHOWN else ""
+        lines.append(f"  {block}: {', '.join(shown)}{more}")
+    return lines
+
+
+def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]:
+    """The model with everything gone that need not be done, and what was done.
+
+    It gives the same outputs, fails on the same feeds, and keeps the names of inputs and outputs.
+    Functions are put in the place of their calls first, if they import the model's opsets. The
+    model itself comes back where there is nothing to do.
+    """
+    current = _inlined(model)
+    current = replace(current, main=assign_paths(current.main, "main"))
+    done: list[Change] = []
+    for _ in range(_MOST_ROUNDS):
+        at = PassContext.of(current)
+        block = to_implicit_captures(current.main)
+        for each in passes:
+            poll()
+            block = _with_outputs(block, each(block, at), at)
+        if not at.done:
+            break
+        done += at.done
+        current = replace(current, main=closure_convert(with_own_names(block)))
+    else:
+        raise AssertionError(f"the clean passes do not come to an end: {at.done}")
+    if not done:
+        return model, Report()
+    main = with_result_types(current.main, at)
+    main = with_own_step_names(_unplaced(main))
+    return replace(current, main=main), Report(tuple(done))
+
+
+def _inlined(model: Model) -> Model:
+    agree = all(
+        model.opsets.get(domain, version) == version
+        for function in model.functions.values()
+        for domain, version in function.opsets.items()
+    )
+    return inline_functions(model) if agree else model
+
+
+def _with_outputs(before: Block, after: Block, at: PassContext) -> Block:
+    """The block whose results still have the names of the model's outputs."""
+    if after.results == before.results:
+        return after
+    steps, results = list(after.steps), list(after.results)
+    for position, (old, new) in enumerate(zip(before.results, results, strict=True)):
+        if old is None or new is None or new.name == old.name:
+            continue
+        version = at.version("Identity") or 1
+        output = Value(old.name, old.declared, doc=old.doc, metadata=old.metadata, kept=old.kept)
+        info = Info(op="Identity", version=version)
+        steps.append(Leaf("", "Identity", version, (new,), (output,), info=info))
+        results[position] = output
+    return replace(after, steps=tuple(steps), results=tuple(results))
+
+
+def _unplaced(block: Block) -> Block:
+    """The block whose steps are where they are, not where they were."""
+
+    def moved(step: Step) -> Step:
+        inner = map_bodies(step, lambda _, body: _unplaced(body))
+        return replace(inner, info=replace(inner.info, path=""))
+
+    return replace(block, steps=tuple(map(moved, block.steps)))

@@ -1,0 +1,25 @@
+"""What runs in the place of a region whose engine refused it on some data."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from treadle.plan.regions import BlockPlan
+
+
+@dataclass(eq=False, slots=True)
+class LazyFallback:
+    """A plan made when it is first asked for, then kept; threads may ask at once."""
+
+    make: Callable[[], BlockPlan]
+    _made: BlockPlan | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self) -> BlockPlan:
+        """The plan: its block has the region's inputs as params, its outputs as results."""
+        with self._lock:
+            if self._made is None:
+                self._made = self.make()
+            return self._made

@@ -1,0 +1,79 @@
+"""Small steps beside a loop go to the loop's engine, so that a run calls it once.
+
+    made = the steps an engine takes for themselves
+    until nothing joins:
+        a step it takes beside them joins where
+            all that read it are among them, or
+            all it reads is made by them or before the block, and something by them
+
+A step whose operands are all made before the block joins no loop by what it reads. Nor does one
+that makes or reads what a loop slices, where nobody knows how long that is: of what only loops have
+to do with, the length stays open. At most 256 join, in the order above: they take long to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+
+from treadle.ir import Block, Loop, Step, Tensor, Value, ports, reads
+
+_MOST = 256
+
+
+def steps_to_absorb(block: Block, own: Collection[int], beside: Collection[int]) -> set[int]:
+    """The positions in `beside` that join the steps at `own`."""
+    makers = {value: k for k, step in enumerate(block.steps) for value in step.results if value}
+    readers = _readers(block)
+    taken, most = set(own), len(own) + _MOST
+    sliced = {value for k in own for value in _sliced(block.steps[k])}
+    forwards = [k for k in sorted(beside) if sliced.isdisjoint(_touched(block.steps[k]))]
+    for joins, positions in (
+        (partial(_leads, readers), forwards[::-1]),
+        (partial(_follows, block, makers), forwards),
+        (partial(_leads, readers), forwards[::-1]),
+    ):
+        for position in positions:
+            if len(taken) < most and joins(block.steps[position], taken):
+                taken.add(position)
+    return taken.difference(own)
+
+
+def _sliced(step: Step) -> Iterator[Value]:
+    """What a loop slices along an axis of which nobody knows the length."""
+    for port in ports(step).sliced if isinstance(step, Loop) else ():
+        type_ = None if port.operand is None else port.operand.type
+        shape = type_.shape if isinstance(type_, Tensor) else None
+        is_told = shape is not None and isinstance(shape[port.role.axis], int)
+        if port.operand is not None and not is_told:
+            yield port.operand
+
+
+def _touched(step: Step) -> Iterator[Value]:
+    yield from (value for value in (*step.results, *reads(step)) if value is not None)
+
+
+def _readers(block: Block) -> Mapping[Value, Sequence[int]]:
+    """Who reads each value; -1 stands for the results of the block."""
+    readers: dict[Value, list[int]] = {}
+    for position, step in enumerate(block.steps):
+        for value in reads(step):
+            if value is not None:
+                readers.setdefault(value, []).append(position)
+    for value in block.results:
+        if value is not None:
+            readers.setdefault(value, []).append(-1)
+    return readers
+
+
+def _leads(readers: Mapping[Value, Sequence[int]], step: Step, taken: set[int]) -> bool:
+    """Whether only the taken steps read what it makes."""
+    found = {k for value in step.results if value is not None for k in readers.get(value, ())}
+    return bool(found) and found <= taken
+
+
+def _follows(block: Block, makers: Mapping[Value, int], step: Step, taken: set[int]) -> bool:
+    """Whether all it reads is made by the taken steps, by steps that read nothing, or before."""
+    found = {makers[value] for value in reads(step) if value is not None and value in makers}
+    others = found - taken
+    return others < found and not any(any(reads(block.steps[k])) for k in others)
