@@ -10,7 +10,6 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +46,8 @@ def _expand(operands: Sequence[Any]) -> float:
     shape = [1] * len(operands[1]) + [*operands[0].shape]
     own = shape[len(shape) - max(len(operands[1]), operands[0].ndim) :]
     wanted = [1] * (len(own) - len(operands[1])) + [int(n) for n in operands[1]]
-    extents = (max(a, b) if a and b else 0 for a, b in zip(own, wanted, strict=True))
-    return float(prod(extents)) * operands[0].itemsize
+    extents = [max(a, b) if a and b else 0 for a, b in zip(own, wanted, strict=True)]
+    return _product(extents) * operands[0].itemsize
 
 
 def _tile(operands: Sequence[Any]) -> float:
@@ -88,7 +87,12 @@ def _mel_weights(operands: Sequence[Any]) -> float:
 
 
 def _product(numbers: Any) -> float:
-    return float(np.prod(np.maximum(np.asarray(numbers, np.float64), 0)))
+    """The product of extents, 0 where one is not positive; infinite beyond float64."""
+    extents = np.maximum(np.asarray(numbers, np.float64), 0)
+    if not extents.all():
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(np.prod(extents))
 
 
 _COUNTS: Mapping[str, Count] = {
