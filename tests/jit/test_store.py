@@ -297,3 +297,8 @@ def test_a_head_that_is_none_is_made_anew(tmp_path, head):
     made, found = ran(tmp_path)
     assert not made.machine.was_kept
     assert all(map(np.array_equal, found, wanted))
+
+
+def test_the_key_of_a_kernel_hangs_on_every_file_of_the_engine():
+    engine = Path(treadle.__file__).parent / "jit"
+    assert set(compilation._files(compilation._ENGINE)) == set(map(str, engine.rglob("*.py")))

@@ -111,14 +111,17 @@ def _keep(
         store.write(key, data)
 
 
+_ENGINE = os.path.dirname(os.path.dirname(__file__))
+
+
 @cache
 def _source() -> str:
-    """The digest of this room's files, which decide what code a kernel has; "" without files.
+    """The digest of the files of `treadle.jit`, which decide what code a kernel has; "" without.
 
     It is made as the room is imported, so that it is of the files that were.
     """
     digest = hashlib.sha256()
-    files = sorted(_files(os.path.dirname(__file__)))
+    files = sorted(_files(_ENGINE))
     try:
         for file in files:
             with open(file, "rb", buffering=0) as opened:
