@@ -10,6 +10,7 @@ Measured: led bytes cost a call about 1 microsecond, a run handed to a worker th
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -113,6 +114,8 @@ def _watcher() -> _Watcher:
 
 if hasattr(os, "register_at_fork"):  # a forked process has no watching thread
     os.register_at_fork(after_in_child=_watchers.clear)
+    # onnxruntime's threads are not there either: a session that the collector frees waits for them
+    os.register_at_fork(after_in_child=gc.freeze)
 
 
 def cancellable(run: Callable[[], T], watch: CancellableRun) -> T:
