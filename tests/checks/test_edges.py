@@ -83,3 +83,14 @@ def test_comparisons_are_right_of_numbers_of_int32() -> None:
     assert not may_be_wrong(pair, [narrow, narrow])
     assert may_be_wrong(pair, [narrow, (0, 2**31)])
     assert may_be_wrong(pair, [narrow, None])
+
+
+@pytest.mark.parametrize(
+    "op", ["Max", "Clip", "Pow", "ReduceProd", "Slice", "Mod", "Where", "Size"]
+)
+def test_a_step_without_operands_ends_no_check(op: str) -> None:
+    codes = {
+        each.code
+        for each in treadle.check(f"{HEAD}{PARTS} {{ y = {op} () }}", portable=["onnxruntime"])
+    }
+    assert "CF207" in codes

@@ -15,6 +15,7 @@ from itertools import product
 
 import numpy as np
 
+from treadle.infer.leaf import is_well_formed
 from treadle.ir import DType, Leaf, Literal, Tensor, Type
 
 Range = tuple[int, int]
@@ -49,7 +50,7 @@ def range_of_result(leaf: Leaf, given: Sequence[Range | None]) -> Range | None:
     if leaf.op == "Constant" and not leaf.domain:
         return _held(leaf)
     rule = None if leaf.domain else _RULES.get(leaf.op)
-    if widest is None or rule is None:
+    if widest is None or rule is None or not is_well_formed(leaf):
         return widest
     found = rule(given)
     fits = found is not None and widest[0] <= found[0] and found[1] <= widest[1]

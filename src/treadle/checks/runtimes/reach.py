@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
+from treadle import ops
 from treadle.infer import Range
 from treadle.ir import DType, Leaf, Tensor, Value
 
@@ -29,9 +30,13 @@ def may_be_wrong(step: Leaf, given: Sequence[Range | None]) -> bool:
     """Whether onnxruntime may answer the step wrongly for operands in these ranges.
 
     `given` has the range of each operand, None where nothing is known of it or it is absent.
+    A step with fewer operands than its schema asks for may be.
     """
     rule = None if step.domain else _RULES.get(step.op)
-    return True if rule is None else rule(step, given)
+    schema = ops.schema(step.domain, step.op, step.version)
+    if rule is None or schema is None or len(step.operands) < schema.min_inputs:
+        return True
+    return rule(step, given)
 
 
 def _leaves_int32(step: Leaf, given: Sequence[Range | None]) -> bool:
