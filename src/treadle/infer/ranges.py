@@ -48,7 +48,7 @@ def range_of_result(leaf: Leaf, given: Sequence[Range | None]) -> Range | None:
     result = leaf.results[0] if leaf.results else None
     widest = range_of_type(result.type if result is not None else None)
     if leaf.op == "Constant" and not leaf.domain:
-        return _held(leaf)
+        return _held(leaf) if len(leaf.attributes) == 1 else widest
     rule = None if leaf.domain else _RULES.get(leaf.op)
     if widest is None or rule is None or not is_well_formed(leaf):
         return widest
