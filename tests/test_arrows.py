@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -282,3 +283,40 @@ def test_every_exception_of_the_native_engine_is_needed() -> None:
 def test_no_folder_of_the_package_holds_more_than_30_files() -> None:
     folders = [str(Path(file).parent) for file in FILES if not file.endswith("__init__.py")]
     assert {folder for folder in folders if folders.count(folder) > 30} == set()
+
+
+def files_imported(file: str, source: str) -> set[str]:
+    """The files of the package that one of them imports: at its top, in functions, for types."""
+    found: set[str] = set()
+    for module, _ in imports(ast.parse(source)):
+        parts = module.split(".")
+        if parts[0] != TOP:
+            continue
+        inner = "/".join(parts[1:])
+        around = "/".join(parts[1:-1])
+        names = (f"{inner}.py", f"{inner}/__init__.py", f"{around}.py", f"{around}/__init__.py")
+        found.update([name for name in names if name in FILES][:1])
+    return found - {file}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Files that import each other, each the next; [] where there are none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_import_each_other() -> None:
+    graph = {file: files_imported(file, (SOURCE / file).read_text()) for file in FILES}
+    assert circle(graph) == []
+
+
+def test_files_that_import_each_other_are_found_though_for_types_only() -> None:
+    source = "if TYPE_CHECKING:\n    from treadle.ir.loop import ports"
+    graph = {
+        "ir/graph.py": files_imported("ir/graph.py", source),
+        "ir/loop.py": files_imported("ir/loop.py", "def f():\n    from treadle.ir import graph"),
+    }
+    assert circle(graph)[0] in graph

@@ -20,17 +20,10 @@ from treadle.ir.graph import (
     Step,
 )
 from treadle.ir.loop import (
-    Carried,
     CarriedPort,
-    Condition,
-    Invariant,
     InvariantPort,
-    Iteration,
     Ports,
-    Role,
-    Sliced,
     SlicedPort,
-    Stacked,
     StackedPort,
     ports,
 )
@@ -44,6 +37,7 @@ from treadle.ir.rewrite import (
     with_operands,
     with_results,
 )
+from treadle.ir.roles import Carried, Condition, Invariant, Iteration, Role, Sliced, Stacked
 from treadle.ir.types import (
     DType,
     Map,

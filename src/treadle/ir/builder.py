@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from treadle.ir.graph import Block, Branch, Leaf, Loop, Step
-from treadle.ir.loop import Role, Stacked
+from treadle.ir.roles import Role, Stacked
 from treadle.ir.types import Tensor, Type, dtype_of
 from treadle.ir.values import Attribute, Constant, Info, Kind, Literal, Scalar, Value
 

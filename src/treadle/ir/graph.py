@@ -6,7 +6,7 @@
     Step     = Leaf   (domain, op, version, attributes, operands, results, blocks, captures)
              | Call   (function, attributes, operands, results, blocks, captures)
              | Branch (condition, then, else, operands, results)
-             | Loop   (trip?, condition?, roles, operands, body, stacks, results)   see ir/loop.py
+             | Loop   (trip?, condition?, roles, operands, body, stacks, results)   see ir/roles.py
 
 Everything a block reads is a parameter of it, a constant of it, or the result of an earlier step of
 it. What a body reads from outside is an operand of its step and a parameter of the body that keeps
@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from treadle.ir.loop import Role, Stacked
+from treadle.ir.roles import Role, Stacked
 from treadle.ir.types import Type
 from treadle.ir.values import Attribute, Constant, Info, Metadata, Value
 
@@ -138,7 +138,7 @@ class Loop:
             go, *carried, *elements = body(i, go, *invariants, *carried, *(s[i] for s in sliced))
             stacked.append(elements); i += 1
 
-    A negative trip means no iteration. `ir.loop` has the views by role.
+    A negative trip means no iteration. `ir.loop.ports` gives the views by role.
     """
 
     trip: Value | None

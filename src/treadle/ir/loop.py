@@ -1,59 +1,12 @@
-"""The one loop form: what each parameter of a body is, and what each result becomes.
-
-    params  = Iteration | Condition | Invariant | Carried | Sliced(axis, reverse)      any order
-    results = next condition, then one per Carried in the order of their params, one per Stacked
-
-`ports` gives the views by role, so that no reader counts positions.
-"""
+"""Views of a loop by role: `ports` pairs operands, parameters and results, so nobody counts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from treadle.ir.graph import Loop
+from treadle.ir.roles import Carried, Condition, Invariant, Iteration, Sliced, Stacked
 from treadle.ir.values import Value
-
-if TYPE_CHECKING:
-    from treadle.ir.graph import Loop
-
-
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """The iteration number: int64, scalar, from 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """The condition that let this iteration begin: always true."""
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """The same outer value in every iteration."""
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """The initial value in iteration 0, then what the body gave; its last value is a result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sliced:
-    """Item `i` of an outer value along `axis`, the axis removed; from the last when `reverse`."""
-
-    axis: int = 0
-    reverse: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Stacked:
-    """The body's results of all iterations along a new `axis`; the last first when `reverse`."""
-
-    axis: int = 0
-    reverse: bool = False
-
-
-Role = Iteration | Condition | Invariant | Carried | Sliced
 
 
 class InvariantPort(NamedTuple):

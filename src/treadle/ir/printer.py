@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from treadle.ir.graph import Block, Branch, Call, Function, Leaf, Loop, Model, Operands, Step
-from treadle.ir.loop import Carried, Condition, Invariant, Iteration, Role, Sliced, Stacked, ports
+from treadle.ir.loop import ports
+from treadle.ir.roles import Carried, Condition, Invariant, Iteration, Role, Sliced, Stacked
 from treadle.ir.types import DType, show_type
 from treadle.ir.values import Attribute, Constant, Literal, Reference, SparseArray, Value
 from treadle.ir.walk import bodies, operator_of

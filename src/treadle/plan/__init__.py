@@ -1,16 +1,9 @@
 """Which engine runs which region, and the borders an engine must keep."""
 
 from treadle.plan.engines import (
-    Cancellable,
-    CompilationReport,
     Engine,
-    FallbackRequired,
     KernelProvider,
-    Limits,
-    NamedCall,
     ReturnsFreshArrays,
-    RunContext,
-    Runnable,
     SupportsExplain,
     SupportsLimits,
     SupportsNamedInputs,
@@ -20,6 +13,15 @@ from treadle.plan.engines import (
 from treadle.plan.offload_cost import is_compute_heavy
 from treadle.plan.planner import INTERP, Declined, interp_only, plan
 from treadle.plan.regions import BlockPlan, Plan, Region
+from treadle.plan.run import (
+    Cancellable,
+    CompilationReport,
+    FallbackRequired,
+    Limits,
+    NamedCall,
+    RunContext,
+    Runnable,
+)
 
 __all__ = [
     "INTERP",

@@ -14,12 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from treadle.ir import Block, Constant, Model, Step, Value
-
-if TYPE_CHECKING:
-    from treadle.plan.engines import Runnable
+from treadle.plan.run import Runnable
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from treadle import ops
 from treadle.formats.openvino.elements import element_type
+from treadle.formats.openvino.variables import Assigned, Variable
 from treadle.infer import IncrementalInference
 from treadle.ir import (
     Attribute,
@@ -29,9 +30,6 @@ from treadle.ir import (
     with_operands,
     with_results,
 )
-
-if TYPE_CHECKING:
-    from treadle.formats.openvino.state import Assigned, Variable
 
 OPSET = 21
 """The ONNX opset layers become leaves of."""

@@ -9,7 +9,8 @@ from treadle.formats.openvino.block_builder import LayerBlockBuilder
 from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.read_context import Content, ControlContext, by_output
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
-from treadle.formats.openvino.state import Variable, enter, settle
+from treadle.formats.openvino.state import enter, settle
+from treadle.formats.openvino.variables import Variable
 from treadle.ir import Block, Branch, Value
 
 _SIDES = ("then", "else")

@@ -25,7 +25,8 @@ from treadle.formats.openvino.read_context import Content, ControlContext, by_ou
 from treadle.formats.openvino.records import Layer, PortEntry, PortMap
 from treadle.formats.openvino.slices import LoopSlice, enter_slice, length_of, loop_slice_of, sliced
 from treadle.formats.openvino.stacks import Join, concatenated_stack, element, join_of
-from treadle.formats.openvino.state import Variable, enter, settle
+from treadle.formats.openvino.state import enter, settle
+from treadle.formats.openvino.variables import Variable
 from treadle.ir import (
     Block,
     Carried,

@@ -10,9 +10,6 @@ a user of the variable in the block they stand in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 
 from treadle.formats.openvino.block_builder import LayerBlockBuilder
@@ -20,28 +17,13 @@ from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.elements import element_type
 from treadle.formats.openvino.records import Layer
 from treadle.formats.openvino.shapes import read_shape
+from treadle.formats.openvino.variables import Assigned, Variable
 from treadle.ir import Block, Branch, Literal, Tensor, Value
 
 MAIN = "main"
 PREFIX = "state:"
 SUFFIX = ":next"
 _GIVEN = ":given"
-
-
-@dataclass(slots=True)
-class Variable:
-    """A variable as one block sees it: what it holds before and after, and where it begins."""
-
-    before: Value
-    initial: Literal
-    after: Value | None = None
-
-
-class Assigned(NamedTuple):
-    """What an Assign gives, and the line it stands in."""
-
-    value: Value
-    line: int
 
 
 def read_value(draft: LayerBlockBuilder, layer: Layer, operands: tuple[Value, ...]) -> Value:

@@ -16,6 +16,7 @@ from treadle.jit.codegen.carried.in_place import branch_side, reused_buffers
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer
+from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.kernel.ir import Block, Branch, Node, symbolic_dims
 from treadle.jit.schedule.storage import Storage
@@ -115,13 +116,13 @@ def _put(context: CodegenContext, home: BranchResult | None, result: Node, block
         return
     if home.memory is not None:
         if context.access.buffers.get(result) is not home.memory:
-            context.copy(result, home.memory)
+            copy_node(context, result, home.memory)
     elif home.scratch is not None:
         found = context.access.buffers.get(result) if result.home is block else None
         if found is not None and found.owner is not None and found.scope == home.scope:
             home.scratch.exchange(context.builder, found.owner)
         else:
-            context.copy(result, context.fill(home.scratch, result, home.scope))
+            copy_node(context, result, context.fill(home.scratch, result, home.scope))
     for position, variable in enumerate(home.variables):
         index = context.access.unflat(position, symbolic_dims(home.part))
         context.builder.builder.store(context.access.read(result, index), variable)

@@ -11,22 +11,17 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.codegen.ops.transpose import copy_view
-from treadle.jit.codegen.parallel import ParallelCall, is_inside, parallel_for, parallel_range
-from treadle.jit.kernel.ir import Block, Kernel, Node, Result, symbolic_dims
-from treadle.jit.schedule.cost_model import COPIED, interleave_hint, per_read
-from treadle.jit.schedule.storage import Storage
+from treadle.jit.codegen.parallel_call import ParallelCall
+from treadle.jit.kernel.ir import Block, Kernel, Node, Result
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
 OVER_LIMIT, OVER_BYTES = 7, 8
 """What a kernel gives where it failed; 0 is success."""
-_APART = 64
-"""Elements of an array that one thread writes, so that no two write into one line of the cache."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,42 +88,14 @@ class CodegenContext:
         """Whether it is a memory that the next value of a `swaps` is written to, or in one."""
         return buffer.scope in self.turning
 
-    @contextmanager
-    def positions(self, size: Index, cost: float = 0.0) -> Iterator[Index]:
-        """What is written inside, for the position of every element of the window.
-
-        Several threads write it where an element takes `cost` nanoseconds.
-        """
-        window = self.window
-        if window is None:
-            with parallel_range(self, size, cost, _APART) as position:
-                yield position
-            return
-        w = self.builder
-        first = w.multiply(window.start, window.inner)
-        hints = interleave_hint(cost, size)
-        with w.range(w.multiply(window.count, window.inner), hints=hints) as position:
-            yield w.add(first, position)
-
-    @contextmanager
-    def indices(self, shape: Sequence[Index], cost: float = 0.0) -> Iterator[tuple[Index, ...]]:
-        """What is written inside, for the index of every element of the window.
-
-        Several threads write it where an element takes `cost` nanoseconds.
-        """
-        window, own = self.window, list[Index](shape)
-        if window is None:
-            with parallel_for(self, shape, cost) as index:
-                yield index
-            return
-        own[window.axis] = window.count
-        with self.builder.nest(own, interleave_hint(cost, shape[-1])) as index:
-            at = self.builder.add(index[window.axis], window.start)
-            yield (*index[: window.axis], at, *index[window.axis + 1 :])
+    @property
+    def is_in_parallel_part(self) -> bool:
+        """Whether the function being written is a part of a nest that several threads share."""
+        return bool(self.builder.function.name != self.leave.function.name)
 
     def fail_if(self, condition: Any, status: int) -> None:
         """Leave the kernel where the condition holds."""
-        assert not is_inside(self), "what several threads write can fail"
+        assert not self.is_in_parallel_part, "what several threads write can fail"
         with self.builder.rarely(condition):
             self.builder.builder.store(llvm.Constant(I64, status), self.status)
             self.builder.builder.branch(self.leave)
@@ -180,25 +147,6 @@ class CodegenContext:
         size = byte_size(self.builder, shape, dtype.numpy.itemsize)
         is_there = scratch.ensure(self.builder, size, keep=keep)
         self.fail_if(self.builder.builder.not_(is_there), OUT_OF_MEMORY)
-
-    def copy(self, source: Node, target: Buffer) -> None:
-        """Every element of a node into memory."""
-        with self.outlined(when=self.is_turning(target)):
-            self._copy(source, target)
-
-    def _copy(self, source: Node, target: Buffer) -> None:
-        t, cost = self.access, per_read(self.access, source) + COPIED
-        if t.storage_of(source) is Storage.REGISTERS:
-            for position, value in enumerate(t.registers[source]):
-                t.store(target, t.unflat(position, symbolic_dims(source)), value)
-        elif target.is_dense and t.is_flat(source):
-            with self.positions(t.size(source), cost) as position, t.scope():
-                t.store(target, Flat(position), t.read(source, Flat(position)))
-        elif self.window is None and t.storage_of(source) is Storage.INLINE:
-            copy_view(self, source, target, cost, t.read)
-        else:
-            with self.indices(t.shape(source), cost) as index, t.scope():
-                t.store(target, index, t.read(source, index))
 
     def part(self, loop: Node, number: int) -> Node | None:
         """The node of a value a Loop or Branch gives; None where nothing reads it."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.iteration_space import each_index, each_position
 from treadle.jit.codegen.ops.concat_in_place import concat_memory
 from treadle.jit.codegen.parallel import split_nest
 from treadle.jit.kernel.ir import Block, Elementwise, Loop, Node
@@ -150,10 +151,10 @@ class FusedNests:
         if found is not None:
             split_nest(e, found, cost, lambda index: self._element(nest, targets, index))
         elif self._is_flat(nest, targets):
-            with e.positions(t.size(nest[0]), cost) as position:
+            with each_position(e, t.size(nest[0]), cost) as position:
                 self._element(nest, targets, Flat(position))
         else:
-            with e.indices(t.shape(nest[0]), cost) as index:
+            with each_index(e, t.shape(nest[0]), cost) as index:
                 self._element(nest, targets, index)
 
     def _element(self, nest: list[Node], targets: dict[Node, list[Buffer]], at: Indices) -> None:

@@ -18,6 +18,7 @@ from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import INTERRUPTED, OUT_OF_MEMORY, CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
+from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.codegen.safepoint import acquire_gil, release_gil
 from treadle.jit.host.calls import SHAPE_WORDS_PER_RESULT, count_words
@@ -112,7 +113,7 @@ def _whole(context: CodegenContext, operand: Node) -> Buffer:
         buffer = context.access.allocate(operand)
     else:
         buffer = context.fill(context.scratch(), operand, context.access.aliases.fresh())
-    context.copy(operand, buffer)
+    copy_node(context, operand, buffer)
     return buffer
 
 

@@ -10,7 +10,6 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.context import OVER_LIMIT, CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.codegen.parallel import is_inside
 from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.kernel.memory_limit import DEPTH, FIRST, LOOP, loops
 
@@ -44,7 +43,7 @@ def fail_over_limit(
     more: Mapping[int, Any] = {},
 ) -> None:
     """End the kernel; its slots tell the loop and the iterations, none where nobody knows them."""
-    assert not is_inside(context), "what several threads write can fail"
+    assert not context.is_in_parallel_part, "what several threads write can fail"
     op = loop.op
     assert isinstance(op, Loop)
     number = loops(context.kernel.main).index(op)

@@ -15,6 +15,7 @@ from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
+from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.codegen.outline import merge, merge_parts, outline
 from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
@@ -125,7 +126,9 @@ def _give(context: CodegenContext) -> list[int]:
             continue
         if _is_told(node, context.access):
             pointer, strides = context.access.slots.result(number), context.access.strides(node)
-            context.copy(node, Buffer(pointer, node.dtype, strides, context.access.aliases.fresh()))
+            copy_node(
+                context, node, Buffer(pointer, node.dtype, strides, context.access.aliases.fresh())
+            )
             continue
         handed[number] = _own(context, node, handed.values())
     for number, scratch in handed.items():
@@ -147,7 +150,7 @@ def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) ->
     if owner is not None and owner not in others:
         return owner
     scratch = context.scratch()
-    context.copy(node, context.fill(scratch, node, context.access.aliases.fresh()))
+    copy_node(context, node, context.fill(scratch, node, context.access.aliases.fresh()))
     return scratch
 
 

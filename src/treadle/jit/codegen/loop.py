@@ -27,6 +27,7 @@ from treadle.jit.codegen.carried.in_place import update_chains
 from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
 from treadle.jit.codegen.fused_nest import IterationEnd
+from treadle.jit.codegen.iteration_space import copy_node, each_position
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.loops import linear_recurrence, parallel_prefix
 from treadle.jit.codegen.loops.tiling import tiles
@@ -173,7 +174,7 @@ def _begin(
         buffer = taken.get(number)
         if buffer is None:
             buffer = context.allocate(part if part is not None else state)
-            context.copy(initial, buffer)
+            copy_node(context, initial, buffer)
         context.access.buffers[state] = buffer
         context.parts[node, number] = buffer
 
@@ -222,7 +223,7 @@ def _iteration(
     rooms += [(stack, stack.room(context, index)) for stack in stacks if stack.inner]
     for stack, room in rooms:
         if stack.element not in ending.stored:
-            context.copy(stack.element, room)
+            copy_node(context, stack.element, room)
     for stack in stacks:
         stack.put(context, index)
     _carry(context, node, op, ending)
@@ -279,9 +280,9 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
         context.builder.builder.store(value, variable)
     for after, source, target in moves:
         if isinstance(source, Node):
-            context.copy(source, target)
+            copy_node(context, source, target)
         else:
-            with context.positions(context.access.size(after), COPIED) as position:
+            with each_position(context, context.access.size(after), COPIED) as position:
                 context.access.store(
                     target, Flat(position), context.access.load(source, Flat(position))
                 )
@@ -299,7 +300,7 @@ def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
         if after.is_static
         else context.fill(context.scratch(), after, context.scope(after))
     )
-    context.copy(after, buffer)
+    copy_node(context, after, buffer)
     return buffer
 
 

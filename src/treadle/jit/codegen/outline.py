@@ -16,7 +16,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import LoopRegion
 from treadle.jit.codegen.llvm_types import VOID
-from treadle.jit.codegen.parallel import ParallelCall
+from treadle.jit.codegen.parallel_call import ParallelCall
 
 _MANY = 64
 _NAME = re.compile(r'%"([^"]*)"|^([\w.]+)(?=:$)', re.MULTILINE)

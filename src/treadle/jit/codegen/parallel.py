@@ -15,20 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.schedule.cost_model import interleave_hint
 from treadle.jit.schedule.index_set_splitting import Pieces
-
-if TYPE_CHECKING:
-    from treadle.jit.codegen.context import CodegenContext
 
 _WIDE = 8
 _EXTENT, _ELEMENTS = 256, 16384
@@ -48,7 +46,11 @@ def parallel_nest(
     are as many as the product of `size`, or as many as items.
     """
     is_shared = _is_worth_it(context, count, least, size, cost)
-    if not (is_shared or context.is_outlined) or context.window is not None or is_inside(context):
+    if (
+        not (is_shared or context.is_outlined)
+        or context.window is not None
+        or context.is_in_parallel_part
+    ):
         yield 0, count
         return
     outer = context.builder
@@ -162,11 +164,6 @@ def _earlier(context: CodegenContext, one: int, other: Index) -> Index:
     return context.builder.intrinsic("llvm.smin", I64, other, context.builder.index(one))
 
 
-def is_inside(context: CodegenContext) -> bool:
-    """Whether a part is being written."""
-    return bool(context.builder.function.name != context.leave.function.name)
-
-
 def _is_worth_it(
     context: CodegenContext, count: Index, least: int, size: Sequence[Index], cost: float
 ) -> bool:
@@ -229,23 +226,6 @@ def _own(value: Any, own: FunctionBuilder, found: dict[Any, Any]) -> Any:
         place = b.gep(own.function.args[0], [number], source_etype=I64, inbounds=True)
         found[value] = b.load(place, typ=value.type)
     return found[value]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ParallelCall:
-    """A part, and the calls that have it written: by several threads, if they may, and by one."""
-
-    function: Any
-    together: Any | None
-    alone: Any
-
-    def take(self, function: Any) -> None:
-        """Call another function that is equal."""
-        self.alone.callee = function
-        if self.together is not None:
-            self.together.operands = [
-                function if each is self.function else each for each in self.together.operands
-            ]
 
 
 def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> ParallelCall:

@@ -17,6 +17,7 @@ from typing import Any
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.kernel.ir import Axis, Concat, Loop, Node, Reshape, ScanSlice, View, symbolic_dims
 from treadle.jit.schedule.storage import Storage, keeps_order
@@ -99,8 +100,8 @@ def begin(context: CodegenContext, op: Loop, number: int, initial: Node) -> bool
         scratch.at(w), state.dtype, w.strides(shape), context.access.aliases.fresh(), owner=scratch
     )
     delay = DelayLine(state, line, length, is_forward)
-    context.copy(initial, delay.window(context, 0))
-    context.copy(source, _coming_rows(context, delay, count))
+    copy_node(context, initial, delay.window(context, 0))
+    copy_node(context, source, _coming_rows(context, delay, count))
     context.delays[state], context.delays[op.nexts[number]] = delay, delay
     context.counts["delay_lines"] += 1
     return True

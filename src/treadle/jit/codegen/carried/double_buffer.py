@@ -16,6 +16,7 @@ from typing import Any
 
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.iteration_space import each_position
 from treadle.jit.codegen.llvm_types import POINTER
 from treadle.jit.kernel.ir import Concat, Elementwise, Loop, Node
 from treadle.jit.schedule.cost_model import COPIED
@@ -135,7 +136,7 @@ def end(context: CodegenContext, op: Loop) -> None:
         )
         with (
             context.builder.builder.if_then(is_away),
-            context.positions(context.access.size(state), COPIED) as position,
+            each_position(context, context.access.size(state), COPIED) as position,
         ):
             context.access.store(
                 made.first, Flat(position), context.access.load(made.second, Flat(position))

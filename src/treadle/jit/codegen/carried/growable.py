@@ -17,6 +17,7 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
+from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.ops.concat_in_place import is_there, write_invariant_operands
 from treadle.jit.kernel.ir import Concat, DimOf, Loop, Node, SymbolicDim
@@ -106,7 +107,7 @@ def begin(
     elif after.home is op.body and op.nexts.count(after) == 1:
         context.scopes[after] = made.scope
     buffer = context.fill(made.scratch, initial, made.scope)
-    context.copy(initial, buffer)
+    copy_node(context, initial, buffer)
     context.moving[state] = made
     return made
 
@@ -177,7 +178,7 @@ def join_into(
         part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
         if join is None or not is_there(context, join, operand):
             with write_invariant_operands(context, join, operand):
-                context.copy(operand, part)
+                copy_node(context, operand, part)
         first = context.builder.add(first, context.access.extent(operand.shape[axis]))
 
 
@@ -197,7 +198,7 @@ def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:
     if found is not None and context.scopes.get(made.after) == found.scope == made.scope:
         made.pending = found.owner if found.is_dense else None
     if made.pending is None:
-        context.copy(made.after, context.fill(made.spare, made.after, made.scope))
+        copy_node(context, made.after, context.fill(made.spare, made.after, made.scope))
         made.pending = made.spare
 
 

@@ -12,6 +12,7 @@ from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
 from treadle.jit.codegen.carried.in_place import is_in
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.fused_nest import FusedNests
+from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
 from treadle.jit.codegen.scalar import functions
@@ -44,7 +45,7 @@ def _target(context: CodegenContext, node: Node, nests: FusedNests) -> Buffer:
         return context.access.buffers[data]
     else:
         buffer = context.allocate(node)
-    context.copy(data, buffer)
+    copy_node(context, data, buffer)
     return buffer
 
 

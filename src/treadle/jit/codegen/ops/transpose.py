@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
 from treadle.jit.kernel.ir import Node, View
 from treadle.jit.schedule.storage import transposed_axes
 from treadle.jit.toolchain.llvm import vector_bytes
-
-if TYPE_CHECKING:
-    from treadle.jit.codegen.context import CodegenContext
 
 Indices = tuple[Index, ...]
 _EXTENT = 64

@@ -1,0 +1,73 @@
+"""Loops over the elements of a tensor, or over those of the tile at hand, and copies of nodes.
+
+Where no tile is being worked on, several threads share the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.ops.transpose import copy_view
+from treadle.jit.codegen.parallel import parallel_for, parallel_range
+from treadle.jit.kernel.ir import Node, symbolic_dims
+from treadle.jit.schedule.cost_model import COPIED, interleave_hint, per_read
+from treadle.jit.schedule.storage import Storage
+
+_CACHE_LINE_ELEMENTS = 64
+"""Elements of an array that one thread writes, so that no two write into one line of the cache."""
+
+
+@contextmanager
+def each_position(context: CodegenContext, size: Index, cost: float = 0.0) -> Iterator[Index]:
+    """What is written inside, for the flat position of every element; `cost` nanoseconds each."""
+    tile = context.window
+    if tile is None:
+        with parallel_range(context, size, cost, _CACHE_LINE_ELEMENTS) as position:
+            yield position
+        return
+    builder = context.builder
+    first = builder.multiply(tile.start, tile.inner)
+    hints = interleave_hint(cost, size)
+    with builder.range(builder.multiply(tile.count, tile.inner), hints=hints) as position:
+        yield builder.add(first, position)
+
+
+@contextmanager
+def each_index(
+    context: CodegenContext, shape: Sequence[Index], cost: float = 0.0
+) -> Iterator[tuple[Index, ...]]:
+    """What is written inside, for the index of every element; `cost` nanoseconds each."""
+    tile, own = context.window, list[Index](shape)
+    if tile is None:
+        with parallel_for(context, shape, cost) as index:
+            yield index
+        return
+    own[tile.axis] = tile.count
+    with context.builder.nest(own, interleave_hint(cost, shape[-1])) as index:
+        moved = context.builder.add(index[tile.axis], tile.start)
+        yield (*index[: tile.axis], moved, *index[tile.axis + 1 :])
+
+
+def copy_node(context: CodegenContext, source: Node, target: Buffer) -> None:
+    """Write every element of a node into memory."""
+    with context.outlined(when=context.is_turning(target)):
+        _copy(context, source, target)
+
+
+def _copy(context: CodegenContext, source: Node, target: Buffer) -> None:
+    access, cost = context.access, per_read(context.access, source) + COPIED
+    if access.storage_of(source) is Storage.REGISTERS:
+        for position, value in enumerate(access.registers[source]):
+            access.store(target, access.unflat(position, symbolic_dims(source)), value)
+    elif target.is_dense and access.is_flat(source):
+        with each_position(context, access.size(source), cost) as position, access.scope():
+            access.store(target, Flat(position), access.read(source, Flat(position)))
+    elif context.window is None and access.storage_of(source) is Storage.INLINE:
+        copy_view(context, source, target, cost, access.read)
+    else:
+        with each_index(context, access.shape(source), cost) as index, access.scope():
+            access.store(target, index, access.read(source, index))

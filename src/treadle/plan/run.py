@@ -1,0 +1,159 @@
+"""One run: its limits, what it carries along, and what runs a region."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from treadle.errors import LimitExceeded, RunError, Terminated
+from treadle.tracing import Iterations, Listener
+
+
+class Cancellable(Protocol):
+    """What `RunOptions` looks like to an engine: setting `terminate` stops the run."""
+
+    terminate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one run; None: unbounded.
+
+    `iterations` counts those of all loops together, nested ones included, `seconds` the time since
+    the run began, `bytes` what loops hold at one time for carried and stacked values.
+    """
+
+    iterations: int | None = None
+    seconds: float | None = None
+    bytes: int | None = None
+
+
+_UNBOUNDED = 2**62
+_ADVICE = "raise the bound or see if the loops end"
+
+
+@dataclass(slots=True)
+class RunContext:
+    """What one run carries along: who listens, what bounds it, and how to stop it.
+
+    `held` is what the loops that are running hold, in bytes; counted only where that is bounded.
+    `declined` are regions whose engine will not have them again either, and why. `may_share`: what
+    an engine that gives own results gave may have memory of others, since it refused, or held that.
+    """
+
+    listener: Listener | None = None
+    limits: Limits = Limits()
+    options: Cancellable | None = None
+    iterations_done: int = 0
+    held: int = 0
+    started: float = field(default_factory=time.monotonic)
+    declined: dict[Any, str] | None = None
+    outputs_may_alias: bool = False
+
+    def decline(self, region: object, why: str) -> None:
+        """Remember that the engine of the region will not have it."""
+        if self.declined is None:
+            self.declined = {}
+        self.declined[region] = why
+
+    def iteration(self, path: str, iterations: Iterations) -> None:
+        """Count one iteration of the loop at `path`; raise LimitExceeded or Terminated."""
+        self.poll(path, iterations)
+        self.iterations_done += 1
+        if self.iterations_left < 0:
+            raise self.over(path, iterations)
+
+    @property
+    def iterations_left(self) -> int:
+        """How many iterations the run may still do; 2**62 for as many as it likes."""
+        return _bound(self.limits.iterations) - self.iterations_done
+
+    @property
+    def bytes_left(self) -> int:
+        """How many bytes loops may hold besides those they do; 2**62 for as many as they like."""
+        return _bound(self.limits.bytes) - self.held
+
+    def over(self, path: str, iterations: Iterations = ()) -> LimitExceeded:
+        """The error of one iteration too many."""
+        return LimitExceeded(
+            f"more than max_iterations={self.limits.iterations} iterations; raise the bound or"
+            " look at the loop's condition",
+            path,
+            iterations,
+        )
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether `poll` may ever raise."""
+        return self.options is not None or self.limits.seconds is not None
+
+    def poll(self, path: str, iterations: Iterations = (), advice: str = _ADVICE) -> None:
+        """Raise Terminated, or LimitExceeded with the advice, if the run must stop here."""
+        if self.options is not None and self.options.terminate:
+            raise Terminated("stopped by RunOptions.terminate", path, iterations)
+        seconds = self.limits.seconds
+        if seconds is not None and time.monotonic() - self.started > seconds:
+            fault = f"more than max_seconds={seconds} seconds"
+            raise LimitExceeded(f"{fault}; {advice}", path, iterations)
+
+    def hold(self, size: int, path: str, iterations: Iterations) -> None:
+        """Raise LimitExceeded if loops hold more than the bytes allowed."""
+        most = self.limits.bytes
+        if most is not None and size > most:
+            raise LimitExceeded(
+                f"its carried and stacked values hold {size} bytes, over max_bytes={most};"
+                " raise the bound or look at what it stacks",
+                path,
+                iterations,
+            )
+
+
+def _bound(most: int | None) -> int:
+    return _UNBOUNDED if most is None else int(min(most, _UNBOUNDED))
+
+
+class FallbackRequired(Exception):
+    """A Runnable cannot do its region on this data, and has done nothing: interp must.
+
+    `error` is what to raise where interp cannot run the steps either. `is_lasting`: it would not
+    do it on other data either, so the model may as well be planned without. `answered` is to be
+    called where another engine did run them.
+    """
+
+    def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.is_lasting = is_lasting
+        self.answered: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompilationReport:
+    """What an engine made of a region for one kind of data, for `explain`.
+
+    `title` says which data, `facts` are lines of words, `data` the same for programs. `code` gives
+    the code as text, by what `explain` calls it: "kernel", "llvm".
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    data: Mapping[str, object]
+    code: Callable[[str], str]
+
+
+NamedCall = Callable[[dict[str, object]], list[Any]]
+
+
+class Runnable(Protocol):
+    """A region ready to run, by several threads at once."""
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+        """One value per `region.inputs` in, one per `region.outputs` out.
+
+        A value is a numpy array, a list for a sequence, None for an absent optional. Raises
+        `FallbackRequired` where the engine cannot do it on this data; the caller has interp run the
+        steps.
+        """
+        ...
