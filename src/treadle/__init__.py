@@ -1,51 +1,57 @@
-"""treadle runs, checks, explains and rewrites the control flow of neural-network graphs."""
+"""treadle runs, checks, explains and rewrites the control flow of neural-network graphs.
 
-from typing import Any
+`import treadle` imports nothing else: a name's room is imported when the name is first used.
+"""
 
-from treadle import parity
-from treadle.adapters import LoraAdapter
-from treadle.api import (
-    check,
-    get_available_providers,
-    infer,
-    load,
-    operator,
-    optimize,
-    repair,
-    save,
-    set_default_logger_severity,
-    set_seed,
-)
-from treadle.errors import (
-    ComparisonError,
-    ConfigurationError,
-    DataError,
-    Finding,
-    InputError,
-    InputTypeError,
-    InvalidModel,
-    KernelError,
-    LimitExceeded,
-    LoadError,
-    LoadLimitExceeded,
-    RunError,
-    Terminated,
-    TreadleError,
-    Unsupported,
-)
-from treadle.feeds import NodeArg
-from treadle.limits import LoadLimits
-from treadle.options import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
-    RunOptions,
-    SessionOptions,
-)
-from treadle.ort_session import ModelMetadata
-from treadle.session import InferenceSession
-from treadle.single_operator import Operator
-from treadle.tracing import Recorder
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle.adapters import LoraAdapter
+    from treadle.api import (
+        check,
+        get_available_providers,
+        infer,
+        load,
+        operator,
+        optimize,
+        repair,
+        save,
+        set_default_logger_severity,
+        set_seed,
+    )
+    from treadle.errors import (
+        ComparisonError,
+        ConfigurationError,
+        DataError,
+        Finding,
+        InputError,
+        InputTypeError,
+        InvalidModel,
+        KernelError,
+        LimitExceeded,
+        LoadError,
+        LoadLimitExceeded,
+        RunError,
+        Terminated,
+        TreadleError,
+        Unsupported,
+    )
+    from treadle.feeds import NodeArg
+    from treadle.limits import LoadLimits
+    from treadle.options import (
+        ExecutionMode,
+        ExecutionOrder,
+        GraphOptimizationLevel,
+        RunOptions,
+        SessionOptions,
+    )
+    from treadle.ort_session import ModelMetadata
+    from treadle.session import InferenceSession
+    from treadle.single_operator import Operator
+    from treadle.tracing import Recorder
 
 __version__ = "0.1.0"
 
@@ -89,19 +95,79 @@ __all__ = [
     "set_seed",
 ]
 
+_HOMES = {
+    "adapters": ("LoraAdapter",),
+    "api": (
+        "check",
+        "get_available_providers",
+        "infer",
+        "load",
+        "operator",
+        "optimize",
+        "repair",
+        "save",
+        "set_default_logger_severity",
+        "set_seed",
+    ),
+    "errors": (
+        "ComparisonError",
+        "ConfigurationError",
+        "DataError",
+        "Finding",
+        "InputError",
+        "InputTypeError",
+        "InvalidModel",
+        "KernelError",
+        "LimitExceeded",
+        "LoadError",
+        "LoadLimitExceeded",
+        "RunError",
+        "Terminated",
+        "TreadleError",
+        "Unsupported",
+    ),
+    "feeds": ("NodeArg",),
+    "iobinding": ("IOBinding",),
+    "limits": ("LoadLimits",),
+    "options": (
+        "ExecutionMode",
+        "ExecutionOrder",
+        "GraphOptimizationLevel",
+        "RunOptions",
+        "SessionOptions",
+    ),
+    "ort_session": ("ModelMetadata",),
+    "session": ("InferenceSession",),
+    "single_operator": ("Operator",),
+    "tracing": ("Recorder",),
+}
+"""The room each name comes from; the imports above say the same to type checkers."""
+
+_ROOM_OF = {name: room for room, names in _HOMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """The package: importing the room `treadle.infer` must not replace the function `infer`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _ROOM_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
 
 def __getattr__(name: str) -> Any:
-    """What onnxruntime has besides; loaded when it is asked for, as onnxruntime is."""
-    if name == "IOBinding":
-        from treadle.iobinding import IOBinding
-
-        return IOBinding
+    """A public name, imported now; or what onnxruntime has besides, which imports onnxruntime."""
+    if name in _ROOM_OF:
+        found = getattr(import_module(f"treadle.{_ROOM_OF[name]}"), name)
+        globals()[name] = found
+        return found
+    parity = import_module("treadle.parity")
     if name not in parity.SHARED:
         raise parity.missing(parity.MODULE, name)
-    from treadle import delegate
-
-    return delegate.of_onnxruntime(name)
+    return import_module("treadle.delegate").of_onnxruntime(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *parity.SHARED, "IOBinding"})
+    return sorted(__all__)

@@ -8,7 +8,6 @@ from operator import index as operator_index
 from typing import Any
 
 from treadle import checks, formats, passes
-from treadle import infer as inference
 from treadle.arguments import expect, expect_path, names_of
 from treadle.boundary import public
 from treadle.errors import (
@@ -20,6 +19,7 @@ from treadle.errors import (
     LoadError,
     Unsupported,
 )
+from treadle.infer import infer as infer_types
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.limits import LoadLimits, within
 from treadle.passes import Fix
@@ -181,7 +181,7 @@ def infer(source: object, *, limits: LoadLimits | None = None) -> Model:
     whose `limits` it has.
     """
     with within(limits):
-        return inference.infer(source if isinstance(source, Model) else load(source))
+        return infer_types(source if isinstance(source, Model) else load(source))
 
 
 @public

@@ -14,7 +14,6 @@ import platform
 import traceback
 from collections.abc import Callable
 from functools import wraps
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -95,6 +94,8 @@ def versions() -> str:
 
 
 def _version(name: str) -> str:
+    from importlib import metadata  # takes longer to import than the rest of the command line
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TextIO, get_args, runtime_checkable
 
-from treadle import infer, ops
+from treadle import ops
 from treadle.arguments import expect, expect_listener, expect_opset
 from treadle.boundary import public
 from treadle.coercion import coerce_inputs, expect_attribute, fitted_attributes, type_of
 from treadle.errors import InputTypeError, InvalidModel, Unsupported, did_you_mean, nearest
 from treadle.formats import onnx as onnx_format
+from treadle.infer import infer as infer_types
 from treadle.ir import Model, Type, with_operands
 from treadle.session import InferenceSession
 from treadle.tracing import Verbose
@@ -158,7 +159,7 @@ class Operator:
         for type_ in (*types, *by_name.values()):
             expect(type_, (*get_args(Type), type(None)), "a type", "a type of treadle.ir, or None")
         given = dict(zip(self.inputs, types, strict=False)) | by_name
-        typed = infer.infer(_with_types(self._model, given))
+        typed = infer_types(_with_types(self._model, given))
         values = [value for value in typed.main.results if value is not None]
         return dict(zip(self.outputs, (value.type for value in values), strict=True))
 

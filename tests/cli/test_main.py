@@ -1,5 +1,6 @@
 """What all verbs have: help with an example, exit codes, errors without a traceback."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -8,15 +9,71 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Treadle
-from treadle import __version__
-from treadle.cli import main
+from treadle import __version__, checks
+from treadle.cli.check import RUNTIMES
+from treadle.cli.main import GROUPS
 
 ROOT = Path(__file__).parent.parent.parent
-VERBS = sorted(main.commands)
+VERBS = sorted(verb for verbs in GROUPS.values() for verb in verbs)
+WITHOUT_MODEL = {"completion", "demo"}
+READERS = [verb for verb in VERBS if verb not in WITHOUT_MODEL]
+HEAVY = {"llvmlite", "ml_dtypes", "numpy", "onnx", "onnxruntime", "rich"}
+IMPORTED = """
+import sys
+sys.argv[0] = "treadle"
+from treadle.cli import main
+try:
+    main(prog_name="treadle")
+finally:
+    print("imported", *sys.modules, file=sys.stderr)
+"""
 
 
 def test_the_verbs() -> None:
-    assert VERBS == ["check", "convert", "demo", "explain", "infer", "inspect", "optimize", "run"]
+    assert VERBS == [
+        "check", "completion", "convert", "demo", "explain", "infer", "inspect", "optimize", "run",
+    ]  # fmt: skip
+
+
+def imported_by(*arguments: str, **variables: str) -> tuple[str, set[str]]:
+    """What a command prints, and the modules it has imported by then."""
+    command = [sys.executable, "-c", IMPORTED, *arguments]
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    return done.stdout, set(done.stderr.split("imported ")[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--version",), ("--help",), ("completion", "bash"), ("check", "--help")],
+    ids=" ".join,
+)
+def test_a_command_that_reads_no_model_imports_no_heavy_package(arguments: tuple[str, ...]) -> None:
+    printed, modules = imported_by(*arguments)
+    assert printed
+    assert modules & HEAVY == set()
+
+
+@pytest.mark.parametrize(("words", "completed"), [("", "inspect"), *((v, "--json") for v in VERBS)])
+def test_completing_a_word_imports_no_heavy_package(words: str, completed: str) -> None:
+    if words == "completion":
+        completed = "--help"
+    typed = f"treadle {words} -" if words else "treadle "
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    printed, modules = imported_by(_TREADLE_COMPLETE="bash_complete", **asked)
+    assert f"plain,{completed}" in printed.splitlines()
+    assert modules & HEAVY == set(), "import these in the function of the verb that needs them"
+
+
+def test_completion_prints_a_script_for_each_shell(treadle: Treadle) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        script = treadle("completion", shell).out
+        assert f"_TREADLE_COMPLETE={shell}_complete" in script
+    assert treadle("completion", "tcsh").code == 2
+
+
+def test_the_names_of_runtimes_are_those_of_the_rules() -> None:
+    assert tuple(checks.RUNTIMES) == RUNTIMES
 
 
 def test_version(treadle: Treadle) -> None:
@@ -28,22 +85,23 @@ def test_help_has_an_example_and_json(treadle: Treadle, verb: str) -> None:
     shown = treadle(verb, "--help").out
     assert "Example:" in shown
     assert f"$ treadle {verb}" in shown
-    assert "--json" in shown
+    assert ("--json" in shown) == (verb != "completion")
 
 
 def test_help_lists_every_verb(treadle: Treadle) -> None:
     shown = treadle("--help").out
     assert all(f"\n  {verb} " in shown for verb in VERBS)
+    assert all(f"\n{group}:\n" in shown for group in GROUPS)
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v != "demo"])
+@pytest.mark.parametrize("verb", READERS)
 def test_an_unknown_file_is_a_wrong_command(treadle: Treadle, verb: str) -> None:
     done = treadle(verb, "nowhere.onnx")
     assert done.code == 2
     assert "'nowhere.onnx' does not exist" in done.err
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v != "demo"])
+@pytest.mark.parametrize("verb", READERS)
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x0a\x12\xff", b"<ir_version: 10"])
 def test_no_model_is_a_wrong_model(
     treadle: Treadle, verb: str, content: bytes, tmp_path: Path

@@ -10,11 +10,12 @@ from urllib.parse import quote
 import click
 
 import treadle
-from treadle.checks import RULES, RUNTIMES
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option
 from treadle.errors import Finding
-from treadle.report import as_data, as_sarif, count_findings, explain_rule, show_findings
+
+RUNTIMES = ("onnxruntime", "openvino")
+"""The names in `treadle.checks.RUNTIMES`, which takes long to import."""
 
 _EXAMPLE = """
 $ treadle check decoder.onnx
@@ -26,7 +27,11 @@ $ treadle check --explain CF103
 
 def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[str, ...]:
     """The codes, or starts of codes, between commas; each is one some rule has."""
-    starts = tuple(part.strip().upper() for part in (given or "").split(",") if part.strip())
+    if not given or ctx.resilient_parsing:
+        return ()
+    from treadle.checks import RULES
+
+    starts = tuple(part.strip().upper() for part in given.split(",") if part.strip())
     for start in starts:
         if not any(code.startswith(start) for code in RULES):
             raise click.BadParameter(f"no rule's code starts with {start}", ctx, param)
@@ -47,7 +52,7 @@ def _codes(flag: str, words: str) -> Callable[..., Any]:
     "--for",
     "portable",
     multiple=True,
-    type=click.Choice(list(RUNTIMES)),
+    type=click.Choice(RUNTIMES),
     help="Add what is known not to load there, or to be answered wrongly. May be given twice.",
 )
 @click.option(
@@ -74,6 +79,8 @@ def check(
 
     Findings are grouped by path. The exit code is 1 if one of them is an error.
     """
+    from treadle.report import as_data, as_sarif, count_findings
+
     if explain is not None:
         _explain(explain)
         return
@@ -101,6 +108,9 @@ def check(
 
 
 def _explain(code: str) -> None:
+    from treadle.checks import RULES
+    from treadle.report import explain_rule
+
     if code.upper() not in RULES:
         raise click.BadParameter(f"there is no rule {code}", param_hint="--explain")
     echo(explain_rule(code.upper()))
@@ -122,6 +132,8 @@ def _is_wanted(finding: Finding, select: Sequence[str], ignore: Sequence[str]) -
 
 
 def _show(model: Path, findings: Sequence[Finding], mended: list[object], fix: Path | None) -> None:
+    from treadle.report import show_findings
+
     if fix is not None:
         echo("\n".join([*map(str, mended), f"wrote {fix}, {len(mended)} mended", ""]))
     echo(show_findings(findings) if findings else f"{model}: no findings")

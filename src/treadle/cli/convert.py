@@ -9,7 +9,6 @@ import click
 import treadle
 from treadle.cli.output import echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
-from treadle.ir import Branch, Loop, walk
 
 _EXAMPLE = """
 $ treadle convert model.xml -o model.onnx
@@ -38,6 +37,8 @@ def convert(model: Path, output: Path | None, external_data: bool, as_json: bool
 
     Reads and writes ONNX and OpenVINO IR (.xml with its .bin).
     """
+    from treadle.ir import Branch, Loop, walk
+
     with working(f"converting {model}", quiet=as_json):
         loaded = treadle.load(model)
         if output is None:

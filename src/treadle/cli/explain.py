@@ -8,11 +8,9 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.cli.feeds import collect, feed_options
+from treadle.cli.options import feed_options
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
-from treadle.report import explain as explain_plan
-from treadle.report import plan_data, show_code
 
 _EXAMPLE = """
 $ treadle explain decoder.onnx
@@ -51,6 +49,10 @@ def explain(
     Without inputs nothing is run: --kernel and --llvm then print the code for the types that the
     model tells, extents it does not tell left open, or what it would have to tell.
     """
+    from treadle.cli.feeds import collect
+    from treadle.report import explain as explain_plan
+    from treadle.report import plan_data, show_code
+
     with working(f"planning {model}", quiet=as_json):
         session = treadle.InferenceSession(model, engines=engines)
     if archive is not None or assignments or made_up:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,50 +15,6 @@ from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type
 from treadle.report import plural, table
 
 Inputs = Mapping[str, Type | None]
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def _extents(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
-    extents = {}
-    for text in given:
-        name, _, extent = text.partition("=")
-        if not extent.isdecimal():
-            raise click.BadParameter(f'"{text}" is not like T=5', ctx, param)
-        extents[name] = int(extent)
-    return extents
-
-
-_OPTIONS = (
-    click.option("--input", "archive", type=FILE, help="An .npz file with a key for each input."),
-    click.option(
-        "-i",
-        "assignments",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="One input: a number, true, a JSON list, or @FILE.npy.",
-    ),
-    click.option(
-        "--random", "made_up", is_flag=True, help="Make up the inputs that are not given."
-    ),
-    click.option(
-        "--seed", type=int, default=0, show_default=True, help="What --random starts from."
-    ),
-    click.option(
-        "--dim",
-        "extents",
-        multiple=True,
-        metavar="T=5",
-        callback=_extents,
-        help="The extent --random gives a symbol; 3 without.",
-    ),
-)
-
-
-def feed_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what is fed: `archive`, `assignments`, `made_up`, `seed`, `extents`."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 def wanted(model: Model) -> Inputs:

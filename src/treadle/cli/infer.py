@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ import treadle
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
 from treadle.errors import InputError
-from treadle.ir import Block, Model, Value, block_values, bodies, show_model, show_type, step_path
+
+if TYPE_CHECKING:
+    from treadle.ir import Block, Model, Value
 
 _EXAMPLE = """
 $ treadle infer decoder.onnx
@@ -34,6 +37,8 @@ def infer(model: Path, output: Path | None, code: bool, as_json: bool) -> None:
 
     Shapes too, and those of the values inside bodies.
     """
+    from treadle.ir import show_model
+
     with working(f"inferring {model}", quiet=as_json):
         typed = treadle.infer(model)
     if output is not None:
@@ -54,6 +59,8 @@ def infer(model: Path, output: Path | None, code: bool, as_json: bool) -> None:
 
 def _values(model: Model) -> Iterator[tuple[str, Value]]:
     """Every value with the path of its block."""
+    from treadle.ir import block_values, bodies, step_path
+
     pending: list[tuple[str, Block]] = [("main", model.main)]
     pending += [(str(identity), f.block) for identity, f in model.functions.items()]
     while pending:
@@ -65,6 +72,8 @@ def _values(model: Model) -> Iterator[tuple[str, Value]]:
 
 
 def _data(path: str, value: Value) -> dict[str, str]:
+    from treadle.ir import show_type
+
     return {
         "path": path,
         "name": value.name,

@@ -9,8 +9,6 @@ import click
 import treadle
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
-from treadle.ir import show_model
-from treadle.report import as_data, show_summary, summarize_model
 
 _EXAMPLE = """
 $ treadle inspect decoder.onnx
@@ -30,6 +28,9 @@ def inspect(model: Path, code: bool, as_json: bool) -> None:
     Of a loop: how often it runs, what it carries from one iteration to the next, what it slices,
     stacks and captures, and what its body holds. Types are those the file declares.
     """
+    from treadle.ir import show_model
+    from treadle.report import as_data, show_summary, summarize_model
+
     with working(f"loading {model}", quiet=as_json):
         loaded = treadle.load(model)
     if code:

@@ -1,28 +1,53 @@
-"""The verbs of `treadle`, in the order a newcomer meets them."""
+"""The command `treadle`: its verbs in groups, each imported when it is asked for."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
 
 import click
 
 import treadle
-from treadle.cli.check import check
-from treadle.cli.convert import convert
-from treadle.cli.demo import demo
-from treadle.cli.explain import explain
-from treadle.cli.infer import infer
-from treadle.cli.inspect import inspect
-from treadle.cli.optimize import optimize
-from treadle.cli.run import run
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Look": ("demo", "inspect", "infer", "explain"),
+    "Run": ("run",),
+    "Check": ("check",),
+    "Rewrite": ("optimize", "convert"),
+    "Other": ("completion",),
+}
+"""The verbs by what they are for. A verb is the command of the same name in the file of that name,
+with underscores for hyphens; the file imports heavy packages in its functions alone."""
 
 
-class _InOrder(click.Group):
-    """Lists its verbs in the order they were added."""
+class _Verbs(click.Group):
+    """Imports a verb when it is asked for, and lists all of them in their groups."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return [verb for verbs in GROUPS.values() for verb in verbs]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        name = cmd_name.replace("-", "_")
+        verb = getattr(import_module(f"treadle.cli.{name}"), name)
+        assert isinstance(verb, click.Command)
+        return verb
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        longest = max(map(len, self.list_commands(ctx)))
+        for group, verbs in GROUPS.items():
+            commands = [(verb, self.get_command(ctx, verb)) for verb in verbs]
+            rows = [
+                (verb.ljust(longest), command.get_short_help_str(formatter.width))
+                for verb, command in commands
+                if command is not None
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows)
 
 
-@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(treadle.__version__, prog_name="treadle")
 def main() -> None:
     """Run, check, explain and rewrite the control flow of ONNX models: If, Loop and Scan.
@@ -31,7 +56,3 @@ def main() -> None:
     --help` has an example of each verb. Exit codes: 0 fine, 1 the model or the data is wrong, 2
     the command is wrong.
     """
-
-
-for verb in (demo, inspect, run, check, explain, infer, optimize, convert):
-    main.add_command(verb)

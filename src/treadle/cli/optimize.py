@@ -7,10 +7,8 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.api import optimize_with_report
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
-from treadle.report import as_data
 
 _EXAMPLE = """
 $ treadle optimize decoder.onnx -o smaller.onnx
@@ -32,6 +30,9 @@ def optimize(model: Path, output: Path | None, as_json: bool) -> None:
 
     Prints what was done, by kind and by the body it was done in. The outputs stay the same.
     """
+    from treadle.api import optimize_with_report
+    from treadle.report import as_data
+
     with working(f"optimizing {model}", quiet=as_json):
         better, report = optimize_with_report(model)
         if output is not None:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 import treadle
-from treadle.cli.archive import like, read_archive, write_archive
-from treadle.cli.feeds import FILE, collect, feed_options
+from treadle.cli.options import FILE, feed_options
 from treadle.cli.output import echo, echo_json, working
-from treadle.cli.trace import listener
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 from treadle.errors import ComparisonError
-from treadle.report import (
-    Difference,
-    as_data,
-    compare,
-    show_differences,
-    show_seconds,
-    show_values,
-)
 
 _EXAMPLE = """
 $ treadle run decoder.onnx -i start=1 -i scores='[0.5, 0.25]' --output out.npz
@@ -79,17 +68,22 @@ def run(
     An .npz file has a key for each input, or `in:NAME`; sequences are `NAME[0]`, `NAME[1]` ...
     --assert-output compares whole numbers exactly and floats by a tolerance for their dtype.
     """
+    from treadle.cli import running
+    from treadle.cli.archive import write_archive
+    from treadle.cli.feeds import collect
+    from treadle.report import show_differences, show_seconds, show_values
+
     with working(f"preparing {model}", quiet=as_json or bool(patterns)):
         seen = ["interp"] if patterns else None
         session = treadle.InferenceSession(model, engines=engines or seen)
     feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
     with working(f"running {model}", quiet=as_json or bool(patterns)):
-        ran = _ran(session, feeds, treadle.RunOptions(**bounds), patterns, as_json)
+        ran = running.run_once(session, feeds, treadle.RunOptions(**bounds), patterns, as_json)
     if output is not None:
         write_archive(output, ran.outputs)
-    differences = _differences(ran.outputs, expected, rtol, atol)
+    differences = running.differences_from(ran.outputs, expected, rtol, atol)
     if as_json:
-        echo_json(_data(ran, differences))
+        echo_json(running.as_plain(ran, differences))
         ctx.exit(1 if differences else 0)
     echo(show_values(ran.outputs))
     click.echo(f"ran in {show_seconds(ran.seconds)}", err=True)
@@ -98,55 +92,3 @@ def run(
         raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")
     if expected is not None:
         click.echo(f"the outputs are those of {expected}")
-
-
-class _Ran(NamedTuple):
-    """One run: the outputs by name, how long it took, what was traced."""
-
-    outputs: Mapping[str, object]
-    seconds: float
-    traced: Sequence[dict[str, object]]
-
-
-def _ran(
-    session: treadle.InferenceSession,
-    feeds: Mapping[str, object],
-    options: treadle.RunOptions,
-    patterns: tuple[str, ...],
-    quiet: bool,
-) -> _Ran:
-    traced: list[dict[str, object]] = []
-
-    def report(line: str, event: dict[str, object]) -> None:
-        traced.append(event)
-        if not quiet:
-            click.echo(line)
-
-    hear = listener(patterns, report) if patterns else None
-    started = time.perf_counter()
-    values = session.run(None, feeds, options, listener=hear)
-    seconds = time.perf_counter() - started
-    if patterns and not traced:
-        click.echo(f"--trace: no value or path is like {', '.join(patterns)}", err=True)
-    names = (arg.name for arg in session.get_outputs())
-    return _Ran(dict(zip(names, values, strict=True)), seconds, traced)
-
-
-def _differences(
-    outputs: Mapping[str, object], file: Path | None, rtol: float | None, atol: float | None
-) -> list[Difference] | None:
-    """How the outputs differ from those of the file; None without one."""
-    if file is None:
-        return None
-    read = read_archive(file, "out:")
-    expected = {name: like(value, outputs.get(name)) for name, value in read.items()}
-    return compare(outputs, expected, rtol, atol)
-
-
-def _data(ran: _Ran, differences: list[Difference] | None) -> dict[str, object]:
-    data = {"outputs": as_data(ran.outputs), "seconds": ran.seconds}
-    if ran.traced:
-        data["trace"] = ran.traced
-    if differences is not None:
-        data["differences"] = as_data(differences)
-    return data

@@ -10,10 +10,8 @@ import click
 
 from treadle.boundary import internal_error, may_pass
 from treadle.cli.output import echo_json
-from treadle.engines import ENGINES
 from treadle.errors import InputError, InvalidModel, LoadError, TreadleError
 from treadle.limits import LoadLimits, within
-from treadle.report import as_data
 
 
 class Failure(click.ClickException):
@@ -28,6 +26,8 @@ class Failure(click.ClickException):
         if not self.as_json:
             super().show(file)
             return
+        from treadle.report import as_data
+
         findings = self.error.findings if isinstance(self.error, LoadError | InvalidModel) else ()
         kind, message = type(self.error).__name__, self.message
         echo_json({"error": {"kind": kind, "message": message, "findings": as_data(findings)}})
@@ -120,8 +120,10 @@ def engines_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> list[str] | None:
-    if given is None:
+    if given is None or ctx.resilient_parsing:
         return None
+    from treadle.engines import ENGINES
+
     names = [name.strip() for name in given.split(",") if name.strip()]
     for name in names:
         if name not in ENGINES:

@@ -1,33 +1,13 @@
-"""The verb `demo`: shows the examples one after the other and says what to try next."""
+"""The verb `demo`: what it takes; `show` does the work."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
-import treadle
-from treadle.cli.archive import write_archive
-from treadle.cli.demo.examples import examples
-from treadle.cli.demo.measure import Measured, measure
-from treadle.cli.output import coloured, echo_json, working, wrapped
 from treadle.cli.verb import Verb, json_option
-from treadle.report import (
-    LoopSummary,
-    as_data,
-    engine_counts,
-    plan_data,
-    show_control_flow,
-    show_differences,
-    show_seconds,
-    show_values,
-    table,
-)
 
-_FRAME = 6
-"""Columns of the box around a panel's text."""
 _EXAMPLE = """
 $ treadle demo
 $ treadle demo --save models
@@ -48,102 +28,6 @@ def demo(folder: Path | None, as_json: bool) -> None:
     An LSTM as Scan, a greedy decoder as a while Loop, and a Loop that grows a sequence: each one's
     loops in words, its outputs, whether they are onnxruntime's, and the time of both.
     """
-    shown: list[Measured] = []
-    made = list(examples())
-    for number, example in enumerate(made, 1):
-        with working(example.title, quiet=as_json, done=number - 1, of=len(made)):
-            measured = measure(example)
-        shown.append(measured)
-        if folder is not None:
-            _save(measured, folder)
-        if not as_json:
-            _panel(f"{number} of 3: {example.title}", "\n\n".join(_paragraphs(measured)))
-    if as_json:
-        echo_json([_data(measured) for measured in shown])
-    else:
-        _panel("What to try next", _next(folder))
+    from treadle.cli.demo.show import show
 
-
-def _paragraphs(measured: Measured) -> Iterator[str]:
-    yield measured.example.story
-    yield from map(show_control_flow, measured.summary.control_flow)
-    yield show_values(measured.outputs)
-    yield _verdict(measured)
-
-
-def _verdict(measured: Measured) -> str:
-    ratio = measured.treadle / measured.onnxruntime
-    engines = ", ".join(engine_counts(measured.plan))
-    times = (
-        f"treadle {show_seconds(measured.treadle)}, onnxruntime alone"
-        f" {show_seconds(measured.onnxruntime)}: {ratio:.2f} times as long"
-        f" (medians of {measured.calls} calls in turns)"
-    )
-    agrees = "the outputs are onnxruntime's"
-    if measured.differences:
-        agrees = f"NOT onnxruntime's outputs: {show_differences(measured.differences)}"
-    return table([("run by", engines), ("agrees", agrees), ("time", times)])
-
-
-def _panel(title: str, text: str) -> None:
-    """Text below its title: a box on a terminal, plain lines elsewhere."""
-    if not sys.stdout.isatty():
-        click.echo(f"{title}\n{'=' * len(title)}\n{text}\n")
-        return
-    from rich.console import Console
-    from rich.panel import Panel
-
-    console = Console()
-    shown = coloured(wrapped(text, console.width - _FRAME))
-    console.print(Panel(shown, title=title, title_align="left", padding=(1, 2)))
-
-
-def _next(folder: Path | None) -> str:
-    if folder is None:
-        return table(
-            [
-                ("treadle demo --save models", "write these three models and their inputs"),
-                ("treadle inspect MODEL", "a model of yours in words"),
-                ("treadle check MODEL", "what is wrong with it"),
-                ("treadle run MODEL --random", "run it on made-up data"),
-                ("treadle explain MODEL", "which engine runs which part, and why"),
-            ]
-        )
-    decoder, lstm = folder / "decoder.onnx", folder / "lstm.onnx"
-    return table(
-        [
-            (f"treadle run {decoder} --input {decoder.with_suffix('.npz')}", "run it"),
-            (f"treadle run {decoder} -i limit=5 -i first_token=3 --trace '*token_next'", "look in"),
-            (f"treadle explain {lstm}", "which engine runs which part, and why"),
-            (f"treadle inspect {lstm} --code", "the program, bodies nested"),
-            (f"treadle infer {lstm}", "a type on every value"),
-        ]
-    )
-
-
-def _save(measured: Measured, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    name = measured.example.name
-    treadle.save(measured.example.model, folder / f"{name}.onnx")
-    write_archive(folder / f"{name}.npz", _both(measured))
-
-
-def _both(measured: Measured) -> Mapping[str, object]:
-    """Inputs and outputs under the names that `run --input` and `--assert-output` look for."""
-    inputs = {f"in:{name}": value for name, value in measured.example.feeds.items()}
-    return inputs | {f"out:{name}": value for name, value in measured.outputs.items()}
-
-
-def _data(measured: Measured) -> dict[str, object]:
-    loops = [c for c in measured.summary.control_flow if isinstance(c, LoopSummary)]
-    return {
-        "name": measured.example.name,
-        "title": measured.example.title,
-        "loops": as_data(loops),
-        "plan": plan_data(measured.plan),
-        "outputs": as_data(measured.outputs),
-        "agrees": not measured.differences,
-        "differences": as_data(measured.differences),
-        "calls": measured.calls,
-        "seconds": {"treadle": measured.treadle, "onnxruntime": measured.onnxruntime},
-    }
+    show(folder, as_json)

@@ -1,0 +1,69 @@
+"""What `treadle run` does: one run with its time and trace, and the outputs beside a file's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+import treadle
+from treadle.cli.archive import like, read_archive
+from treadle.cli.trace import listener
+from treadle.report import Difference, as_data, compare
+
+
+class Ran(NamedTuple):
+    """One run: the outputs by name, how long it took, what was traced."""
+
+    outputs: Mapping[str, object]
+    seconds: float
+    traced: Sequence[dict[str, object]]
+
+
+def run_once(
+    session: treadle.InferenceSession,
+    feeds: Mapping[str, object],
+    options: treadle.RunOptions,
+    patterns: tuple[str, ...],
+    quiet: bool,
+) -> Ran:
+    """Run the session once, with a line for each traced event unless `quiet`."""
+    traced: list[dict[str, object]] = []
+
+    def report(line: str, event: dict[str, object]) -> None:
+        traced.append(event)
+        if not quiet:
+            click.echo(line)
+
+    hear = listener(patterns, report) if patterns else None
+    started = time.perf_counter()
+    values = session.run(None, feeds, options, listener=hear)
+    seconds = time.perf_counter() - started
+    if patterns and not traced:
+        click.echo(f"--trace: no value or path is like {', '.join(patterns)}", err=True)
+    names = (arg.name for arg in session.get_outputs())
+    return Ran(dict(zip(names, values, strict=True)), seconds, traced)
+
+
+def differences_from(
+    outputs: Mapping[str, object], file: Path | None, rtol: float | None, atol: float | None
+) -> list[Difference] | None:
+    """How the outputs differ from those of the file; None without one."""
+    if file is None:
+        return None
+    read = read_archive(file, "out:")
+    expected = {name: like(value, outputs.get(name)) for name, value in read.items()}
+    return compare(outputs, expected, rtol, atol)
+
+
+def as_plain(ran: Ran, differences: list[Difference] | None) -> dict[str, object]:
+    """What `--json` prints of a run."""
+    data = {"outputs": as_data(ran.outputs), "seconds": ran.seconds}
+    if ran.traced:
+        data["trace"] = ran.traced
+    if differences is not None:
+        data["differences"] = as_data(differences)
+    return data
