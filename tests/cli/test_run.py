@@ -198,8 +198,17 @@ def test_a_number_beyond_its_dtype(treadle: Treadle, folder: Path) -> None:
 
 def test_a_trace_that_selects_nothing(treadle: Treadle, folder: Path) -> None:
     done = treadle("run", folder / "newton.onnxtxt", "-i", "a=2", "--trace", "bettr")
-    assert done.code == 0
-    assert "no value or path is like bettr" in done.err
+    assert done.code == 1
+    assert 'nothing is like "bettr"; did you mean "better"?' in done.err
+
+
+def test_a_trace_by_operator_and_by_role(treadle: Treadle, folder: Path) -> None:
+    model = folder / "newton.onnxtxt"
+    made = treadle("run", model, "-i", "a=4", "--trace", "op:div", "--json").data["trace"]
+    assert {event["step"].rpartition("/")[2].partition("_")[0] for event in made} == {"div"}
+    kept = treadle("run", model, "-i", "a=4", "--trace", "role:carried", "--json").data["trace"]
+    assert kept
+    assert {event["step"] for event in kept} == {""}
 
 
 def test_types_written_where_nothing_can_be(treadle: Treadle, folder: Path) -> None:

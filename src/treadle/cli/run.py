@@ -40,8 +40,9 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
     "--trace",
     "patterns",
     multiple=True,
-    metavar="GLOB",
-    help="Print the values whose name or path this selects, in every iteration (runs on interp).",
+    metavar="SELECTOR",
+    help="Print what this selects, in every iteration (runs on interp): a glob over names, paths,"
+    " steps; op:Softmax; role:carried.",
 )
 @json_option
 @click.pass_context
@@ -76,9 +77,10 @@ def run(
     with working(f"preparing {model}", quiet=as_json or bool(patterns)):
         seen = ["interp"] if patterns else None
         session = treadle.InferenceSession(model, engines=engines or seen)
+    selector = running.selector_of(session, patterns) if patterns else None
     feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
     with working(f"running {model}", quiet=as_json or bool(patterns)):
-        ran = running.run_once(session, feeds, treadle.RunOptions(**bounds), patterns, as_json)
+        ran = running.run_once(session, feeds, treadle.RunOptions(**bounds), selector, as_json)
     if output is not None:
         write_archive(output, ran.outputs)
     differences = running.differences_from(ran.outputs, expected, rtol, atol)

@@ -13,6 +13,7 @@ import treadle
 from treadle.cli.archive import like, read_archive
 from treadle.cli.trace import listener
 from treadle.report import Difference, as_data, compare
+from treadle.tracing import Selector, has_calls
 
 
 class Ran(NamedTuple):
@@ -23,11 +24,19 @@ class Ran(NamedTuple):
     traced: Sequence[dict[str, object]]
 
 
+def selector_of(session: treadle.InferenceSession, patterns: tuple[str, ...]) -> Selector:
+    """What --trace picks; InputError where a pattern matches nothing, as far as can be told."""
+    selector, model = Selector.of(patterns, "--trace"), session.plan.model
+    if not has_calls(model):
+        selector.expect_match(model, "--trace")
+    return selector
+
+
 def run_once(
     session: treadle.InferenceSession,
     feeds: Mapping[str, object],
     options: treadle.RunOptions,
-    patterns: tuple[str, ...],
+    selector: Selector | None,
     quiet: bool,
 ) -> Ran:
     """Run the session once, with a line for each traced event unless `quiet`."""
@@ -38,12 +47,12 @@ def run_once(
         if not quiet:
             click.echo(line)
 
-    hear = listener(patterns, report) if patterns else None
+    hear = None if selector is None else listener(selector, session.plan.model, report)
     started = time.perf_counter()
     values = session.run(None, feeds, options, listener=hear)
     seconds = time.perf_counter() - started
-    if patterns and not traced:
-        click.echo(f"--trace: no value or path is like {', '.join(patterns)}", err=True)
+    if selector is not None and not traced:
+        click.echo(f"--trace: nothing came that is like {selector}", err=True)
     names = (arg.name for arg in session.get_outputs())
     return Ran(dict(zip(names, values, strict=True)), seconds, traced)
 

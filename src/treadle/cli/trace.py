@@ -1,49 +1,59 @@
-"""What happens inside bodies, a line an event, for the paths and names a pattern selects."""
+"""What happens inside bodies, a line an event, for what a selector picks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable
 
+from treadle.ir import Model
 from treadle.report import as_data
 from treadle.tracing import (
     BranchTaken,
     Event,
     Iterations,
+    Kind,
     Listener,
     LoopEnded,
     LoopStarted,
+    Selectable,
+    Selector,
     ValueMade,
+    selectables,
     show_value,
 )
 
 Report = Callable[[str, dict[str, object]], None]
 
 
-def listener(patterns: Sequence[str], report: Report) -> Listener:
+def listener(selector: Selector, model: Model, report: Report) -> Listener:
     """A listener that gives `report` each selected event, as a line and as plain data.
 
-    A pattern selects a value by its name, its path and name (`main/loop_3.body/h`) or the step that
-    made it, and a loop or branch by its path; `*` selects all.
+    `model` is the one that runs. What a call is expanded into as it runs is not in it: such values
+    are selected by their names alone.
     """
+    known = {(item.path, item.name): selector.picks(item) for item in selectables(model)}
 
     def hear(event: Event) -> None:
-        if not any(fnmatchcase(name, pattern) for name in _names(event) for pattern in patterns):
+        item = _item(event)
+        if item is None:
             return
-        line = _line(event)
+        picked = known.get((item.path, item.name))
+        line = _line(event) if (selector.picks(item) if picked is None else picked) else ""
         if line:
             report(line, _data(event))
 
     return hear
 
 
-def _names(event: Event) -> tuple[str, ...]:
+def _item(event: Event) -> Selectable | None:
     match event:
         case ValueMade(path=path, name=name, step=step):
-            return (name, f"{path}/{name}", step)
-        case LoopStarted(path=path) | LoopEnded(path=path) | BranchTaken(path=path):
-            return (path,)
-    return ()
+            operator = step.rpartition("/")[2].rpartition("_")[0]
+            return Selectable(path, name, Kind.MADE, step, operator)
+        case LoopStarted(path=path) | LoopEnded(path=path):
+            return Selectable(path, "", Kind.LOOP, path)
+        case BranchTaken(path=path):
+            return Selectable(path, "", Kind.BRANCH, path)
+    return None
 
 
 def _line(event: Event) -> str:

@@ -12,20 +12,29 @@ from treadle.tracing.events import (
     ValueMade,
 )
 from treadle.tracing.recorders import Recorder, Verbose
+from treadle.tracing.selectable import Kind, Selectable, has_calls, selectables
+from treadle.tracing.selector import EXTRAS, ROLES, Selector
 from treadle.tracing.values import show_value, size_of
 
 __all__ = [
+    "EXTRAS",
+    "ROLES",
     "BranchTaken",
     "Event",
     "IterationStarted",
     "Iterations",
+    "Kind",
     "Listener",
     "LoopEnded",
     "LoopStarted",
     "Recorder",
+    "Selectable",
+    "Selector",
     "StageDone",
     "ValueMade",
     "Verbose",
+    "has_calls",
+    "selectables",
     "show_value",
     "size_of",
 ]
