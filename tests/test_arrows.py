@@ -25,6 +25,7 @@ iobinding
 call_arguments
 engines feeds options profiling variants
 adapters parity
+execution
 interp jit delegate report
 plan
 passes formats
@@ -311,6 +312,13 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 def test_no_files_import_each_other() -> None:
     graph = {file: files_imported(file, (SOURCE / file).read_text()) for file in FILES}
     assert circle(graph) == []
+
+
+def test_the_interpreter_defines_the_semantics_without_passes() -> None:
+    for file in FILES:
+        if file.startswith("interp/"):
+            found = files_imported(file, (SOURCE / file).read_text())
+            assert not {each for each in found if each.startswith(("passes/", "execution/"))}
 
 
 def test_files_that_import_each_other_are_found_though_for_types_only() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle import checks, formats, interp, passes
+from treadle import checks, execution, formats, passes
 from treadle.errors import InternalError
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
@@ -30,7 +30,7 @@ CASES = {
     "optimize": (passes, "simplify", lambda: treadle.optimize(TEXT)),
     "repair": (passes, "repair", lambda: treadle.repair(TEXT)),
     "InferenceSession": (passes, "prepare", a_session),
-    "InferenceSession.run": (interp.Program, "__call__", a_run),
+    "InferenceSession.run": (execution.Program, "__call__", a_run),
 }
 
 

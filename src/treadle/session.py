@@ -66,7 +66,7 @@ from treadle.tracing import Listener, StageDone
 from treadle.variants import PLAIN, RunMode
 
 if TYPE_CHECKING:
-    from treadle import interp
+    from treadle import execution
     from treadle.delegate import Chosen
 
 __all__ = ["InferenceSession", "ModelMetadata"]
@@ -211,8 +211,8 @@ class InferenceSession(OrtSession):
         direct = run.direct if self._profile is None or self._profile.is_ended else None
         return Program(planned, inputs, outputs, run, InputBinder.of(inputs), direct)
 
-    def _planned(self, model: Model, variant: RunMode) -> tuple[Plan, interp.Program]:
-        from treadle import interp
+    def _planned(self, model: Model, variant: RunMode) -> tuple[Plan, execution.Program]:
+        from treadle import execution
 
         # who listens hears every value, unless an operator has no kernel but an engine's
         asked = self._asked(variant)
@@ -223,7 +223,7 @@ class InferenceSession(OrtSession):
                 planned = plan(model, engines, inside=inside, declined=declined)
             try:
                 with self._stage("bind"):
-                    return planned, interp.prepare(planned, self._expand)
+                    return planned, execution.prepare(planned, self._expand)
             except Unsupported:
                 if engines is asked:
                     raise

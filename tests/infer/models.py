@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from treadle import formats, interp, passes
+from treadle import execution, formats, passes
 from treadle.infer import infer
 from treadle.ir import (
     Block,
@@ -140,7 +140,7 @@ def watched(source: object, feeds: Iterable[object] | Mapping[str, object]) -> t
     model = infer(passes.prepare(closed, expand=expand, overridden=given.keys()))
     events: list[object] = []
     context = RunContext(events.append, Limits(iterations=10_000))
-    interp.prepare(plan(model, (), inside=True))(
+    execution.prepare(plan(model, (), inside=True))(
         [given[param.name] for param in model.main.params], context
     )
     return model, events

@@ -6,7 +6,7 @@ import pytest
 from tests.interp.blocks import f32, i64, same
 from treadle import ops
 from treadle.errors import Unsupported
-from treadle.interp import prepare
+from treadle.execution import prepare
 from treadle.ir import (
     Attribute,
     BlockBuilder,

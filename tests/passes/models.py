@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from treadle.execution import prepare
 from treadle.formats import read, schema_function
 from treadle.infer import infer
-from treadle.interp import prepare
 from treadle.ir import Model
 from treadle.plan import RunContext, plan
 

@@ -5,9 +5,9 @@ import pytest
 from tests.interp.blocks import TRIPS, f32, i64, same
 from tests.passes.models import load, run
 from treadle.errors import LimitExceeded
+from treadle.execution import prepare as prepare_run
 from treadle.formats import schema_function
 from treadle.infer import infer
-from treadle.interp import prepare as prepare_run
 from treadle.ir import (
     Attribute,
     BlockBuilder,

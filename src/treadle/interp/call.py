@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from treadle import ops, passes
+from treadle import ops
 from treadle.errors import Unsupported
-from treadle.interp.executable import Executable, Expand, Prepare
+from treadle.interp.executable import Define, Executable, Prepare
 from treadle.ir import Call, Leaf, Tensor, Type, Value, dtype_of, operator_of, show_type
 from treadle.ir import Sequence as SequenceType
-from treadle.plan import RunContext, interp_only
+from treadle.plan import RunContext
 from treadle.tracing import Iterations
 
 Types = tuple[Type | None, ...]
@@ -27,7 +27,7 @@ _MOST_KEPT = 256
 
 
 def prepare_call(
-    step: Leaf | Call, path: str, expand: Expand | None, prepare: Prepare
+    step: Leaf | Call, path: str, define: Define | None, prepare: Prepare
 ) -> Executable:
     """The call ready to run; its operands are (*operands, *captures).
 
@@ -36,23 +36,22 @@ def prepare_call(
     """
     domain = step.domain if isinstance(step, Leaf) else step.function.domain
     schema = ops.schema(domain, operator_of(step), step.version)
-    if schema is None or not schema.is_function or expand is None:
+    if schema is None or not schema.is_function or define is None:
         name = f"{domain}::{operator_of(step)}" if domain else operator_of(step)
         raise Unsupported(name, step.version or None, ops.without_kernel(domain), path)
-    return _by_types(step, path, expand, prepare)
+    return _by_types(step, path, define, prepare)
 
 
-def _by_types(step: Leaf | Call, path: str, expand: Expand, prepare: Prepare) -> Executable:
+def _by_types(step: Leaf | Call, path: str, define: Define, prepare: Prepare) -> Executable:
     actions: dict[Types, Executable] = {}
 
     def prepared(types: Types) -> Executable:
-        function = expand(step, types)
-        if function is None:
+        block = define(step, types)
+        if block is None:
             given = ", ".join(map(show_type, types))
             why = f"no kernel evaluates it, and it is not defined for ({given})"
             raise Unsupported(operator_of(step), step.version, why, path)
-        block = passes.bind_attributes(function, step.attributes)
-        return prepare(interp_only(block, f"{path}.function"))
+        return prepare(block, f"{path}.function")
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         types = tuple(map(_type, step.operands, operands))

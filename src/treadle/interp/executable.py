@@ -1,4 +1,4 @@
-"""What every prepared part of a program is: an Action."""
+"""What every part of a program is once it is ready to run: an Executable."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from treadle.errors import RunError
-from treadle.ir import Call, Function, Leaf, Type
-from treadle.plan import BlockPlan, RunContext
+from treadle.ir import Block, Call, Leaf, Type
+from treadle.plan import RunContext
 from treadle.tracing import Iterations
 
-Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
-"""The function the standard defines a step by, for operands of these types; None: there is none.
+Define = Callable[[Leaf | Call, Sequence[Type | None]], Block | None]
+"""The block the standard defines a step by, for operands of these types; None: there is none.
 
-Its params are one for each operand, absent ones included, then one for each capture.
+Its params are one for each operand, absent ones included, then one for each capture. The step's
+attributes are bound in it.
 """
 
 
@@ -30,8 +31,8 @@ class Executable(Protocol):
         ...
 
 
-Prepare = Callable[[BlockPlan], Executable]
-"""Makes a block ready to run."""
+Prepare = Callable[[Block, str], Executable]
+"""Makes a block ready to run that stands at a path."""
 
 
 def with_location(error: RunError, path: str, iterations: Iterations) -> RunError:

@@ -1,27 +1,29 @@
-"""A region of another engine: called as a whole, and interpreted where the engine refuses."""
+"""A region of an engine: called as a whole; its fallback runs where the engine refuses the data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle import ops
 from treadle.errors import RunError, Unsupported
-from treadle.interp.executable import Executable, Prepare, with_location
-from treadle.plan import FallbackRequired, Region, RunContext
+from treadle.interp import Executable, with_location
+from treadle.plan import BlockPlan, FallbackRequired, Region, RunContext
 from treadle.tracing import Iterations
 
 
-def prepare_region(region: Region, path: str, prepare: Prepare) -> Executable:
-    """The region ready to run: its runnable, or what runs in its place where that raises Refused.
+def prepare_region(
+    region: Region, path: str, prepare: Callable[[BlockPlan], Executable]
+) -> Executable:
+    """The region ready to run: its runnable, or its fallback where that raises FallbackRequired.
 
-    Where nothing can run in its place, the engine's own error stands.
+    Where it has no fallback that can run, the engine's own error is raised.
     """
     runnable = region.runnable
     assert runnable is not None
-    interpreted: list[Executable] = []
+    fallback: list[Executable] = []
 
-    def instead(
+    def fall_back(
         refusal: FallbackRequired,
         operands: Sequence[Any],
         context: RunContext,
@@ -30,16 +32,16 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Executable:
         if region.otherwise is None:
             raise with_location(refusal.error, path, iterations) from refusal
         try:
-            if not interpreted:
-                interpreted.append(prepare(region.otherwise()))
+            if not fallback:
+                fallback.append(prepare(region.otherwise()))
             known = dict(context.declined or {})
             with ops.ignore_fp_warnings():
-                results = interpreted[0](operands, context, iterations)
+                results = fallback[0](operands, context, iterations)
         except Unsupported:
             raise with_location(refusal.error, path, iterations) from refusal
         if refusal.answered is not None:
             refusal.answered()
-        context.declined = known  # what is planned instead was asked for this data alone
+        context.declined = known  # regions of the fallback are not planned again
         return results
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
@@ -49,7 +51,7 @@ def prepare_region(region: Region, path: str, prepare: Prepare) -> Executable:
             context.outputs_may_alias = True
             if refusal.is_lasting:
                 context.decline(region, refusal.error.reason)
-            return instead(refusal, operands, context, iterations)
+            return fall_back(refusal, operands, context, iterations)
         except RunError as error:
             inner = type(error)(error.reason, error.path, (*iterations, *error.iterations))
             raise with_location(inner, path, iterations) from error.__cause__

@@ -7,7 +7,7 @@ import pytest
 
 from tests.interp.blocks import TRIPS, add, body_of, f32, i64, looping, run, same
 from treadle.errors import LimitExceeded, RunError
-from treadle.interp import prepare
+from treadle.execution import prepare
 from treadle.ir import BlockBuilder, Carried, Leaf, Model
 from treadle.plan import FallbackRequired, RunContext, Verdict, interp_only, plan
 from treadle.tracing import ValueMade

@@ -1,4 +1,4 @@
-"""Bounds, termination, Ctrl-C, threads, deep nests."""
+"""Bounds, termination, Ctrl-C, threads, deep nests, warnings of numpy."""
 
 import signal
 import subprocess
@@ -12,8 +12,8 @@ import pytest
 
 from tests.interp.blocks import COUNTED, TRIPS, add, below, body_of, f32, i64, looping, run, same
 from treadle.errors import LimitExceeded, RunError, Terminated
-from treadle.interp import prepare
-from treadle.ir import BlockBuilder, Carried, Iteration, Stacked, attribute
+from treadle.execution import prepare
+from treadle.ir import BlockBuilder, Carried, Iteration, Stacked, attribute, tensor
 from treadle.plan import Limits, RunContext, interp_only
 
 AXIS = {"axis": attribute("axis", 0)}
@@ -152,7 +152,7 @@ def test_terminate_between_steps_of_a_straight_line():
 SCRIPT = """
 import sys, time
 sys.path[:0] = {path!r}
-from tests.interp.test_running import endless, f32, run
+from tests.execution.test_running import endless, f32, run
 print("ready", flush=True)
 try:
     run(endless(), f32(1))
@@ -236,3 +236,14 @@ def test_a_stack_larger_than_memory(monkeypatch):
     block = looping(body_of("s", lambda _, s: (None, s, s)), [Carried()], stacks=[Stacked()])
     with pytest.raises(RunError, match="is too large: 3 elements do not fit"):
         run(block, i64(3), f32(1))
+
+
+def test_warnings_of_numpy_are_not_heard():
+    b = BlockBuilder()
+    x = b.param("x", tensor("float32"))
+    same(
+        prepare(interp_only(b.build(b.leaf("Log", 13, x), b.leaf("Div", 14, x, x))))(
+            [f32(0)], RunContext()
+        ),
+        [f32(-np.inf), f32(np.nan)],
+    )

@@ -1,0 +1,36 @@
+"""Programs that are one call of an engine: fed by name, without anything between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from treadle.ir import Value
+from treadle.plan import BlockPlan, NamedCall, SupportsNamedInputs
+
+
+def call_by_name(main: BlockPlan) -> NamedCall | None:
+    """A call of the plan's one region by the params' names; None where there is more to do."""
+    region, block = main.regions[0], main.block
+    is_all = {*region.inputs} <= {*block.params} and {*region.outputs} >= {*block.results}
+    runnable = region.runnable if is_all else None
+    if not isinstance(runnable, SupportsNamedInputs):
+        return None
+    names = [value.name for value in region.inputs]
+    call = runnable.direct(names)
+    if call is not None and len(names) < len(block.params):
+        call = partial(_with_some, call, names)
+    if call is not None and region.outputs != block.results:
+        made: list[Value | None] = [*region.outputs]
+        call = partial(_in_order, call, [made.index(result) for result in block.results])
+    return call
+
+
+def _with_some(call: NamedCall, names: Sequence[str], feed: dict[str, object]) -> list[Any]:
+    return call({name: feed[name] for name in names})
+
+
+def _in_order(call: NamedCall, places: Sequence[int], feed: dict[str, object]) -> list[Any]:
+    made = call(feed)
+    return [made[place] for place in places]

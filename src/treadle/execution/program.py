@@ -1,0 +1,85 @@
+"""A plan made ready to run, by many threads at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle import ops, passes
+from treadle.errors import RunError
+from treadle.execution.block import prepare_block_plan
+from treadle.execution.named_call import call_by_name
+from treadle.execution.ownership import owned, returns_fresh_arrays
+from treadle.interp import Define, Executable
+from treadle.ir import Block, Call, Function, Leaf, Type
+from treadle.plan import BlockPlan, NamedCall, Plan, RunContext
+
+Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
+"""The function the standard defines a step by, for operands of these types; None: there is none.
+
+Its params are one for each operand, absent ones included, then one for each capture.
+"""
+
+
+def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
+    """The plan ready to run: an implementation of `plan.Runnable`, kernels bound once.
+
+    Raises Unsupported for an operator that has neither a kernel in `ops` nor a definition by
+    `expand`.
+    """
+    main = plan.main if isinstance(plan, Plan) else plan
+    has_kernels = any(region.runnable is None for region in main.regions)
+    action = prepare_block_plan(main, None if expand is None else _bound(expand))
+    is_fresh = returns_fresh_arrays(main)
+    return Program(
+        main.path, action, has_kernels, is_fresh, call_by_name(main) if is_fresh else None
+    )
+
+
+def _bound(expand: Expand) -> Define:
+    """The definitions, with the attributes of the step bound."""
+
+    def define(step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
+        function = expand(step, types)
+        return None if function is None else passes.bind_attributes(function, step.attributes)
+
+    return define
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A block that is ready, and what holds of every run of it.
+
+    No result shares memory with an input, a constant or another result: whoever gets it may write
+    to it. `has_kernels`: numpy runs some of it, and its warnings are off meanwhile.
+    `returns_fresh_arrays`: one engine runs all of it and keeps this promise itself. `direct` then
+    calls that engine with inputs by name, for runs without a listener, bounds or a way to stop
+    them; it may raise FallbackRequired.
+    """
+
+    path: str
+    action: Executable
+    has_kernels: bool = True
+    returns_fresh_arrays: bool = False
+    direct: NamedCall | None = None
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
+        """One value per result, for one value per param."""
+        try:
+            return self._results(inputs, context)
+        except MemoryError:
+            pass  # what it held is let go before the message needs memory
+        except RecursionError as error:
+            reason = "bodies are nested deeper than Python's recursion limit allows"
+            raise RunError(reason, self.path) from error
+        raise RunError("there is not enough memory", self.path)
+
+    def _results(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
+        if self.returns_fresh_arrays:
+            results = self.action(inputs, context, ())
+            return owned(results, inputs) if context.outputs_may_alias else list(results)
+        if not self.has_kernels:
+            return owned(self.action(inputs, context, ()), inputs)
+        with ops.ignore_fp_warnings():
+            return owned(self.action(inputs, context, ()), inputs)
