@@ -16,7 +16,7 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 __main__
 cli backend
-api
+api rewriting
 single_operator
 coercion
 session
@@ -28,6 +28,7 @@ adapters parity
 execution
 interp jit delegate report
 plan
+sources
 passes formats
 checks
 infer

@@ -13,6 +13,7 @@ import pytest
 import treadle
 
 PUBLIC = [
+    "Change",
     "ComparisonError",
     "ConfigurationError",
     "DataError",
@@ -34,6 +35,7 @@ PUBLIC = [
     "NodeArg",
     "Operator",
     "Recorder",
+    "Report",
     "RunError",
     "RunOptions",
     "SessionOptions",
@@ -50,6 +52,7 @@ PUBLIC = [
     "save",
     "set_default_logger_severity",
     "set_seed",
+    "specialize",
 ]
 
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(treadle.__path__) if room.ispkg)

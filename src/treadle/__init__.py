@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         SessionOptions,
     )
     from treadle.ort_session import ModelMetadata
+    from treadle.passes import Change, Report
+    from treadle.rewriting import specialize
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
     from treadle.tracing import Recorder
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Change",
     "ComparisonError",
     "ConfigurationError",
     "DataError",
@@ -77,6 +80,7 @@ __all__ = [
     "NodeArg",
     "Operator",
     "Recorder",
+    "Report",
     "RunError",
     "RunOptions",
     "SessionOptions",
@@ -93,6 +97,7 @@ __all__ = [
     "save",
     "set_default_logger_severity",
     "set_seed",
+    "specialize",
 ]
 
 _HOMES = {
@@ -137,6 +142,8 @@ _HOMES = {
         "SessionOptions",
     ),
     "ort_session": ("ModelMetadata",),
+    "passes": ("Change", "Report"),
+    "rewriting": ("specialize",),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),
     "tracing": ("Recorder",),

@@ -5,25 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from operator import index as operator_index
-from typing import Any
+from typing import Any, Literal, overload
 
 from treadle import checks, formats, passes
 from treadle.arguments import expect, expect_path, names_of
 from treadle.boundary import public
-from treadle.errors import (
-    ConfigurationError,
-    DataError,
-    Finding,
-    InputTypeError,
-    InvalidModel,
-    LoadError,
-    Unsupported,
-)
+from treadle.errors import ConfigurationError, Finding, InputTypeError, Unsupported
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.limits import LoadLimits, within
 from treadle.passes import Fix
 from treadle.single_operator import Operator
+from treadle.sources import loaded, valid
 
 __all__ = [
     "check",
@@ -32,7 +25,6 @@ __all__ = [
     "load",
     "operator",
     "optimize",
-    "optimize_with_report",
     "repair",
     "save",
     "set_default_logger_severity",
@@ -51,19 +43,7 @@ def load(source: object, *, limits: LoadLimits | None = None) -> Model:
     over one raises LoadLimitExceeded.
     """
     with within(limits):
-        return _loaded(source)[0]
-
-
-def _loaded(source: object) -> tuple[Model, list[Finding]]:
-    """The model, and what reading it found; raises LoadError as `load` does."""
-    if isinstance(source, Model):
-        return source, []
-    model, findings = formats.read(source)
-    if model is not None:
-        return model, findings
-    blocking = [found for found in findings if found.blocks]
-    error = DataError if all(found.code == "CF002" for found in blocking) else LoadError
-    raise error("the model cannot be loaded:", blocking)
+        return loaded(source)[0]
 
 
 @public
@@ -90,20 +70,9 @@ def save(
     expect(external_data, bool, "external_data", "True or False")
     with within(limits):
         if target.endswith(".xml"):
-            _write_layers(_valid(model, "written as OpenVINO IR"), target)
+            _write_layers(valid(model, "written as OpenVINO IR"), target)
             return
-        loaded = model if isinstance(model, Model) else load(model)
-        formats.write(passes.to_onnx_loops(loaded), target, external=external_data)
-
-
-def _valid(source: object, what: str) -> Model:
-    """The model of a source; raises InvalidModel where it breaks a rule that blocks running."""
-    model, findings = _loaded(source)
-    _, found = checks.infer_with_findings(model)
-    blocking = [each for each in (*findings, *found) if each.blocks]
-    if blocking:
-        raise InvalidModel(f"the model cannot be {what}:", blocking)
-    return model
+        formats.write(passes.to_onnx_loops(loaded(model)[0]), target, external=external_data)
 
 
 def _write_layers(model: Model, path: str) -> None:
@@ -167,7 +136,7 @@ def repair(
     portable = names_of(portable, checks.RUNTIMES, "portable")
     codes = passes.REPAIRED if portable else passes.REPAIRED - passes.FOR_RUNTIMES
     with within(limits):
-        model, findings = _loaded(source)
+        model, findings = loaded(source)
         repaired, mended = passes.repair(model, codes)
     return repaired, [*passes.fixed_by_reading(findings), *mended]
 
@@ -184,26 +153,30 @@ def infer(source: object, *, limits: LoadLimits | None = None) -> Model:
         return infer_types(source if isinstance(source, Model) else load(source))
 
 
+@overload
+def optimize(
+    source: object, *, with_report: Literal[False] = False, limits: LoadLimits | None = None
+) -> Model: ...
+@overload
+def optimize(
+    source: object, *, with_report: Literal[True], limits: LoadLimits | None = None
+) -> tuple[Model, passes.Report]: ...
 @public
-def optimize(source: object, *, limits: LoadLimits | None = None) -> Model:
+def optimize(
+    source: object, *, with_report: bool = False, limits: LoadLimits | None = None
+) -> Model | tuple[Model, passes.Report]:
     """The model with less to do: it gives the same outputs, in treadle and in other runtimes.
 
     What is computed twice, in every iteration alike, for nothing, or known before the run, is not
     computed again; lists that only grow become stacked outputs; loops that count get a trip count.
-    Inputs, outputs and metadata keep their names. Raises LoadError as `load` does, InvalidModel for
-    a model that cannot be run. `limits` as of `load`; nodes are counted after functions are put in
-    the place of their calls.
+    Inputs, outputs and metadata keep their names. With `with_report`, also a Report of what was
+    done. Raises LoadError as `load` does, InvalidModel for a model that cannot be run. `limits` as
+    of `load`; nodes are counted after functions are put in the place of their calls.
     """
-    return optimize_with_report(source, limits=limits)[0]
-
-
-@public
-def optimize_with_report(
-    source: object, *, limits: LoadLimits | None = None
-) -> tuple[Model, passes.Report]:
-    """What `optimize` gives, and what was done."""
+    expect(with_report, bool, "with_report", "True or False")
     with within(limits):
-        return _optimized(_valid(source, "optimized"))
+        model, report = _optimized(valid(source, "optimized"))
+    return (model, report) if with_report else model
 
 
 def _optimized(model: Model) -> tuple[Model, passes.Report]:

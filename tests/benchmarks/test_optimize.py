@@ -8,7 +8,6 @@ import treadle
 from benchmarks.alternatives import branches, compared, items
 from benchmarks.optimize import measured, selective_scan, table, wasteful
 from tests.conformance.data import exported
-from treadle.api import optimize_with_report
 from treadle.ir import show_model
 
 GONE = [
@@ -26,7 +25,7 @@ GONE = [
 )
 def test_a_wasteful_model_is_measured_without_its_waste(model, pass_):
     title, text, feeds = model
-    assert pass_ in optimize_with_report(text)[1].counts
+    assert pass_ in treadle.optimize(text, with_report=True)[1].counts
     row = measured(title, treadle.load(text), feeds, 0.0)
     assert title in table([row], [row, row])
 

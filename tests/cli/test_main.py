@@ -32,6 +32,7 @@ finally:
 def test_the_verbs() -> None:
     assert VERBS == [
         "check", "completion", "convert", "demo", "explain", "infer", "inspect", "optimize", "run",
+        "specialize",
     ]  # fmt: skip
 
 

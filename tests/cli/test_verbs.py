@@ -143,6 +143,21 @@ def test_optimize(treadle: Treadle, folder: Path) -> None:
     assert "nothing to do" in treadle("optimize", folder / "newton.onnxtxt").out
 
 
+def test_specialize(treadle: Treadle, folder: Path) -> None:
+    (folder / "many.onnxtxt").write_text(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[T] x, int64 k) => (float[U] y)'
+        " { y = Add (x, x) z = Neg (k) }"
+    )
+    target = folder / "static.onnx"
+    command = ("specialize", folder / "many.onnxtxt", "--dim", "T=4", "-i", "k=2")
+    done = treadle(*command, "-o", target)
+    assert done.code == 0
+    assert "T is 4" in done.out
+    assert "float32[4]" in treadle("inspect", target).out
+    assert treadle(*command, "--json").data["counts"]["specialize"] == 2
+    assert treadle("specialize", folder / "many.onnxtxt", "--dim", "U=4").code == 1
+
+
 def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
     model = library.load(
         '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y)\n'

@@ -13,7 +13,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain"),
     "Run": ("run",),
     "Check": ("check",),
-    "Rewrite": ("optimize", "convert"),
+    "Rewrite": ("optimize", "specialize", "convert"),
     "Other": ("completion",),
 }
 """The verbs by what they are for. A verb is the command of the same name in the file of that name,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-__all__ = ["FILE", "feed_options"]
+__all__ = ["FILE", "extents_of", "feed_options", "output_option"]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -57,3 +57,13 @@ def feed_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_FEEDS):
         function = option(function)
     return function
+
+
+def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The -o option of a rewriting verb: where the rewritten model goes."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write the model here: .onnx or .onnxtxt.",
+    )(function)

@@ -8,8 +8,10 @@ from treadle.passes.fixes import FOR_RUNTIMES, REPAIRED, Fix, fixed_by_reading, 
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import lower, prepare
+from treadle.passes.report import Change, Report
 from treadle.passes.resolve_default_inputs import resolve_default_inputs
-from treadle.passes.simplify import Change, Report, simplify
+from treadle.passes.rewrites import Obstacles, dim_names, specialize
+from treadle.passes.simplify import simplify
 from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops, unmix_loops
 
 __all__ = [
@@ -18,9 +20,11 @@ __all__ = [
     "Change",
     "Expand",
     "Fix",
+    "Obstacles",
     "Report",
     "bind_attributes",
     "decompose_ops",
+    "dim_names",
     "expand_functions",
     "expand_scan8",
     "fixed_by_reading",
@@ -33,6 +37,7 @@ __all__ = [
     "repair",
     "resolve_default_inputs",
     "simplify",
+    "specialize",
     "to_onnx_loops",
     "unmix_loops",
 ]

@@ -4,7 +4,6 @@ They work on the open form of a block (`opened.py`), round after round, until no
 anything to do (`pipeline.py`). What they may drop and move is said in `safety.py`.
 """
 
-from treadle.passes.simplify.context import Change
-from treadle.passes.simplify.pipeline import PASSES, Report, simplify
+from treadle.passes.simplify.pipeline import PASSES, simplify
 
-__all__ = ["PASSES", "Change", "Report", "simplify"]
+__all__ = ["PASSES", "simplify"]

@@ -27,23 +27,12 @@ from treadle.ir import (
     Value,
     attribute,
 )
+from treadle.passes.report import Change
 
 _UNKNOWN = Fact()
 _LITERALS_SINCE = 4
 FEW = 1024
 """So many elements a constant has at most that a pass makes or compares."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One thing a clean pass did: which, where, and what."""
-
-    name: str
-    path: str
-    done: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.done}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from treadle.ir import (
     Block,
@@ -18,12 +17,13 @@ from treadle.ir import (
 from treadle.limits import poll
 from treadle.passes.inline_block import assign_paths
 from treadle.passes.inline_functions import inline_functions
+from treadle.passes.report import Change, Report
 from treadle.passes.simplify.branch_folding import fold_branches
 from treadle.passes.simplify.broadcast_elimination import eliminate_broadcasts
 from treadle.passes.simplify.captures import closure_convert, to_implicit_captures
 from treadle.passes.simplify.concat_to_stack import concats_to_stacks
 from treadle.passes.simplify.constant_folding import fold_constants
-from treadle.passes.simplify.context import Change, PassContext
+from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.cse import eliminate_common_steps
 from treadle.passes.simplify.dce import eliminate_dead_steps
 from treadle.passes.simplify.identity_elimination import eliminate_identities
@@ -56,42 +56,6 @@ PASSES: tuple[Pass, ...] = (
     loops_to_scans,
 )
 _MOST_ROUNDS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What cleaning did, in the order it was done."""
-
-    done: tuple[Change, ...] = ()
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How often each pass did something."""
-        return dict(Counter(each.name for each in self.done))
-
-    def __str__(self) -> str:
-        lines = []
-        for name, times in self.counts.items():
-            lines.append(f"{name}: {times}")
-            lines += _by_place([each for each in self.done if each.name == name])
-        return "\n".join(lines)
-
-
-_SHOWN = 4
-
-
-def _by_place(done: Sequence[Change]) -> list[str]:
-    places: dict[str, list[Change]] = {}
-    for each in done:
-        block = each.path.rpartition("/")[0] or each.path
-        places.setdefault(block, []).append(each)
-    lines = []
-    for block, found in places.items():
-        words = Counter(each.done for each in found)
-        shown = [f"{word} {n} times" if n > 1 else word for word, n in words.most_common(_SHOWN)]
-        more = f" and {len(words) - _SHOWN} kinds more" if len(words) > _SHOWN else ""
-        lines.append(f"  {block}: {', '.join(shown)}{more}")
-    return lines
 
 
 def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]:

@@ -1,0 +1,32 @@
+"""What every rewriting verb shares: `-o`, the report in words or as data, and the file written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import treadle
+from treadle.cli.output import echo, echo_json
+
+if TYPE_CHECKING:
+    from treadle import Report
+    from treadle.ir import Model
+
+
+def finish(
+    source: Path, model: Model, report: Report, output: Path | None, *, as_json: bool
+) -> None:
+    """Write the model where it was asked for, and say what was done to it."""
+    from treadle.report import as_data
+
+    if output is not None:
+        treadle.save(model, output)
+    if as_json:
+        done = as_data(report.done)
+        echo_json({"output": str(output or ""), "counts": report.counts, "done": done})
+        return
+    echo(str(report) if report.done else f"{source}: nothing to do")
+    if output is not None:
+        click.echo(f"wrote {output}", err=True)

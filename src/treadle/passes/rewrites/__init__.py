@@ -1,0 +1,10 @@
+"""Rewrites a user asks for by name: what a runtime lacks is said in another way, or refused.
+
+Each gives a model that means the same, with the names and types of its inputs and outputs kept, or
+raises Unsupported with every obstacle at once (`obstacles.py`).
+"""
+
+from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.rewrites.specialize import dim_names, specialize
+
+__all__ = ["Obstacles", "dim_names", "specialize"]
