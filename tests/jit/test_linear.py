@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD, WORDS, check, natives
-from treadle.jit.toolchain.llvm import vector_bytes
+from treadle.jit.toolchain.llvm import host_target
 
 RANDOM = np.random.default_rng(11)
 LENGTHS = [0, 1, 3, 8, 33, 64, 100]
-pytestmark = pytest.mark.skipif(vector_bytes() < 32, reason="vectors of fewer than four numbers")
+pytestmark = pytest.mark.skipif(
+    host_target().vector_bytes < 32, reason="vectors of fewer than four numbers"
+)
 
 
 def scan(body, dtype="float32", *, states=("m",), outputs=("m",), more="", attributes=""):
@@ -71,7 +73,7 @@ def test_an_average_is_that_of_float64(length, a):
     given = feed(length, a)
     last, ys = run(scan(AVERAGE), given)
     wanted = averaged(**given)
-    whole = length - length % (vector_bytes() // 8)
+    whole = length - length % (host_target().vector_bytes // 8)
     np.testing.assert_allclose(ys[:whole], wanted[:whole], rtol=1.2e-7, atol=1e-9)
     np.testing.assert_allclose(ys, wanted, rtol=2e-6, atol=2e-7)
     assert last == (ys[-1] if length else given["m0"])

@@ -9,15 +9,18 @@ Escape(node)            a Python object that runs an operator without native cod
 Workspace               the address of the kernel's own memory
 Count(extent)           out: an extent nobody knew
 Grown(number)           out: the address of a result of a size nobody knew
-Poll                    a Python object the kernel calls now and then
+Poll                    a Python object the kernel calls now and then; free: a function, or 0
 Left                    in and out: how many iterations the run has left
 Room                    how many bytes its loops may hold
 Over(number)            out: which loop would hold more than that, when, and how much
-Team                    the address of threads that help, or 0
+Team                    the address of threads that help, or 0; free: a function, or 0
+
+A free kernel has no Array and no Laid: its constants are data of an object file.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,22 +29,29 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import I8, I64, POINTER
+from treadle.jit.host.array_memory import contiguous
 from treadle.jit.kernel.artifact import Slot
 from treadle.jit.kernel.ir import Node, SymbolicDim
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.target import PYTHON, Surroundings
 
 _ALIGNED, _MOST = 64, 2**47
 
 
 @dataclass(eq=False, slots=True)
 class AbiSlots:
-    """The slots asked for so far; `bytes` is how much memory of its own the kernel needs."""
+    """The slots asked for so far; `size` is how much memory of its own the kernel needs.
+
+    `constants` are those of a free kernel, by the names of their data.
+    """
 
     builder: FunctionBuilder
     array_pointer: Any
     layout: dict[Any, int] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
-    bytes: int = 0
+    size: int = 0
+    surroundings: Surroundings = PYTHON
+    constants: dict[str, bytes] = field(default_factory=dict)
     _loaded: dict[tuple[int, Any], Any] = field(default_factory=dict)
     _arrays: dict[int, Any] = field(default_factory=dict)
 
@@ -81,14 +91,28 @@ class AbiSlots:
 
     def array(self, array: np.ndarray) -> Any:
         """The address of a constant."""
+        if self.surroundings.is_free:
+            return self._data(array.tobytes())
         return self._load(self._number("array", id(array), array), POINTER)
 
     def laid(self, array: np.ndarray, stride: int) -> Any:
         """The address of a constant matrix, so many elements from one row to the next."""
+        if self.surroundings.is_free:
+            return self._data(contiguous(array, stride).tobytes())
         return self._load(self._number("laid", (id(array), stride), (array, stride)), POINTER)
 
+    def _data(self, content: bytes) -> Any:
+        """The address of data that an object file has."""
+        name = f"{self.surroundings.prefix}data_{hashlib.sha256(content).hexdigest()[:24]}"
+        self.constants[name] = content
+        module = self.builder.module
+        if name not in module.globals:
+            data = llvm.GlobalVariable(module, llvm.ArrayType(I8, max(len(content), 1)), name)
+            data.linkage, data.global_constant, data.align = "external hidden", True, _ALIGNED
+        return module.globals[name]
+
     def poll(self) -> Any:
-        """The Python object that is called now and then."""
+        """What is called now and then: a Python object; free: a function, or null."""
         return self._load(self._number("poll", None, None), POINTER)
 
     def escape(self, node: Node) -> Any:
@@ -100,7 +124,7 @@ class AbiSlots:
         if size > _MOST:
             raise Declined("a value that does not fit into memory")
         base = self._load(self._number("workspace", None, None), POINTER)
-        offset, self.bytes = self.bytes, self.bytes + -(-max(size, 1) // _ALIGNED) * _ALIGNED
+        offset, self.size = self.size, self.size + -(-max(size, 1) // _ALIGNED) * _ALIGNED
         return self.builder.before.gep(
             base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True
         )

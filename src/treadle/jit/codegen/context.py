@@ -18,6 +18,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.kernel.ir import Block, Kernel, Node, Result
+from treadle.jit.kernel.target import PYTHON, Surroundings
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
 OVER_LIMIT, OVER_BYTES = 7, 8
@@ -76,6 +77,7 @@ class CodegenContext:
     joined: dict[Node, Buffer] = field(default_factory=dict)
     shared: list[ParallelCall] = field(default_factory=list)
     placed: dict[tuple[Node, Node], Buffer] = field(default_factory=dict)
+    surroundings: Surroundings = PYTHON
 
     @contextmanager
     def outlined(self, *, when: bool) -> Iterator[None]:

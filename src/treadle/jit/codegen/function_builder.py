@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.llvm_types import I32, I64
+from treadle.jit.kernel.target import Target
 
 Index = Any
 """A whole number known now (int), or an LLVM value of 64 bits."""
@@ -40,11 +41,11 @@ class LoopRegion:
 class FunctionBuilder:
     """One LLVM function that is being written; `builder` stands where the next instruction goes.
 
-    `nests` are the outermost loops written so far.
+    `nests` are the outermost loops written so far, `target` is the machine it is for.
     """
 
-    def __init__(self, module: llvm.Module, function: llvm.Function) -> None:
-        self.module, self.function = module, function
+    def __init__(self, module: llvm.Module, function: llvm.Function, target: Target) -> None:
+        self.module, self.function, self.target = module, function, target
         self.nests: list[LoopRegion] = []
         self._depth = 0
         self.entry = function.append_basic_block("entry")

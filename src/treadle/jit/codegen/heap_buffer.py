@@ -23,7 +23,6 @@ from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 ALLOCATOR = ["realloc", "free"]
 """The functions of the process that give memory and take it back."""
 _SMALLEST = 256
-_LARGEST = 2**47
 _SMALL = ("ensure", "ensure.kept", "times")
 
 
@@ -57,7 +56,7 @@ class HeapBuffer:
 
     def ensure(self, builder: FunctionBuilder, size: Any, *, keep: bool) -> Any:
         """At least so many bytes; whether the memory is there."""
-        function = _ensuring(builder.module, keep=keep)
+        function = _ensuring(builder, keep=keep)
         return builder.builder.call(function, [self.pointer, self.capacity, size])
 
     def take(self, builder: FunctionBuilder) -> Any:
@@ -68,16 +67,16 @@ class HeapBuffer:
         return place
 
 
-def _ensuring(module: llvm.Module, *, keep: bool) -> Any:
+def _ensuring(builder: FunctionBuilder, *, keep: bool) -> Any:
     """The function that `ensure` calls, with the addresses of the variables."""
     name = "ensure.kept" if keep else "ensure"
-    if name in module.globals:
-        return module.globals[name]
-    w = _small(module, name, I1, [POINTER, POINTER, I64])
+    if name in builder.module.globals:
+        return builder.module.globals[name]
+    w = _small(builder, name, I1, [POINTER, POINTER, I64])
     b, (place, room, size) = w.builder, w.function.args
     with w.rarely(b.icmp_unsigned(">", size, b.load(room, typ=I64))):
         old = [b.load(place, typ=POINTER), b.load(room, typ=I64)]
-        made = b.call(_growing(module, keep=keep), [*old, size])
+        made = b.call(_growing(builder, keep=keep), [*old, size])
         b.store(b.extract_value(made, 0), place)
         b.store(b.extract_value(made, 1), room)
     b.ret(b.icmp_unsigned("<=", size, b.load(room, typ=I64)))
@@ -85,25 +84,27 @@ def _ensuring(module: llvm.Module, *, keep: bool) -> Any:
     return w.function
 
 
-def _growing(module: llvm.Module, *, keep: bool) -> Any:
+def _growing(builder: FunctionBuilder, *, keep: bool) -> Any:
     """The function (place, room, size) -> (place, room) that asks for more memory.
 
     Where there is not so much, what was there stays; it is gone already if it need not be kept.
     """
     pair = llvm.LiteralStructType([POINTER, I64])
-    w = _small(module, "grow.kept" if keep else "grow", pair, [POINTER, I64, I64])
+    w = _small(builder, "grow.kept" if keep else "grow", pair, [POINTER, I64, I64])
     for attribute in ("cold", "noinline"):
         w.function.attributes.add(attribute)
     b, (place, room, size) = w.builder, w.function.args
     null = llvm.Constant(POINTER, None)
-    with w.rarely(b.icmp_unsigned(">", size, llvm.Constant(I64, _LARGEST))):
+    with w.rarely(b.icmp_unsigned(">", size, llvm.Constant(I64, builder.target.largest_bytes))):
         _give(b, place, room)
     half = b.add(room, b.lshr(room, llvm.Constant(I64, 1)))
     more = larger_of(w, larger_of(w, half, size), llvm.Constant(I64, _SMALLEST))
     if not keep:
         release(w, place)
         place, room = null, llvm.Constant(I64, 0)
-    made = b.call(w.external(ALLOCATOR[0], POINTER, POINTER, I64), [place, more])
+    word = llvm.IntType(8 * builder.target.pointer_bytes)
+    bytes_ = more if word == I64 else b.trunc(more, word)
+    made = b.call(w.external(ALLOCATOR[0], POINTER, POINTER, word), [place, bytes_])
     is_there = b.icmp_unsigned("!=", made, null)
     _give(b, b.select(is_there, made, place), b.select(is_there, more, room))
     w.close_entry()
@@ -115,12 +116,14 @@ def _give(builder: llvm.IRBuilder, place: Any, room: Any) -> None:
     builder.ret(builder.insert_value(builder.insert_value(pair, place, 0), room, 1))
 
 
-def _small(module: llvm.Module, name: str, result: Any, types: Sequence[Any]) -> FunctionBuilder:
+def _small(
+    builder: FunctionBuilder, name: str, result: Any, types: Sequence[Any]
+) -> FunctionBuilder:
     """The writer of a function of the module's own."""
-    function = llvm.Function(module, llvm.FunctionType(result, types), name)
+    function = llvm.Function(builder.module, llvm.FunctionType(result, types), name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
-    return FunctionBuilder(module, function)
+    return FunctionBuilder(builder.module, function, builder.target)
 
 
 def larger_of(builder: FunctionBuilder, left: Any, right: Any) -> Any:
@@ -136,25 +139,38 @@ def release(builder: FunctionBuilder, place: Any) -> None:
 def byte_size(builder: FunctionBuilder, shape: Sequence[Index], item: int) -> Any:
     """How many bytes so many elements take; where no memory has as many, more than that."""
     known = prod((item, *(extent for extent in shape if isinstance(extent, int))))
-    size: Any = llvm.Constant(I64, min(known, _LARGEST + 1))
+    size: Any = llvm.Constant(I64, min(known, builder.target.largest_bytes + 1))
     for extent in shape:
         if not isinstance(extent, int):
-            size = builder.builder.call(_times(builder.module), [size, extent])
+            size = builder.builder.call(_times(builder), [size, extent])
     return size
 
 
-def _times(module: llvm.Module) -> Any:
+def _times(builder: FunctionBuilder) -> Any:
     """The function (bytes, extent) -> bytes that multiplies, up to more than there can be."""
-    if "times" in module.globals:
-        return module.globals["times"]
-    w = _small(module, "times", I64, [I64, I64])
+    if "times" in builder.module.globals:
+        return builder.module.globals["times"]
+    w = _small(builder, "times", I64, [I64, I64])
     b = w.builder
-    made = b.umul_with_overflow(*w.function.args)
-    size, most = b.extract_value(made, 0), llvm.Constant(I64, _LARGEST)
-    is_over = b.or_(b.extract_value(made, 1), b.icmp_unsigned(">", size, most))
-    b.ret(b.select(is_over, llvm.Constant(I64, _LARGEST + 1), size))
+    largest = builder.target.largest_bytes
+    size, is_over = _product(w, *w.function.args)
+    is_over = b.or_(is_over, b.icmp_unsigned(">", size, llvm.Constant(I64, largest)))
+    b.ret(b.select(is_over, llvm.Constant(I64, largest + 1), size))
     w.close_entry()
     return w.function
+
+
+def _product(builder: FunctionBuilder, size: Any, extent: Any) -> tuple[Any, Any]:
+    """The product of two numbers below 2 ** 63, and whether it is too large for 64 bits.
+
+    Machines of 32 bits have no instruction for it: there both must be below 2 ** 32.
+    """
+    b = builder.builder
+    if builder.target.pointer_bytes == 8:
+        made = b.umul_with_overflow(size, extent)
+        return b.extract_value(made, 0), b.extract_value(made, 1)
+    high = b.lshr(b.or_(size, extent), llvm.Constant(I64, 32))
+    return b.mul(size, extent), b.icmp_unsigned("!=", high, llvm.Constant(I64, 0))
 
 
 def set_inlining(module: llvm.Module, *, inline: bool) -> None:

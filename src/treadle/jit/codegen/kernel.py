@@ -32,19 +32,26 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
     View,
 )
+from treadle.jit.kernel.target import PYTHON, Surroundings, Target
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import Storage, StorageMap, assign_storage, keeps_order
 
 
 def emit_kernel(
-    kernel: Kernel, exact: Collection[SymbolicDim], name: str = "kernel"
+    kernel: Kernel,
+    exact: Collection[SymbolicDim],
+    target: Target,
+    surroundings: Surroundings = PYTHON,
+    name: str = "kernel",
 ) -> KernelArtifact:
-    """The kernel in LLVM; `exact` are the extents known before it runs."""
+    """The kernel in LLVM for a machine; `exact` are the extents known before it runs."""
     module = llvm.Module(name="treadle")
     function = llvm.Function(module, llvm.FunctionType(I64, [POINTER]), name)
     function.args[0].add_attribute("noalias")
-    w = FunctionBuilder(module, function)
-    slots = AbiSlots(w, function.args[0])
+    if surroundings.is_free:
+        function.linkage = "hidden"
+    w = FunctionBuilder(module, function, target)
+    slots = AbiSlots(w, function.args[0], surroundings=surroundings)
     placed = assign_storage(kernel)
     chains = reassociated(kernel, placed.readers)
     t = ElementAccess(w, placed, slots, AliasScopes(module), chains=chains, exact=frozenset(exact))
@@ -52,7 +59,7 @@ def emit_kernel(
     e = CodegenContext(
         kernel, w, t, _bound(kernel, t), status, function.append_basic_block("leave"),
         w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), w.variable(POINTER), slots.poll(),
-        w.variable(I64, llvm.Constant(I64, 0)),
+        w.variable(I64, llvm.Constant(I64, 0)), surroundings=surroundings,
     )  # fmt: skip
     release_gil(e)
     emit_block(e, kernel.main, IterationEnd())
@@ -71,7 +78,13 @@ def emit_kernel(
     e.counts.update(_unjoined(placed))
     counts = tuple(sorted(e.counts.items()))
     return KernelArtifact(
-        str(module), tuple(slots.slots), slots.bytes, grown, _packs(placed), counts
+        str(module),
+        tuple(slots.slots),
+        slots.size,
+        grown,
+        _packs(placed),
+        counts,
+        tuple(sorted(slots.constants.items())),
     )
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.codegen.callback import SHARE, call_back
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
@@ -63,7 +64,7 @@ def parallel_nest(
     function.attributes.add("noinline")
     function.args[0].add_attribute("noalias")
     own = context.builder = context.access.builder = FunctionBuilder(
-        context.builder.module, function
+        context.builder.module, function, context.builder.target
     )
     with context.access.scope():
         yield _part(own, function.args, count, least)
@@ -235,11 +236,16 @@ def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> Par
     team, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
     is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.shares))
     is_shared = b.and_(b.icmp_unsigned("!=", team, null), is_long)
-    share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)
-    nest = w.early(_NEST, llvm.Constant(_NEST, None))
+    if not context.surroundings.is_free:
+        share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)
+        nest = w.early(_NEST, llvm.Constant(_NEST, None))
     with b.if_else(is_shared) as (together, alone):
         with together:
-            shares = b.call(share, [team, function, data, nanoseconds, nest])
+            shares = (
+                call_back(w, SHARE, team, [function, data, nanoseconds])
+                if context.surroundings.is_free
+                else b.call(share, [team, function, data, nanoseconds, nest])
+            )
         with alone:
             writes = _alone(context, function, data)
     return ParallelCall(function, shares, writes)

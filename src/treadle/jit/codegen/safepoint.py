@@ -12,8 +12,9 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
-from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
 from treadle.jit.kernel.ir import ArgTopK, Block, Elementwise, HostCall, Loop, MatMul, Reduce, Shape
 
 SAFEPOINT_PERIOD = 5_000_000
@@ -62,18 +63,40 @@ def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -
     b.store(left, context.ticks)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
         b.store(llvm.Constant(I64, SAFEPOINT_PERIOD), context.ticks)
-        acquire_gil(context)
-        answer = b.call(w.external("PyObject_CallNoArgs", POINTER, POINTER), [context.poll])
-        null = llvm.Constant(POINTER, None)
-        with w.rarely(b.icmp_unsigned("==", answer, null)):
-            b.store(llvm.Constant(I64, INTERRUPTED), context.status)
-            b.branch(context.leave)
-        b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
-        release_gil(context)
+        if context.surroundings.is_free:
+            _poll_caller(context)
+        else:
+            _poll_python(context)
+
+
+def _poll_python(context: CodegenContext) -> None:
+    b, w = context.builder.builder, context.builder
+    acquire_gil(context)
+    answer = b.call(w.external("PyObject_CallNoArgs", POINTER, POINTER), [context.poll])
+    with w.rarely(b.icmp_unsigned("==", answer, llvm.Constant(POINTER, None))):
+        _stop(context)
+    b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
+    release_gil(context)
+
+
+def _poll_caller(context: CodegenContext) -> None:
+    b, w = context.builder.builder, context.builder
+    with w.rarely(b.icmp_unsigned("!=", context.poll, llvm.Constant(POINTER, None))):
+        answer = call_back(w, POLL, context.poll, ())
+        with w.rarely(b.icmp_unsigned("!=", answer, llvm.Constant(I32, 0))):
+            _stop(context)
+
+
+def _stop(context: CodegenContext) -> None:
+    b = context.builder.builder
+    b.store(llvm.Constant(I64, INTERRUPTED), context.status)
+    b.branch(context.leave)
 
 
 def acquire_gil(context: CodegenContext) -> None:
-    """Python may be called from here on."""
+    """Python may be called from here on; a free kernel calls none."""
+    if context.surroundings.is_free:
+        return
     b = context.builder.builder
     thread = b.load(context.thread, typ=POINTER)
     b.call(context.builder.external("PyEval_RestoreThread", VOID, POINTER), [thread])
@@ -82,6 +105,8 @@ def acquire_gil(context: CodegenContext) -> None:
 
 def release_gil(context: CodegenContext) -> None:
     """Other threads of Python may run from here on."""
+    if context.surroundings.is_free:
+        return
     b = context.builder.builder
     b.store(b.call(context.builder.external("PyEval_SaveThread", POINTER), []), context.thread)
 
@@ -89,6 +114,8 @@ def release_gil(context: CodegenContext) -> None:
 def end(context: CodegenContext) -> Any:
     """Take the GIL back unless it is here, and give the status."""
     b, w = context.builder.builder, context.builder
+    if context.surroundings.is_free:
+        return b.ret(b.load(context.status, typ=I64))
     thread = b.load(context.thread, typ=POINTER)
     back = w.function.append_basic_block("back")
     out = w.function.append_basic_block("out")

@@ -29,7 +29,7 @@ class KernelArtifact:
     `counts` say how often something was done as it was written: loop "nests", nodes "fused" in
     them, carried arrays that are changed "in place", "copied" or "taking turns" with their next
     values, and more that jit/runtime/report has words for. The text of what was read from disk is
-    empty.
+    empty. `constants` is the data that a free kernel finds by name.
     """
 
     text: str
@@ -38,6 +38,7 @@ class KernelArtifact:
     grown: tuple[int, ...]
     packs: bool = True
     counts: tuple[tuple[str, int], ...] = ()
+    constants: tuple[tuple[str, bytes], ...] = ()
 
 
 def serialize(kernel: Kernel, code: KernelArtifact, machine_code: bytes) -> bytes:

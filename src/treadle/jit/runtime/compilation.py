@@ -14,6 +14,7 @@ from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.artifact import KernelArtifact, deserialize, serialize
 from treadle.jit.kernel.fingerprint import Unwritable, fingerprint
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
+from treadle.jit.kernel.target import PYTHON, Surroundings, Target
 from treadle.jit.threads.thread_pool import ready
 from treadle.jit.toolchain import llvm
 from treadle.jit.toolchain.disk_cache import DiskCache
@@ -57,15 +58,24 @@ def _make_ready(code: KernelArtifact, store: DiskCache | None) -> None:
         ready(store)
 
 
-def generate_code(kernel: Kernel, exact: Collection[SymbolicDim]) -> KernelArtifact:
-    """The kernel in LLVM."""
+def generate_code(
+    kernel: Kernel,
+    exact: Collection[SymbolicDim],
+    target: Target | None = None,
+    surroundings: Surroundings = PYTHON,
+    name: str = "kernel",
+) -> KernelArtifact:
+    """The kernel in LLVM, for this machine unless a target is told."""
     from treadle.jit import codegen
 
-    return codegen.emit_kernel(kernel, exact)
+    return codegen.emit_kernel(kernel, exact, target or llvm.host_target(), surroundings, name)
 
 
 def _key(kernel: Kernel, exact: Collection[SymbolicDim]) -> str | None:
-    """The name of a kernel's file; None where it must not be kept."""
+    """The name of a kernel's file; None where it must not be kept.
+
+    What is kept is for this machine, which `llvm.description` tells without asking LLVM.
+    """
     source = _source()
     if not source:
         return None

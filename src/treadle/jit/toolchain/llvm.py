@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from treadle.jit.kernel.target import Target
 from treadle.jit.toolchain import elf_loader, symbols
 from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
 from treadle.jit.toolchain.host_cpu import compiler, processor
 from treadle.jit.toolchain.uninterruptible import uninterruptible
 
 _lock = ForkSafeLock()
-_WIDE = (("avx512f", 64), ("avx2", 32))
+_WIDE = {"avx512f": (64, 32), "avx2": (32, 16), "neon": (16, 32)}
+"""The vector registers of a feature: their bytes, and how many there are."""
 _PYTHON = (
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
     "PyObject_CallOneArg", "PyLong_FromVoidPtr", "Py_DecRef",
@@ -56,18 +58,29 @@ def _llvm() -> Any:
 
 @cache
 @uninterruptible
-def vector_bytes() -> int:
-    """How wide the vector registers of this processor are; there are 32 of the widest, else 16."""
-    features = _llvm().get_host_cpu_features()
-    return next((size for name, size in _WIDE if features.get(name)), 16)
-
-
-def _target(effort: int = 3) -> Any:
-    """A target machine for this processor; an execution engine takes the one it is made with."""
+def host_target() -> Target:
+    """The machine that code of this process runs on."""
     llvm = _llvm()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=effort,
-        jit=True,
+    features = llvm.get_host_cpu_features()
+    widest = next((name for name in _WIDE if features.get(name)), "")
+    width, registers = _WIDE.get(widest, (16, 16))
+    has_fma = bool(features.get("fma")) or not llvm.get_default_triple().startswith("x86")
+    return Target(
+        llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), width, registers,
+        has_fma, has_scale=widest == "avx512f", code_model="jitdefault", relocation="default",
+    )  # fmt: skip
+
+
+def _machine(target: Target, effort: int = 3) -> Any:
+    """LLVM's machine of a target; an execution engine takes the one it is made with."""
+    llvm = _llvm()
+    is_jit = target.code_model == "jitdefault"
+    if not is_jit:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.processor, features=target.features, opt=effort, reloc=target.relocation,
+        codemodel=target.code_model, jit=is_jit,
     )  # fmt: skip
 
 
@@ -109,11 +122,11 @@ def _dispose(passes: Any) -> None:
 
 
 @uninterruptible
-def object_code(text: str, *, packs: bool = True) -> bytes:
-    """The machine code of a module, as an object file."""
+def object_code(text: str, *, packs: bool = True, target: Target | None = None) -> bytes:
+    """The machine code of a module, as an object file; for this machine unless a target is told."""
     with _lock:
-        target = _target()
-        made: bytes = target.emit_object(optimized_module(text, target, packs=packs))
+        machine = _machine(target or host_target())
+        made: bytes = machine.emit_object(optimized_module(text, machine, packs=packs))
         return made
 
 
@@ -121,7 +134,7 @@ def object_code(text: str, *, packs: bool = True) -> bytes:
 def quick_object_code(text: str) -> bytes:
     """The machine code of a module as it is, without LLVM's passes."""
     with _lock:
-        target = _target(0)
+        target = _machine(host_target(), 0)
         module = parsed(text)
         module.triple = target.triple
         module.data_layout = str(target.target_data)
@@ -133,7 +146,7 @@ def quick_object_code(text: str) -> bytes:
 def optimized_ir(text: str, *, packs: bool = True) -> str:
     """The module after LLVM's passes, as text."""
     with _lock:
-        return str(optimized_module(text, _target(), packs=packs))
+        return str(optimized_module(text, _machine(host_target()), packs=packs))
 
 
 def load_kernel(data: bytes, name: str = "kernel", *, from_disk: bool = False) -> LoadedKernel:
@@ -176,7 +189,7 @@ def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int
     with _lock:
         for name, place in dict(symbols.SYMBOLS).items():
             llvm.add_symbol(name, place)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(host_target()))
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
         places = {name: engine.get_function_address(name) for name in names}

@@ -55,7 +55,9 @@ class StackedOutput:
     def room(self, context: CodegenContext, index: Any) -> Buffer:
         """The memory of this iteration's element."""
         if self.rows_of_columns is not None:
-            number = context.builder.builder.urem(index, context.builder.index(self._width))
+            number = context.builder.builder.urem(
+                index, context.builder.index(self._width(context))
+            )
             return column_tiles.row(context, self.rows_of_columns, number)
         if self.memory is not None:
             return self._place(context, self.memory, index)
@@ -64,15 +66,14 @@ class StackedOutput:
         self._grow(context, index, shape)
         return self._place(context, self._growing(context, shape), index)
 
-    @property
-    def _width(self) -> int:
-        return tile_width(self.element)
+    def _width(self, context: CodegenContext) -> int:
+        return tile_width(self.element, context.builder.target)
 
     def put(self, context: CodegenContext, index: Any) -> None:
         """At the end of iteration i: rows of columns go where they belong once all are there."""
         if self.rows_of_columns is None:
             return
-        b, width = context.builder.builder, context.builder.index(self._width)
+        b, width = context.builder.builder, context.builder.index(self._width(context))
         done = b.add(index, context.builder.index(1))
         is_last = b.icmp_unsigned("==", b.urem(done, width), context.builder.index(0))
         with b.if_then(is_last), context.access.scope():
@@ -86,7 +87,7 @@ class StackedOutput:
             self._put(
                 context,
                 count,
-                context.builder.builder.urem(count, context.builder.index(self._width)),
+                context.builder.builder.urem(count, context.builder.index(self._width(context))),
             )
 
     def _put(self, context: CodegenContext, done: Any, count: Any) -> None:

@@ -29,7 +29,6 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.schedule.storage import Storage
-from treadle.jit.toolchain.llvm import vector_bytes
 
 _FEWEST, _MOST_NODES = 4, 64
 _ROUNDING_SHIFTS = 2
@@ -61,7 +60,7 @@ def find_linear_recurrence(
     context: CodegenContext, node: Node, stacks: Sequence[StackedOutput]
 ) -> LinearRecurrence | None:
     """The recurrences of a loop, if they are linear and there is anything to gain."""
-    op, count = node.op, vector_bytes() // 8
+    op, count = node.op, context.builder.target.vector_bytes // 8
     assert isinstance(op, Loop)
     if count < _FEWEST or op.has_condition or op.next_condition is not None or not op.states:
         return None

@@ -44,8 +44,8 @@ from treadle.jit.kernel.ir import (
     View,
     symbolic_dims,
 )
+from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.storage import Storage
-from treadle.jit.toolchain.llvm import vector_bytes
 
 EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
 _VECTORS, _MOST = 2, 16
@@ -96,7 +96,7 @@ def find_wavefront(context: CodegenContext, rows: Node) -> WavefrontGrid | None:
     pairs = [pair for pair in zip(outer.states, outer.nexts, strict=True) if _is_row(pair, along)]
     if len(pairs) != 1:
         return None
-    row, count = pairs[0][0], _lanes(inner)
+    row, count = pairs[0][0], _lanes(inner, context.builder.target)
     numbers = tuple({n: None for n in _numbers(context, inner, along, outer.body)})
     grid = WavefrontGrid(rows, along, row, inner.length, count, numbers)
     return grid if inner.length >= 2 * count and _is_ready(context, grid) else None
@@ -119,9 +119,9 @@ def _is_row(pair: tuple[Node, Node], along: Node) -> bool:
     return is_part and len(state.shape) == 1 and len(after.shape) == 1
 
 
-def _lanes(inner: Loop) -> int:
+def _lanes(inner: Loop, target: Target) -> int:
     size = inner.stacks[0].element.dtype.numpy.itemsize
-    return min(_VECTORS * vector_bytes() // size, _MOST)
+    return min(_VECTORS * target.vector_bytes // size, _MOST)
 
 
 def _numbers(context: CodegenContext, inner: Loop, along: Node, body: Block) -> Iterator[Node]:

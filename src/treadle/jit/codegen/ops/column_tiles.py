@@ -58,7 +58,7 @@ def load(context: CodegenContext, items: list[Items]) -> None:
 
 def rows(context: CodegenContext, node: Node) -> Buffer:
     """Memory for as many rows as a vector has elements."""
-    shape = (tile_width(node), *symbolic_dims(node))
+    shape = (tile_width(node, context.builder.target), *symbolic_dims(node))
     pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
     return Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
 
@@ -110,7 +110,10 @@ def _load(context: CodegenContext, items: Items) -> None:
     w, b, node = context.builder, context.builder.builder, items.node
     op, source = node.op, node.operands[0]
     assert isinstance(op, ScanSlice)
-    number, width = w.index(context.access.item_number(node)), tile_width(node)
+    number, width = (
+        w.index(context.access.item_number(node)),
+        tile_width(node, context.builder.target),
+    )
     distance = b.sub(number, b.load(items.base, typ=I64))
     is_due = b.icmp_unsigned(">=", distance, b.load(items.count, typ=I64))
     with b.if_then(is_due), context.access.scope():
@@ -172,7 +175,7 @@ def _copy(
     into: bool,
 ) -> None:
     """`count` columns into rows, or rows into columns: full tiles by vectors."""
-    b, width = context.builder.builder, tile_width(node)
+    b, width = context.builder.builder, tile_width(node, context.builder.target)
     is_full = b.icmp_signed("==", count, context.builder.index(width))
     with b.if_else(is_full) as (full, partial):
         with full, context.access.scope():
@@ -207,7 +210,7 @@ def _element(
 def _tiles(
     context: CodegenContext, node: Node, own: Buffer, scope: str, locate: Locate, *, into: bool
 ) -> None:
-    shape, width = symbolic_dims(node), tile_width(node)
+    shape, width = symbolic_dims(node), tile_width(node, context.builder.target)
     last = max(k for k, extent in enumerate(shape) if extent != 1)
     full, rest = divmod(shape[last], width)
     around = [1 if k == last else extent for k, extent in enumerate(shape)]
@@ -250,7 +253,11 @@ def _tile(
     *,
     into: bool,
 ) -> None:
-    b, width, size = context.builder.builder, tile_width(node), node.dtype.numpy.itemsize
+    b, width, size = (
+        context.builder.builder,
+        tile_width(node, context.builder.target),
+        node.dtype.numpy.itemsize,
+    )
     vector = llvm.VectorType(memory_type(node.dtype), width)
     columns = [locate(_at(context, start, last, k), 0) for k in range(width)]
     lines = [context.access.address(own, (k, *start)) for k in range(width)]

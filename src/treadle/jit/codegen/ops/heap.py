@@ -75,7 +75,7 @@ def radix_sort(builder: FunctionBuilder, type_: Any, places: int, *, is_signed: 
     function = llvm.Function(builder.module, llvm.FunctionType(VOID, [POINTER, POINTER, I64]), name)
     function.linkage = "internal"
     source, target, count = function.args
-    own = FunctionBuilder(builder.module, function)
+    own = FunctionBuilder(builder.module, function, builder.target)
     counts = own.variable(I64, count=1 << _DIGIT)
     half = type_.width // 2
     shifts = [*range(0, places * _DIGIT, _DIGIT), *range(half, 2 * half, _DIGIT)]

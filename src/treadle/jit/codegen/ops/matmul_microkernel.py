@@ -18,11 +18,10 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import I1, I32, VOID, is_float, register_type
 from treadle.jit.codegen.parallel import parallel_range
+from treadle.jit.codegen.scalar.exp_log import fma
 from treadle.jit.schedule.cost_model import per_product
-from treadle.jit.toolchain.llvm import vector_bytes
 
 MOST_ROWS = 4
-_TOTALS = {64: 16, 32: 8, 16: 8}
 _SIDE_BY_SIDE = 8
 
 
@@ -72,14 +71,16 @@ def emit_product(context: CodegenContext, product: Product) -> None:
     most = min(product.rows, MOST_ROWS) if isinstance(product.rows, int) else MOST_ROWS
     if not most:
         return
-    for column, count, tail in _panels(context, product, _TOTALS[vector_bytes()] // most):
+    for column, count, tail in _panels(
+        context, product, context.builder.target.registers // 2 // most
+    ):
         for row, height in _rows(context, product, most, count):
             _block(context, product, _Block(row, height, column, count, tail))
 
 
-def _lanes(product: Product) -> int:
+def _lanes(context: CodegenContext, product: Product) -> int:
     """Of one vector; fewer where there are fewer columns."""
-    lanes = vector_bytes() // product.dtype.numpy.itemsize
+    lanes = context.builder.target.vector_bytes // product.dtype.numpy.itemsize
     while lanes >= 2 * product.columns:
         lanes //= 2
     return lanes
@@ -91,7 +92,7 @@ def _rows(
     """(first row, height) of blocks that cover all rows, inside the loops they need."""
     full, rest = context.builder.split(product.rows, most)
     if full != 0:
-        size = (full, most * vectors * _lanes(product), product.inner)
+        size = (full, most * vectors * _lanes(context, product), product.inner)
         with parallel_range(
             context, full, per_product(product.dtype, product.rows), size=size
         ) as number:
@@ -108,7 +109,7 @@ def _panels(
     context: CodegenContext, product: Product, most: int
 ) -> Iterator[tuple[Index, int, int]]:
     """(first column, vectors, columns of the last) of panels that cover all columns, much alike."""
-    lanes, (alike, wide) = _lanes(product), _alike(product, most)
+    lanes, (alike, wide) = _lanes(context, product), _alike(context, product, most)
     vectors = -(-product.columns // lanes)
     tail = product.columns - (vectors - 1) * lanes
     if alike:
@@ -128,9 +129,9 @@ def _panels(
         first += count
 
 
-def _alike(product: Product, most: int) -> tuple[int, int]:
+def _alike(context: CodegenContext, product: Product, most: int) -> tuple[int, int]:
     """How many panels are alike, and how many vectors each of them has."""
-    lanes = _lanes(product)
+    lanes = _lanes(context, product)
     vectors = -(-product.columns // lanes)
     number = -(-vectors // most)
     wide = vectors // number
@@ -140,7 +141,7 @@ def _alike(product: Product, most: int) -> tuple[int, int]:
 
 def _block(context: CodegenContext, product: Product, block: _Block) -> None:
     b = context.builder.builder
-    vector = llvm.VectorType(register_type(product.dtype), _lanes(product))
+    vector = llvm.VectorType(register_type(product.dtype), _lanes(context, product))
     zero = llvm.Constant(vector, None)
     steps = _steps(product, block)
     totals = [
@@ -258,7 +259,7 @@ def _add(
 
 def _product(context: CodegenContext, dtype: DType, left: Any, right: Any, before: Any) -> Any:
     if is_float(dtype):
-        return context.builder.intrinsic("llvm.fma", before.type, left, right, before)
+        return fma(context.builder, left, right, before)
     return context.builder.builder.add(context.builder.builder.mul(left, right), before)
 
 

@@ -19,8 +19,8 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
 from treadle.jit.kernel.ir import Node, View
+from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.storage import transposed_axes
-from treadle.jit.toolchain.llvm import vector_bytes
 
 Indices = tuple[Index, ...]
 _EXTENT = 64
@@ -43,7 +43,7 @@ def copy_view(
         with parallel_for(context, shape, cost) as index, context.access.scope():
             context.access.store(target, index, read(node, index))
         return
-    lanes = tile_width(node)
+    lanes = tile_width(node, context.builder.target)
     (rows, more_rows), (columns, more_columns) = (
         context.builder.split(shape[axis], lanes) for axis in axes
     )
@@ -100,9 +100,9 @@ def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int
     return axes if source.is_dense and target.strides[axes[1]] == 1 else None
 
 
-def tile_width(node: Node) -> int:
+def tile_width(node: Node, target: Target) -> int:
     """How many elements of the node a vector has, and how many vectors a tile."""
-    return min(max(vector_bytes() // node.dtype.numpy.itemsize, 4), 16)
+    return min(max(target.vector_bytes // node.dtype.numpy.itemsize, 4), 16)
 
 
 def _tile(
@@ -114,7 +114,11 @@ def _tile(
     others: Indices,
 ) -> None:
     """One full tile: the elements themselves, whatever they stand for."""
-    b, size, lanes = context.builder.builder, node.dtype.numpy.itemsize, tile_width(node)
+    b, size, lanes = (
+        context.builder.builder,
+        node.dtype.numpy.itemsize,
+        tile_width(node, context.builder.target),
+    )
     source, op = context.access.buffer(node.operands[0]), node.op
     assert isinstance(op, View)
     vector = llvm.VectorType(memory_type(node.dtype), lanes)

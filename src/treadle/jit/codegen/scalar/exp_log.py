@@ -21,9 +21,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F32, F64, I32, I64
-from treadle.jit.toolchain.llvm import vector_bytes
 
-_WITH_SCALE = 64
 _LN2 = math.log(2)
 
 
@@ -42,7 +40,9 @@ def constant(type_: Any, value: float) -> Any:
 
 
 def fma(builder: FunctionBuilder, left: Any, right: Any, addend: Any) -> Any:
-    """A * b + c, rounded once."""
+    """A * b + c, rounded once where the machine has an instruction for it, else twice."""
+    if not builder.target.has_fma:
+        return builder.builder.fadd(builder.builder.fmul(left, right), addend)
     return builder.intrinsic("llvm.fma", left.type, left, right, addend)
 
 
@@ -93,7 +93,7 @@ def _raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
     """Times 2 ** power: one instruction where the processor has it, else in two halves."""
     b, type_ = builder.builder, value.type
     integer, fraction, bias = _bits(type_)
-    if vector_bytes() == _WITH_SCALE:
+    if builder.target.has_scale:
         narrow = power if type_ == F32 else b.trunc(power, I32)
         return b.call(builder.external(f"llvm.ldexp.{type_.intrinsic_name}.i32", type_, type_, I32),
                       [value, narrow])  # fmt: skip

@@ -169,10 +169,19 @@ def erfc(builder: FunctionBuilder, operand: Any) -> Any:
     held = b.select(b.fcmp_ordered(">", a, last), last, a)
     t = b.fdiv(two, b.fadd(held, two))
     square = b.fmul(held, held)
-    lost = fma(builder, held, held, b.fneg(square))
+    lost = _square_error(builder, held, square)
     power = b.fmul(exp(builder, b.fneg(square)), b.fsub(one, lost))
     far = b.fmul(b.fmul(t, polynomial(builder, t, _tail())), power)
     return b.select(b.fcmp_ordered("<", operand, constant(F32, 0.0)), b.fsub(two, far), far)
+
+
+def _square_error(builder: FunctionBuilder, value: Any, square: Any) -> Any:
+    """What rounding took from the square of a float32, which float64 holds whole."""
+    b = builder.builder
+    if builder.target.has_fma:
+        return fma(builder, value, value, b.fneg(square))
+    wide = b.fpext(value, F64)
+    return b.fptrunc(b.fsub(b.fmul(wide, wide), b.fpext(square, F64)), F32)
 
 
 @cache
