@@ -276,13 +276,14 @@ def test_a_scan_state_that_changes_shape_but_not_size_is_refused(whole, same, op
 
 def test_types_that_inference_found_spare_the_guards(model_of):
     model = infer(
-        model_of("""g (int64 M, float[N] x, float[N, 4] y)
+        model_of("""g (float[N] x, float[N, 4] y)
         => (float[n, N] ys, float[N] z) {
+        M = Constant <value_int = 3> ()
         ys = Loop <body = b (int64 i, bool c) => (bool c, float[N] e) { e = Neg(x) }> (M, "")
         z = Scan <num_scan_inputs = 1, scan_input_axes = [1],
             body = d (float[N] s, float[N] v) => (float[N] t) { t = Add(s, v) }> (x, y) }""")
     )
     (region,) = plan(model, [Onnxruntime()]).main.regions
     written, _ = export_region(region, model, target_versions(region.steps, region.constants))
-    assert [operator_of(step) for step in written.main.steps] == ["Loop", "Scan"]
-    assert [operator_of(step) for step in written.main.steps[0].body.steps] == ["Neg"]
+    assert [operator_of(step) for step in written.main.steps] == ["Constant", "Loop", "Scan"]
+    assert [operator_of(step) for step in written.main.steps[1].body.steps] == ["Neg"]

@@ -15,7 +15,6 @@ from treadle.delegate.exact import in_exact_words
 from treadle.delegate.export_scope import ExportModel, ExportScope, trusted, without_shapes
 from treadle.delegate.loop import (
     as_scalar,
-    guarded,
     has_stable_shape,
     is_returned_parameter,
     not_empty,
@@ -26,6 +25,7 @@ from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
 from treadle.delegate.workarounds.reductions import counted_from_start
 from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
+from treadle.delegate.zero_trip import write_stacked_shapes
 from treadle.errors import Unsupported
 from treadle.formats.onnx import inline_step
 from treadle.infer import COUNTS, declared_rank, range_of_result
@@ -228,7 +228,7 @@ def _write_onnx_loop(draft: ExportScope, step: Loop, path: str) -> None:
     ]
     shapes = [body.leaf("Shape", given[len(view.carried) + k]) for k in loose]
     following = _next_condition(body, view, go, captured)
-    results, unchecked = _results(draft, step, view, loose)
+    results = _results(draft, step, loose)
     written = replace(
         step,
         trip=trip,
@@ -243,10 +243,9 @@ def _write_onnx_loop(draft: ExportScope, step: Loop, path: str) -> None:
         info=Info(name=draft.shared.node(path), op="Loop", version=_version(draft, "Loop")),
     )
     draft.steps.append(written)
-    for old, stacked, rows in unchecked:
-        checked = guarded(draft, stacked, rows)
-        if old is not None:
-            draft.new[old] = checked
+    count = len(view.carried)
+    stacked, rows = results[count : len(step.results)], results[len(step.results) :]
+    write_stacked_shapes(draft, step, stacked, dict(zip(loose, rows, strict=True)))
 
 
 def _shape_of(loop: Loop, param: Value | None) -> tuple[int, ...]:
@@ -280,18 +279,10 @@ def _next_condition(
     return value if value is go else as_scalar(body, value, view.next_condition)
 
 
-def _results(
-    draft: ExportScope, step: Loop, view: Ports, loose: Sequence[int]
-) -> tuple[tuple[Value, ...], list[tuple[Value | None, Value, Value]]]:
-    """The loop's results with those that hold shapes; and (original, stacked, shapes) to check."""
+def _results(draft: ExportScope, step: Loop, loose: Sequence[int]) -> tuple[Value, ...]:
+    """The loop's results, and those that hold the shapes of the `loose` stacked elements."""
     results = [draft.renamed(value, _result_type(value)) for value in step.results]
-    rows = [draft.value("shapes", tensor("int64", None, None)) for _ in loose]
-    count = len(view.carried)
-    unchecked = [
-        (view.stacked[k].result, results[count + k], row)
-        for k, row in zip(loose, rows, strict=True)
-    ]
-    return (*results, *rows), unchecked
+    return (*results, *(draft.value("shapes", tensor("int64", None, None)) for _ in loose))
 
 
 def _enter(

@@ -12,7 +12,7 @@ Measured on onnxruntime 1.31 (docs/semantics.md); the repair of each:
     trip, condition of shape [1]                   refused where the body says []     Reshape
     next condition of several elements             accepted, the first counts         Reshape
     a result left out                              refused, or a crash                a name
-    stacked elements of the same size, not shape   accepted                           `guarded`
+    stacked elements of the same size, not shape   accepted                           `common_shape`
     Scan, a state of the same size, not shape      accepted in the first iteration
     `returned_parameters` Scan of length 0 along an axis other than 0    a crash (along axis 0 an
     error)    `not_empty`
@@ -101,11 +101,10 @@ def has_stable_shape(loop: Loop, element: Value) -> bool:
     )
 
 
-def guarded(draft: ExportScope, stacked: Value, shapes: Value) -> Value:
-    """The stacked value, or a failure at run time if the rows of `shapes` differ.
+def common_shape(draft: ExportScope, count: Value, shapes: Value) -> Value:
+    """What to reshape `count` stacked elements to, so that it fails if the rows of `shapes` differ.
 
-        target = concat([0], max(shapes over iterations, 0))      0: as long as it is
-        return stacked.reshape(target)
+        concat(count, max(shapes over iterations, 0))
 
     Elements of another shape but as many bytes have a greater extent somewhere, so the greatest
     extents make more elements than there are.
@@ -114,10 +113,12 @@ def guarded(draft: ExportScope, stacked: Value, shapes: Value) -> Value:
     row = draft.leaf("Concat", draft.constant([1]), columns, axis=0)
     zeros = draft.leaf("Expand", draft.constant([0]), row)
     rows = draft.leaf("Concat", zeros, shapes, axis=0)
-    greatest = _greatest_row(draft, rows)
-    target = draft.leaf("Concat", draft.constant([0]), greatest, axis=0)
-    # Abs: onnxruntime fuses Reshape with a Concat right before it, and then infers an extent
-    return draft.leaf("Reshape", stacked, draft.leaf("Abs", target))
+    return not_fused(draft, draft.leaf("Concat", count, _greatest_row(draft, rows), axis=0))
+
+
+def not_fused(draft: ExportScope, shape: Value) -> Value:
+    """A Concat that Reshape reads: onnxruntime fuses the two, and then infers an extent."""
+    return draft.leaf("Abs", shape)
 
 
 def is_returned_parameter(port: CarriedPort) -> bool:
