@@ -34,6 +34,7 @@ PUBLIC = [
     "ModelMetadata",
     "NodeArg",
     "Operator",
+    "Progress",
     "Recorder",
     "Report",
     "RunError",

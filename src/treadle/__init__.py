@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from treadle.rewriting import specialize
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
-    from treadle.tracing import Recorder
+    from treadle.tracing import Progress, Recorder
 
 __version__ = "0.1.0"
 
@@ -79,6 +79,7 @@ __all__ = [
     "ModelMetadata",
     "NodeArg",
     "Operator",
+    "Progress",
     "Recorder",
     "Report",
     "RunError",
@@ -146,7 +147,7 @@ _HOMES = {
     "rewriting": ("specialize",),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),
-    "tracing": ("Recorder",),
+    "tracing": ("Progress", "Recorder"),
 }
 """The room each name comes from; the imports above say the same to type checkers."""
 

@@ -85,10 +85,11 @@ Treadle = Callable[..., Done]
 
 @pytest.fixture
 def treadle() -> Treadle:
-    """Runs a verb in this process."""
+    """Runs a verb in this process; `given` is its standard input, other words its environment."""
 
-    def run(*arguments: object) -> Done:
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    def run(*arguments: object, given: bytes = b"", **variables: str | None) -> Done:
+        words = [str(argument) for argument in arguments]
+        result = CliRunner().invoke(main, words, input=given, env=variables, color=True)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Done(result.exit_code, result.stdout, result.stderr)

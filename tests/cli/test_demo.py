@@ -1,9 +1,12 @@
 """`treadle demo`: three models that agree with onnxruntime, and can be saved and tried."""
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import treadle as library
 from tests.cli.conftest import Treadle
 from treadle.cli.demo import measure
 from treadle.cli.output import wrapped
@@ -20,6 +23,7 @@ def test_demo_in_words(treadle: Treadle) -> None:
     for words in ("An LSTM written as Scan", "greedy decoder", "grows a sequence"):
         assert words in done.out
     assert done.out.count("the outputs are onnxruntime's") == 3
+    assert len(re.findall(r": [\d,.]+ times (faster|slower) \(medians|: as fast", done.out)) == 3
     assert "treadle demo --save models" in done.out
 
 
@@ -47,6 +51,9 @@ def test_saved_models_run(treadle: Treadle, tmp_path: Path) -> None:
     for name in ("lstm", "decoder", "prefixes"):
         model = tmp_path / "models" / f"{name}.onnx"
         data = model.with_suffix(".npz")
-        done = treadle("run", model, "--input", data, "--assert-output", data)
+        outputs = model.with_name(f"{name}_outputs.npz")
+        done = treadle("run", model, "--input", data, "--assert-output", outputs)
         assert done.code == 0, done.err
+        with np.load(data) as feeds:  # what is saved can be fed as it is
+            assert library.InferenceSession(model).run(None, dict(feeds))
         assert treadle("check", model).code == 0

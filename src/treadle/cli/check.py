@@ -10,6 +10,7 @@ from urllib.parse import quote
 import click
 
 import treadle
+from treadle.cli.options import MODEL
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option
 from treadle.errors import Finding
@@ -43,9 +44,7 @@ def _codes(flag: str, words: str) -> Callable[..., Any]:
 
 
 @click.command(cls=Verb, example=_EXAMPLE)
-@click.argument(
-    "model", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False
-)
+@click.argument("model", type=MODEL, required=False)
 @_codes("--select", "Only these rules: codes or their starts, CF103,CF4.")
 @_codes("--ignore", "All but these rules.")
 @click.option(

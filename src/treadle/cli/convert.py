@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.cli.output import echo_json, working
+from treadle.cli.options import MODEL_TARGET, Piped
+from treadle.cli.output import echo_json, note, working
 from treadle.cli.verb import Verb, json_option, model_argument
 
 _EXAMPLE = """
@@ -23,7 +24,7 @@ $ treadle convert model.onnx -o model.onnxtxt
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=MODEL_TARGET,
     help="Write the model here: .onnx, .onnxtxt, or .xml for OpenVINO IR.",
 )
 @click.option(
@@ -32,7 +33,7 @@ $ treadle convert model.onnx -o model.onnxtxt
     help="Leave large weights in the file they lie in, and refer to them.",
 )
 @json_option
-def convert(model: Path, output: Path | None, external_data: bool, as_json: bool) -> None:
+def convert(model: Path | Piped, output: Path | None, external_data: bool, as_json: bool) -> None:
     """Write the model in another format.
 
     Reads and writes ONNX and OpenVINO IR (.xml with its .bin).
@@ -51,4 +52,4 @@ def convert(model: Path, output: Path | None, external_data: bool, as_json: bool
         counts = {"steps": len(steps), "loops": loops, "branches": branches}
         echo_json({"output": str(output), **counts})
         return
-    click.echo(f"wrote {output}: steps {len(steps)}, loops {loops}, branches {branches}", err=True)
+    note(f"wrote {output}: steps {len(steps)}, loops {loops}, branches {branches}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.cli.options import feed_options
+from treadle.cli.options import Piped, feed_options
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 
@@ -29,7 +29,7 @@ $ treadle explain decoder.onnx --input in.npz --kernel
 @engines_option
 @json_option
 def explain(
-    model: Path,
+    model: Path | Piped,
     archive: Path | None,
     assignments: tuple[str, ...],
     made_up: bool,

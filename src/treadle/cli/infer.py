@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 import treadle
-from treadle.cli.output import echo, echo_json, working
+from treadle.cli.options import MODEL_TARGET, Piped
+from treadle.cli.output import echo, echo_json, note, working
 from treadle.cli.verb import Verb, json_option, model_argument
 from treadle.errors import InputError
 
@@ -27,12 +28,12 @@ $ treadle infer decoder.onnx -o typed.onnx
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the model here, with the types on it: .onnx or .onnxtxt.",
+    type=MODEL_TARGET,
+    help="Write the model here, with the types on it: .onnx, .onnxtxt or .xml.",
 )
 @click.option("--print", "code", is_flag=True, help="Print the program, also with --output.")
 @json_option
-def infer(model: Path, output: Path | None, code: bool, as_json: bool) -> None:
+def infer(model: Path | Piped, output: Path | None, code: bool, as_json: bool) -> None:
     """Infer the type of every value.
 
     Shapes too, and those of the values inside bodies.
@@ -54,7 +55,11 @@ def infer(model: Path, output: Path | None, code: bool, as_json: bool) -> None:
     if code or output is None:
         echo(show_model(typed))
     wrote = f"; wrote {output}" if output is not None else ""
-    click.echo(f"{known} of {len(values)} values have a type{wrote}", err=output is None)
+    told = f"{known} of {len(values)} values have a type{wrote}"
+    if output is None:
+        note(told)
+    else:
+        echo(told)
 
 
 def _values(model: Model) -> Iterator[tuple[str, Value]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 import treadle
+from treadle.cli.options import Piped
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
 
@@ -20,7 +21,7 @@ $ treadle inspect decoder.onnx --code
 @model_argument
 @click.option("--code", is_flag=True, help="Print the whole program instead, bodies nested.")
 @json_option
-def inspect(model: Path, code: bool, as_json: bool) -> None:
+def inspect(model: Path | Piped, code: bool, as_json: bool) -> None:
     """Say what a model is, loop by loop.
 
     Its inputs, outputs and sizes, and every loop and branch of it.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
 import treadle
+from treadle.cli.output import show_error
+from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain"),
@@ -22,6 +26,28 @@ with underscores for hyphens; the file imports heavy packages in its functions a
 
 class _Verbs(click.Group):
     """Imports a verb when it is asked for, and lists all of them in their groups."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; errors end the process with their exit code, wrapped."""
+        given: Any = {"prog_name": prog_name, "complete_var": complete_var, **extra}
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **given)
+        try:
+            code = super().main(args, standalone_mode=False, **given)
+        except click.ClickException as error:
+            show_error(error)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            show_error(Interrupted())
+            sys.exit(Interrupted.exit_code)
+        sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb for verbs in GROUPS.values() for verb in verbs]
@@ -47,12 +73,15 @@ class _Verbs(click.Group):
                 formatter.write_dl(rows)
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+
+@click.group(cls=_Verbs, context_settings=_CONTEXT)
 @click.version_option(treadle.__version__, prog_name="treadle")
 def main() -> None:
     """Run, check, explain and rewrite the control flow of ONNX models: If, Loop and Scan.
 
-    A MODEL is a file: .onnx, .onnxtxt for the text form, or .xml of OpenVINO IR. `treadle VERB
-    --help` has an example of each verb. Exit codes: 0 fine, 1 the model or the data is wrong, 2
-    the command is wrong.
+    A MODEL is a file (.onnx, .onnxtxt for the text form, or .xml of OpenVINO IR) or - for
+    standard input. `treadle VERB --help` has an example of each verb. Exit codes: 0 fine, 1 the
+    model or the data is wrong, 2 the command is wrong, 130 interrupted.
     """

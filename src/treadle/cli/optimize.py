@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.cli.options import output_option
+from treadle.cli.options import Piped, output_option
 from treadle.cli.output import working
 from treadle.cli.rewritten import finish
 from treadle.cli.verb import Verb, json_option, model_argument
@@ -22,7 +22,7 @@ $ treadle optimize decoder.onnx --json
 @model_argument
 @output_option
 @json_option
-def optimize(model: Path, output: Path | None, as_json: bool) -> None:
+def optimize(model: Path | Piped, output: Path | None, as_json: bool) -> None:
     """Leave out what need not be done, or not in every iteration.
 
     Prints what was done, by kind and by the body it was done in. The outputs stay the same.

@@ -1,16 +1,117 @@
-"""Options that several verbs share; nothing here imports more than click."""
+"""Arguments and options that several verbs share; nothing here imports more than click."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-__all__ = ["FILE", "extents_of", "feed_options", "output_option"]
+from treadle.errors import InputError
+from treadle.limits import LoadLimits
+
+__all__ = [
+    "FILE",
+    "MODEL",
+    "MODEL_TARGET",
+    "ModelFile",
+    "Piped",
+    "Target",
+    "common_options",
+    "extents_of",
+    "feed_options",
+    "output_option",
+]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class Piped(bytes):
+    """A model that came through standard input; a message calls it that."""
+
+    def __str__(self) -> str:
+        return "standard input"
+
+
+class ModelFile(click.Path):
+    """The path of an existing file; `-` is the model that standard input holds."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or the bytes that were piped in."""
+        if value != "-":
+            return super().convert(value, param, ctx)
+        if ctx is not None and ctx.resilient_parsing:
+            return Piped()
+        given = Piped(sys.stdin.buffer.read())
+        if not given:
+            self.fail("standard input is empty", param, ctx)
+        return given
+
+
+MODEL = ModelFile()
+
+
+class Target(click.Path):
+    """A file to be written, with one of some suffixes."""
+
+    def __init__(self, *suffixes: str) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+        self.suffixes = suffixes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails for a suffix that is not written."""
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.suffix not in self.suffixes:
+            known = " or ".join(self.suffixes)
+            self.fail(f'"{path}" does not end in {known}', param, ctx)
+        return path
+
+
+MODEL_TARGET = Target(".onnx", ".onnxtxt", ".xml")
+
+
+def common_options() -> list[click.Parameter]:
+    """The options of every verb: --limit, --quiet, --verbose, --color."""
+    names = ", ".join(LoadLimits.names())
+    return [
+        click.Option(
+            ["--limit", "limits"],
+            metavar="NAME=N",
+            multiple=True,
+            callback=_limits,
+            help=f"Bound what making the model ready takes: {names}.",
+        ),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print results and errors alone."),
+        click.Option(["-v", "--verbose"], count=True, help="Print what is logged; -vv for more."),
+        click.Option(
+            ["--color"],
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            help="Whether to print in colour; else as NO_COLOR and FORCE_COLOR say.",
+        ),
+    ]
+
+
+def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> LoadLimits | None:
+    found: dict[str, Any] = {}
+    for each in given:
+        name, _, number = each.partition("=")
+        if name not in LoadLimits.names():
+            known = ", ".join(LoadLimits.names())
+            raise click.BadParameter(f"no limit is called {name!r}; there are {known}")
+        try:
+            found[name] = float(number) if name == "seconds" else int(number)
+        except ValueError:
+            raise click.BadParameter(f"{each}: {number!r} is no number") from None
+    try:
+        return LoadLimits(**found) if found else None
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def extents_of(
@@ -64,6 +165,6 @@ def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "-o",
         "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Write the model here: .onnx or .onnxtxt.",
+        type=MODEL_TARGET,
+        help="Write the model here: .onnx, .onnxtxt, or .xml for OpenVINO IR.",
     )(function)

@@ -1,17 +1,39 @@
-"""What verbs print: text with colour on a terminal, JSON, and a sign of life during long work."""
+"""What verbs print: results, notes, JSON, errors, progress; in colour and wrapped on a terminal."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, Literal, TextIO
 
 import click
 
+__all__ = [
+    "Color",
+    "Settings",
+    "coloured",
+    "echo",
+    "echo_json",
+    "has_color",
+    "is_quiet",
+    "note",
+    "settings",
+    "show_error",
+    "working",
+    "wrapped",
+]
+
+Advance = Callable[[], None]
+Color = Literal["auto", "always", "never"]
 _NARROWEST = 12
 """Where there is less room below the last column, a line goes on at the left."""
 _COLOURS: Mapping[str, str] = {
@@ -25,14 +47,70 @@ _COLOURS: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a verb was told to print: -q, how many -v, --color."""
+
+    quiet: bool = False
+    verbose: int = 0
+    color: Color = "auto"
+
+
+settings: ContextVar[Settings] = ContextVar("treadle_cli_settings", default=Settings())  # noqa: B039
+
+
+def is_quiet() -> bool:
+    """Whether only results and errors are printed."""
+    return settings.get().quiet
+
+
+def has_color(file: TextIO) -> bool:
+    """Whether text for this file has colour: --color, else NO_COLOR, FORCE_COLOR, a terminal."""
+    chosen = settings.get().color
+    if chosen != "auto":
+        return chosen == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (_is_terminal(file) and not _is_dumb())
+
+
+def _is_terminal(file: TextIO) -> bool:
+    return file.isatty()
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM") == "dumb"
+
+
 def echo(text: str) -> None:
-    """Print text; paths, types and findings have a colour where it goes to a terminal."""
-    if not sys.stdout.isatty():
-        click.echo(text)
+    """Print a result: wrapped at a terminal's width, whole lines elsewhere."""
+    _write(text, sys.stdout)
+
+
+def note(text: str) -> None:
+    """Print to stderr what is no result, unless the verb is quiet."""
+    if not is_quiet():
+        _write(text, sys.stderr)
+
+
+def show_error(error: click.ClickException) -> None:
+    """Print an error as click does, wrapped."""
+    told = StringIO()
+    error.show(told)
+    if told.getvalue():
+        _write(told.getvalue().rstrip("\n"), sys.stderr)
+
+
+def _write(text: str, file: TextIO) -> None:
+    if _is_terminal(file):
+        text = wrapped(text, shutil.get_terminal_size().columns)
+    if not has_color(file):
+        click.echo(text, file=file)
         return
     from rich.console import Console
 
-    Console().print(coloured(text), soft_wrap=True)
+    console = Console(file=file, force_terminal=True, color_system="standard", no_color=False)
+    console.print(coloured(text), soft_wrap=True)
 
 
 def coloured(text: str) -> Any:
@@ -46,14 +124,25 @@ def coloured(text: str) -> Any:
 
 
 def wrapped(text: str, width: int) -> str:
-    """The text in lines of this width; what is left of a line goes below its last column."""
+    """The text in lines of this width; what is left of a line goes below its last column.
+
+    A word that is longer than the line stays whole.
+    """
     return "\n".join(each for line in text.split("\n") for each in _wrapped(line, width))
 
 
 def _wrapped(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
     *_, last = re.finditer(r"^ *|  +", line)
     below = last.end() if last.end() <= width - _NARROWEST else 0
-    return textwrap.wrap(line, width, subsequent_indent=" " * below, break_on_hyphens=False) or [""]
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=" " * below,
+        break_on_hyphens=False,
+        break_long_words=False,
+    ) or [""]
 
 
 def echo_json(data: object) -> None:
@@ -62,20 +151,35 @@ def echo_json(data: object) -> None:
 
 
 @contextmanager
-def working(
-    message: str, *, quiet: bool = False, done: int = 0, of: int | None = None
-) -> Iterator[None]:
+def working(message: str, *, quiet: bool = False, of: int | None = None) -> Iterator[Advance]:
     """Show a progress bar on stderr while the block runs, if that is a terminal.
 
-    It fills as far as `done` of `of` parts, and only moves where nobody knows how long it takes.
+    With `of`, the bar fills by one part at each call of what is given; otherwise it moves and tells
+    the time that went by, as nobody knows how long the work takes.
     """
-    if quiet or not sys.stderr.isatty():
-        yield
+    if quiet or is_quiet() or not sys.stderr.isatty():
+        yield lambda: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(message, total=of, completed=done)
-        yield
+    known = (MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    columns = known if of is not None else (TimeElapsedColumn(),)
+    console = Console(stderr=True, no_color=not has_color(sys.stderr))
+    shown = TextColumn("{task.description}"), BarColumn(), *columns
+    with Progress(*shown, console=console, transient=True) as progress:
+        task = progress.add_task(message, total=of, rate="")
+
+        def advance() -> None:
+            progress.advance(task)
+            speed = progress.tasks[0].speed
+            progress.update(task, rate=f"{speed:,.1f} a second" if speed else "")
+
+        yield advance

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 import treadle
-from treadle.cli.output import echo, echo_json
+from treadle.cli.options import Piped
+from treadle.cli.output import echo, echo_json, note
 
 if TYPE_CHECKING:
     from treadle import Report
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def finish(
-    source: Path, model: Model, report: Report, output: Path | None, *, as_json: bool
+    source: Path | Piped, model: Model, report: Report, output: Path | None, *, as_json: bool
 ) -> None:
     """Write the model where it was asked for, and say what was done to it."""
     from treadle.report import as_data
@@ -29,4 +28,4 @@ def finish(
         return
     echo(str(report) if report.done else f"{source}: nothing to do")
     if output is not None:
-        click.echo(f"wrote {output}", err=True)
+        note(f"wrote {output}")

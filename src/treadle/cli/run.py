@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 import treadle
-from treadle.cli.options import FILE, feed_options
-from treadle.cli.output import echo, echo_json, working
+from treadle.cli.options import FILE, Piped, Target, feed_options
+from treadle.cli.output import echo, echo_json, note, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 from treadle.errors import ComparisonError
 
@@ -24,9 +24,7 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
 @feed_options
-@click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the outputs here."
-)
+@click.option("--output", type=Target(".npz"), help="Write the outputs here, an .npz file.")
 @click.option(
     "--assert-output", "expected", type=FILE, help="Compare the outputs with this .npz file."
 )
@@ -49,7 +47,7 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
 def run(
     ctx: click.Context,
     /,
-    model: Path,
+    model: Path | Piped,
     archive: Path | None,
     assignments: tuple[str, ...],
     made_up: bool,
@@ -79,7 +77,8 @@ def run(
         session = treadle.InferenceSession(model, engines=engines or seen)
     selector = running.selector_of(session, patterns) if patterns else None
     feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
-    with working(f"running {model}", quiet=as_json or bool(patterns)):
+    hears = bool(patterns) or running.is_watched(session)
+    with working(f"running {model}", quiet=as_json or hears):
         ran = running.run_once(session, feeds, treadle.RunOptions(**bounds), selector, as_json)
     if output is not None:
         write_archive(output, ran.outputs)
@@ -88,9 +87,9 @@ def run(
         echo_json(running.as_plain(ran, differences))
         ctx.exit(1 if differences else 0)
     echo(show_values(ran.outputs))
-    click.echo(f"ran in {show_seconds(ran.seconds)}", err=True)
+    note(f"ran in {show_seconds(ran.seconds)}")
     if differences:
         found = show_differences(differences).replace("\n", "\n  ")
         raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")
     if expected is not None:
-        click.echo(f"the outputs are those of {expected}")
+        echo(f"the outputs are those of {expected}")

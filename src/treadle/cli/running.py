@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,10 @@ import click
 
 import treadle
 from treadle.cli.archive import like, read_archive
+from treadle.cli.output import is_quiet
 from treadle.cli.trace import listener
-from treadle.report import Difference, as_data, compare
-from treadle.tracing import Selector, has_calls
+from treadle.report import Difference, as_data, compare, engine_counts
+from treadle.tracing import Listener, Selector, has_calls
 
 
 class Ran(NamedTuple):
@@ -32,6 +34,12 @@ def selector_of(session: treadle.InferenceSession, patterns: tuple[str, ...]) ->
     return selector
 
 
+def is_watched(session: treadle.InferenceSession) -> bool:
+    """Whether a line tells how far the loops are: where interp runs all, and on a terminal."""
+    is_slow = set(engine_counts(session.plan)) == {"interp"}
+    return is_slow and sys.stderr.isatty() and not is_quiet()
+
+
 def run_once(
     session: treadle.InferenceSession,
     feeds: Mapping[str, object],
@@ -47,7 +55,11 @@ def run_once(
         if not quiet:
             click.echo(line)
 
-    hear = None if selector is None else listener(selector, session.plan.model, report)
+    hear: Listener | None = None
+    if selector is not None:
+        hear = listener(selector, session.plan.model, report)
+    elif not quiet and is_watched(session):
+        hear = treadle.Progress()
     started = time.perf_counter()
     values = session.run(None, feeds, options, listener=hear)
     seconds = time.perf_counter() - started

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.cli.options import extents_of, output_option
+from treadle.cli.options import Piped, extents_of, output_option
 from treadle.cli.output import working
 from treadle.cli.rewritten import finish
 from treadle.cli.verb import Verb, json_option, model_argument
@@ -39,7 +39,7 @@ $ treadle specialize decoder.onnx -o static.onnx --dim T=64 -i limit=5 -i mask=@
 )
 @json_option
 def specialize(
-    model: Path,
+    model: Path | Piped,
     output: Path | None,
     extents: Mapping[str, int],
     assignments: tuple[str, ...],

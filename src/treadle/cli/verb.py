@@ -1,17 +1,19 @@
-"""What every verb has: an example in its help, `--json`, and errors without a traceback."""
+"""What every verb has: an example in its help, common options, and errors without a traceback."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import click
 
 from treadle.boundary import internal_error, may_pass
-from treadle.cli.output import echo_json
-from treadle.errors import InputError, InvalidModel, LoadError, TreadleError
-from treadle.limits import LoadLimits, within
+from treadle.cli.options import MODEL, common_options
+from treadle.cli.output import Settings, echo_json, settings
+from treadle.errors import InvalidModel, LoadError, TreadleError
+from treadle.limits import within
+
+__all__ = ["Failure", "Interrupted", "Verb", "engines_option", "json_option", "model_argument"]
 
 
 class Failure(click.ClickException):
@@ -33,13 +35,37 @@ class Failure(click.ClickException):
         echo_json({"error": {"kind": kind, "message": message, "findings": as_data(findings)}})
 
 
+class Interrupted(click.ClickException):
+    """Ctrl-C: exit code 130, as shells expect it of what SIGINT ended."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("interrupted")
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print one word, below the ^C of a terminal."""
+        click.echo("interrupted", file=file, err=True)
+
+
 class Verb(click.Command):
     """A command with an example in its help that turns treadle's errors into exit code 1."""
 
     def __init__(self, *arguments: Any, example: str = "", **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.params.append(_limit_option())
+        self.common = common_options()
+        self.params += self.common
         self.example = example
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verb's own options, then those every verb has."""
+        rows = {param: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        own = [row for param, row in rows.items() if row and param not in self.common]
+        common = [row for param, row in rows.items() if row and param in self.common]
+        for title, records in (("Options", own), ("Options of every verb", common)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example below the options."""
@@ -50,6 +76,10 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         limits = ctx.params.pop("limits", None)
+        names = ("quiet", "verbose", "color")
+        told = Settings(**{name: ctx.params.pop(name) for name in names})
+        token = settings.set(told)
+        _log(told.verbose)
         try:
             with within(limits):
                 return super().invoke(ctx)
@@ -61,45 +91,34 @@ class Verb(click.Command):
             raise click.UsageError(f"{error.filename}: {error.strerror}", ctx) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            raise Interrupted from None
         except Exception as error:
             if may_pass(error):
                 raise
             fault = internal_error(error, f"treadle {self.name}")
             raise Failure(fault, bool(ctx.params.get("as_json"))) from error
+        finally:
+            settings.reset(token)
 
 
-def _limit_option() -> click.Option:
-    """The --limit option, which may be given for each of the limits."""
-    return click.Option(
-        ["--limit", "limits"],
-        metavar="NAME=N",
-        multiple=True,
-        callback=_limits,
-        help=f"Bound what making the model ready takes: {', '.join(LoadLimits.names())}.",
-    )
+def _log(verbose: int) -> None:
+    """With -v, print to stderr what treadle logs; with -vv, its details too."""
+    if not verbose:
+        return
+    import logging
 
-
-def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> LoadLimits | None:
-    found: dict[str, Any] = {}
-    for each in given:
-        name, _, number = each.partition("=")
-        if name not in LoadLimits.names():
-            known = ", ".join(LoadLimits.names())
-            raise click.BadParameter(f"no limit is called {name!r}; there are {known}")
-        try:
-            found[name] = float(number) if name == "seconds" else int(number)
-        except ValueError:
-            raise click.BadParameter(f"{each}: {number!r} is no number") from None
-    try:
-        return LoadLimits(**found) if found else None
-    except InputError as error:
-        raise click.BadParameter(str(error)) from None
+    logger = logging.getLogger("treadle")
+    logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
+    if not logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(relativeCreated)6d ms  %(message)s"))
+        logger.addHandler(handler)
 
 
 def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The MODEL argument: an existing file."""
-    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
-    return click.argument("model", type=kind)(function)
+    """The MODEL argument: an existing file, or - for standard input."""
+    return click.argument("model", type=MODEL)(function)
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +138,7 @@ def engines_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> list[str] | None:
+def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> Sequence[str] | None:
     if given is None or ctx.resilient_parsing:
         return None
     from treadle.engines import ENGINES

@@ -25,9 +25,9 @@ def read(
 
     A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
     `broken`: an ONNX model that cannot be closed is given too, for checks alone. `supplied` takes
-    the place of what an ONNX model says.
+    the place of what an ONNX model says. Bytes that begin as a text does are one.
     """
-    model, findings = _read(source, broken=broken, supplied=supplied)
+    model, findings = _read(_text_or_same(source), broken=broken, supplied=supplied)
     if model is not None:
         nodes = sum(1 for _ in walk(model))
         expect_size(nodes, expanded_size(model)[1])
@@ -50,13 +50,24 @@ def _read(
     return openvino.read(os.fspath(source))
 
 
+def _text_or_same(source: object) -> object:
+    """The text in bytes that hold one, no ModelProto begins with "<"; any other source as it is."""
+    if not isinstance(source, bytes) or not source.lstrip().startswith(b"<"):
+        return source
+    try:
+        return source.decode()
+    except UnicodeDecodeError:
+        return source
+
+
 def _is_xml(source: object) -> TypeGuard[str]:
     return isinstance(source, str) and source.lstrip().startswith(_XML)
 
 
 def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Finding]:
     """The findings on a model of this source, with line and column where it is a text."""
-    return list(findings) if _is_xml(source) else onnx.locate(source, findings, model.functions)
+    given = _text_or_same(source)
+    return list(findings) if _is_xml(given) else onnx.locate(given, findings, model.functions)
 
 
 def write(model: Model, path: str | Path, *, external: bool = True) -> None:

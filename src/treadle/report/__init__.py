@@ -9,7 +9,7 @@ from treadle.report.model import ModelSummary, show_control_flow, show_summary, 
 from treadle.report.plan import engine_counts, explain, plan_data, show_code
 from treadle.report.rules import explain_rule, rules_page
 from treadle.report.sarif import as_sarif
-from treadle.report.text import plural, show_bytes, show_seconds, table
+from treadle.report.text import plural, show_bytes, show_factor, show_seconds, table
 from treadle.report.values import ValueSummary, show_values, summarize_value
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "show_code",
     "show_control_flow",
     "show_differences",
+    "show_factor",
     "show_findings",
     "show_seconds",
     "show_summary",

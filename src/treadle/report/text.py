@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 _BYTES = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+_SAME = 0.96
 _SECONDS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
 
 
@@ -27,6 +28,15 @@ def show_seconds(seconds: float) -> str:
     number = seconds / scale
     digits = 0 if number >= 100 else 1 if number >= 10 else 2
     return f"{number:.{digits}f} {unit}"
+
+
+def show_factor(seconds: float, other: float) -> str:
+    """How long this took beside another: `8.3 times faster`, `1.4 times slower`, `as fast`."""
+    if min(seconds, other) <= 0 or _SAME < seconds / other < 1 / _SAME:
+        return "as fast"
+    factor = max(seconds, other) / min(seconds, other)
+    shown = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
+    return f"{shown} times {'faster' if seconds < other else 'slower'}"
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), indent: int = 0) -> str:

@@ -11,6 +11,7 @@ from treadle.tracing.events import (
     StageDone,
     ValueMade,
 )
+from treadle.tracing.progress import Progress
 from treadle.tracing.recorders import Recorder, Verbose
 from treadle.tracing.selectable import Kind, Selectable, has_calls, selectables
 from treadle.tracing.selector import EXTRAS, ROLES, Selector
@@ -27,6 +28,7 @@ __all__ = [
     "Listener",
     "LoopEnded",
     "LoopStarted",
+    "Progress",
     "Recorder",
     "Selectable",
     "Selector",

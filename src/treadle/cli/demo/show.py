@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,7 +12,7 @@ import treadle
 from treadle.cli.archive import write_archive
 from treadle.cli.demo.examples import examples
 from treadle.cli.demo.measure import Measured, measure
-from treadle.cli.output import coloured, echo_json, working, wrapped
+from treadle.cli.output import coloured, echo_json, has_color, working, wrapped
 from treadle.report import (
     LoopSummary,
     as_data,
@@ -20,6 +20,7 @@ from treadle.report import (
     plan_data,
     show_control_flow,
     show_differences,
+    show_factor,
     show_seconds,
     show_values,
     table,
@@ -34,13 +35,13 @@ def show(folder: Path | None, as_json: bool) -> None:
     shown: list[Measured] = []
     made = list(examples())
     for number, example in enumerate(made, 1):
-        with working(example.title, quiet=as_json, done=number - 1, of=len(made)):
+        with working(f"{number} of {len(made)}: {example.title}", quiet=as_json):
             measured = measure(example)
         shown.append(measured)
         if folder is not None:
             _save(measured, folder)
         if not as_json:
-            _panel(f"{number} of 3: {example.title}", "\n\n".join(_paragraphs(measured)))
+            _panel(f"{number} of {len(made)}: {example.title}", "\n\n".join(_paragraphs(measured)))
     if as_json:
         echo_json([_data(measured) for measured in shown])
     else:
@@ -55,11 +56,11 @@ def _paragraphs(measured: Measured) -> Iterator[str]:
 
 
 def _verdict(measured: Measured) -> str:
-    ratio = measured.treadle / measured.onnxruntime
     engines = ", ".join(engine_counts(measured.plan))
     times = (
         f"treadle {show_seconds(measured.treadle)}, onnxruntime alone"
-        f" {show_seconds(measured.onnxruntime)}: {ratio:.2f} times as long"
+        f" {show_seconds(measured.onnxruntime)}:"
+        f" {show_factor(measured.treadle, measured.onnxruntime)}"
         f" (medians of {measured.calls} calls in turns)"
     )
     agrees = "the outputs are onnxruntime's"
@@ -76,7 +77,7 @@ def _panel(title: str, text: str) -> None:
     from rich.console import Console
     from rich.panel import Panel
 
-    console = Console()
+    console = Console(no_color=not has_color(sys.stdout))
     shown = coloured(wrapped(text, console.width - _FRAME))
     console.print(Panel(shown, title=title, title_align="left", padding=(1, 2)))
 
@@ -105,16 +106,12 @@ def _next(folder: Path | None) -> str:
 
 
 def _save(measured: Measured, folder: Path) -> None:
+    """Write the model, its inputs by name, which can be fed as they are, and its outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     name = measured.example.name
     treadle.save(measured.example.model, folder / f"{name}.onnx")
-    write_archive(folder / f"{name}.npz", _both(measured))
-
-
-def _both(measured: Measured) -> Mapping[str, object]:
-    """Inputs and outputs under the names that `run --input` and `--assert-output` look for."""
-    inputs = {f"in:{name}": value for name, value in measured.example.feeds.items()}
-    return inputs | {f"out:{name}": value for name, value in measured.outputs.items()}
+    write_archive(folder / f"{name}.npz", measured.example.feeds)
+    write_archive(folder / f"{name}_outputs.npz", measured.outputs)
 
 
 def _data(measured: Measured) -> dict[str, object]:

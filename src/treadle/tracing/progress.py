@@ -1,0 +1,105 @@
+"""A listener that writes how far the loops of a run are, on one line that is written over."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from treadle.arguments import expect
+from treadle.tracing.events import Event, IterationStarted, LoopEnded, LoopStarted
+
+__all__ = ["Progress"]
+
+_EVERY = 0.1
+"""Seconds between two writings of the line."""
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """A file of text."""
+
+    def write(self, text: str, /) -> object:
+        """Write text."""
+
+    def flush(self) -> object:
+        """Bring what was written to the reader."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """An outermost loop that runs: its trip count, if one bounds it, and when it began."""
+
+    path: str
+    trip: int | None
+    began: float
+
+
+class Progress:
+    """Writes how far the outermost loops are: iterations, how many a second, and the time left.
+
+        session.run(None, feeds, listener=treadle.Progress())
+
+        main/loop_3: 1,240 of 5,000 iterations, 310 a second, 12 s left
+
+    The time left is told where a trip count bounds the loop, which may end sooner by its condition.
+    The line goes to `stream`, by default standard error, and is wiped when the loop ends. It is
+    written over with a carriage return, as terminals and notebooks show it. Loops that somebody
+    listens to run on interp; native loops are too quick to be watched. It hears one run at a time.
+    """
+
+    def __init__(self, stream: Stream | None = None) -> None:
+        expect(stream, (Stream, type(None)), "stream", "a text stream, or None")
+        self._stream = stream
+        self._loop: _Running | None = None
+        self._written = 0.0
+        self._width = 0
+
+    def __call__(self, event: Event) -> None:
+        """Write the line, ten times a second at most."""
+        match event:
+            case LoopStarted(path, (), trip):
+                self._loop = _Running(path, trip, time.perf_counter())
+            case IterationStarted(path, (number,)) if self._loop and path == self._loop.path:
+                self._write(self._loop, number)
+            case LoopEnded(path, ()) if self._loop and path == self._loop.path:
+                self._loop = None
+                self._wipe()
+
+    def _write(self, loop: _Running, done: int) -> None:
+        now = time.perf_counter()
+        if now - max(self._written, loop.began) < _EVERY:
+            return
+        self._written = now
+        line = _line(loop.path, done, loop.trip, now - loop.began)
+        self._put(f"\r{line.ljust(self._width)}")
+        self._width = len(line)
+
+    def _wipe(self) -> None:
+        if self._width:
+            self._put(f"\r{' ' * self._width}\r")
+        self._width = 0
+
+    def _put(self, text: str) -> None:
+        stream = self._stream if self._stream is not None else sys.stderr
+        stream.write(text)
+        stream.flush()
+
+
+def _line(path: str, done: int, trip: int | None, seconds: float) -> str:
+    rate = done / seconds
+    if trip is None:
+        return f"{path}: {done:,} iterations, {rate:,.0f} a second"
+    left = _duration((trip - done) / rate)
+    return f"{path}: {done:,} of {trip:,} iterations, {rate:,.0f} a second, {left} left"
+
+
+def _duration(seconds: float) -> str:
+    """`8 s`, `3 min 20 s`, `2 h 5 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
