@@ -35,7 +35,7 @@ __all__ = [
 Advance = Callable[[], None]
 Color = Literal["auto", "always", "never"]
 _NARROWEST = 12
-"""Where there is less room below the last column, a line goes on at the left."""
+"""Where there is less room below the last column, a line goes on below one before it."""
 _COLOURS: Mapping[str, str] = {
     r"\b(main|[\w.]+::\w+)(/[\w.\[\]]+)+": "cyan",
     r"\b(u?int\d+|b?float\w*\d|complex\d+|bool|string)\[[^\]]*\]": "green",
@@ -134,8 +134,8 @@ def wrapped(text: str, width: int) -> str:
 def _wrapped(line: str, width: int) -> list[str]:
     if len(line) <= width:
         return [line]
-    *_, last = re.finditer(r"^ *|  +", line)
-    below = last.end() if last.end() <= width - _NARROWEST else 0
+    columns = [found.end() for found in re.finditer(r"^ *|  +", line)]
+    below = max((at for at in columns if at <= width - _NARROWEST), default=0)
     return textwrap.wrap(
         line,
         width,

@@ -59,9 +59,10 @@ class Verb(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verb's own options, then those every verb has."""
-        rows = {param: param.get_help_record(ctx) for param in self.get_params(ctx)}
-        own = [row for param, row in rows.items() if row and param not in self.common]
-        common = [row for param, row in rows.items() if row and param in self.common]
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        rows = {option: option.get_help_record(ctx) for option in options}
+        own = [row for option, row in rows.items() if row and option not in self.common]
+        common = [row for option, row in rows.items() if row and option in self.common]
         for title, records in (("Options", own), ("Options of every verb", common)):
             if records:
                 with formatter.section(title):

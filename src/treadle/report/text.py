@@ -35,7 +35,7 @@ def show_factor(seconds: float, other: float) -> str:
     if min(seconds, other) <= 0 or _SAME < seconds / other < 1 / _SAME:
         return "as fast"
     factor = max(seconds, other) / min(seconds, other)
-    shown = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
+    shown = f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
     return f"{shown} times {'faster' if seconds < other else 'slower'}"
 
 
