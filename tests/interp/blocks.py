@@ -102,7 +102,15 @@ def looping(
     results = tuple(None if k in omitted else main.value(f"result_{k}") for k in range(count))
     main.add(
         Loop(
-            counted, decides, tuple(roles), tuple(given), body, tuple(stacks), results, Info(op=op)
+            counted,
+            decides,
+            tuple(roles),
+            tuple(given),
+            body,
+            tuple(stacks),
+            results,
+            Info(op=op),
+            fixed_state=op == "Scan",
         )
     )
     return main.build(*results)

@@ -1,8 +1,11 @@
 """Scan: slices along axes and directions, states that keep their shape, sequences of no item."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import treadle
 from tests.interp.blocks import add, body_of, f32, i64, run, same, scan
 from treadle.errors import RunError
 from treadle.ir import Carried, Info, Loop, Sliced, Stacked, Symbol, attribute, tensor
@@ -129,10 +132,37 @@ def test_a_scan_in_a_scan():
         results = (b.value("row_sum"), b.value("row_sums"))
         zero = b.constant(np.array(0, np.float32), "zero")
         b.add(Loop(None, None, (Carried(), Sliced()), (zero, row), inner, (Stacked(),), results,
-                   Info(op="Scan")))  # fmt: skip
+                   Info(op="Scan"), fixed_state=True))  # fmt: skip
         return None, add(b, s, results[1]), add(b, s, results[1])
 
     x = f32(range(1, 5), shape=(2, 2))
     block = scan(body_of("s row", make), 1, [Sliced()], [Stacked()])
     sums = np.cumsum(np.cumsum(x, 1), 0, dtype=np.float32)
     same(run(block, f32(0, 0), x), [sums[-1], sums])
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("operator", ["Loop", "Scan", ""])
+def test_a_loop_keeps_its_states_shape_where_it_says_so_whatever_operator_it_was(operator, fixed):
+    # s = s + x makes a scalar a vector of two
+    built = scan(body_of("s x", lambda b, s, x: (None, add(b, s, x))), 1, [Sliced()])
+    step = replace(built.steps[0], info=Info(op=operator), fixed_state=fixed)
+    block, x = replace(built, steps=(step,)), f32(1, 2, 3, 4, shape=(2, 2))
+    if fixed:
+        with pytest.raises(RunError, match="keeps its shape"):
+            run(block, f32(0), x)
+    else:
+        same(run(block, f32(0), x), [f32(4, 6)])
+
+
+LOOP = "y = Loop (n, , s) <body = b (int64 i, bool c, float p) => (bool c, float q) {q = Neg (p)}>"
+SCAN = """y = Scan <num_scan_inputs = 1, body = b (float p, int64 x) => (float q) {q = Neg (p)}>
+    (s, v)"""
+
+
+@pytest.mark.parametrize(("node", "is_fixed"), [(LOOP, False), (SCAN, True)])
+def test_the_reader_says_whether_states_keep_their_shape(node, is_fixed):
+    text = f"""<ir_version: 10, opset_import: ["" : 21]>
+        g (int64 n, float s, int64[4] v) => (float y) {{ {node} }}"""
+    (loop,) = treadle.load(text).main.steps
+    assert loop.fixed_state is is_fixed

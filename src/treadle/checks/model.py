@@ -22,7 +22,7 @@ from treadle.checks import (
 from treadle.checks.constants import constant_values
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.infer import Conflict, infer_with_conflicts, is_scan
+from treadle.infer import Conflict, infer_with_conflicts
 from treadle.ir import (
     Block,
     Branch,
@@ -113,7 +113,7 @@ def of_step(step: Step, path: str, model: Model) -> Iterator[Finding]:
             yield from leaf.findings(step, path)
         case Loop():
             yield from loop.findings(step, path)
-            if is_scan(step):
+            if step.fixed_state:
                 yield from scan.findings(step, path)
         case Branch():
             yield from branch.findings(step, path)

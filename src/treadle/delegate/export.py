@@ -19,7 +19,6 @@ from treadle.delegate.loop import (
     is_returned_parameter,
     not_empty,
     returned_parameters,
-    slices_inputs,
 )
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
@@ -28,7 +27,7 @@ from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.zero_trip import write_stacked_shapes
 from treadle.errors import Unsupported
 from treadle.formats.onnx import inline_step
-from treadle.infer import COUNTS, declared_rank, range_of_result
+from treadle.infer import COUNTS, range_of_result
 from treadle.ir import (
     Block,
     Branch,
@@ -50,7 +49,9 @@ from treadle.ir import (
     Tensor,
     Type,
     Value,
+    declared_rank,
     ports,
+    slices_inputs,
     step_path,
     tensor,
 )
@@ -241,6 +242,7 @@ def _write_onnx_loop(draft: ExportScope, step: Loop, path: str) -> None:
         stacks=(Stacked(),) * (len(view.stacked) + len(shapes)),
         results=results,
         info=Info(name=draft.shared.node(path), op="Loop", version=_version(draft, "Loop")),
+        fixed_state=False,
     )
     draft.steps.append(written)
     count = len(view.carried)
@@ -321,6 +323,7 @@ def _write_scan(draft: ExportScope, step: Loop, path: str) -> None:
         body=body.build([None, *given], path, _types(step.body.results)),
         results=tuple(draft.renamed(value, _result_type(value)) for value in step.results),
         info=Info(name=draft.shared.node(path), op="Scan", version=_version(draft, "Scan")),
+        fixed_state=True,
     )
     draft.steps.append(written)
     _check_states(draft, view)

@@ -27,20 +27,15 @@ from treadle.ir import (
     DType,
     Expression,
     Loop,
-    Sliced,
     SlicedPort,
     StackedPort,
     Symbol,
     Tensor,
     Value,
     ports,
+    slices_inputs,
 )
 from treadle.passes import is_mixed, mixed_refusal
-
-
-def slices_inputs(loop: Loop) -> bool:
-    """Whether it goes over sliced values, as ONNX's Scan does."""
-    return any(isinstance(role, Sliced) for role in loop.roles)
 
 
 def form_refusal(loop: Loop) -> str:

@@ -4,7 +4,6 @@ from treadle.infer.context import Conflict
 from treadle.infer.dim_arithmetic import differ, grows_apart
 from treadle.infer.facts import Fact, array_of
 from treadle.infer.incremental import IncrementalInference
-from treadle.infer.loop import declared_rank, is_scan
 from treadle.infer.model import certain_facts, infer, infer_with_conflicts
 from treadle.infer.pools import is_short_pool
 from treadle.infer.ranges import COUNTS, Range, range_of_array, range_of_result, range_of_type
@@ -17,12 +16,10 @@ __all__ = [
     "Range",
     "array_of",
     "certain_facts",
-    "declared_rank",
     "differ",
     "grows_apart",
     "infer",
     "infer_with_conflicts",
-    "is_scan",
     "is_short_pool",
     "range_of_array",
     "range_of_result",

@@ -40,6 +40,7 @@ from treadle.ir import (
     StackedPort,
     Symbol,
     Tensor,
+    declared_rank,
     ports,
     subtract_dims,
 )
@@ -74,25 +75,10 @@ def infer_loop(run: Inference, loop: Loop, place: Scope) -> list[Fact]:
     clock = LoopSymbols(place.path)
     elements = [clock.after(fact, None) for fact in given[1 + len(initial) :]]
     ends = [
-        _end(is_scan(loop), clock, trips, *facts)
+        _end(loop.fixed_state, clock, trips, *facts)
         for facts in zip(initial, state.carried, given[1:], strict=False)
     ]
     return ends + [_stack(*stack, trips) for stack in zip(view.stacked, elements, strict=True)]
-
-
-def is_scan(loop: Loop) -> bool:
-    """Whether the file has it as a Scan, whose states may not change their shape."""
-    return loop.info.op == "Scan"
-
-
-def declared_rank(loop: Loop, place: int) -> int:
-    """The rank the body's param there has, an iteration number or a condition: 1 if it says so.
-
-    The standard wants scalars; the runtimes give the body what it declares (measured: L13c).
-    """
-    declared = loop.body.params[place].declared
-    shape = declared.shape if isinstance(declared, Tensor) else None
-    return int(shape is not None and len(shape) == 1)
 
 
 def _initial(run: Inference, port: CarriedPort, place: Scope) -> Fact:
@@ -117,22 +103,22 @@ def _started(run: Inference, loop: Loop, place: Scope, initial: list[Fact]) -> L
 def _each(
     loop: Loop, place: Scope, change: Callable[..., Fact], *facts: Sequence[Fact]
 ) -> list[Fact]:
-    """Of every carried value what `change` makes of it; the type of a Scan's state stays."""
+    """Of every carried value what `change` makes of it; a fixed state keeps its type."""
     clock = LoopSymbols(place.path)
     names = [port.param.name for port in ports(loop).carried]
     if len(set(names)) < len(names):
         names = [f"{name}#{position}" for position, name in enumerate(names)]
     changed = list(map(partial(change, clock), names, *facts))
-    if is_scan(loop):
+    if loop.fixed_state:
         return [replace(new, type=old.type) for new, old in zip(changed, facts[0], strict=True)]
     return changed
 
 
 def _widened(loop: Loop, place: Scope, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
-    if not is_scan(loop) and state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
+    if not loop.fixed_state and state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
         return [UNKNOWN for _ in state.carried]
     wider = _each(loop, place, next_iteration, state.carried, given)
-    if not is_scan(loop) and state.passes >= EXACT_PASSES:
+    if not loop.fixed_state and state.passes >= EXACT_PASSES:
         return [Fact(without_shapes(fact.type)) for fact in wider]
     return wider
 
@@ -215,12 +201,12 @@ def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Scope) -
 
 
 def _end(
-    scan: bool, clock: LoopSymbols, trips: Dim, initial: Fact, state: Fact, given: Fact
+    is_fixed: bool, clock: LoopSymbols, trips: Dim, initial: Fact, state: Fact, given: Fact
 ) -> Fact:
     if trips == 0:
         return initial
     before, last = clock.after(state, trips), clock.after(given, subtract_dims(trips, 1))
-    if scan:
+    if is_fixed:
         return replace(before, type=meet_types(before.type, last.type))
     if at_least(trips, 1):
         before = replace(last, type=meet_types(last.type, without_shapes(before.type)))

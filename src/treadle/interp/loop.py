@@ -9,7 +9,7 @@
 
 Loop: "for (int i=0; i < trip_count && cond; ++i)", so a negative trip count gives no iteration.
 What an iteration gives is carried all at once, and every iteration gets values of its own. Scan
-runs once for each item of what it slices, and its states keep their shape.
+runs once for each item of what it slices, and its states keep their shape (`Loop.fixed_state`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.infer import declared_rank, is_scan
 from treadle.interp.carried import CarriedTypeCheck, carried_type_checks
 from treadle.interp.executable import Executable
 from treadle.interp.scalars import boolean, whole
@@ -35,6 +34,7 @@ from treadle.ir import (
     Loop,
     Ports,
     Sliced,
+    declared_rank,
     ports,
 )
 from treadle.plan import RunContext
@@ -135,7 +135,7 @@ def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations)
         params,
         cut,
         cut.length if limit is None else limit,
-        carried_type_checks(view.carried, carried, keeps_shape=is_scan(prepared.loop)),
+        carried_type_checks(view.carried, carried, keeps_shape=prepared.loop.fixed_state),
         stacks(prepared.loop),
     )
 

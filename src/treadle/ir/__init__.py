@@ -25,7 +25,9 @@ from treadle.ir.loop import (
     Ports,
     SlicedPort,
     StackedPort,
+    declared_rank,
     ports,
+    slices_inputs,
 )
 from treadle.ir.printer import show_block, show_function, show_model
 from treadle.ir.rewrite import (
@@ -138,6 +140,7 @@ __all__ = [
     "bodies",
     "captures",
     "clone_with_new_values",
+    "declared_rank",
     "defining_steps",
     "dtype_of",
     "expanded_size",
@@ -158,6 +161,7 @@ __all__ = [
     "show_model",
     "show_shape",
     "show_type",
+    "slices_inputs",
     "step_path",
     "substitute",
     "subtract_dims",

@@ -138,7 +138,9 @@ class Loop:
             go, *carried, *elements = body(i, go, *invariants, *carried, *(s[i] for s in sliced))
             stacked.append(elements); i += 1
 
-    A negative trip means no iteration. `ir.loop.ports` gives the views by role.
+    A negative trip means no iteration. `fixed_state`: every carried value keeps its shape, as in
+    ONNX's Scan; else only its kind and dtype, as in ONNX's Loop. `ir.loop.ports` gives the views by
+    role.
     """
 
     trip: Value | None
@@ -149,6 +151,7 @@ class Loop:
     stacks: tuple[Stacked, ...]
     results: Operands
     info: Info = field(default_factory=Info)
+    fixed_state: bool = False
 
 
 Step = Leaf | Call | Branch | Loop

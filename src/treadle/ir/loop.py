@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from treadle.ir.graph import Loop
 from treadle.ir.roles import Carried, Condition, Invariant, Iteration, Sliced, Stacked
+from treadle.ir.types import Tensor
 from treadle.ir.values import Value
 
 
@@ -84,3 +85,18 @@ def ports(loop: Loop) -> Ports:
         tuple(sliced),
         tuple(map(StackedPort, given[count:], loop.results[count:], loop.stacks)),
     )
+
+
+def slices_inputs(loop: Loop) -> bool:
+    """Whether the loop goes over sliced values, as ONNX's Scan does."""
+    return any(isinstance(role, Sliced) for role in loop.roles)
+
+
+def declared_rank(loop: Loop, position: int) -> int:
+    """The rank that the body declares for its iteration number or condition there: 0 or 1.
+
+    The standard wants scalars; the runtimes give the body what it declares (measured: L13c).
+    """
+    declared = loop.body.params[position].declared
+    shape = declared.shape if isinstance(declared, Tensor) else None
+    return int(shape is not None and len(shape) == 1)

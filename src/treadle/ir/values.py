@@ -155,7 +155,7 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Info:
-    """What saving and messages need to know of a step, and nothing runs by.
+    """What saving and messages need to know of a step; no run, plan or rewrite depends on it.
 
     `op` and `version` are the operator the file had, `path` where it had it, and `attributes` those
     of a control-flow operator as they were written (its graphs are blocks). `kept` holds

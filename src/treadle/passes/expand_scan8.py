@@ -170,5 +170,5 @@ def _loop(
 ) -> tuple[Value, ...]:
     results = tuple(builder.value("scan") for _ in body.results[1:])
     info = Info(op="Scan", version=9, path=path)
-    builder.add(Loop(None, None, roles, operands, body, stacks, results, info))
+    builder.add(Loop(None, None, roles, operands, body, stacks, results, info, fixed_state=True))
     return results

@@ -16,7 +16,7 @@ def ignore_omitted_condition(model: Model) -> Model:
 
 
 def _unconditional(step: Step) -> Step:
-    if not isinstance(step, Loop) or step.info.op != "Loop" or step.condition is not None:
+    if not isinstance(step, Loop) or step.condition is not None or step.body.results[0] is None:
         return step
     results = (None, *step.body.results[1:])
     return replace(step, body=replace(step.body, results=results))

@@ -80,12 +80,12 @@ def is_mixed(loop: Loop) -> bool:
 
 
 def _starts_empty(loop: Loop) -> bool:
-    """Whether a state of a loop from elsewhere begins with an extent of 0 and does not stay so.
+    """Whether a state that may change its shape begins with an extent of 0 and does not stay so.
 
-    It holds what nothing carries on, and before an iteration nothing; a Scan's states keep their
-    shape.
+    Such a state of a TensorIterator only keeps the last value. ONNX's Scan cannot say that: its
+    states keep their shape.
     """
-    return _is_foreign(loop) and any(
+    return not loop.fixed_state and any(
         0 in _shape(port.initial) and _shape(port.initial) != _shape(port.next)
         for port in ports(loop).carried
     )
@@ -129,11 +129,11 @@ def _is_foreign(step: Loop | Branch) -> bool:
 
 
 def _may_be_empty(loop: Loop) -> bool:
-    """Whether a loop that came from elsewhere may slice tensors without an item."""
+    """Whether a loop that is no Scan may slice tensors without an item."""
     sliced = ports(loop).sliced
     lengths = [_length(port.operand, port.role.axis) for port in sliced]
     has_items = any(isinstance(length, int) and length > 0 for length in lengths)
-    return bool(sliced) and _is_foreign(loop) and not has_items
+    return bool(sliced) and not loop.fixed_state and not has_items
 
 
 def _length(value: Value | None, axis: int) -> object:

@@ -83,8 +83,9 @@ def _loop(hand: NodeContext, block: Block, captures: tuple[Value, ...]) -> Loop:
         results=(None, *block.results),
         claims=(Declaration(), *block.claims),
     )
+    operands = (*hand.operands, *captures)
     return Loop(
-        None, None, roles, (*hand.operands, *captures), block, stacks, hand.results, hand.info
+        None, None, roles, operands, block, stacks, hand.results, hand.info, fixed_state=True
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treadle import ir
-from treadle.infer import declared_rank, is_scan
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, WrongElementGuess
 from treadle.jit.kernel.ir import (
@@ -199,7 +198,7 @@ def _write(
         boxed(builder, node, value) if k in made.held else present_operands(node)
         for k, (node, value) in enumerate(zip(results[1 : 1 + count], values[1:], strict=False))
     ]
-    if is_scan(step):
+    if step.fixed_state:
         nexts = [keep_shape(builder, *pair) for pair in zip(made.states, nexts, strict=True)]
     made.elements = [_given(builder, step, results, 1 + count + k) for k in range(len(step.stacks))]
     for k, (element, role) in enumerate(zip(made.elements, step.stacks, strict=True)):
@@ -332,10 +331,10 @@ def _params(
     for place, role in enumerate(step.roles):
         match role:
             case ir.Iteration():
-                shape = (1,) * declared_rank(step, place)
+                shape = (1,) * ir.declared_rank(step, place)
                 made.nodes.append(builder.param(InductionVar(), DType.INT64, shape))
             case ir.Condition():
-                rank = declared_rank(step, place)
+                rank = ir.declared_rank(step, place)
                 made.nodes.append(builder.constant(np.ones((1,) * rank, np.bool_)))
             case ir.Invariant():
                 made.nodes.append(next(rest))

@@ -66,7 +66,7 @@ def make_conditions_explicit(model: Model) -> tuple[Model, list[Fix]]:
 
 
 def _is_unsaid(loop: Loop) -> bool:
-    if loop.info.op != "Loop" or loop.condition is not None:
+    if loop.condition is not None:
         return False
     view = ports(loop)
     return view.next_condition is not None and not stays_true(
@@ -83,7 +83,7 @@ def make_scalar(model: Model) -> tuple[Model, list[Fix]]:
     def change(block: Block, path: str, _: Step | None) -> Block:
         constants, steps = list(block.constants), list[Step]()
         for position, step in enumerate(block.steps):
-            if isinstance(step, Loop) and step.info.op == "Loop":
+            if isinstance(step, Loop):
                 at = step_path(path, step, position)
                 step = _with_scalars(work, step, constants, steps, at)
             steps.append(step)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Branch, Loop, Model, Step, Value
+from treadle.ir import Block, Branch, Loop, Model, Step, Value, slices_inputs
 from treadle.passes.fixes.fix import Fix, all_names, fresh, identity, map_program
 
 
@@ -38,4 +38,4 @@ def copy_passthrough(model: Model) -> tuple[Model, list[Fix]]:
 
 
 def _code(step: Loop | Branch) -> str:
-    return "CF801" if step.info.op == "Scan" else "CF804"
+    return "CF801" if isinstance(step, Loop) and slices_inputs(step) else "CF804"

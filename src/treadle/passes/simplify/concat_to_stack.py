@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.infer import is_scan
 from treadle.ir import Block, CarriedPort, Loop, Stacked, StackedPort, Value
 from treadle.passes.simplify.carried_to_stack import (
     CarriedToStack,
@@ -55,7 +54,7 @@ def concats_to_stacks(block: Block, at: PassContext) -> Block:
 def _appends(loop: Loop, at: PassContext) -> Iterator[tuple[CarriedToStack, Write]]:
     for port, concat in updates(loop, "Concat"):
         rows = [value for value in concat.operands if value is not port.param]
-        if port.result is None or len(rows) != 1 or is_scan(loop):
+        if port.result is None or len(rows) != 1 or loop.fixed_state:
             continue
         (row,) = rows
         axis, shape = attribute(concat, "axis", 1), at.shape(row)

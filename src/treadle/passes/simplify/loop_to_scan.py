@@ -105,7 +105,9 @@ def _scan(loop: Loop, trips: int, path: str, writer: StepBuilder) -> Loop:
     view = ports(loop)
     info = replace(loop.info, op="Scan", version=at.version("Scan") or 0, attributes={})
     empty = view._replace(iteration=None, condition=None, next_condition=None)
-    scan = replace(rebuild_loop(loop, empty), trip=None, condition=None, info=info)
+    scan = replace(
+        rebuild_loop(loop, empty), trip=None, condition=None, info=info, fixed_state=True
+    )
     if not all(keeps_kind(scan, port, at) for port in view.carried):
         return loop
     if not all(keeps_element(port, at) for port in view.stacked):

@@ -14,7 +14,6 @@ Memory and time are no errors. Where several steps of one run fail, another one 
 from __future__ import annotations
 
 from treadle import ops
-from treadle.infer import is_scan
 from treadle.ir import (
     Block,
     Branch,
@@ -130,7 +129,7 @@ def _is_bounded(loop: Loop, at: PassContext) -> bool:
 def keeps_kind(loop: Loop, port: CarriedPort, at: PassContext) -> bool:
     """Whether no iteration can give a carried value of a wrong kind, or a Scan's of a new shape."""
     types = [at.type(value) for value in (port.initial, port.param, port.next)]
-    if is_scan(loop):
+    if loop.fixed_state:
         extents = {at.extents(value) for value in (port.initial, port.next)}
         return len(extents) == 1 and None not in extents and len(set(map(type_word, types))) == 1
     words = set(map(type_word, types))

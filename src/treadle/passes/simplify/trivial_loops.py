@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from treadle.infer import declared_rank
 from treadle.ir import (
     Block,
     DType,
@@ -25,6 +24,7 @@ from treadle.ir import (
     StackedPort,
     Step,
     Value,
+    declared_rank,
     ports,
     step_path,
 )

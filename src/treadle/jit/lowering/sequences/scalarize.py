@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from treadle import ir
-from treadle.infer import is_scan
 from treadle.ir import Block, Branch, Declaration, DType, Leaf, Loop, Operands, Step, Tensor, Value
 from treadle.jit.host.sequence_layout import APART, OPERATORS, PARTS_DOMAIN, TOGETHER, known_layout
 from treadle.jit.kernel.node_builder import Declined
@@ -128,7 +127,7 @@ class _Scalarizer:
 
     def _loop(self, step: Loop) -> Loop:
         view = ir.ports(step)
-        if is_scan(step) and any(self.is_split(port.param) for port in view.carried):
+        if step.fixed_state and any(self.is_split(port.param) for port in view.carried):
             raise Declined("a state of a Scan that is no tensor")
         for port in view.carried:
             self._expect_alike((port.initial, port.next, port.param, port.result))
