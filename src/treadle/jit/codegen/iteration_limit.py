@@ -23,7 +23,7 @@ def consume_iterations(
     """
     op, b = loop.op, context.builder.builder
     assert isinstance(op, Loop)
-    if not (context.kernel.counts and op.path):
+    if not (context.kernel.limits_iterations and op.path):
         return
     place = context.access.slots.left()
     before = b.load(place, typ=I64)

@@ -116,7 +116,7 @@ def _run(
 
 def _spend(context: CodegenContext, node: Node) -> None:
     """Count the iterations of a loop beforehand where nothing but their number ends it."""
-    limit = _told(context, node) if context.kernel.counts else None
+    limit = _told(context, node) if context.kernel.limits_iterations else None
     if limit is not None:
         iteration_limit.consume_iterations(
             context,
@@ -129,7 +129,11 @@ def _told(context: CodegenContext, node: Node) -> Any:
     """How often a loop of the program runs, below zero for never; None where only it can tell."""
     op = node.op
     assert isinstance(op, Loop)
-    if not (op.path and _is_counted(op) and (context.kernel.counts or context.kernel.weighs)):
+    if not (
+        op.path
+        and _is_counted(op)
+        and (context.kernel.limits_iterations or context.kernel.limits_memory)
+    ):
         return None
     return context.builder.index(_limit(context, op, node.operands[0] if op.has_trip else None))
 

@@ -52,7 +52,7 @@ def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAcc
     """Weigh what a loop begins with; all it will hold where that can be told of `limit` times."""
     op, b = node.op, context.builder.builder
     assert isinstance(op, Loop)
-    if not (context.kernel.weighs and op.path):
+    if not (context.kernel.limits_memory and op.path):
         return None
     initials = node.operands[len(node.operands) - len(op.states) :]
     around = b.load(context.held, typ=I64)

@@ -168,13 +168,13 @@ def _earlier(context: CodegenContext, one: int, other: Index) -> Index:
 def _is_worth_it(
     context: CodegenContext, count: Index, least: int, size: Sequence[Index], cost: float
 ) -> bool:
-    if not context.kernel.shares:
+    if not context.kernel.parallel_threshold_ns:
         return False
     if isinstance(count, int) and count < 2 * least:
         return False
     known = [each if isinstance(each, int) else _EXTENT for each in size]
     about = prod(known) if size else count if isinstance(count, int) else _ELEMENTS
-    return about * cost >= context.kernel.shares
+    return about * cost >= context.kernel.parallel_threshold_ns
 
 
 def _fine(cost: float) -> int:
@@ -234,7 +234,7 @@ def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> Par
     w, b = context.builder, context.builder.builder
     nanoseconds = b.udiv(w.index(cost), w.index(_FINE))
     team, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
-    is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.shares))
+    is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.parallel_threshold_ns))
     is_shared = b.and_(b.icmp_unsigned("!=", team, null), is_long)
     if not context.surroundings.is_free:
         share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)

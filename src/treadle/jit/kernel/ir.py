@@ -1,39 +1,40 @@
-"""The kernel IR: a region between the program and LLVM, specialised to dtypes and shapes.
+"""The kernel IR: a region between the program and LLVM, specialized to dtypes and shapes.
 
-    kernel  = (inputs, main: block, results)
-    block   = node*, in an order in which they can run; those of a loop's body or a branch's side
-    node    = (op, dtype, shape, operands, home: block)
-    extent  = int | Extent             a whole number now, or one known when the kernel runs
+    kernel = (inputs, main: block, results)
+    block  = node*                     in an order in which they can run
+    node   = (op, dtype, shape, operands, home: block)
+    extent = int | SymbolicDim         known now, or when the kernel runs
 
-    op      = Input(position)                    an operand of the region
-            | Constant(array)
-            | Empty()                            a tensor of no elements
-            | Length(extent)                     the extent of an input's axis
-            | Dim(number, axis)                  an extent of a value whose shape the run tells
-            | Guard()                            the kernel is refused unless the operand holds
-            | Iota()                             0, 1, 2 ... along the only axis
-            | Counter()                          the iteration number of the loop it is at home in
-            | State(number)                      a carried value at the start of an iteration
-            | Item(axis, reverse)                item `counter` of the operand along the axis
-            | Map(function)                      a scalar function of every element; they broadcast
-            | View(axes)                         another order or choice of the elements
-            | Reshape()                          the same elements in row-major order
-            | Join(axis)                         the operands one after the other
-            | Reduce(function, axes)
-            | Contract()                         products of matrices: the last two axes
-            | Running(function, axis)            sums, or products, of everything up to each element
-            | Top(axis)                          where the smallest are along the axis, in order
-            | Positions()                        where the operand, a list of bools, holds
-            | Pick(axis)                         items of operand 0 at the indices of operand 1
-            | Fetch(axes)                        elements of operand 0 at places of the others
-            | Put(function, axes)                operand 0 with elements of operand 1 put in
-            | Loop(...) | Branch(then, otherwise)
-            | Escape(leaf)                       an operator that runs outside native code
-            | Part(number)                       a value a Loop, a Branch or an Escape gives
+    op     = Input(position)           an operand of the region
+           | Constant(array)
+           | Empty()                   a tensor of no elements
+           | InputDim(extent)          the extent of an input's axis
+           | DimOf(number, axis)       an extent of a result or of a carried value
+           | Guard()                   the kernel fails unless the operand is true
+           | Iota()                    0, 1, 2 ... along the only axis
+           | InductionVar()            the iteration number of the loop around it
+           | CarriedArg(number)        a carried value at the start of an iteration
+           | ScanSlice(axis, reverse)  the item of this iteration along the axis
+           | Elementwise(function)     a scalar function of every element; operands broadcast
+           | View(axes)                another order or choice of the elements
+           | Reshape()                 the same elements in row-major order
+           | Concat(axis)
+           | Reduce(function, axes)
+           | MatMul()                  np.matmul of operands of rank 2 or more
+           | Cumulative(function, axis, exclusive)
+           | ArgTopK(axis)             where the smallest are along the axis, in order
+           | FlatNonzero()             where the operand, a list of bools, is true
+           | Take(axis)                items of operand 0 at the indices of operand 1
+           | Gather(axes)              elements of operand 0 at computed indices
+           | Scatter(function, axes)   operand 0 with the elements of operand 1 put in
+           | Loop(...) | Branch(then, otherwise)
+           | HostCall(leaf)            an operator that Python runs
+           | Result(number)            a result of a Loop, a Branch or a HostCall
 
-A Map has one scalar function; the emitter fuses chains of them. A node is pure but for Loop,
-Escape, Pick, Fetch, Put and Guard, which can fail; whoever reads it is in its home or further in.
-An Extent names the scalar that is its value: a node with one in its shape comes after that scalar.
+All nodes are pure but Loop, HostCall, Take, Gather, Scatter and Guard, which can fail. A node is
+read in its home block and in the blocks inside it. A SymbolicDim names the scalar that holds its
+value: a node whose shape has one stands after that scalar. `printer` has the grammar of the text
+form, `parser` reads it, `verifier` checks these rules.
 """
 
 from __future__ import annotations
@@ -391,22 +392,24 @@ class Node:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """A region: its inputs in order, its block, what it gives, and what left loops for it.
+    """A region as a function of its inputs.
 
-    `counts`: the iterations of its loops are counted, and it fails where there are too many;
-    `weighs`: so is what they hold, in bytes. `objects` are the numbers of results held outside.
-    `shares`: several threads write a nest of loops that takes so many nanoseconds; 0: none.
-    `assumes`: some guards hold in most runs only, and a kernel without them is possible.
+    `hoisted` are the nodes that were written in a loop and moved out of it. `boxed_results` are the
+    numbers of the results that are handles of boxed values. `limits_iterations` and
+    `limits_memory`: the kernel counts the iterations and the bytes of its loops, and fails where a
+    limit of the run is exceeded. A loop nest that takes `parallel_threshold_ns` nanoseconds or more
+    runs on several threads; 0: none does. `assumes`: some guards hold in most runs only, and a
+    kernel without them can be made.
     """
 
     inputs: tuple[Node, ...]
     main: Block
     results: tuple[Node, ...]
     hoisted: tuple[Node, ...] = ()
-    counts: bool = False
-    weighs: bool = False
-    objects: tuple[int, ...] = ()
-    shares: int = 0
+    limits_iterations: bool = False
+    limits_memory: bool = False
+    boxed_results: tuple[int, ...] = ()
+    parallel_threshold_ns: int = 0
     assumes: bool = False
 
 

@@ -1,74 +1,105 @@
-"""A kernel in words: one line a node, loops and branches indented."""
+"""A kernel as text, which `parser` reads: one line for each node, blocks indented.
+
+    kernel   = "kernel" attribute* NL node* "return" values NL ["boxed" numbers NL]
+               ["hoisted" values NL]
+    node     = value ["as" dim] ":" type "=" (op | constant)     a node with one result
+             | value "=" (loop | branch | call)                  `result n of` reads each of theirs
+    loop     = "loop" ["trip" value] ["length" dim] ["extent" dim] ["while" value]
+               ["carries" (value "=" value),*] ["at" path] NL
+               node* ["while" value NL] ["yield" values NL]
+               ("stack" value "along" axis ["from the last"] ["uncounted"] NL)*
+    branch   = "if" value NL node* "yield" values NL "else" NL node* "yield" values NL
+    call     = "host call" operator ["<" attributes ">"] "(" operand,* ")" "->" "(" kind,* ")"
+    operand  = ["boxed"] value | "_"                             an absent operand
+    kind     = "boxed" | dtype "[" (dim | "?"),* "]" | "_"       "?": the call decides; "_": unread
+    type     = dtype "[" dim,* "]"
+    dim      = integer | name        `%4 as e0` names the dim whose extent is the scalar %4
+    op       = words of `op_text.TEMPLATES`, then the operands
+    constant = "constant" elements   see `literal_text`
+
+`carries` pairs each carried argument of the body with its initial value. Everything that machine
+code depends on is written. The types of the values that a called operator names are not, and of its
+attributes neither are types and sparse tensors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Any
-
-import numpy as np
 
 from treadle.jit.kernel.ir import (
-    ArgTopK,
-    Axis,
     Block,
     Branch,
-    CarriedArg,
-    Concat,
     Constant,
-    Cumulative,
-    DimOf,
-    Elementwise,
-    FlatNonzero,
-    Gather,
     HostCall,
-    InductionVar,
-    Input,
-    InputDim,
     Kernel,
+    Kind,
     Loop,
     Node,
-    Reduce,
-    Result,
-    ScanSlice,
-    Scatter,
+    Number,
     SymbolicDim,
-    Take,
-    View,
 )
+from treadle.jit.kernel.literal_text import write_attributes, write_elements
+from treadle.jit.kernel.op_text import write_op
+from treadle.jit.kernel.traversal import all_nodes, dims_of
 
-_SHOWN = 8
 
-
-def show_kernel(kernel: Kernel) -> str:
-    """The kernel as text."""
-    return "\n".join(_Printer().kernel(kernel))
+def show_kernel(kernel: Kernel, *, whole: bool = False) -> str:
+    """The kernel as text; `whole`: large constants too, so that it can be read again."""
+    return "\n".join(_Printer(kernel, whole).kernel())
 
 
 class _Printer:
-    def __init__(self) -> None:
-        self._names: dict[Node, str] = {}
-        self._extents: dict[SymbolicDim, str] = {}
-        self._numbers = count()
+    """The names that nodes and dims were given; `dim_text` is what op_text.Scope asks for."""
 
-    def kernel(self, kernel: Kernel) -> Iterator[str]:
-        yield "kernel"
+    def __init__(self, kernel: Kernel, whole: bool) -> None:
+        self._kernel, self._whole = kernel, whole
+        self._names: dict[Node, str] = {}
+        self._dims: dict[SymbolicDim, str] = {}
+        self._sources: dict[Node, list[SymbolicDim]] = {}
+        self._numbers = count()
+        for node in all_nodes(kernel.main):
+            for dim in dims_of(node):
+                self._name_dim(dim)
+
+    def _name_dim(self, dim: SymbolicDim) -> None:
+        if dim in self._dims:
+            return
+        taken = sum(each.name == dim.name for each in self._dims)
+        self._dims[dim] = f"{dim.name}'{taken}" if taken else dim.name
+        if dim.source is not None:
+            self._sources.setdefault(dim.source, []).append(dim)
+
+    def dim_text(self, dim: Number) -> str:
+        return str(dim) if isinstance(dim, int) else self._dims[dim]
+
+    def dim(self, text: str) -> Number:
+        raise NotImplementedError  # a printer reads nothing
+
+    def kernel(self) -> Iterator[str]:
+        kernel = self._kernel
+        yield " ".join(("kernel", *_attributes(kernel)))
         yield from self._block(kernel.main, "  ")
-        yield f"  give {self._list(kernel.results)}"
+        yield f"  return {self._list(kernel.results)}".rstrip()
+        if kernel.boxed_results:
+            yield f"  boxed {', '.join(map(str, kernel.boxed_results))}"
+        if kernel.hoisted:
+            yield f"  hoisted {self._list(kernel.hoisted)}"
 
     def _name(self, node: Node) -> str:
         if node not in self._names:
             self._names[node] = f"%{next(self._numbers)}"
         return self._names[node]
 
-    def _list(self, nodes: tuple[Node, ...]) -> str:
+    def _list(self, nodes: Sequence[Node]) -> str:
         return ", ".join(map(self._name, nodes))
 
-    def _type(self, node: Node) -> str:
-        return f"{node.dtype}[{','.join(map(self._extent, node.shape))}]"
-
-    def _extent(self, extent: int | SymbolicDim) -> str:
-        return str(extent) if isinstance(extent, int) else extent.name
+    def _head(self, node: Node) -> str:
+        """The name of a node, those of the dims that it is the extent of, and its type."""
+        shape = ",".join(map(self.dim_text, node.shape))
+        dims = ", ".join(self._dims[dim] for dim in self._sources.get(node, ()))
+        return f"{self._name(node)}{f' as {dims}' if dims else ''}: {node.dtype}[{shape}]"
 
     def _block(self, block: Block, indent: str) -> Iterator[str]:
         for node in block.nodes:
@@ -76,28 +107,26 @@ class _Printer:
                 case Loop() as loop:
                     yield from self._loop(node, loop, indent)
                 case Branch() as branch:
-                    yield f"{indent}{self._name(node)} = if {self._list(node.operands)}"
-                    yield from self._block(branch.then, indent + "  ")
-                    yield f"{indent}  give {self._list(branch.then_results)}"
-                    yield f"{indent}else"
-                    yield from self._block(branch.otherwise, indent + "  ")
-                    yield f"{indent}  give {self._list(branch.otherwise_results)}"
-                case _:
-                    words = " ".join(filter(None, (_words(node), self._list(node.operands))))
-                    yield f"{indent}{self._name(node)}: {self._type(node)} = {words}"
+                    yield from self._branch(node, branch, indent)
+                case HostCall() as call:
+                    yield f"{indent}{self._name(node)} = {self._call(node, call)}"
+                case Constant(array=array):
+                    words = f"constant {write_elements(array, whole=self._whole)}".rstrip()
+                    yield f"{indent}{self._head(node)} = {words}"
+                case op:
+                    words = write_op(self, op, self._list(node.operands))
+                    yield f"{indent}{self._head(node)} = {words}"
+
+    def _branch(self, node: Node, branch: Branch, indent: str) -> Iterator[str]:
+        yield f"{indent}{self._name(node)} = if {self._list(node.operands)}"
+        yield from self._block(branch.then, indent + "  ")
+        yield f"{indent}  yield {self._list(branch.then_results)}".rstrip()
+        yield f"{indent}else"
+        yield from self._block(branch.otherwise, indent + "  ")
+        yield f"{indent}  yield {self._list(branch.otherwise_results)}".rstrip()
 
     def _loop(self, node: Node, loop: Loop, indent: str) -> Iterator[str]:
-        operands = list(node.operands)
-        head = [f"{self._name(node)} = loop"]
-        if loop.has_trip:
-            head.append(f"trip {self._name(operands.pop(0))}")
-        if loop.length is not None:
-            head.append(f"length {self._extent(loop.length)}")
-        if loop.has_condition:
-            head.append(f"while {self._name(operands.pop(0))}")
-        pairs = zip(loop.states, operands, strict=True)
-        head += [f"{self._name(state)} = {self._name(initial)}" for state, initial in pairs]
-        yield indent + " ".join(head)
+        yield f"{indent}{self._name(node)} = {' '.join(self._loop_head(node, loop))}"
         yield from self._block(loop.body, indent + "  ")
         if loop.next_condition is not None:
             yield f"{indent}  while {self._name(loop.next_condition)}"
@@ -105,49 +134,54 @@ class _Printer:
             yield f"{indent}  yield {self._list(loop.nexts)}"
         for stack in loop.stacks:
             order = " from the last" if stack.reverse else ""
-            yield f"{indent}  stack {self._name(stack.element)} along {stack.axis}{order}"
+            counted = "" if stack.is_given else " uncounted"
+            yield f"{indent}  stack {self._name(stack.element)} along {stack.axis}{order}{counted}"
+
+    def _loop_head(self, node: Node, loop: Loop) -> Iterator[str]:
+        operands = iter(node.operands)
+        yield "loop"
+        if loop.has_trip:
+            yield f"trip {self._name(next(operands))}"
+        if loop.length is not None:
+            yield f"length {self.dim_text(loop.length)}"
+        if loop.extent is not None:
+            yield f"extent {self.dim_text(loop.extent)}"
+        if loop.has_condition:
+            yield f"while {self._name(next(operands))}"
+        pairs = zip(loop.states, operands, strict=True)
+        carries = ", ".join(f"{self._name(state)} = {self._name(first)}" for state, first in pairs)
+        if carries:
+            yield f"carries {carries}"
+        if loop.path:
+            yield f"at {json.dumps(loop.path)}"
+
+    def _call(self, node: Node, call: HostCall) -> str:
+        leaf, present = call.leaf, iter(zip(node.operands, call.takes, strict=True))
+        operands = [self._operand(*next(present)) if given else "_" for given in call.given]
+        kinds = [self._kind(*each) for each in zip(call.results, call.makes, strict=True)]
+        name = f"{f'{leaf.domain}.' if leaf.domain else ''}{leaf.op}-{leaf.version}"
+        attributes = write_attributes(leaf.attributes)
+        return f"host call {name}{attributes} ({', '.join(operands)}) -> ({', '.join(kinds)})"
+
+    def _operand(self, node: Node, is_boxed: bool) -> str:
+        return f"{'boxed ' if is_boxed else ''}{self._name(node)}"
+
+    def _kind(self, kind: Kind | None, is_boxed: bool) -> str:
+        if kind is None:
+            return "_"
+        if is_boxed:
+            return "boxed"
+        dims = ("?" if extent is None else self.dim_text(extent) for extent in kind[1])
+        return f"{kind[0]}[{','.join(dims)}]"
 
 
-_WORDS: Mapping[type, Callable[[Any], str]] = {
-    InputDim: lambda op: f"input dim {op.extent.name}",
-    DimOf: lambda op: f"dim {op.axis} of operand {op.number} of",
-    Input: lambda op: f"input {op.position}",
-    Constant: lambda op: f"constant {_array(op.array)}",
-    CarriedArg: lambda op: f"carried {op.number}",
-    InductionVar: lambda _: "induction variable",
-    FlatNonzero: lambda _: "flat nonzero",
-    ScanSlice: lambda op: f"scan slice along {op.axis}{' from the last' if op.reverse else ''} of",
-    Elementwise: lambda op: str(op.function),
-    View: lambda op: f"view ({', '.join(map(_axis, op.axes))}) of",
-    Concat: lambda op: f"concat along {op.axis}",
-    Reduce: lambda op: f"reduce {op.function} over {','.join(map(str, op.axes))} of",
-    Take: lambda op: f"take along {op.axis} of",
-    ArgTopK: lambda op: f"argtopk along {op.axis} of",
-    Cumulative: lambda op: f"cumulative {op.function} along {op.axis} of",
-    Gather: lambda op: f"gather ({', '.join(map(_place, op.axes))}) of",
-    Scatter: lambda op: f"scatter {op.function} ({', '.join(map(_place, op.axes))}) into",
-    HostCall: lambda op: f"host call {op.leaf.op}-{op.leaf.version} with",
-    Result: lambda op: f"result {op.number} of",
-}
+def _attributes(kernel: Kernel) -> Iterator[str]:
+    for name in KERNEL_FLAGS:
+        if getattr(kernel, name):
+            yield name
+    if kernel.parallel_threshold_ns:
+        yield f"parallel_threshold_ns={kernel.parallel_threshold_ns}"
 
 
-def _words(node: Node) -> str:
-    words = _WORDS.get(type(node.op))
-    return words(node.op) if words else type(node.op).__name__.lower()
-
-
-def _array(array: np.ndarray) -> str:
-    if array.size > _SHOWN:
-        return "..."
-    return " ".join(map(str, array.ravel().tolist()))
-
-
-def _place(place: Axis | int) -> str:
-    return f"at {place}" if isinstance(place, int) else _axis(place)
-
-
-def _axis(axis: Axis) -> str:
-    terms = [f"{'' if step == 1 else f'{step}*'}i{number}" for number, step in axis.terms]
-    if axis.offset != 0 or not terms:
-        terms.append(axis.offset.name if isinstance(axis.offset, SymbolicDim) else str(axis.offset))
-    return "+".join(terms)
+KERNEL_FLAGS = ("limits_iterations", "limits_memory", "assumes")
+"""The attributes of a kernel that hold or do not."""

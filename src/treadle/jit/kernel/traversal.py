@@ -5,29 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.jit.kernel.ir import (
+    Axis,
     Block,
     Branch,
+    Gather,
     HostCall,
+    InputDim,
     Kind,
     Loop,
     Node,
     Number,
+    Scatter,
     SymbolicDim,
     View,
 )
 
 
-def shape_operands(node: Node) -> Iterator[Node]:
-    """The scalars that tell the extents the node has to do with."""
+def dims_of(node: Node) -> Iterator[SymbolicDim]:
+    """The symbolic dims that a node names: those of its shape, and those its operation reads."""
     numbers: list[Number | None] = list(node.shape)
     match node.op:
-        case View(axes=axes):
-            numbers += [axis.offset for axis in axes]
+        case View(axes=axes) | Gather(axes=axes) | Scatter(axes=axes):
+            numbers += [axis.offset for axis in axes if isinstance(axis, Axis)]
         case Loop(length=length, extent=extent):
             numbers += [length, extent]
-    for number in numbers:
-        if isinstance(number, SymbolicDim) and number.source is not None:
-            yield number.source
+        case InputDim(extent=extent):
+            numbers.append(extent)
+        case HostCall(results=kinds):
+            numbers += [extent for kind in kinds if kind is not None for extent in kind[1]]
+    return (number for number in numbers if isinstance(number, SymbolicDim))
+
+
+def shape_operands(node: Node) -> Iterator[Node]:
+    """The scalars that hold the dims a node names: operands it does not list."""
+    return (dim.source for dim in dims_of(node) if dim.source is not None)
 
 
 def is_inside(number: Number, body: Block) -> bool:

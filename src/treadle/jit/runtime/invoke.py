@@ -162,7 +162,7 @@ class CompiledKernel:
         kernels: HostKernels | None = None,
     ) -> CompiledKernel:
         """With its slots sorted; `kernels` are numpy's unless they are given."""
-        results = tuple(OutputSlot.of(node, weighs=kernel.weighs) for node in kernel.results)
+        results = tuple(OutputSlot.of(node, weighs=kernel.limits_memory) for node in kernel.results)
         layout = CallLayout.of(code, kernels or HostKernels())
         return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads)
 
@@ -213,7 +213,7 @@ def invoke(
 
 def _with_objects(compiled: CompiledKernel, results: list[Any], held: list[Any]) -> list[Any]:
     """The results, what is held outside instead of its number."""
-    for number in compiled.kernel.objects:
+    for number in compiled.kernel.boxed_results:
         results[number] = held[int(results[number])]
     return results
 

@@ -108,7 +108,7 @@ class NativeRegion:
             if isinstance(why, ShapeChanged) and not self.is_deterministic:
                 self._vary(why.leaf)
             raise refused from why
-        objects = kernel.kernel.objects
+        objects = kernel.kernel.boxed_results
         for number in self.lists:
             if number not in objects:
                 results[number] = unstack_elements(results[number])
@@ -342,7 +342,7 @@ def compile_region(native: NativeRegion, kernel: Kernel, lengths: DynamicDims) -
     kernel = compile_settled(native, kernel)
     found = exact_signature(kernel, lengths)
     code, machine = compiled(kernel, found, native.store)
-    threads = native.threads if kernel.shares else 1
+    threads = native.threads if kernel.parallel_threshold_ns else 1
     return CompiledKernel.of(
         kernel, code, machine, trip_count_inputs(kernel), found, threads, native.kernels
     )
@@ -366,5 +366,8 @@ def compile_settled(native: NativeRegion, kernel: Kernel) -> Kernel:
     if native.weighs and any(map(makes_objects, all_nodes(kernel.main))):
         raise Declined("values held outside, whose bytes nobody counts")
     return replace(
-        kernel, counts=native.counts, weighs=native.weighs, shares=minimum_work_ns(native.threads)
+        kernel,
+        limits_iterations=native.counts,
+        limits_memory=native.weighs,
+        parallel_threshold_ns=minimum_work_ns(native.threads),
     )

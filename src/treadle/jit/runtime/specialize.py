@@ -16,6 +16,7 @@ from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_marshal import is_list
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Block as BlockNode
 from treadle.jit.kernel.ir import (
     Constant,
@@ -246,7 +247,10 @@ def _written(
     found = (None if value is None else made[value] for value in block.results)
     results = tuple(nothing(b) if node is None else node for node in found)
     objects = tuple(k for k, node in enumerate(results) if node in b.objects)
-    return Kernel(tuple(inputs), b.main, results, b.hoisted, objects=objects, assumes=b.assumes)
+    kernel = Kernel(
+        tuple(inputs), b.main, results, b.hoisted, boxed_results=objects, assumes=b.assumes
+    )
+    return check_when_debugging(kernel)
 
 
 def trip_count_inputs(kernel: Kernel) -> dict[SymbolicDim, int]:

@@ -64,7 +64,7 @@ def find_linear_recurrence(
     assert isinstance(op, Loop)
     if count < _FEWEST or op.has_condition or op.next_condition is not None or not op.states:
         return None
-    if context.window is not None or context.kernel.weighs or _is_short(op, count):
+    if context.window is not None or context.kernel.limits_memory or _is_short(op, count):
         return None
     if len(op.body.nodes) > _MOST_NODES:
         return None

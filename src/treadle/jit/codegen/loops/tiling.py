@@ -53,7 +53,7 @@ def _window(context: CodegenContext, node: Node) -> tuple[int, int, int, int] | 
     shape = _shape(context, op)
     if shape is None or op.stacks or op.next_condition is not None:
         return None
-    if op.has_condition and context.kernel.counts:
+    if op.has_condition and context.kernel.limits_iterations:
         return None
     if not all(_is_own_element(context, each, op, shape) for each in op.body.nodes):
         return None

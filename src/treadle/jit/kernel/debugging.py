@@ -1,0 +1,32 @@
+"""Checks of kernels that TREADLE_DEBUG=1 asks for, as tests do; without it they cost nothing."""
+
+from __future__ import annotations
+
+from treadle.boundary import is_debugging
+from treadle.jit.kernel.ir import Constant, Kernel
+from treadle.jit.kernel.op_text import InvalidKernel
+from treadle.jit.kernel.parser import parse_kernel
+from treadle.jit.kernel.printer import show_kernel
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.verifier import verify_kernel
+
+_MOST_CONSTANT_BYTES = 65_536
+"""Kernels whose constants have more bytes in all are not printed and read again."""
+
+
+def check_when_debugging(kernel: Kernel) -> Kernel:
+    """The kernel; where TREADLE_DEBUG=1 is set, it is verified and its text can be read."""
+    if is_debugging():
+        verify_kernel(kernel)
+        _check_text(kernel)
+    return kernel
+
+
+def _check_text(kernel: Kernel) -> None:
+    constants = (node.op.array for node in all_nodes(kernel.main) if isinstance(node.op, Constant))
+    if sum(array.nbytes for array in constants) > _MOST_CONSTANT_BYTES:
+        return
+    text = show_kernel(kernel, whole=True)
+    found = show_kernel(parse_kernel(text), whole=True)
+    if found != text:
+        raise InvalidKernel(f"the text of a kernel was read as another one:\n{text}\n\n{found}")
