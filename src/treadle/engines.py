@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.arguments import names_of
 from treadle.errors import InputError
-from treadle.plan import Engine, UsesKernelProviders
+from treadle.plan import Engine
 
 __all__ = ["ENGINES", "engine_names", "engines_of"]
 
@@ -33,9 +33,9 @@ def engines_of(
     wanted = itertools.takewhile(lambda name: name != "interp", names)
     made = [_MAKERS[name](options, providers, provider_options) for name in wanted]
     return tuple(
-        engine.with_providers([other for other in made if other is not engine])
-        if isinstance(engine, UsesKernelProviders)
-        else engine
+        engine
+        if engine.traits.with_providers is None
+        else engine.traits.with_providers([other for other in made if other is not engine])
         for engine in made
     )
 

@@ -57,8 +57,6 @@ from treadle.plan import (
     Plan,
     Region,
     RunContext,
-    Runnable,
-    SupportsLimits,
     plan,
 )
 from treadle.profiling import Profile, Timed, locations_of
@@ -86,7 +84,7 @@ class Program:
     plan: Plan
     inputs: Mapping[str, Type | None]
     outputs: tuple[str, ...]
-    run: Runnable
+    run: execution.Program
     bind: InputBinder
     direct: NamedCall | None
 
@@ -234,9 +232,9 @@ class InferenceSession(OrtSession):
         if variant.watched or not (variant.bounded or variant.weighed):
             return self._engines
         return tuple(
-            e.bounded(counts=variant.bounded, weighs=variant.weighed)
-            if isinstance(e, SupportsLimits)
-            else e
+            e
+            if e.traits.with_limits is None
+            else e.traits.with_limits(variant.bounded, variant.weighed)
             for e in self._engines
         )
 

@@ -9,8 +9,27 @@ from tests.interp.blocks import TRIPS, add, body_of, f32, i64, looping, run, sam
 from treadle.errors import LimitExceeded, RunError
 from treadle.execution import prepare
 from treadle.ir import BlockBuilder, Carried, Leaf, Model
-from treadle.plan import FallbackRequired, RunContext, Verdict, interp_only, plan
+from treadle.plan import (
+    EngineTraits,
+    FallbackRequired,
+    RunContext,
+    RunnableTraits,
+    Verdict,
+    interp_only,
+    plan,
+)
 from treadle.tracing import ValueMade
+
+
+@dataclass
+class Ready:
+    """A Runnable that gives what `act` says."""
+
+    act: object
+    traits: RunnableTraits = field(default_factory=RunnableTraits)
+
+    def __call__(self, inputs, context):
+        return self.act(*inputs)
 
 
 @dataclass
@@ -20,16 +39,17 @@ class Engine:
     act: object
     name: str = "other"
     calls: list = field(default_factory=list)
+    traits: EngineTraits = field(default_factory=EngineTraits)
 
     def judge(self, step, model, *, inside):
         return Verdict(isinstance(step, Leaf) and step.op in ("Add", "Wibble"), "for the test")
 
     def prepare(self, region, model):
-        def runnable(inputs, context):
+        def act(*inputs):
             self.calls.append(inputs)
             return self.act(*inputs)
 
-        return runnable
+        return Ready(act)
 
 
 def more(value):
@@ -136,18 +156,6 @@ def test_the_plan_of_one_block():
     assert all(region.engine == "interp" for region in interp_only(many_adds()).regions)
 
 
-class Owner:
-    """A Runnable that says its results are its own, and gives what `act` says."""
-
-    gives_own = True
-
-    def __init__(self, act):
-        self.act = act
-
-    def __call__(self, inputs, context):
-        return self.act(*inputs)
-
-
 @dataclass
 class OwnEngine(Engine):
     """Its runnables own what they give."""
@@ -156,7 +164,7 @@ class OwnEngine(Engine):
         return Verdict(True, "for the test")
 
     def prepare(self, region, model):
-        return Owner(self.act)
+        return Ready(self.act, RunnableTraits(returns_fresh_arrays=True))
 
 
 def passed_on():
@@ -168,12 +176,29 @@ def passed_on():
     return b.build(y, b.leaf("Identity", 14, x))
 
 
-def test_what_an_engine_owns_is_not_copied():
+def test_fresh_arrays_of_an_engine_are_not_copied():
     given = [np.ones(2, np.float32), np.ones(2, np.float32)]
+    given[1].flags.writeable = False  # of other engines it would be copied
     program = planned(passed_on(), OwnEngine(lambda x: given))
     found = program([np.ones(2, np.float32)], RunContext())
     assert all(one is other for one, other in zip(found, given, strict=True))
     assert found is not given
+
+
+def test_an_engine_is_called_by_name_where_it_can_be():
+    def by_name(names):
+        return lambda feed: [np.asarray(feed[name] + 1) for name in names]
+
+    @dataclass
+    class Named(OwnEngine):
+        def prepare(self, region, model):
+            return Ready(self.act, RunnableTraits(returns_fresh_arrays=True, by_name=by_name))
+
+    b = BlockBuilder()
+    x = b.param("x")
+    block = b.build(add(b, x, x))
+    same(planned(block, Named(more)).direct({"x": f32(1)}), [f32(2)])
+    assert planned(block, OwnEngine(more)).direct is None
 
 
 def test_what_interp_gives_in_its_place_is():

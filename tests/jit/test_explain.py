@@ -74,13 +74,12 @@ def test_the_code():
 
 
 def test_declines_are_told():
-    from treadle.plan import CompilationReport, SupportsExplain
+    from treadle.plan import CompilationReport
 
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     (region,) = session.plan.main.regions
-    assert isinstance(region.runnable, SupportsExplain)
     region.runnable.made[((None, ()),) * 3] = "for a test"
-    (account,) = region.runnable.reports()
+    (account,) = region.runnable.traits.reports()
     assert isinstance(account, CompilationReport)
     assert account.facts == ("declined: for a test",)
     assert account.code("kernel") == ""

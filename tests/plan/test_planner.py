@@ -24,7 +24,7 @@ from treadle.ir import (
     reads,
     tensor,
 )
-from treadle.plan import INTERP, Verdict, interp_only, plan, region_growing
+from treadle.plan import INTERP, EngineTraits, Verdict, interp_only, plan, region_growing
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Takes:
     takes_bodies: bool = False
     refused: frozenset[str] = frozenset()
     prepared: list[int] = field(default_factory=list)
+    traits: EngineTraits = field(default_factory=EngineTraits)
 
     def judge(self, step, model, *, inside):
         if any(bodies(step)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.report.models import loop
 from treadle.ir import Loop
-from treadle.plan import BlockPlan, CompilationReport, Plan, Region, RunContext
+from treadle.plan import BlockPlan, CompilationReport, Plan, Region, RunContext, RunnableTraits
 from treadle.report import explain, plan_data, show_code
 
 
@@ -54,8 +54,9 @@ class Said:
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         raise AssertionError("nobody runs it")
 
-    def reports(self) -> Sequence[CompilationReport]:
-        return self.made
+    @property
+    def traits(self) -> RunnableTraits:
+        return RunnableTraits(reports=lambda: self.made, predicted_report=self.predicted_report)
 
     def predicted_report(self) -> CompilationReport:
         return CompilationReport("x ?", ("not yet",), {}, lambda kind: f"{kind} of types")

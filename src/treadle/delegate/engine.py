@@ -26,7 +26,7 @@ from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
-from treadle.plan import Region, Runnable, Verdict
+from treadle.plan import EngineTraits, Region, Runnable, Verdict
 
 _MOST_BRIEF = 256
 _MOST_FOLDED = 2.0**36  # multiplications, a few seconds
@@ -45,7 +45,12 @@ class Onnxruntime:
         """The name users give it by."""
         return "onnxruntime"
 
-    def lent(self) -> Onnxruntime:
+    @property
+    def traits(self) -> EngineTraits:
+        """Others may have it run single operators."""
+        return EngineTraits(as_provider=self.as_provider)
+
+    def as_provider(self) -> Onnxruntime:
         """The engine for single operators, whose threads do not spin beside those of the caller."""
         entries = {**_NO_SPINNING, **self.options.entries}
         return replace(self, options=replace(self.options, entries=entries))

@@ -25,7 +25,7 @@ from treadle import ops
 from treadle.delegate.runnable import Session
 from treadle.errors import KernelError
 from treadle.ir import DType, Leaf, Literal, Operands, Step, Tensor, Value
-from treadle.plan import NamedCall, Region, RunContext
+from treadle.plan import NamedCall, Region, RunContext, RunnableTraits
 
 MANY_BYTES = 1 << 16
 """Bytes of one input from which numpy is faster."""
@@ -65,14 +65,14 @@ class BySize:
                 pass  # the session says what does not fit
         return self.session(inputs, context)
 
-    def direct(self, names: Sequence[str]) -> NamedCall | None:
+    def by_name(self, names: Sequence[str]) -> NamedCall | None:
         """A call by name, as the session has one."""
-        at_once = self.session.direct(names)
+        at_once = self.session.by_name(names)
         if at_once is None:
             return None
         order, evaluate, many_bytes = tuple(names), self.evaluate, self.many_bytes
 
-        def by_name(feed: dict[str, object]) -> list[Any]:
+        def call(feed: dict[str, object]) -> list[Any]:
             if _are_large(feed.values(), many_bytes):
                 try:
                     return evaluate([feed[name] for name in order])
@@ -80,12 +80,12 @@ class BySize:
                     pass
             return at_once(feed)
 
-        return by_name
+        return call
 
     @property
-    def returns_fresh_arrays(self) -> bool:
-        """All results are new arrays."""
-        return True
+    def traits(self) -> RunnableTraits:
+        """All results are new arrays; inputs may come by name."""
+        return RunnableTraits(returns_fresh_arrays=True, by_name=self.by_name)
 
 
 def _are_large(inputs: Iterable[object], many_bytes: int) -> bool:

@@ -15,7 +15,7 @@ from treadle.errors import RunError, Unsupported
 from treadle.infer import infer
 from treadle.ir import Model, Tensor, Type, Value, dtype_of, typed, with_operands
 from treadle.ir import Sequence as SequenceType
-from treadle.plan import FallbackRequired, Region, RunContext, Runnable
+from treadle.plan import FallbackRequired, Region, RunContext, Runnable, RunnableTraits
 
 Types = tuple[Type | None, ...]
 _MOST_KEPT = 64
@@ -40,9 +40,9 @@ class Late:
         return run(inputs, context)
 
     @property
-    def returns_fresh_arrays(self) -> bool:
+    def traits(self) -> RunnableTraits:
         """All results are new arrays."""
-        return True
+        return RunnableTraits(returns_fresh_arrays=True)
 
     def _prepared(self, types: Types) -> Runnable:
         try:

@@ -11,7 +11,7 @@ from treadle.delegate.abandoned import Abandoned, copied
 from treadle.delegate.cancellation import CancellableRun, cancellable
 from treadle.delegate.ort_errors import failures, reason, translating_errors
 from treadle.errors import RunError
-from treadle.plan import FallbackRequired, NamedCall, RunContext
+from treadle.plan import FallbackRequired, NamedCall, RunContext, RunnableTraits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Session:
                 if not watch.stopped_by_signal:
                     raise
 
-    def direct(self, names: Sequence[str]) -> NamedCall | None:
+    def by_name(self, names: Sequence[str]) -> NamedCall | None:
         """A call by name, where it ends soon and the session's inputs have these names."""
         return self._at_once if self.is_brief and tuple(names) == self.inputs else None
 
@@ -64,9 +64,9 @@ class Session:
             raise self._refused(reason(failure)) from failure
 
     @property
-    def returns_fresh_arrays(self) -> bool:
-        """All results are new arrays."""
-        return True
+    def traits(self) -> RunnableTraits:
+        """All results are new arrays; inputs may come by name."""
+        return RunnableTraits(returns_fresh_arrays=True, by_name=self.by_name)
 
     def _refused(self, why: str) -> FallbackRequired:
         return FallbackRequired(RunError(why, self.path))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from treadle.ir import Value
-from treadle.plan import BlockPlan, NamedCall, SupportsNamedInputs
+from treadle.plan import BlockPlan, NamedCall
 
 
 def call_by_name(main: BlockPlan) -> NamedCall | None:
@@ -15,10 +15,10 @@ def call_by_name(main: BlockPlan) -> NamedCall | None:
     region, block = main.regions[0], main.block
     is_all = {*region.inputs} <= {*block.params} and {*region.outputs} >= {*block.results}
     runnable = region.runnable if is_all else None
-    if not isinstance(runnable, SupportsNamedInputs):
+    if runnable is None:
         return None
     names = [value.name for value in region.inputs]
-    call = runnable.direct(names)
+    call = runnable.traits.by_name(names)
     if call is not None and len(names) < len(block.params):
         call = partial(_with_some, call, names)
     if call is not None and region.outputs != block.results:

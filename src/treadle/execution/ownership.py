@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from treadle.plan import BlockPlan, ReturnsFreshArrays
+from treadle.plan import BlockPlan
 
 
 def returns_fresh_arrays(main: BlockPlan) -> bool:
     """Whether all that comes out is a region's, once each, in memory that nobody else has."""
     results = main.block.results
     runnable = main.regions[0].runnable if len(main.regions) == 1 else None
-    if (
-        runnable is None
-        or not isinstance(runnable, ReturnsFreshArrays)
-        or not runnable.returns_fresh_arrays
-    ):
+    if runnable is None or not runnable.traits.returns_fresh_arrays:
         return False
     return len({*results}) == len(results) and {*results} <= {*main.regions[0].outputs}
 

@@ -19,7 +19,7 @@ from treadle.jit.runtime.native_region import NativeRegion
 from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
 from treadle.jit.threads.thread_pool import processor_count
 from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
-from treadle.plan import Engine, KernelProvider, Region, Runnable, Verdict
+from treadle.plan import Engine, EngineTraits, Region, Runnable, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,22 @@ class Jit:
         """The name users give it by."""
         return "jit"
 
-    def bounded(self, *, counts: bool, weighs: bool) -> Jit:
+    @property
+    def traits(self) -> EngineTraits:
+        """Native code keeps the bounds of a run and calls the kernels of others."""
+        return EngineTraits(self.with_limits, self.with_providers)
+
+    def with_limits(self, counts: bool, weighs: bool) -> Jit:
         """The engine for runs that bound their iterations, or what loops hold."""
         return replace(self, counts=counts, weighs=weighs)
 
     def with_providers(self, others: Sequence[Engine]) -> Jit:
         """The engine that may call the kernels of others."""
-        lent = (other.lent() if isinstance(other, KernelProvider) else other for other in others)
-        return replace(self, others=tuple(lent))
+        providers = (
+            other if other.traits.as_provider is None else other.traits.as_provider()
+            for other in others
+        )
+        return replace(self, others=tuple(providers))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether it is a loop all of whose steps have native code."""

@@ -2,12 +2,7 @@
 
 from treadle.plan.engines import (
     Engine,
-    KernelProvider,
-    ReturnsFreshArrays,
-    SupportsExplain,
-    SupportsLimits,
-    SupportsNamedInputs,
-    UsesKernelProviders,
+    EngineTraits,
     Verdict,
 )
 from treadle.plan.offload_cost import is_compute_heavy
@@ -21,6 +16,7 @@ from treadle.plan.run import (
     NamedCall,
     RunContext,
     Runnable,
+    RunnableTraits,
 )
 
 __all__ = [
@@ -30,19 +26,15 @@ __all__ = [
     "CompilationReport",
     "Declined",
     "Engine",
+    "EngineTraits",
     "FallbackRequired",
-    "KernelProvider",
     "Limits",
     "NamedCall",
     "Plan",
     "Region",
-    "ReturnsFreshArrays",
     "RunContext",
     "Runnable",
-    "SupportsExplain",
-    "SupportsLimits",
-    "SupportsNamedInputs",
-    "UsesKernelProviders",
+    "RunnableTraits",
     "Verdict",
     "interp_only",
     "is_compute_heavy",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from treadle.ir import Model, Step
 from treadle.plan.regions import Region
-from treadle.plan.run import CompilationReport, NamedCall, Runnable
+from treadle.plan.run import Runnable
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether an engine takes a step, and the reason, in words for `explain`.
 
-    `joins`: whether it would take the step together with others that it takes, though not for
-    itself; asked only where there are others.
+    `joins`: whether the engine would take the step together with others that it takes, though not
+    the step alone; asked only where there are others.
     """
 
     takes: bool
@@ -24,70 +24,19 @@ class Verdict:
     joins: Callable[[], bool] | None = None
 
 
-@runtime_checkable
-class SupportsExplain(Protocol):
-    """A Runnable that can say what it has made so far."""
+@dataclass(frozen=True, slots=True)
+class EngineTraits:
+    """What an engine can do besides judging and preparing; None: it cannot.
 
-    def reports(self) -> Sequence[CompilationReport]:
-        """An account for every kind of data that came."""
-        ...
-
-    def predicted_report(self) -> CompilationReport:
-        """What is to be said before any came, and the code it would have as far as types tell."""
-        ...
-
-
-@runtime_checkable
-class ReturnsFreshArrays(Protocol):
-    """A Runnable that says whether nobody else has, or may write to, the memory of what it gives.
-
-    Memory of the inputs and of its other results included.
+    `with_limits(counts, weighs)` is the engine for runs that bound iterations, or the bytes that
+    loops hold: it keeps those bounds itself, so it takes loops `inside` too. `with_providers` is
+    the engine that may have these others run single operators within what it takes.
+    `as_provider` is the form of the engine that runs single operators for another one.
     """
 
-    @property
-    def returns_fresh_arrays(self) -> bool:
-        """Whether that holds of all its results."""
-        ...
-
-
-@runtime_checkable
-class SupportsNamedInputs(Runnable, Protocol):
-    """A Runnable that can also be fed by name, which for one operator is a third of a call."""
-
-    def direct(self, names: Sequence[str]) -> NamedCall | None:
-        """A call for values of these names, one per `region.inputs`; None where there is none.
-
-        For runs that nobody listens to, bounds or may stop. Raises `FallbackRequired` as the
-        Runnable does.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsLimits(Protocol):
-    """An engine that keeps the bounds of a run in loops it takes whole."""
-
-    def bounded(self, *, counts: bool, weighs: bool) -> Engine:
-        """The engine for runs that bound iterations, or bytes: it takes loops `inside` too."""
-        ...
-
-
-@runtime_checkable
-class UsesKernelProviders(Protocol):
-    """An engine that has others run single operators within what it takes."""
-
-    def with_providers(self, others: Sequence[Engine]) -> Engine:
-        """The engine that may ask these."""
-        ...
-
-
-@runtime_checkable
-class KernelProvider(Protocol):
-    """An engine that has another form for single operators that others call."""
-
-    def lent(self) -> Engine:
-        """The engine for those."""
-        ...
+    with_limits: Callable[[bool, bool], Engine] | None = None
+    with_providers: Callable[[Sequence[Engine]], Engine] | None = None
+    as_provider: Callable[[], Engine] | None = None
 
 
 class Engine(Protocol):
@@ -96,6 +45,11 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """The name users give it by: "onnxruntime"."""
+        ...
+
+    @property
+    def traits(self) -> EngineTraits:
+        """What it can do besides."""
         ...
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:

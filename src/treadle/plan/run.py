@@ -144,16 +144,48 @@ class CompilationReport:
 
 
 NamedCall = Callable[[dict[str, object]], list[Any]]
+"""A call of a region with its inputs by name."""
+
+
+def _no_named_call(names: Sequence[str]) -> NamedCall | None:
+    return None
+
+
+def _no_reports() -> Sequence[CompilationReport]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunnableTraits:
+    """What a Runnable can do besides running, and what holds of its results.
+
+    `returns_fresh_arrays`: nobody else has the memory of its results, or writes to it; that of the
+    inputs and of its other results included. `by_name` is a call for values of these names, one per
+    `region.inputs`, which for one operator takes a third of the time of a run; None where there is
+    none. It is for runs without a listener, bounds or a way to stop them, and raises
+    `FallbackRequired` as the Runnable does. `reports` has a report for every kind of data that
+    came, `predicted_report` what can be said before any came, None where that is nothing.
+    """
+
+    returns_fresh_arrays: bool = False
+    by_name: Callable[[Sequence[str]], NamedCall | None] = _no_named_call
+    reports: Callable[[], Sequence[CompilationReport]] = _no_reports
+    predicted_report: Callable[[], CompilationReport] | None = None
 
 
 class Runnable(Protocol):
     """A region ready to run, by several threads at once."""
 
+    @property
+    def traits(self) -> RunnableTraits:
+        """What it can do besides."""
+        ...
+
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """One value per `region.inputs` in, one per `region.outputs` out.
 
         A value is a numpy array, a list for a sequence, None for an absent optional. Raises
-        `FallbackRequired` where the engine cannot do it on this data; the caller has interp run the
-        steps.
+        `FallbackRequired` where the engine cannot do it on this data; the caller then runs the
+        region's fallback.
         """
         ...

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.ir import Step, bodies, step_path
-from treadle.plan import BlockPlan, CompilationReport, Plan, Region, SupportsExplain
+from treadle.plan import BlockPlan, CompilationReport, Plan, Region
 from treadle.report.body import count_operators, show_operators, summarize_body
 from treadle.report.text import indented, plural
 
@@ -82,16 +82,15 @@ def _accounts(region: Region) -> Iterator[str]:
 
 def accounts(region: Region) -> Sequence[CompilationReport]:
     """What the region's engine has made of it so far; nothing where it keeps no account."""
-    runnable = region.runnable
-    return runnable.reports() if isinstance(runnable, SupportsExplain) else ()
+    return () if region.runnable is None else region.runnable.traits.reports()
 
 
 def _foreseen(region: Region) -> Sequence[CompilationReport]:
     """What the region's engine says where it has made nothing of it yet."""
-    runnable: object = region.runnable
-    if not isinstance(runnable, SupportsExplain) or runnable.reports():
+    traits = None if region.runnable is None else region.runnable.traits
+    if traits is None or traits.predicted_report is None or traits.reports():
         return ()
-    return (runnable.predicted_report(),)
+    return (traits.predicted_report(),)
 
 
 def show_code(plan: Plan, kind: str, others: Others | None = None) -> str:

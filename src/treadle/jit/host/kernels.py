@@ -20,7 +20,6 @@ from treadle.plan import (
     Region,
     RunContext,
     Runnable,
-    SupportsNamedInputs,
     is_compute_heavy,
 )
 
@@ -126,8 +125,9 @@ class HostKernels:
 
 def _by_name(runnable: Runnable, names: Sequence[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
     """A call of the runnable for its inputs in order, each with its name."""
-    direct = runnable.direct(names) if isinstance(runnable, SupportsNamedInputs) else None
-    return direct or (lambda feed: runnable(tuple(feed.values()), RunContext()))
+    return runnable.traits.by_name(names) or (
+        lambda feed: runnable(tuple(feed.values()), RunContext())
+    )
 
 
 def _numpys(leaf: Leaf) -> Prepared | None:

@@ -40,7 +40,7 @@ from treadle.jit.runtime.value_specialization import ValueSpecialization
 from treadle.jit.threads.thread_pool import minimum_work_ns
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.uninterruptible import run_aside
-from treadle.plan import CompilationReport, FallbackRequired, Region, RunContext
+from treadle.plan import CompilationReport, FallbackRequired, Region, RunContext, RunnableTraits
 
 _MOST_SHAPES, _MOST_KERNELS = 256, 32
 _MOMENT = 0.005
@@ -134,9 +134,13 @@ class NativeRegion:
         return results
 
     @property
-    def returns_fresh_arrays(self) -> bool:
-        """Nobody else has the memory of the results, but of what is held outside."""
-        return True
+    def traits(self) -> RunnableTraits:
+        """Nobody else has the memory of the results, but for boxed values."""
+        return RunnableTraits(
+            returns_fresh_arrays=True,
+            reports=self.reports,
+            predicted_report=self.predicted_report,
+        )
 
     def _array(self, number: int, value: object, held: list[object]) -> np.ndarray:
         """The input as an array: what has no native form is held, and known by its number."""
