@@ -67,7 +67,7 @@ EVERY_OPERATION = """kernel limits_iterations parallel_threshold_ns=1500
   %37: int64[n0] = result 3 of %26
   return %36, %37, %21
   boxed 2
-  hoisted %21"""  # noqa: E501
+  hoisted %21, %31"""  # noqa: E501
 
 
 def test_every_operation_is_written_as_it_was_read():
@@ -115,6 +115,10 @@ def test_attributes_of_called_operators_are_read():
     attributes = read_attributes(text)
     assert write_attributes(attributes) == text
     assert attributes["mode"].value == b"x, y"
+
+
+def test_an_attribute_without_a_text_form_is_left_out():
+    assert write_attributes(read_attributes(" <type=...>")) == " <type=...>"
 
 
 @pytest.mark.parametrize(

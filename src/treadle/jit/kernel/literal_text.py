@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from treadle.ir import Attribute, DType, Literal, attribute
+from treadle.ir import Attribute, DType, Kind, Literal, attribute
 from treadle.jit.kernel.op_text import InvalidKernel
 
 _SHOWN_ELEMENTS = 8
@@ -97,6 +97,8 @@ def read_attributes(text: str) -> dict[str, Attribute]:
 
 
 def _attribute(name: str, node: ast.expr) -> Attribute:
+    if isinstance(node, ast.Constant) and node.value is ...:
+        return Attribute(name, Kind.TYPE, None)
     return attribute(name, _read_value(node))
 
 

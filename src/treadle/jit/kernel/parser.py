@@ -75,6 +75,7 @@ class _Parser:
         self._lines = [(k, line[margin:]) for k, line in numbered]
         self._next = 0
         self._values: dict[str, Node] = {}
+        self._everywhere: dict[str, Node] = {}
         self._dims: dict[str, SymbolicDim] = {}
         self._block = Block("main")
 
@@ -147,7 +148,7 @@ class _Parser:
         self._nodes(1)
         results = self._list(self._expect(1, "return"))
         boxed = tuple(int(number) for number in _items(self._accept(1, "boxed") or ""))
-        hoisted = self._list(self._accept(1, "hoisted") or "")
+        hoisted = self._hoisted(self._accept(1, "hoisted") or "")
         if self._next < len(self._lines):
             self._next += 1
             raise InvalidKernel("a line after the end of the kernel")
@@ -158,6 +159,13 @@ class _Parser:
             parallel_threshold_ns=int(threshold[0].split("=")[1]) if threshold else 0,
             **{flag: flag in attributes for flag in KERNEL_FLAGS},
         )  # fmt: skip
+
+    def _hoisted(self, names: str) -> tuple[Node, ...]:
+        """The nodes of these names, which may stand in a loop's body."""
+        unknown = {*_items(names)} - {*self._everywhere}
+        if unknown:
+            raise InvalidKernel(f"{sorted(unknown)[0]} is not defined")
+        return tuple(self._everywhere[name] for name in _items(names))
 
     def _nodes(self, depth: int) -> None:
         """Every line that defines a value."""
@@ -196,7 +204,7 @@ class _Parser:
     def _add(self, name: str, node: Node) -> None:
         if name in self._values:
             raise InvalidKernel(f"{name} is defined twice")
-        self._values[name] = node
+        self._values[name] = self._everywhere[name] = node
         self._block.nodes.append(node)
 
     def _inside(self, block: Block, read: Callable[[], T]) -> T:

@@ -18,8 +18,7 @@
     constant = "constant" elements   see `literal_text`
 
 `carries` pairs each carried argument of the body with its initial value. Everything that machine
-code depends on is written. The types of the values that a called operator names are not, and of its
-attributes neither are types and sparse tensors.
+code depends on is written. The types of the values that a called operator names are not.
 """
 
 from __future__ import annotations
