@@ -23,7 +23,7 @@ session
 pickling ort_session
 iobinding
 call_arguments
-engines feeds options profiling variants
+engines feeds load_cache options profiling variants
 adapters parity
 execution
 interp jit delegate report
@@ -39,7 +39,7 @@ limits
 arguments boundary
 ort_exceptions
 errors
-messages
+compact_pickle messages
 """
 """The architecture: a room may import only rooms on lines below its own."""
 

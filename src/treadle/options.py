@@ -238,8 +238,9 @@ class SessionOptions(_Checked):
     is then compiled. Without it the last bits of floats may differ from run to run, within the
     tolerances of docs/semantics.md.
 
-    `cache_dir`: the folder where the native engine keeps machine code for other processes; "" for
-    none. Without, the environment variable TREADLE_CACHE_DIR says it, or the platform's custom.
+    `cache_dir`: the folder where models made ready, of files up to 16 MB, and their machine code
+    are kept for other processes; "" for none. Without, the environment variable
+    TREADLE_CACHE_DIR says it, or the platform's custom.
     Whoever can write there can run code as this user, so a folder is used only where it, what is
     above it, and the files in it belong to this user or to root and nobody else may write them (a
     sticky /tmp may be above it); on Windows, in the user's profile. See SECURITY.md.

@@ -38,6 +38,7 @@ from treadle.feeds import InputBinder, NodeArg, node_arg
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Declaration, Function, Leaf, Model, Step, Type
 from treadle.limits import poll, within
+from treadle.load_cache import LoadCache
 from treadle.options import SessionOptions
 from treadle.ort_session import (
     UNSAID_VERSION,
@@ -128,14 +129,20 @@ class InferenceSession(OrtSession):
         self._named_engines = ENGINES if engines is None else engine_names(engines)
         self._chosen = self._choose(providers, provider_options, may_fall_back=self._may_fall_back)
         self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
+        place = self._place(source)
         with self._within_limits():
-            self._model = self._accepted(source)
+            found = None if place is None else place.read(self._engines)
+            self._model = self._accepted(source) if found is None else found[0]
+        self._found = None if found is None else found[1]
         self._programs: dict[RunMode, Program] = {}
         self._declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
         self._source = source_of(source)
         self._lock = locked_anew(self)
         with self._within_limits():
             self._plain = self._program(PLAIN)
+            if place is not None and self._found is None:
+                place.write(self._model, self._plain.plan, self._engines)
+        self._found = None
         if getattr(self._options, "optimized_model_filepath", ""):
             write_optimized(self._model, self._options.optimized_model_filepath)
 
@@ -150,6 +157,12 @@ class InferenceSession(OrtSession):
     def _within_limits(self) -> AbstractContextManager[None]:
         """Bounds what making a program ready may take."""
         return within(getattr(self._options, "load_limits", None))
+
+    def _place(self, source: object) -> LoadCache | None:
+        """Where the model made ready lies on disk; None where a listener hears how it is made."""
+        if self._listener is not None or supplied(self._options) is not None:
+            return None
+        return LoadCache.of(source, self._options, self._engines)
 
     def _accepted(self, source: object) -> Model:
         instead = supplied(self._options)
@@ -190,6 +203,8 @@ class InferenceSession(OrtSession):
             self._declined.pop(variant, None)
 
     def _prepared(self, variant: RunMode) -> Program:
+        if self._found is not None and variant == PLAIN:
+            return self._bound(self._found.model, variant)
         with self._within_limits(), self._stage("prepare"):
             model = passes.prepare(
                 self._model,
@@ -212,6 +227,8 @@ class InferenceSession(OrtSession):
     def _planned(self, model: Model, variant: RunMode) -> tuple[Plan, execution.Program]:
         from treadle import execution
 
+        if self._found is not None and variant == PLAIN:
+            return self._found, execution.prepare(self._found, self._expand)
         # who listens hears every value, unless an operator has no kernel but an engine's
         asked = self._asked(variant)
         for engines in ((), asked) if variant.watched else (asked,):

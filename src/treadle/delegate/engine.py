@@ -12,8 +12,7 @@ from treadle import ops
 from treadle.delegate.abandoned import Abandoned
 from treadle.delegate.capabilities import capability_of
 from treadle.delegate.export import export_region
-from treadle.delegate.export_scope import ExportModel
-from treadle.delegate.folded import folded_products
+from treadle.delegate.exported import Exported
 from treadle.delegate.io_types import border_refusal, crosses_as_bytes, is_open, mixture_refusal
 from treadle.delegate.large import MANY_BYTES, BySize, by_numpy
 from treadle.delegate.late import Late
@@ -24,12 +23,10 @@ from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Session
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
-from treadle.formats.onnx import write_model
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
 from treadle.plan import EngineTraits, Region, Runnable, Verdict
 
 _MOST_BRIEF = 256
-_MOST_FOLDED = 2.0**36  # multiplications, a few seconds
 _NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
 
 
@@ -47,8 +44,8 @@ class Onnxruntime:
 
     @property
     def traits(self) -> EngineTraits:
-        """Others may have it run single operators."""
-        return EngineTraits(as_provider=self.as_provider)
+        """Others may have it run single operators; the models it writes are kept on disk."""
+        return EngineTraits(as_provider=self.as_provider, persistence=self)
 
     def as_provider(self) -> Onnxruntime:
         """The engine for single operators, whose threads do not spin beside those of the caller."""
@@ -70,31 +67,57 @@ class Onnxruntime:
         _check_borders(region)
         plain = in_onnx_forms(region, model)
         written, shared = export_region(plain, model, target_versions(plain.steps, plain.constants))
-        session = self._session(write_model(written).SerializeToString(), shared, region)
+        return self._made(region, plain, Exported.of(region, written, shared))
+
+    @property
+    def identity(self) -> str | None:
+        """Version and settings; None with custom libraries, whose files may change."""
         import onnxruntime
 
-        inputs = tuple(value.name for value in written.main.params)
-        outputs = tuple(value.name for value in written.main.results if value is not None)
-        run = _carrier(session, region)
+        if self.options.libraries:
+            return None
+        return f"onnxruntime {onnxruntime.__version__} {self.options!r}"
+
+    def snapshot(self, runnable: Runnable) -> Exported | None:
+        """The model that the session of a region was made of."""
+        made = runnable.session if isinstance(runnable, BySize) else runnable
+        return made.exported if isinstance(made, Session) else None
+
+    def restore(self, region: Region, model: Model, snapshot: object) -> Runnable:
+        """The session of a region, made of the model that was written for it before."""
+        if not isinstance(snapshot, Exported):
+            return self.prepare(region, model)
+        plain = in_onnx_forms(region, model) if snapshot.has_exact_forms else region
+        return self._made(region, plain, snapshot)
+
+    def adopt(self, runnable: Runnable, name: str) -> None:
+        """A session finds nothing out as it runs."""
+
+    def _made(self, region: Region, plain: Region, exported: Exported) -> Runnable:
+        import onnxruntime
+
+        run = _carrier(self._session(exported, region), region)
         is_brief = _count(region.steps) <= _MOST_BRIEF
-        options = onnxruntime.RunOptions
-        made = Session(region.path, run, options, inputs, outputs, is_brief, self.abandoned)
-        evaluate = by_numpy(plain) if shared.has_exact_forms else None
+        made = Session(
+            region.path, run, onnxruntime.RunOptions, exported.inputs, exported.outputs, is_brief,
+            self.abandoned, exported,
+        )  # fmt: skip
+        evaluate = by_numpy(plain) if exported.has_exact_forms else None
         if evaluate is None:
             return made
-        return BySize(made, evaluate, 0 if shared.has_guards else MANY_BYTES)
+        return BySize(made, evaluate, 0 if exported.has_guards else MANY_BYTES)
 
-    def _session(self, data: bytes, shared: ExportModel, region: Region) -> Any:
+    def _session(self, exported: Exported, region: Region) -> Any:
         import onnxruntime
 
-        options = self.options.session_options()
-        if shared.large:
-            values = map(onnxruntime.OrtValue.ortvalue_from_numpy, shared.large.values())
-            options.add_external_initializers(list(shared.large), list(values))
+        options, large = self.options.session_options(), exported.large
+        if large:
+            values = map(onnxruntime.OrtValue.ortvalue_from_numpy, large.values())
+            options.add_external_initializers(list(large), list(values))
         providers = [name for name, _ in self.options.providers]
         settings = [dict(setting) for _, setting in self.options.providers]
-        start = partial(onnxruntime.InferenceSession, data, options, providers, settings)
-        if folded_products(region) > _MOST_FOLDED:
+        start = partial(onnxruntime.InferenceSession, exported.data, options, providers, settings)
+        if exported.is_long_to_fold:
             start = partial(start, disabled_optimizers=["ConstantFolding"])
         refused = partial(Unsupported, _name(region), None, path=region.path)
         return translating_errors(start, refused)._sess

@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.delegate.abandoned import Abandoned, copied
 from treadle.delegate.cancellation import CancellableRun, cancellable
+from treadle.delegate.exported import Exported
 from treadle.delegate.ort_errors import failures, reason, translating_errors
 from treadle.errors import RunError
 from treadle.plan import FallbackRequired, NamedCall, RunContext, RunnableTraits
@@ -17,6 +18,8 @@ from treadle.plan import FallbackRequired, NamedCall, RunContext, RunnableTraits
 @dataclass(frozen=True, slots=True)
 class Session:
     """The Runnable of a region. `run` is the session's own, `inputs` and `outputs` its names.
+
+    `exported` is the model it was made of.
 
     `is_brief`: it ends soon by itself, so that Ctrl-C may wait for it, as it does in onnxruntime.
     Watching a run costs 4 microseconds.
@@ -29,6 +32,7 @@ class Session:
     outputs: tuple[str, ...]
     is_brief: bool = False
     abandoned: Abandoned = field(default_factory=Abandoned)
+    exported: Exported | None = None
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run it; Refused where onnxruntime fails, so that interp says where and why, or succeeds.

@@ -15,6 +15,8 @@ from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering import lowering
 from treadle.jit.policy.companions import may_be_small
 from treadle.jit.policy.profitability import why_host_calls_dominate
+from treadle.jit.runtime.compilation import identity
+from treadle.jit.runtime.kernel_records import KernelRecords
 from treadle.jit.runtime.native_region import NativeRegion
 from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
 from treadle.jit.threads.thread_pool import processor_count
@@ -56,8 +58,8 @@ class Jit:
 
     @property
     def traits(self) -> EngineTraits:
-        """Native code keeps the bounds of a run and calls the kernels of others."""
-        return EngineTraits(self.with_limits, self.with_providers)
+        """Native code keeps the bounds of a run, calls others' kernels, and is kept on disk."""
+        return EngineTraits(self.with_limits, self.with_providers, persistence=self)
 
     def with_limits(self, counts: bool, weighs: bool) -> Jit:
         """The engine for runs that bound their iterations, or what loops hold."""
@@ -106,6 +108,28 @@ class Jit:
             region, lengths, conditions(region), known, self.store, self.threads, lists,
             self.counts, self.weighs, HostKernels(self.others, model), self.is_deterministic,
         )  # fmt: skip
+
+    @property
+    def identity(self) -> str | None:
+        """Settings, the code of this package, LLVM and the machine."""
+        made = identity()
+        kept = [other.traits.persistence for other in self.others]
+        others = [None if each is None else each.identity for each in kept]
+        if self.store is None or made is None or None in others:
+            return None
+        return f"{replace(self, others=())!r} {others} {made}"
+
+    def snapshot(self, runnable: Runnable) -> None:
+        """A region is prepared anew: its kernels are found by its name when it runs."""
+
+    def restore(self, region: Region, model: Model, snapshot: object) -> Runnable:
+        """The region, its kernels not yet looked for."""
+        return self.prepare(region, model)
+
+    def adopt(self, runnable: Runnable, name: str) -> None:
+        """Keep the kernels of the region under this name, and look for them there."""
+        if isinstance(runnable, NativeRegion) and self.store is not None:
+            runnable.records = KernelRecords(self.store, name)
 
 
 def _refusal(step: Step, kernels: HostKernels) -> str:

@@ -1,8 +1,10 @@
 """Which engine runs which region, and the borders an engine must keep."""
 
+from treadle.plan import snapshot
 from treadle.plan.engines import (
     Engine,
     EngineTraits,
+    Persistence,
     Verdict,
 )
 from treadle.plan.offload_cost import is_compute_heavy
@@ -30,6 +32,7 @@ __all__ = [
     "FallbackRequired",
     "Limits",
     "NamedCall",
+    "Persistence",
     "Plan",
     "Region",
     "RunContext",
@@ -39,4 +42,5 @@ __all__ = [
     "interp_only",
     "is_compute_heavy",
     "plan",
+    "snapshot",
 ]

@@ -24,6 +24,30 @@ class Verdict:
     joins: Callable[[], bool] | None = None
 
 
+class Persistence(Protocol):
+    """How an engine writes its runnables to disk, and makes them ready in another process."""
+
+    @property
+    def identity(self) -> str | None:
+        """All that decides what it makes of a region: settings, versions, the machine.
+
+        Two engines of one identity give the same plans; None: what it makes must not be kept.
+        """
+        ...
+
+    def snapshot(self, runnable: Runnable) -> object:
+        """What pickles in the place of a runnable; None where `prepare` makes it anew."""
+        ...
+
+    def restore(self, region: Region, model: Model, snapshot: object) -> Runnable:
+        """The runnable of a region again; Unsupported where that fails."""
+        ...
+
+    def adopt(self, runnable: Runnable, name: str) -> None:
+        """Keep on disk, under this name, what the runnable finds out as it runs."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class EngineTraits:
     """What an engine can do besides judging and preparing; None: it cannot.
@@ -32,11 +56,13 @@ class EngineTraits:
     loops hold: it keeps those bounds itself, so it takes loops `inside` too. `with_providers` is
     the engine that may have these others run single operators within what it takes.
     `as_provider` is the form of the engine that runs single operators for another one.
+    `persistence` writes what the engine made to disk.
     """
 
     with_limits: Callable[[bool, bool], Engine] | None = None
     with_providers: Callable[[Sequence[Engine]], Engine] | None = None
     as_provider: Callable[[], Engine] | None = None
+    persistence: Persistence | None = None
 
 
 class Engine(Protocol):

@@ -52,10 +52,18 @@ def plan(
     to no engine that cannot show them, since somebody must see every iteration. `declined` come
     from an earlier run.
     """
-    names = [engine.name for engine in engines]
-    asked = engines[: names.index(INTERP)] if INTERP in names else engines
-    planning = _Planning(model, tuple(asked), inside, model.main, declined=declined or {})
+    planning = _Planning(model, _asked(engines), inside, model.main, declined=declined or {})
     return Plan(model, _plan_block(planning, model.main, "main", {}))
+
+
+def _asked(engines: Sequence[Engine]) -> tuple[Engine, ...]:
+    names = [engine.name for engine in engines]
+    return tuple(engines[: names.index(INTERP)] if INTERP in names else engines)
+
+
+def fallback_of(model: Model, engines: Sequence[Engine], region: Region) -> Callable[[], BlockPlan]:
+    """What runs in the place of a region of a plan of these engines, made when it is asked for."""
+    return _otherwise(_Planning(model, _asked(engines), False, model.main), region)
 
 
 def interp_only(block: Block, path: str = "main", reason: str = "") -> BlockPlan:
@@ -209,7 +217,7 @@ def _prepared(
     )
     try:
         runnable = engine.prepare(region, work.planning.model)
-        yield replace(region, runnable=runnable, otherwise=_otherwise(work, region))
+        yield replace(region, runnable=runnable, otherwise=_otherwise(work.planning, region))
     except Unsupported as refusal:
         if len(positions) == 1:
             refused[positions[0]] = refusal.why
@@ -231,29 +239,29 @@ def _rival(work: _Work, engine: Engine, positions: Sequence[int]) -> str:
     return ""
 
 
-def _otherwise(work: _Work, region: Region) -> LazyFallback:
+def _otherwise(given: _Planning, region: Region) -> LazyFallback:
     """The engines that come later, if there are any; of the last one's regions bodies are opened.
 
     Where it has none, interp. A region that others have joined is tried without them first.
     """
     block = region.block()
-    engines = work.planning.engines
+    engines = given.engines
     later = tuple(engine for engine in engines if engine.name != region.engine)
     is_last = engines[-1].name == region.engine
 
     def make() -> BlockPlan:
         if region.absorbed:
-            planning = replace(work.planning, alone=True, root=block)
+            planning = replace(given, alone=True, root=block)
             return _plan_block(planning, block, region.path, {})
         if not is_last:
-            planning = replace(work.planning, engines=later, root=block)
+            planning = replace(given, engines=later, root=block)
             return _plan_block(planning, block, region.path, {})
         opened = [step for step in region.steps if any(bodies(step))]
         if not opened:
             return interp_only(block, region.path, f"{region.engine} refused it on this data")
         refused = {(region.engine, step): f"{region.engine} refused it" for step in opened}
-        declined = {**work.planning.declined, **refused}
-        planning = replace(work.planning, inside=True, root=block, declined=declined)
+        declined = {**given.declined, **refused}
+        planning = replace(given, inside=True, root=block, declined=declined)
         return _plan_block(planning, block, region.path, {})
 
     return LazyFallback(make)

@@ -9,7 +9,7 @@ from treadle.errors import Finding, LoadError
 from treadle.formats.onnx.dense import without_sparse
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.functions import schema_function
-from treadle.formats.onnx.inline_external_data import inline_external, inline_step
+from treadle.formats.onnx.inline_external_data import has_external, inline_external, inline_step
 from treadle.formats.onnx.read import identity, read_model
 from treadle.formats.onnx.save import save
 from treadle.formats.onnx.single_node import (
@@ -31,6 +31,7 @@ from treadle.ir import FunctionId, Model
 __all__ = [
     "Supplied",
     "function_id",
+    "has_external",
     "inline_external",
     "inline_step",
     "input_names",

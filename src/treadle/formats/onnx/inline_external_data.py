@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Constant, Leaf, Literal, Model, Step, map_blocks, map_bodies
+from treadle.ir import (
+    Block,
+    Constant,
+    Leaf,
+    Literal,
+    Model,
+    Step,
+    bodies,
+    map_blocks,
+    map_bodies,
+    walk,
+)
 
 
 def inline_external(model: Model) -> Model:
     """The model with no tensor external any more; arrays stay mapped, nothing is copied here."""
     return map_blocks(model, _block)
+
+
+def has_external(model: Model) -> bool:
+    """Whether a tensor of it lies in another file."""
+    steps = [visit.step for visit in walk(model)]
+    blocks = [model.main, *(function.block for function in model.functions.values())]
+    blocks += [block for step in steps for _, block in bodies(step)]
+    return any(_is_external(c.data) for block in blocks for c in block.constants) or any(
+        _is_external(attribute.value)
+        for step in steps
+        if isinstance(step, Leaf)
+        for attribute in step.attributes.values()
+    )
+
+
+def _is_external(value: object) -> bool:
+    return isinstance(value, Literal) and value.external is not None
 
 
 def inline_step(step: Step) -> Step:

@@ -15,6 +15,7 @@ from treadle.jit.kernel.artifact import KernelArtifact, deserialize, serialize
 from treadle.jit.kernel.fingerprint import Unwritable, fingerprint
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.target import PYTHON, Surroundings, Target
+from treadle.jit.runtime.kernel_records import KernelRecord
 from treadle.jit.threads.thread_pool import ready
 from treadle.jit.toolchain import llvm
 from treadle.jit.toolchain.disk_cache import DiskCache
@@ -51,6 +52,26 @@ def compiled(
     code, made = found
     seconds = time.perf_counter() - started
     return code, replace(made, seconds=seconds, was_kept=data is not None)
+
+
+def machine_code_of(
+    kernel: Kernel, exact: Collection[SymbolicDim], store: DiskCache | None
+) -> bytes | None:
+    """The machine code that was kept of a kernel; None where it must not be."""
+    key = _key(kernel, exact)
+    data = None if key is None else _kept(key, store)
+    return None if data is None else deserialize(kernel, data)[1]
+
+
+def loaded(record: KernelRecord, store: DiskCache | None) -> LoadedKernel | None:
+    """The code of a record, ready to run; None where it is not what was written once."""
+    started = time.perf_counter()
+    try:
+        _make_ready(record.artifact, store)
+        made = llvm.load_kernel(record.machine_code, from_disk=True)
+    except _SPOILT:
+        return None
+    return replace(made, seconds=time.perf_counter() - started, was_kept=True)
 
 
 def _make_ready(code: KernelArtifact, store: DiskCache | None) -> None:
@@ -122,6 +143,13 @@ def _keep(
 
 
 _ENGINE = os.path.dirname(os.path.dirname(__file__))
+
+
+@cache
+def identity() -> str | None:
+    """What code depends on besides its region: this package, LLVM, the machine."""
+    source = _source()
+    return f"{source} {llvm.description()}" if source else None
 
 
 @cache

@@ -19,14 +19,16 @@ from treadle.jit.host.calls import ShapeChanged
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_marshal import stack_elements, unstack_elements
 from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.kernel.traversal import all_nodes, makes_objects
 from treadle.jit.policy.profitability import why_unprofitable
 from treadle.jit.runtime.ahead_of_time import predicted_report
-from treadle.jit.runtime.compilation import compiled
+from treadle.jit.runtime.compilation import compiled, loaded, machine_code_of
 from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel, GuardFailed, invoke
+from treadle.jit.runtime.kernel_records import KernelRecord, KernelRecords
 from treadle.jit.runtime.report import report_of
 from treadle.jit.runtime.specialize import (
     DynamicDims,
@@ -39,6 +41,7 @@ from treadle.jit.runtime.specialize import (
 from treadle.jit.runtime.value_specialization import ValueSpecialization
 from treadle.jit.threads.thread_pool import minimum_work_ns
 from treadle.jit.toolchain.disk_cache import DiskCache
+from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.uninterruptible import run_aside
 from treadle.plan import CompilationReport, FallbackRequired, Region, RunContext, RunnableTraits
 
@@ -59,7 +62,8 @@ class NativeRegion:
     condition: kernels are made for true ones. `seen` are the shapes of late, with their kernel and
     the extents of the axes it leaves open, or why there is none. `kernels` are those of operators
     without native code. `misfits` counts by signature how often in a row its kernel did not fit the
-    data; `careful` are the signatures whose kernels assume nothing of it.
+    data; `careful` are the signatures whose kernels assume nothing of it. `records` are the kernels
+    that other processes have made of the same region.
 
     `is_deterministic`: what answers a run is chosen by its own data alone, never by what came
     before. So no axis is opened after some shapes, no kernel is made for values or assumes what
@@ -82,6 +86,7 @@ class NativeRegion:
     seen: dict[Shapes, Found] = field(default_factory=dict)
     openings: DynamicDimTracker = field(init=False)
     shaping: ValueSpecialization = field(default_factory=ValueSpecialization)
+    records: KernelRecords | None = None
     misfits: dict[Signature, int] = field(default_factory=dict)
     careful: set[Signature] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -318,16 +323,41 @@ class NativeRegion:
     ) -> Signature:
         """Note the kernel of a signature; of the values too where its extents hang on them."""
         try:
+            kept = self._kept(key, lengths)
+            if kept is not None:
+                self.made[key] = kept
+                return key
             kernel = self._specialised(key, lengths)
             if self.shaping.found(key, kernel):
                 self.seen.clear()
                 open_key, key = key, self.shaping.valued(key, arrays)
                 if key != open_key:
                     kernel = self._specialised(key, lengths)
-            self.made[key] = compile_region(self, kernel, lengths)
+            self.made[key] = made = compile_region(self, kernel, lengths)
+            self._keep(key, made, lengths)
         except Declined as why:
             self.made[key] = str(why)
         return key
+
+    def _kept(self, key: Signature, lengths: DynamicDims) -> CompiledKernel | None:
+        """The kernel that an earlier process made for the signature."""
+        if self.records is None or key in self.careful:
+            return None
+        record = self.records.read(key, lengths, self.known)
+        made = None if record is None else loaded(record, self.store)
+        return (
+            None
+            if made is None or record is None
+            else _ready(self, record.kernel, record.exact, record.artifact, made)
+        )
+
+    def _keep(self, key: Signature, made: CompiledKernel, lengths: DynamicDims) -> None:
+        if self.records is None or key in self.careful or key in self.shaping.inputs:
+            return
+        machine_code = machine_code_of(made.kernel, made.exact, self.store)
+        if machine_code is not None:
+            record = KernelRecord(made.kernel, made.code, made.exact, machine_code)
+            self.records.write(key, record, lengths, self.known)
 
 
 def _extents(arrays: Sequence[np.ndarray], lengths: DynamicDims) -> Mapping[SymbolicDim, int]:
@@ -346,9 +376,19 @@ def compile_region(native: NativeRegion, kernel: Kernel, lengths: DynamicDims) -
     kernel = compile_settled(native, kernel)
     found = exact_signature(kernel, lengths)
     code, machine = compiled(kernel, found, native.store)
+    return _ready(native, kernel, found, code, machine)
+
+
+def _ready(
+    native: NativeRegion,
+    kernel: Kernel,
+    exact: Collection[SymbolicDim],
+    code: KernelArtifact,
+    machine: LoadedKernel,
+) -> CompiledKernel:
     threads = native.threads if kernel.parallel_threshold_ns else 1
     return CompiledKernel.of(
-        kernel, code, machine, trip_count_inputs(kernel), found, threads, native.kernels
+        kernel, code, machine, trip_count_inputs(kernel), exact, threads, native.kernels
     )
 
 

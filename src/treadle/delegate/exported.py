@@ -1,0 +1,47 @@
+"""What a region is written as for onnxruntime: all that a session of it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from treadle.delegate.export_scope import ExportModel
+from treadle.delegate.folded import folded_products
+from treadle.formats.onnx import write_model
+from treadle.ir import Model
+from treadle.plan import Region
+
+_MOST_FOLDED = 2.0**36  # multiplications, a few seconds
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Exported:
+    """A model for onnxruntime, as bytes, with what is told beside it; it pickles.
+
+    `inputs` and `outputs` are its names, `large` the initializers that are handed over in memory.
+    `is_long_to_fold`: onnxruntime's constant folding would take seconds. `has_exact_forms`:
+    operators on whole numbers are written in other ones; `has_guards`: these fail on some operands.
+    """
+
+    data: bytes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    large: Mapping[str, np.ndarray]
+    is_long_to_fold: bool
+    has_exact_forms: bool
+    has_guards: bool
+
+    @classmethod
+    def of(cls, region: Region, written: Model, shared: ExportModel) -> Exported:
+        """The region, which was written as this model."""
+        return cls(
+            write_model(written).SerializeToString(),
+            tuple(value.name for value in written.main.params),
+            tuple(value.name for value in written.main.results if value is not None),
+            dict(shared.large),
+            folded_products(region) > _MOST_FOLDED,
+            shared.has_exact_forms,
+            shared.has_guards,
+        )

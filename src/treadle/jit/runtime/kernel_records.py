@@ -1,0 +1,99 @@
+"""Compiled kernels on disk by region and signature: found again without lowering the region.
+
+    record = pickle(kernel, its artifact, extents known before it runs, machine code)
+
+A kernel's own file (compilation.py) is found by the digest of the kernel, which must be made first;
+a record is found by the name of the plan's region, which a session gives, and the signature of a
+run. What a kernel shares with its region is written by its number: open extents and known inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler, without_collection
+from treadle.jit.kernel.artifact import KernelArtifact
+from treadle.jit.kernel.ir import HostCall, Kernel, SymbolicDim
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.specialize import DynamicDims, Known, Signature
+from treadle.jit.toolchain.disk_cache import DiskCache
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelRecord:
+    """A kernel of a region, ready but for being loaded; `exact` are extents known beforehand."""
+
+    kernel: Kernel
+    artifact: KernelArtifact
+    exact: frozenset[SymbolicDim]
+    machine_code: bytes
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelRecords:
+    """The records of one region, which has this name among all regions of all plans."""
+
+    store: DiskCache
+    name: str
+
+    def read(self, key: Signature, lengths: DynamicDims, known: Known) -> KernelRecord | None:
+        """The kernel kept for a signature; None where there is none, or a spoilt one."""
+        data = self.store.read(self._file(key, lengths))
+        if data is None:
+            return None
+        try:
+            with without_collection():
+                found = _Unpickler(data, _shared(lengths, known)).load()
+        except SPOILT:
+            return None
+        return found if isinstance(found, KernelRecord) else None
+
+    def write(
+        self, key: Signature, record: KernelRecord, lengths: DynamicDims, known: Known
+    ) -> None:
+        """Keep a kernel for a signature, unless it calls operators of others."""
+        if any(isinstance(node.op, HostCall) for node in all_nodes(record.kernel.main)):
+            return
+        buffer = io.BytesIO()
+        try:
+            _Pickler(buffer, _shared(lengths, known)).dump(record)
+        except NO_FORM:
+            return
+        self.store.write(self._file(key, lengths), buffer.getvalue())
+
+    def _file(self, key: Signature, lengths: DynamicDims) -> str:
+        open_ = sorted(lengths.open)
+        return hashlib.sha256(f"{self.name} {key!r} {open_!r}".encode()).hexdigest()
+
+
+Shared = tuple[Any, ...]
+
+
+def _shared(lengths: DynamicDims, known: Known) -> Shared:
+    """What a region and its kernels have in common, in an order that is always the same."""
+    dims = dict.fromkeys(lengths.open[place] for place in sorted(lengths.open))
+    return (*dims, *(known[place] for place in sorted(known)))
+
+
+class _Pickler(CompactPickler):
+    def __init__(self, buffer: io.BytesIO, shared: Shared) -> None:
+        super().__init__(buffer, protocol=5)
+        self.numbers = {id(each): number for number, each in enumerate(shared)}
+
+    def persistent_id(self, value: Any) -> int | None:
+        """The number of what the region has itself."""
+        return self.numbers.get(id(value))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, shared: Shared) -> None:
+        super().__init__(io.BytesIO(data))
+        self.shared = shared
+
+    def persistent_load(self, number: int) -> Any:
+        """What the region has under the number."""
+        return self.shared[number]

@@ -1,0 +1,109 @@
+"""Models made ready once, and found on disk in the next process: the plan beside the machine code.
+
+    key = digest(the file's bytes, options, engines, versions of all that takes part)
+
+A model is kept where its file alone decides what is made of it: without external tensors, extents
+or initializers that options give, and custom libraries. Its checks were done when it was kept: a
+model that a finding stops is never kept. The files lie in the cache folder of machine code, which
+nobody else may write to, and go with it (`jit/toolchain/disk_cache.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from treadle import formats
+from treadle.ir import Model
+from treadle.plan import Engine, Plan, snapshot
+
+__all__ = ["LoadCache"]
+
+_MOST_BYTES = 2**24
+"""The size of the largest file that is kept: beyond it, weights take the time, not nodes."""
+
+_PACKAGES = ("numpy", "onnx")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCache:
+    """The place of one model on disk, under its key."""
+
+    store: Any
+    key: str
+
+    @classmethod
+    def of(cls, source: object, options: Any, engines: Sequence[Engine]) -> LoadCache | None:
+        """The place of this source; None where it must not be kept."""
+        store = next((e.store for e in engines if hasattr(e, "store")), None)
+        data = None if store is None else _content(source)
+        settings = None if data is None else _settings(options, engines)
+        if data is None or settings is None:
+            return None
+        words = f"{hashlib.sha256(data).hexdigest()} {settings} {_versions()}"
+        return cls(store, "plan-" + hashlib.sha256(words.encode()).hexdigest())
+
+    def read(self, engines: Sequence[Engine]) -> tuple[Model, Plan] | None:
+        """The model as it was read, and its plan made ready; None where there is none."""
+        data = self.store.read(self.key)
+        return None if data is None else snapshot.from_bytes(data, self.key, engines)
+
+    def write(self, model: Model, plan: Plan, engines: Sequence[Engine]) -> None:
+        """Keep a plan, and what its regions will find out, unless tensors lie in other files."""
+        if formats.onnx.has_external(model):
+            return
+        data = snapshot.to_bytes(model, plan, engines)
+        if data is not None:
+            self.store.write(self.key, data)
+            snapshot.adopt(plan, self.key, engines)
+
+
+def _content(source: object) -> bytes | None:
+    """The bytes of a source, if they are all there is to it."""
+    if isinstance(source, bytes):
+        return source if len(source) <= _MOST_BYTES else None
+    if not isinstance(source, str | os.PathLike):
+        return None
+    try:
+        path = os.fsdecode(source)
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+            return None
+        return Path(path).read_bytes() if path.endswith(".onnx") else None
+    except (OSError, ValueError):
+        return None
+
+
+def _settings(options: Any, engines: Sequence[Engine]) -> str | None:
+    """What options and engines say, in words; None where what they make is not to be kept."""
+    kept = [engine.traits.persistence for engine in engines]
+    known = [None if each is None else each.identity for each in kept]
+    if None in known or getattr(options, "enable_profiling", False):
+        return None
+    said = [getattr(options, name, None) for name in ("omitted_condition", "load_limits")]
+    return f"{known} {said} {os.environ.get('ALLOW_RELEASED_ONNX_OPSET_ONLY')}"
+
+
+@cache
+def _versions() -> str:
+    """Python, the packages that say what a model means, and every file of this package."""
+    packages = [f"{name} {version(name)}" for name in _PACKAGES]
+    return f"{sys.version} {packages} {sorted(_files(Path(__file__).parent))}"
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                found = entry.stat()
+                yield entry.path, found.st_mtime_ns, found.st_size
+            elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                yield from _files(Path(entry.path))

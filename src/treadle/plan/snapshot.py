@@ -1,0 +1,115 @@
+"""A plan as bytes, and a plan made of such bytes again: what the engines made of it included.
+
+    bytes = pickle(model as it was read, plan without its runnables, a snapshot of each runnable)
+
+Reading them runs code of whoever wrote them, as any pickle does: they come from a folder that
+nobody else can write to (`jit/toolchain/trust.py`).
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler, without_collection
+from treadle.errors import Unsupported
+from treadle.ir import Model
+from treadle.plan.engines import Engine, Persistence
+from treadle.plan.planner import INTERP, fallback_of
+from treadle.plan.regions import BlockPlan, Plan, Region
+
+__all__ = ["adopt", "from_bytes", "to_bytes"]
+
+
+def to_bytes(model: Model, plan: Plan, engines: Sequence[Engine]) -> bytes | None:
+    """The plan and the model it was made of; None where something in them has no such form."""
+    named = _by_name(engines)
+    if named is None:
+        return None
+    buffer = io.BytesIO()
+    try:
+        CompactPickler(buffer, protocol=5).dump((model, plan.model, _stripped(plan.main, named)))
+    except NO_FORM:
+        return None
+    return buffer.getvalue()
+
+
+def from_bytes(data: bytes, name: str, engines: Sequence[Engine]) -> tuple[Model, Plan] | None:
+    """The model and the plan again, its regions made ready; None for bytes that are spoilt.
+
+    `name` is that of the plan among all, by which engines find what they keep of its regions.
+    """
+    named = _by_name(engines)
+    if named is None:
+        return None
+    try:
+        with without_collection():
+            model, planned, main = pickle.loads(data)
+        return model, Plan(
+            planned, _restored(main, _Restoring(planned, named, tuple(engines), name))
+        )
+    except (Unsupported, *SPOILT):
+        return None
+
+
+def adopt(plan: Plan, name: str, engines: Sequence[Engine]) -> None:
+    """Tell the engines by what name to keep what they will make of the regions of this plan."""
+    named = _by_name(engines)
+    if named is not None:
+        _adopt(plan.main, name, named)
+
+
+def _adopt(plan: BlockPlan, name: str, engines: Mapping[str, Persistence]) -> None:
+    for number, region in enumerate(plan.regions):
+        if region.runnable is not None:
+            engines[region.engine].adopt(region.runnable, f"{name} {plan.path} {number}")
+        for body in region.bodies.values():
+            _adopt(body, name, engines)
+
+
+def _by_name(engines: Sequence[Engine]) -> dict[str, Persistence] | None:
+    found = [(engine.name, engine.traits.persistence) for engine in engines]
+    kept = {name: persistence for name, persistence in found if persistence is not None}
+    return kept if len(kept) == len(found) else None
+
+
+def _stripped(plan: BlockPlan, engines: Mapping[str, Persistence]) -> BlockPlan:
+    """The plan with a snapshot in the place of each runnable."""
+
+    def region(given: Region) -> Region:
+        made = given.runnable
+        kept: Any = None if made is None else engines[given.engine].snapshot(made)
+        bodies = {key: _stripped(body, engines) for key, body in given.bodies.items()}
+        return replace(given, runnable=kept, otherwise=None, bodies=bodies)
+
+    return BlockPlan(plan.block, plan.path, tuple(map(region, plan.regions)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Restoring:
+    """What making regions ready again needs."""
+
+    model: Model
+    named: Mapping[str, Persistence]
+    engines: tuple[Engine, ...]
+    name: str
+
+
+def _restored(plan: BlockPlan, how: _Restoring) -> BlockPlan:
+    regions = (_restored_region(plan, number, how) for number in range(len(plan.regions)))
+    return BlockPlan(plan.block, plan.path, tuple(regions))
+
+
+def _restored_region(plan: BlockPlan, number: int, how: _Restoring) -> Region:
+    region = plan.regions[number]
+    if region.engine == INTERP:
+        bodies = {key: _restored(body, how) for key, body in region.bodies.items()}
+        return replace(region, bodies=bodies) if bodies else region
+    engine, kept = how.named[region.engine], region.runnable
+    runnable = engine.restore(region, how.model, kept)
+    engine.adopt(runnable, f"{how.name} {plan.path} {number}")
+    otherwise = fallback_of(how.model, how.engines, region)
+    return replace(region, runnable=runnable, otherwise=otherwise)

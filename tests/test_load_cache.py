@@ -1,0 +1,155 @@
+"""A model made ready once is found on disk: the same answers, without reading or planning it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+import treadle
+from tests.conformance.data import EXPORTED, exported
+from treadle import formats, plan
+from treadle.jit.runtime import native_region
+
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+SCAN = """<ir_version: 8, opset_import: ["" : 17]>
+main (float[T, 2] x, float[2] h0) => (float[2] h, float[T, 2] ys) {
+    h, ys = Scan <num_scan_inputs = 1,
+                  body = step (float[2] s, float[2] item) => (float[2] n, float[2] y) {
+        a = Add(s, item)
+        n = Tanh(a)
+        y = Mul(n, item)
+    }>(h0, x)
+}"""
+BRANCH = """<ir_version: 8, opset_import: ["" : 17]>
+main (float[3, 2] x, bool c) => (float[3, 2] y) {
+    y = If (c) <then_branch = t () => (float[3, 2] a) { a = Relu(x) },
+                else_branch = e () => (float[3, 2] b) { b = Softmax(x) }>
+}"""
+WHOLE = """<ir_version: 8, opset_import: ["" : 17]>
+main (int64[n] a, int64[n] b) => (int64[n] c) { m = Max(a, b)  c = Clip(m, a, b) }"""
+TEXT = """<ir_version: 8, opset_import: ["" : 26]>
+main (string[n] a, string[n] b) => (string[n] c) { c = StringConcat(a, b) }"""
+CALLED = """<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+main (float[3, 2] x) => (float[3, 2] y) { y = own.twice(x) }
+<domain: "own", opset_import: ["" : 17]> twice (x) => (y) { y = Add(x, x) }"""
+WORDS = np.array(["a", "b"], object)
+NUMBERS = np.array([2**40, -(2**62), 5]), np.array([7, 2**62, 5])
+MODELS = {
+    "scan": (SCAN, {"x": X, "h0": X[0]}),
+    "branch": (BRANCH, {"x": X - 2, "c": np.array(False)}),
+    "whole numbers": (WHOLE, {"a": NUMBERS[0], "b": NUMBERS[1]}),
+    "text": (TEXT, {"a": WORDS, "b": WORDS}),
+    "function": (CALLED, {"x": X}),
+}
+
+Open = Callable[..., treadle.InferenceSession]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """A session over bytes or a path, whose cache is a folder of the test."""
+
+    def made(source: object, **settings: object) -> treadle.InferenceSession:
+        options = treadle.SessionOptions(**{"cache_dir": str(tmp_path / "cache"), **settings})
+        return treadle.InferenceSession(source, options)
+
+    return made
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From its call on, reading, planning and lowering a model fail."""
+
+    def forbid() -> None:
+        def never(*_: object, **__: object) -> None:
+            raise AssertionError("the model was made ready anew")
+
+        monkeypatch.setattr(formats, "read", never)
+        monkeypatch.setattr(plan.planner, "_plan_block", never)
+        monkeypatch.setattr(native_region, "specialize", never)
+
+    return forbid
+
+
+def source_of(text: str) -> bytes:
+    return parser.parse_model(text).SerializeToString()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_second_session_reads_nothing_and_answers_the_same(
+    name: str, opened: Open, unread: Callable[[], None]
+) -> None:
+    text, feed = MODELS[name]
+    first = opened(source_of(text))
+    wanted = first.run(None, feed)
+    unread()
+    second = opened(source_of(text))
+    for got, expected in zip(second.run(None, feed), wanted, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert second.get_inputs() == first.get_inputs()
+    assert second.get_outputs() == first.get_outputs()
+
+
+def test_it_goes_on_as_any_session(opened: Open) -> None:
+    opened(source_of(SCAN)).run(None, {"x": X, "h0": X[0]})
+    again, plain = opened(source_of(SCAN)), opened(source_of(SCAN), cache_dir="")
+    longer = {"x": np.concatenate([X, X]), "h0": X[0]}
+    for got, wanted in zip(again.run(None, longer), plain.run(None, longer), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    events: list[object] = []
+    again.run(None, longer, listener=events.append)
+    assert sum(getattr(event, "name", "") == "n" for event in events) == 6
+    assert str(again.explain()).splitlines()[0] == str(plain.explain()).splitlines()[0]
+
+
+def test_other_bytes_and_other_options_are_other_models(tmp_path: Path, opened: Open) -> None:
+    file = tmp_path / "model.onnx"
+    file.write_bytes(source_of(BRANCH))
+    feed = MODELS["branch"][1]
+    relu_free = opened(file).run(None, feed)[0]
+    file.write_bytes(source_of(BRANCH.replace("Softmax(x)", "Neg(x)")))
+    assert not np.array_equal(opened(file).run(None, feed)[0], relu_free)
+    tight = treadle.LoadLimits(nodes=1)
+    with pytest.raises(treadle.LoadLimitExceeded):
+        opened(source_of(SCAN), load_limits=tight)
+
+
+def test_tensors_in_other_files_are_read_again(tmp_path: Path, opened: Open) -> None:
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> main (float[2] x) => (float[2] y) '
+        "<float[2] w = {1, 2}> { y = Mul(x, w) }"
+    )
+    tensor = model.graph.initializer[0]
+    tensor.CopyFrom(numpy_helper.from_array(np.array([1, 2], np.float32), tensor.name))
+    path, feed = tmp_path / "model.onnx", {"x": np.ones(2, np.float32)}
+    onnx.save_model(
+        model, path, save_as_external_data=True, location="weights", size_threshold=0,
+        convert_attribute=True,
+    )  # fmt: skip
+    assert list(opened(path).run(None, feed)[0]) == [1, 2]
+    (tmp_path / "weights").write_bytes(np.array([5, 6], np.float32).tobytes())
+    assert list(opened(path).run(None, feed)[0]) == [5, 6]
+
+
+@pytest.mark.parametrize("damage", ["cut", "pickle", "empty"])
+def test_a_spoilt_file_is_written_anew(damage: str, tmp_path: Path, opened: Open) -> None:
+    feed = {"x": X, "h0": X[0]}
+    wanted = opened(source_of(SCAN)).run(None, feed)
+    for file in (tmp_path / "cache").glob("*.kernel"):
+        data = file.read_bytes()
+        spoilt = {"cut": data[:-9], "pickle": data[:40] + b"\x80\x05N.", "empty": b""}[damage]
+        file.write_bytes(spoilt)
+    for got, expected in zip(opened(source_of(SCAN)).run(None, feed), wanted, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.skipif(not EXPORTED, reason="the conformance data is not here")
+@pytest.mark.parametrize("name", EXPORTED[::6])
+def test_exporters_models_answer_the_same_from_disk(name: str, opened: Open) -> None:
+    path, feed, _ = exported(name)
+    wanted = opened(path).run(None, feed)
+    for got, expected in zip(opened(path).run(None, feed), wanted, strict=True):
+        np.testing.assert_array_equal(got, expected)
