@@ -1,15 +1,16 @@
 """Every example of the pages runs: python blocks in order, `$ treadle` commands to exit code 0."""
 
 import doctest
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from click.testing import CliRunner
+
+from treadle.cli import main
+from treadle.cli.demo import measure
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -41,19 +42,15 @@ def examples(page: str) -> list[Example]:
     return found
 
 
-def run_command(example: Example, folder: Path) -> None:
+def run_command(example: Example) -> None:
     program, *arguments = shlex.split(example.text)
     if program != "treadle":
         return
-    done = subprocess.run(
-        [sys.executable, "-m", "treadle.cli", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100"},
-        check=False,
-    )
-    assert done.returncode == 0, f"$ {example.text}\n{done.stdout}{done.stderr}"
+    variables = {"NO_COLOR": "1", "COLUMNS": "100"}
+    done = CliRunner().invoke(main, arguments, env=variables, prog_name="treadle")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, f"$ {example.text}\n{done.output}"
     if example.shown.strip():
         agrees = SAME.check_output(example.shown, done.stdout, LENIENT)
         assert agrees, (
@@ -66,12 +63,13 @@ def test_the_examples_of_a_page_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measure, "SECONDS", 0.05)
     names: dict[str, object] = {"__name__": "__main__"}
     for example in examples(page):
         if example.language == "python":
             exec(compile(example.text, page, "exec"), names)
         else:
-            run_command(example, tmp_path)
+            run_command(example)
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:

@@ -1,27 +1,26 @@
-"""`treadle check`: whether the model is well formed, and a repaired one."""
+"""`treadle check`: whether models are well formed, and repaired ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import click
 
-import treadle
-from treadle.cli.options import MODEL
-from treadle.cli.output import echo, echo_json, working
-from treadle.cli.verb import Verb, json_option
-from treadle.errors import Finding
+from treadle.cli.output import echo
+from treadle.cli.verb import Verb
 
 RUNTIMES = ("onnxruntime", "openvino")
 """The names in `treadle.checks.RUNTIMES`, which takes long to import."""
-
+_FORMS = ("text", "json", "sarif", "github")
 _EXAMPLE = """
 $ treadle check decoder.onnx
+$ treadle check models/ 'exports/**/*.onnx' --fail-on warning --statistics
 $ treadle check decoder.onnx --for onnxruntime --ignore CF4
 $ treadle check decoder.onnx --fix mended.onnx
+$ treadle check models/ --fix --output-dir mended
+$ treadle check models/ --baseline known.json --output-format github
 $ treadle check --explain CF103
 """
 
@@ -39,12 +38,29 @@ def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
     return starts
 
 
+def _settings(ctx: click.Context, param: click.Parameter, file: Path | None) -> None:
+    """Take the options that are not given from the project's settings."""
+    if ctx.resilient_parsing:
+        return
+    from treadle.cli.checking.settings import read_settings
+
+    ctx.default_map = read_settings(file, Path.cwd())
+
+
 def _codes(flag: str, words: str) -> Callable[..., Any]:
     return click.option(flag, metavar="CODES", callback=_split, help=words)
 
 
+class _PathWord(click.Path):
+    """A path, a glob or `-`, as it was typed; a shell completes it as a path."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word itself."""
+        return str(value)
+
+
 @click.command(cls=Verb, example=_EXAMPLE)
-@click.argument("model", type=MODEL, required=False)
+@click.argument("paths", metavar="PATH...", nargs=-1, type=_PathWord())
 @_codes("--select", "Only these rules: codes or their starts, CF103,CF4.")
 @_codes("--ignore", "All but these rules.")
 @click.option(
@@ -55,55 +71,117 @@ def _codes(flag: str, words: str) -> Callable[..., Any]:
     help="Add what is known not to load there, or to be answered wrongly. May be given twice.",
 )
 @click.option(
+    "--exclude",
+    multiple=True,
+    metavar="GLOB",
+    help="Leave out files found in folders and by globs.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "advice"]),
+    default="error",
+    show_default=True,
+    help="The least severity that makes the exit code 1.",
+)
+@click.option("--statistics", is_flag=True, help="Print how often each rule is broken, no more.")
+@click.option(
     "--fix",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="Write a repaired model to FILE and check that; of several models, with one of the next.",
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --fix: write the repaired models here, under their names.",
+)
+@click.option("--in-place", is_flag=True, help="With --fix: write over the models.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change; 1 if there is anything.")
+@click.option(
+    "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a repaired model here (.onnx or .onnxtxt) and check that.",
+    help="Do not tell of the findings kept in this file.",
+)
+@click.option("--update-baseline", is_flag=True, help="Write the baseline: all that is found now.")
+@click.option(
+    "--output-format",
+    type=click.Choice(_FORMS),
+    help="Words, data, SARIF 2.1.0, or annotations of GitHub's workflows.  [default: text]",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="The same as --output-format sarif.")
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    callback=_settings,
+    help="Take settings from this file, not the nearest treadle.toml or pyproject.toml.",
 )
 @click.option("--explain", metavar="CODE", help="Say what a rule is about, and nothing else.")
-@json_option
-@click.option("--sarif", "as_sarif_", is_flag=True, help="Print SARIF 2.1.0, not words.")
 @click.pass_context
-def check(
-    ctx: click.Context,
-    model: Path | None,
-    select: Sequence[str],
-    ignore: Sequence[str],
-    portable: Sequence[str],
-    fix: Path | None,
-    explain: str | None,
-    as_json: bool,
-    as_sarif_: bool,
-) -> None:
-    """Say what is wrong with a model, or may be, and mend what can be.
+def check(ctx: click.Context, /, explain: str | None, **given: Any) -> None:
+    """Say what is wrong with models, or may be, and mend what can be.
 
-    Findings are grouped by path. The exit code is 1 if one of them is an error.
+    A PATH is a model, a folder (searched for .onnx, .onnxtxt and OpenVINO's .xml), a glob, or - for
+    standard input. Findings are grouped by path. The exit code is 1 if one of them is an error.
+
+    Options not given are taken from [tool.treadle] of pyproject.toml, or from treadle.toml.
     """
-    from treadle.report import as_data, as_sarif, count_findings
-
     if explain is not None:
         _explain(explain)
         return
-    if model is None:
-        raise click.UsageError("give a model, or --explain CODE", ctx)
-    quiet = as_json or as_sarif_
-    mended: list[object] = []
-    if fix is not None:
-        with working(f"mending {model}", quiet=quiet):
-            mended = _mend(model, fix, portable)
-        model = fix
-    with working(f"checking {model}", quiet=quiet):
-        found = treadle.check(model, portable=portable)
-    findings = [each for each in found if _is_wanted(each, select, ignore)]
-    counts = count_findings(findings)
-    if as_sarif_:
-        echo_json(as_sarif(findings, _uri(model), treadle.__version__))
-    elif as_json:
-        data = {"findings": as_data(findings), "counts": counts}
-        echo_json(data | ({"mended": as_data(mended)} if fix is not None else {}))
-    else:
-        _show(model, findings, mended, fix)
-    if counts["error"]:
+    if _run(ctx, **given):
         ctx.exit(1)
+
+
+def _run(
+    ctx: click.Context,
+    *,
+    paths: tuple[str, ...],
+    fix: str | None,
+    output_dir: Path | None,
+    in_place: bool,
+    output_format: str | None,
+    as_json: bool,
+    as_sarif: bool,
+    update_baseline: bool,
+    **given: Any,
+) -> bool:
+    from treadle.cli.checking import Plan, run
+
+    if fix and (output_dir or in_place):  # `--fix models/ --in-place`: what follows is a path
+        paths, fix = (fix, *paths), ""
+    if not paths:
+        raise click.UsageError("give a model, or --explain CODE", ctx)
+    _expect_places(fix, output_dir, in_place, update_baseline and given["baseline"] is None)
+    form = "json" if as_json else "sarif" if as_sarif else output_format or "text"
+    plan = Plan(
+        paths=paths,
+        form=form,
+        fixes=fix is not None,
+        fix_file=Path(fix) if fix else None,
+        folder=output_dir,
+        in_place=in_place,
+        updates=update_baseline,
+        **given,
+    )
+    return run(plan)
+
+
+def _expect_places(
+    fix: str | None, folder: Path | None, in_place: bool, has_no_baseline: bool
+) -> None:
+    """Raise UsageError where --fix lacks a place, a place lacks --fix, or there are two."""
+    if has_no_baseline:
+        raise click.UsageError("--update-baseline needs --baseline FILE")
+    if fix is None and (folder or in_place):
+        raise click.UsageError("--output-dir and --in-place say where --fix writes; give --fix")
+    if folder and in_place:
+        raise click.UsageError("give --output-dir or --in-place, not both")
+    if fix == "" and not folder and not in_place:
+        raise click.UsageError("--fix needs a place: --fix FILE, --output-dir DIR or --in-place")
 
 
 def _explain(code: str) -> None:
@@ -113,26 +191,3 @@ def _explain(code: str) -> None:
     if code.upper() not in RULES:
         raise click.BadParameter(f"there is no rule {code}", param_hint="--explain")
     echo(explain_rule(code.upper()))
-
-
-def _mend(model: Path, target: Path, portable: Sequence[str]) -> list[object]:
-    repaired, done = treadle.repair(model, portable=portable)
-    treadle.save(repaired, target)
-    return list(done)
-
-
-def _uri(path: Path) -> str:
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
-
-
-def _is_wanted(finding: Finding, select: Sequence[str], ignore: Sequence[str]) -> bool:
-    chosen = not select or finding.code.startswith(tuple(select))
-    return chosen and not finding.code.startswith(tuple(ignore))
-
-
-def _show(model: Path, findings: Sequence[Finding], mended: list[object], fix: Path | None) -> None:
-    from treadle.report import show_findings
-
-    if fix is not None:
-        echo("\n".join([*map(str, mended), f"wrote {fix}, {len(mended)} mended", ""]))
-    echo(show_findings(findings) if findings else f"{model}: no findings")

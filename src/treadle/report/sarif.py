@@ -11,17 +11,31 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "advice": "note"}
 
 
-def as_sarif(findings: Iterable[Finding], uri: str, version: str) -> dict[str, object]:
-    """One run of `treadle check` over one model at `uri`, which may be relative: plain data.
+def as_sarif(
+    found: Iterable[tuple[str, Finding]], version: str, failed: Iterable[tuple[str, str]] = ()
+) -> dict[str, object]:
+    """One run of `treadle check`: findings with the uri of their model, which may be relative.
 
-    The path inside the model is a logical location; a text model has a region, too.
+    `failed`: models that could not be checked, and why. The path inside a model is a logical
+    location; a text model has a region, too.
     """
-    given = list(findings)
-    codes = sorted({finding.code for finding in given})
+    given = list(found)
+    codes = sorted({finding.code for _, finding in given})
     driver = {"name": "treadle", "version": version, "rules": [_rule(RULES[c]) for c in codes]}
-    results = [_result(finding, codes.index(finding.code), uri) for finding in given]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    results = [_result(finding, codes.index(finding.code), uri) for uri, finding in given]
+    notes = [_notification(uri, message) for uri, message in failed]
+    run: dict[str, object] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": not notes, "toolExecutionNotifications": notes}],
+        "results": results,
+    }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _notification(uri: str, message: str) -> dict[str, object]:
+    location = {"physicalLocation": {"artifactLocation": {"uri": uri}}}
+    return {"level": "error", "message": {"text": message}, "locations": [location]}
 
 
 def _rule(rule: Rule) -> dict[str, object]:
