@@ -54,7 +54,7 @@ def test_explain_says_what_was_compiled(treadle: Treadle, folder: Path) -> None:
     assert " bytes, " in done.out
     (region,) = [each for each in treadle(*given, "--json").data["regions"] if each["made"]]
     assert region["made"][0]["bytes"] > 0
-    assert treadle(*given, "--kernel").out.splitlines()[1] == "kernel"
+    assert treadle(*given, "--kernel").out.splitlines()[1].startswith("kernel")
     assert "i64 @kernel(" in treadle(*given, "--llvm").out
     missing = treadle("explain", folder / "many.onnxtxt", "-i", "n=1", "--kernel")
     assert missing.code == 2
@@ -71,7 +71,7 @@ def test_explain_without_inputs_runs_nothing(treadle: Treadle, folder: Path) -> 
     assert region["made"] == []
     head, kernel, *_ = treadle("explain", model, "--kernel").out.splitlines()
     assert head.endswith(", before its first run")
-    assert kernel == "kernel"
+    assert kernel.startswith("kernel")
     assert "i64 @kernel(" in treadle("explain", model, "--llvm").out
 
 
