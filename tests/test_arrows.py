@@ -235,11 +235,6 @@ JIT = [
 ]
 """The rooms of `treadle.jit`: each may import only rooms on lines below its own."""
 
-JIT_EXCEPTIONS = {
-    ("kernel/builder.py", "host"): "lowerings ask the builder for the kernels of host calls",
-    ("schedule/cost_model.py", "codegen"): "a read costs less where codegen has the value at hand",
-    ("schedule/reassociate.py", "codegen"): "codegen's element types say which dtypes are floats",
-}
 LLVM = {"llvmlite.ir": "codegen", "llvmlite.binding": "toolchain"}
 """The one room of `treadle.jit` that imports each part of llvmlite."""
 
@@ -256,7 +251,7 @@ def jit_complaints(file: str, source: str) -> set[str]:
         if not module.startswith("treadle.jit.") or inner[0] in (room, ""):
             continue
         is_below = inner[0] in JIT and JIT.index(inner[0]) > JIT.index(room)
-        if not is_below and (file, inner[0]) not in JIT_EXCEPTIONS:
+        if not is_below:
             found.add(f"{file} must not import {inner[0]}")
     return found
 
@@ -275,11 +270,6 @@ def test_a_file_that_imports_upwards_in_the_native_engine_is_found() -> None:
         "lowering/bad.py must not import codegen",
         "lowering/bad.py must not import llvmlite.ir, only codegen does",
     }
-
-
-def test_every_exception_of_the_native_engine_is_needed() -> None:
-    for file, room in JIT_EXCEPTIONS:
-        assert f"treadle.jit.{room}" in (SOURCE / "jit" / file).read_text()
 
 
 def test_no_folder_of_the_package_holds_more_than_30_files() -> None:

@@ -145,11 +145,10 @@ def _state(context: CodegenContext, node: Node) -> None:
 
 def _computed(context: CodegenContext, node: Node) -> None:
     if context.access.storage_of(node) is Storage.BUFFER:
-        buffer = context.allocate(node)
-        copy_view(
-            context, node, buffer, per_element(context.access, (node,)), context.access.compute
-        )
-        context.access.buffers[node] = buffer
+        access, buffer = context.access, context.allocate(node)
+        cost = per_element(access.places, access.buffers, (node,))
+        copy_view(context, node, buffer, cost, access.compute)
+        access.buffers[node] = buffer
         return
     _elements(context, node, lambda index: context.access.compute(node, index))
 

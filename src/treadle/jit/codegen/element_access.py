@@ -17,8 +17,9 @@ from treadle.jit.codegen.abi_slots import AbiSlots
 from treadle.jit.codegen.alias_metadata import AliasScopes
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I8, I64, SIXTEEN_BIT_FLOATS, literal, memory_type
+from treadle.jit.codegen.llvm_types import I8, I64, literal, memory_type
 from treadle.jit.codegen.scalar import functions, half
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
     Axis,
     Block,

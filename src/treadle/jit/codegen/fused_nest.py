@@ -147,7 +147,7 @@ class FusedNests:
 
     def _write(self, nest: list[Node], targets: dict[Node, list[Buffer]]) -> None:
         t, e = self.context.access, self.context
-        cost, found = per_element(t, nest), self._cuts(nest)
+        cost, found = per_element(t.places, t.buffers, nest), self._cuts(nest)
         if found is not None:
             split_nest(e, found, cost, lambda index: self._element(nest, targets, index))
         elif self._is_flat(nest, targets):

@@ -59,7 +59,8 @@ def copy_node(context: CodegenContext, source: Node, target: Buffer) -> None:
 
 
 def _copy(context: CodegenContext, source: Node, target: Buffer) -> None:
-    access, cost = context.access, per_read(context.access, source) + COPIED
+    access = context.access
+    cost = per_read(access.places, access.buffers, source) + COPIED
     if access.storage_of(source) is Storage.REGISTERS:
         for position, value in enumerate(access.registers[source]):
             access.store(target, access.unflat(position, symbolic_dims(source)), value)

@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 
 I1, I8, I32, I64 = (llvm.IntType(bits) for bits in (1, 8, 32, 64))
 F32, F64 = llvm.FloatType(), llvm.DoubleType()
@@ -22,8 +23,6 @@ _REGISTER = {
     DType.UINT64: I64, DType.FLOAT32: F32, DType.FLOAT64: F64, DType.FLOAT16: F32,
     DType.BFLOAT16: F32,
 }  # fmt: skip
-SIXTEEN_BIT_FLOATS = (DType.FLOAT16, DType.BFLOAT16)
-"""Floats of 16 bits: in a register they are float32."""
 
 
 def register_type(dtype: DType) -> Any:
@@ -36,16 +35,6 @@ def memory_type(dtype: DType) -> Any:
     if dtype in SIXTEEN_BIT_FLOATS:
         return llvm.IntType(16)
     return I8 if dtype is DType.BOOL else _REGISTER[dtype]
-
-
-def is_float(dtype: DType) -> bool:
-    """Whether it is a float."""
-    return dtype in (DType.FLOAT32, DType.FLOAT64, *SIXTEEN_BIT_FLOATS)
-
-
-def is_signed(dtype: DType) -> bool:
-    """Whether it is a signed whole number."""
-    return dtype.numpy.kind == "i"
 
 
 def literal(dtype: DType, value: Any) -> Any:

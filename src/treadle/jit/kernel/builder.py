@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
 import numpy as np
 
-from treadle.ir import DType, Leaf
-from treadle.jit.host.kernels import HostKernels
+from treadle.ir import DType
+from treadle.jit.kernel.constant_view import viewed
 from treadle.jit.kernel.ir import (
     Axis,
     Concat,
@@ -36,7 +36,6 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.node_builder import Declined, NodeBuilder
 
 _DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
-_ROWS, _MANY = 128, 65_536
 _COMPARISONS = {
     "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
     "less_equal": operator.le,
@@ -53,19 +52,13 @@ class WrongElementGuess(Declined):
 
 @dataclass(eq=False, slots=True)
 class KernelBuilder(NodeBuilder):
-    """What the lowerings write with: nodes, numbers that only the run tells, guards, elements.
+    """Adds nodes, arithmetic on dims, guards, and reads of single elements.
 
-    `kernels` are those of operators without native code. `evaluated` are the results of leaves
-    whose operands are constants, by leaf and operands; None: they are computed when it runs.
-    `may_assume`: what is likely may be expected; `assumes`: it was.
+    `may_assume`: guards may expect what holds in most runs; `assumes`: one does.
     """
 
-    kernels: HostKernels = field(default_factory=HostKernels)
     may_assume: bool = True
     assumes: bool = False
-    evaluated: dict[tuple[Leaf | Node | None, ...], list[Node | None] | None] = field(
-        default_factory=dict
-    )
 
     def scalar(self, number: float | bool, dtype: DType) -> Node:
         """A constant of rank 0."""
@@ -101,7 +94,7 @@ class KernelBuilder(NodeBuilder):
             return None
         key = ("view", operand, shape, axes)
         if key not in self._known:
-            array = _viewed(operand.op.array, shape, axes)
+            array = viewed(operand.op.array, shape, axes)
             if array is None:
                 return None
             self._known[key] = self.constant(array)
@@ -363,36 +356,6 @@ def _own_index(operand: Node, index: Sequence[int]) -> list[int]:
     """The index of the element of an operand that broadcasts."""
     own = index[len(index) - len(operand.shape) :]
     return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
-
-
-def _viewed(array: np.ndarray, shape: Shape, axes: Sequence[Axis]) -> np.ndarray | None:
-    """The elements a View reads; None where some of its numbers are not known, or they are more."""
-    extents = [extent for extent in shape if isinstance(extent, int)]
-    offsets = [axis.offset for axis in axes if isinstance(axis.offset, int)]
-    if len(extents) < len(shape) or len(offsets) < len(axes) or prod(extents) > array.size:
-        return None
-    if not prod(extents):
-        return np.empty(extents, array.dtype)
-    strides = [0] * len(extents)
-    for stride, axis in zip(array.strides, axes, strict=True):
-        for number, step in axis.terms:
-            strides[number] += step * stride
-    for number, offset in enumerate(offsets):
-        array = array[(slice(None),) * number + (slice(offset, None),)]
-    return _copied(np.lib.stride_tricks.as_strided(array, extents, strides, writeable=False))
-
-
-def _copied(array: np.ndarray) -> np.ndarray:
-    """The elements side by side; a large matrix some rows at a time, which stay in the cache."""
-    if array.ndim < 2 or array.size < _MANY:
-        return np.ascontiguousarray(array)
-    made = np.empty(array.shape, array.dtype)
-    rows, columns = array.shape[-2:]
-    for row in range(0, rows, _ROWS):
-        for column in range(0, columns, _ROWS):
-            block = (..., slice(row, row + _ROWS), slice(column, column + _ROWS))
-            made[block] = array[block]
-    return made
 
 
 def packed(builder: KernelBuilder, node: Node) -> Node:

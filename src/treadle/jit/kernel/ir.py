@@ -320,33 +320,10 @@ class Result:
 
 
 Op = (
-    Input
-    | Constant
-    | Empty
-    | InputDim
-    | DimOf
-    | Guard
-    | Iota
-    | InductionVar
-    | CarriedArg
-    | ScanSlice
-    | Elementwise
-    | View
-    | Reshape
-    | Concat
-    | Reduce
-    | MatMul
-    | Cumulative
-    | Take
-    | Gather
-    | Scatter
-    | Loop
-    | Branch
-    | HostCall
-    | Result
-    | FlatNonzero
-    | ArgTopK
-)
+    Input | Constant | Empty | InputDim | DimOf | Guard | Iota | InductionVar | CarriedArg
+    | ScanSlice | Elementwise | View | Reshape | Concat | Reduce | MatMul | Cumulative | Take
+    | Gather | Scatter | Loop | Branch | HostCall | Result | FlatNonzero | ArgTopK
+)  # fmt: skip
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -27,13 +27,14 @@ from treadle.ir import (
 )
 from treadle.jit.host.sequence_layout import PARTS_DOMAIN
 from treadle.jit.host.sequence_marshal import LISTS
-from treadle.jit.kernel.builder import KernelBuilder, WrongElementGuess
+from treadle.jit.kernel.builder import WrongElementGuess
 from treadle.jit.kernel.ir import Constant as ConstantNode
 from treadle.jit.kernel.ir import Node
 from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.lowering.branch import lower_branch
 from treadle.jit.lowering.host_call import lower_host_call
 from treadle.jit.lowering.loop import lower_loop
+from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.jit.lowering.registry import lowering
 from treadle.jit.lowering.sequences.ragged_ops import lower_parts
 
@@ -48,13 +49,15 @@ _SAME = ("Identity", "Optional")
 
 
 def lower_block(
-    builder: KernelBuilder, block: Block, params: Sequence[Node | None]
+    builder: LoweringBuilder, block: Block, params: Sequence[Node | None]
 ) -> list[Node | None]:
     """The nodes of the block's results; `params` are those of its params."""
     return _read(lower_steps(builder, block, params), block.results)
 
 
-def lower_steps(builder: KernelBuilder, block: Block, params: Sequence[Node | None]) -> Environment:
+def lower_steps(
+    builder: LoweringBuilder, block: Block, params: Sequence[Node | None]
+) -> Environment:
     """The nodes of all that the block has a name for."""
     environment: Environment = {c.value: _constant(builder, c) for c in block.constants}
     environment.update(zip(block.params, params, strict=True))
@@ -66,7 +69,7 @@ def lower_steps(builder: KernelBuilder, block: Block, params: Sequence[Node | No
     return environment
 
 
-def _constant(builder: KernelBuilder, constant: Constant) -> Node | None:
+def _constant(builder: LoweringBuilder, constant: Constant) -> Node | None:
     """A constant of the program, held outside where it has no native form."""
     if dtype_of(constant.array.dtype) in NATIVE:
         return builder.constant(constant.array)
@@ -80,7 +83,7 @@ def _read(environment: Environment, values: Operands) -> list[Node | None]:
 
 
 def _lower_step(
-    builder: KernelBuilder, step: Step, environment: Environment
+    builder: LoweringBuilder, step: Step, environment: Environment
 ) -> Sequence[Node | None]:
     match step:
         case Leaf(domain=domain) if domain == PARTS_DOMAIN:
@@ -98,7 +101,7 @@ def _lower_step(
 
 
 def _lower_leaf(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None]
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> Sequence[Node | None]:
     if any(node in builder.objects for node in operands):
         is_same = leaf.op in _SAME and not leaf.domain
@@ -130,7 +133,7 @@ def _wanted(leaf: Leaf, made: Sequence[Node | None]) -> Sequence[Node | None]:
 
 
 def _called(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None], why: Declined
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None], why: Declined
 ) -> Sequence[Node | None]:
     """A call of what the lowering declined; where that is declined too, the first reason counts."""
     mark = builder.mark()
@@ -154,7 +157,7 @@ def is_deterministic(leaf: Leaf) -> bool:
 
 
 def _folded(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None]
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Node | None] | None:
     """The results as constants, where all operands are constants and it is not much."""
     if not is_deterministic(leaf) or leaf.op in LISTS or leaf.op in _SAME:
@@ -177,7 +180,7 @@ def _folded(
 
 
 def _evaluated(
-    builder: KernelBuilder, leaf: Leaf, arrays: Sequence[Any], size: int
+    builder: LoweringBuilder, leaf: Leaf, arrays: Sequence[Any], size: int
 ) -> list[Node | None] | None:
     """The results of a leaf as constants, unless they are large and larger than its operands."""
     try:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from treadle import ir
 from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Block, Branch, Constant, DimOf, Empty, Node, Result, SymbolicDim
 from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.boxing import boxed, nothing
+from treadle.jit.lowering.lowering_builder import LowerBlock, LoweringBuilder
 from treadle.jit.lowering.operands import native_operands, present_operands, scalar
 from treadle.jit.lowering.sequences.uniform import empty
 
 Given = Sequence[Node | None]
-LowerBlock = Callable[[KernelBuilder, ir.Block, Sequence[Node | None]], list[Node | None]]
 
 
 def lower_branch(
-    builder: KernelBuilder, step: ir.Branch, given: Given, lower: LowerBlock
+    builder: LoweringBuilder, step: ir.Branch, given: Given, lower: LowerBlock
 ) -> Sequence[Node]:
     """The parts of a Branch node, or the results of the block that is always taken."""
     condition, *operands = given
@@ -46,12 +45,12 @@ def lower_branch(
     return [_either(builder, node, k, one, other) for k, (one, other) in enumerate(pairs)]
 
 
-def _or_nothing(builder: KernelBuilder, node: Node | None) -> Node:
+def _or_nothing(builder: LoweringBuilder, node: Node | None) -> Node:
     return nothing(builder) if node is None else node
 
 
 def _alike_sides(
-    builder: KernelBuilder,
+    builder: LoweringBuilder,
     blocks: Sequence[Block],
     nodes: Sequence[Node | None],
     values: ir.Operands,
@@ -70,7 +69,7 @@ def _alike_sides(
     return made[0], made[1]
 
 
-def _alike(builder: KernelBuilder, one: Node, other: Node) -> Node:
+def _alike(builder: LoweringBuilder, one: Node, other: Node) -> Node:
     """The node; an empty sequence with elements of the other's shape."""
     if not isinstance(one.op, Empty) or isinstance(other.op, Empty):
         return one
@@ -80,7 +79,7 @@ def _alike(builder: KernelBuilder, one: Node, other: Node) -> Node:
     return empty(builder, other.dtype, other.shape[1:])
 
 
-def _either(builder: KernelBuilder, branch: Node, number: int, one: Node, other: Node) -> Node:
+def _either(builder: LoweringBuilder, branch: Node, number: int, one: Node, other: Node) -> Node:
     if (one.dtype, len(one.shape)) != (other.dtype, len(other.shape)):
         raise Declined("branches that give different ranks")
     shape = [

@@ -18,16 +18,16 @@ from treadle.errors import InvalidModel, KernelError, Unsupported
 from treadle.ir import Leaf, Symbol, Tensor, dtype_of
 from treadle.jit.host.kernels import Given
 from treadle.jit.host.sequence_marshal import is_list
-from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Constant, HostCall, Kind, Node, Number, SymbolicDim
 from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.lowering.boxing import OBJECT, box_call, boxed, kind_of
+from treadle.jit.lowering.lowering_builder import LoweringBuilder
 
 _SIZES = (2, 3)
 
 
 def lower_host_call(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None]
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> Sequence[Node | None]:
     """The results of a call; Declined where there is nothing to be called."""
     if not builder.kernels.has(leaf):
@@ -63,7 +63,7 @@ def lower_host_call(
 
 
 def _kinds(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None]
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Kind | None]:
     """What each result is; None where it must be held outside."""
     kinds = _ruled(builder, leaf, operands)
@@ -79,7 +79,7 @@ def _kinds(
 
 
 def _told(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None]
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Given | None]:
     """What is known of the operands."""
     found: list[Given | None] = []
@@ -103,7 +103,7 @@ def _is_foreign(value: ir.Value | None) -> bool:
 
 
 def _ruled(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None]
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Kind | None]:
     """What the standard's rule says of the results."""
     open_ = {e for n in operands if n is not None for e in n.shape if isinstance(e, SymbolicDim)}
@@ -143,7 +143,7 @@ def _kind(type_: Any, back: Mapping[Symbol, SymbolicDim]) -> Kind | None:
 
 
 def _tried(
-    builder: KernelBuilder, leaf: Leaf, operands: Sequence[Node | None]
+    builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Kind | None]:
     """What the operator gives on zeros and on ones alike; open extents differ in these, too."""
     nothing: list[Kind | None] = [None] * len(leaf.results)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from treadle import ir
 from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder, WrongElementGuess
+from treadle.jit.kernel.builder import WrongElementGuess
 from treadle.jit.kernel.ir import (
     Block,
     CarriedArg,
@@ -42,16 +42,16 @@ from treadle.jit.lowering.boxing import (
     unboxed,
 )
 from treadle.jit.lowering.changing_dims import ChangingAxes, changing_axes, lost_axes
+from treadle.jit.lowering.lowering_builder import LowerBlock, LoweringBuilder
 from treadle.jit.lowering.operands import native_operands, present_operands, scalar
 from treadle.jit.lowering.sequences.uniform import emptied, empty
 from treadle.jit.lowering.zero_trip import is_known_symbol, known_symbols
 
 Given = Sequence[Node | None]
-LowerBlock = Callable[[KernelBuilder, ir.Block, Sequence[Node | None]], list[Node | None]]
 
 
 def lower_loop(
-    builder: KernelBuilder, step: ir.Loop, given: Given, lower: LowerBlock
+    builder: LoweringBuilder, step: ir.Loop, given: Given, lower: LowerBlock
 ) -> Sequence[Node]:
     """The parts of a Loop node; `given` are (trip?, condition?, *operands).
 
@@ -115,7 +115,7 @@ def lower_loop(
     return results
 
 
-def _expect_some(builder: KernelBuilder, count: Number) -> None:
+def _expect_some(builder: LoweringBuilder, count: Number) -> None:
     if count == 0:
         raise Declined("a stacked result of no iterations")
     if isinstance(count, SymbolicDim):
@@ -127,7 +127,7 @@ def _most_tries(operands: Given) -> int:
 
 
 def _last(
-    builder: KernelBuilder, loop: Node, number: int, state: Node, moving: ChangingAxes
+    builder: LoweringBuilder, loop: Node, number: int, state: Node, moving: ChangingAxes
 ) -> Node:
     shape = [
         builder.number(builder.add(DimOf(number, axis), DType.INT64, (), loop))
@@ -141,7 +141,7 @@ def _last(
     return last
 
 
-def _stacked(builder: KernelBuilder, loop: Node, stack: Stack, number: int) -> Node:
+def _stacked(builder: LoweringBuilder, loop: Node, stack: Stack, number: int) -> Node:
     op = loop.op
     assert isinstance(op, Loop)
     shape: list[Number | None] = list(stack.element.shape)
@@ -178,7 +178,7 @@ class _Body:
 
 
 def _write(
-    builder: KernelBuilder,
+    builder: LoweringBuilder,
     made: _Body,
     step: ir.Loop,
     operands: Given,
@@ -213,7 +213,7 @@ def _write(
 
 
 def _carry_rows(
-    builder: KernelBuilder, made: _Body, number: int, element: Node, outer: Block
+    builder: LoweringBuilder, made: _Body, number: int, element: Node, outer: Block
 ) -> Sequence[Node]:
     """The list of what is to be stacked outside, with this element: one more carried value."""
     builder.block = outer
@@ -233,7 +233,7 @@ def _carried(step: ir.Loop) -> list[int]:
     return [place for place, role in enumerate(roles) if isinstance(role, ir.Carried)]
 
 
-def _held(builder: KernelBuilder, step: ir.Loop, operands: Given) -> frozenset[int]:
+def _held(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> frozenset[int]:
     """The carried values, by number, that are held outside from the beginning."""
     initials = [operands[place] for place in _carried(step)]
     return frozenset(
@@ -242,7 +242,7 @@ def _held(builder: KernelBuilder, step: ir.Loop, operands: Given) -> frozenset[i
 
 
 def _boxed(
-    builder: KernelBuilder, step: ir.Loop, operands: Given, held: frozenset[int]
+    builder: LoweringBuilder, step: ir.Loop, operands: Given, held: frozenset[int]
 ) -> Sequence[Node | None]:
     """The operands, those that begin what is held outside as such."""
     made = list(operands)
@@ -252,7 +252,7 @@ def _boxed(
     return made
 
 
-def _typed(builder: KernelBuilder, step: ir.Loop, operands: Given) -> list[Node | None]:
+def _typed(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> list[Node | None]:
     """The operands, empty sequences with elements of the shape inference tells of the param."""
     roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
     carried = iter(ir.ports(step).carried)
@@ -264,7 +264,7 @@ def _typed(builder: KernelBuilder, step: ir.Loop, operands: Given) -> list[Node 
 
 
 def _corrected(
-    builder: KernelBuilder,
+    builder: LoweringBuilder,
     step: ir.Loop,
     made: _Body,
     operands: Given,
@@ -293,7 +293,7 @@ def _corrected(
     return corrected, made.held
 
 
-def _is_written(builder: KernelBuilder, extent: Number) -> bool:
+def _is_written(builder: LoweringBuilder, extent: Number) -> bool:
     """Whether what tells the extent is still there, now that the body is to be written again."""
     source = extent.source if isinstance(extent, SymbolicDim) else None
     block: Block | None = builder.block
@@ -302,7 +302,7 @@ def _is_written(builder: KernelBuilder, extent: Number) -> bool:
     return source is None or (block is not None and any(node is source for node in block.nodes))
 
 
-def _foreign(builder: KernelBuilder, made: _Body) -> frozenset[int]:
+def _foreign(builder: LoweringBuilder, made: _Body) -> frozenset[int]:
     """The carried values that cannot be native, by number."""
     pairs = enumerate(zip(made.states, made.nexts, strict=True))
     return frozenset(
@@ -317,7 +317,7 @@ def _kind(node: Node) -> tuple[DType, int]:
     return node.dtype, len(node.shape)
 
 
-def _given(builder: KernelBuilder, step: ir.Loop, results: Given, number: int) -> Node:
+def _given(builder: LoweringBuilder, step: ir.Loop, results: Given, number: int) -> Node:
     """A result of a body as a native tensor; held where it has no such form."""
     claimed = [step.body.claims[number].type] if step.body.claims else []
     types, node = types_of(step.body.results[number]) + claimed, present_operands(results[number])
@@ -325,7 +325,7 @@ def _given(builder: KernelBuilder, step: ir.Loop, results: Given, number: int) -
 
 
 def _params(
-    builder: KernelBuilder, step: ir.Loop, operands: Given, moving: ChangingAxes, made: _Body
+    builder: LoweringBuilder, step: ir.Loop, operands: Given, moving: ChangingAxes, made: _Body
 ) -> None:
     rest = iter(operands)
     for place, role in enumerate(step.roles):
@@ -350,7 +350,7 @@ def _params(
                 )
 
 
-def _state(builder: KernelBuilder, number: int, initial: Node, moving: ChangingAxes) -> Node:
+def _state(builder: LoweringBuilder, number: int, initial: Node, moving: ChangingAxes) -> Node:
     shape = [
         builder.number(builder.param(DimOf(number, axis), DType.INT64, ()))
         if (number, axis) in moving
@@ -363,7 +363,7 @@ def _state(builder: KernelBuilder, number: int, initial: Node, moving: ChangingA
     return state
 
 
-def _item(builder: KernelBuilder, made: _Body, source: Node, axis: int, *, reverse: bool) -> Node:
+def _item(builder: LoweringBuilder, made: _Body, source: Node, axis: int, *, reverse: bool) -> Node:
     if source in builder.objects:
         return _held_item(builder, made, source, axis, reverse=reverse)
     rank = len(source.shape)
@@ -377,7 +377,7 @@ def _item(builder: KernelBuilder, made: _Body, source: Node, axis: int, *, rever
 
 
 def _held_item(
-    builder: KernelBuilder, made: _Body, source: Node, axis: int, *, reverse: bool
+    builder: LoweringBuilder, made: _Body, source: Node, axis: int, *, reverse: bool
 ) -> Node:
     outer = made.block.parent
     assert outer is not None
@@ -390,13 +390,13 @@ def _held_item(
     )
 
 
-def _expect_length(builder: KernelBuilder, made: _Body, extent: Number) -> None:
+def _expect_length(builder: LoweringBuilder, made: _Body, extent: Number) -> None:
     if made.length is not None:
         builder.expect_equal(made.length, extent)
     made.length = extent
 
 
-def _held_stack(builder: KernelBuilder, rows: Node, role: ir.Stacked) -> Node:
+def _held_stack(builder: LoweringBuilder, rows: Node, role: ir.Stacked) -> Node:
     return stacked(builder, rows, role.axis, reverse=role.reverse)
 
 

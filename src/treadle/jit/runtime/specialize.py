@@ -15,7 +15,6 @@ from treadle.ir import Block, DType, Leaf, Loop, Model, Value, dtype_of, ports, 
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_marshal import is_list
 from treadle.jit.internal_errors import decline_on_internal_error
-from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Block as BlockNode
 from treadle.jit.kernel.ir import (
@@ -33,6 +32,7 @@ from treadle.jit.kernel.ir import Loop as LoopNode
 from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.lowering import lower_steps, nothing
+from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.jit.lowering.sequences.scalarize import scalarize_sequences
 from treadle.jit.policy.companions import expect_small
 from treadle.plan import Region
@@ -214,7 +214,7 @@ def _written(
     may_assume: bool,
 ) -> Kernel:
     """The kernel of the block of a region, or of one that stands for it."""
-    b = KernelBuilder.start()
+    b = LoweringBuilder.start()
     b.kernels, b.may_assume = kernels, may_assume
     inputs: list[Node] = []
     params: list[Node] = []

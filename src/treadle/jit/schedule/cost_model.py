@@ -11,16 +11,15 @@ Zen 5; a tenth of it more or less changes little, ten times as much would.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from treadle.ir import DType
-from treadle.jit.codegen.element_access import ElementAccess
-from treadle.jit.codegen.function_builder import Index
 from treadle.jit.kernel.ir import Concat, Elementwise, Node
 from treadle.jit.schedule.storage import (
     EXPENSIVE_FUNCTIONS,
     INTERLEAVED_ELEMENTS,
     Storage,
+    StorageMap,
     interleaves,
 )
 
@@ -33,24 +32,24 @@ COPIED, ADDED = _READ + _WRITTEN, _PLAIN
 """Of copying an element, and of adding one."""
 
 
-def per_product(dtype: DType, rows: Index) -> float:
+def per_product(dtype: DType, rows: object) -> float:
     """Of one product in a product of matrices with so many rows, and of adding it."""
     together = min(max(rows, 1), _ROWS) if isinstance(rows, int) else _ROWS
     return (_PRODUCT + _FACTOR / together) * _words(dtype)
 
 
-def per_element(access: ElementAccess, nodes: Iterable[Node]) -> float:
-    """Of computing one element of each node and writing it."""
+def per_element(places: StorageMap, loaded: Container[Node], nodes: Iterable[Node]) -> float:
+    """Of computing one element of each node and writing it; `loaded` are nodes in memory."""
     own = list(nodes)
-    return _read(access, own, set(own)) + sum(_WRITTEN * _words(node.dtype) for node in own)
+    return _read(places, loaded, own, set(own)) + sum(_WRITTEN * _words(node.dtype) for node in own)
 
 
-def per_read(access: ElementAccess, node: Node) -> float:
-    """Of reading one element, or computing it."""
-    return _read(access, [node], set())
+def per_read(places: StorageMap, loaded: Container[Node], node: Node) -> float:
+    """Of reading one element, or computing it where it is not in memory."""
+    return _read(places, loaded, [node], set())
 
 
-def interleave_hint(cost: float, length: Index) -> Sequence[str]:
+def interleave_hint(cost: float, length: object) -> Sequence[str]:
     """Hints for a loop whose elements take `cost` each, computed one after the other.
 
     What an element waits for, one function for the other, is longer than the processor sees ahead:
@@ -61,14 +60,16 @@ def interleave_hint(cost: float, length: Index) -> Sequence[str]:
     return ("unroll.disable", f"interleave.count={INTERLEAVED_ELEMENTS}") if is_worth_it else ()
 
 
-def _read(access: ElementAccess, nodes: list[Node], computed: set[Node]) -> float:
+def _read(
+    places: StorageMap, loaded: Container[Node], nodes: list[Node], computed: set[Node]
+) -> float:
     total, seen, waiting = 0.0, set[Node](), list(nodes)
     while waiting:
         node = waiting.pop()
         if node in seen or node.is_single:
             continue
         seen.add(node)
-        is_inline = access.storage_of(node) is Storage.INLINE and node not in access.buffers
+        is_inline = places.storage_of[node] is Storage.INLINE and node not in loaded
         if not (is_inline or node in computed):
             total += _READ * _words(node.dtype)
             continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from treadle.jit.codegen.llvm_types import is_float
+from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Block, CarriedArg, Elementwise, Kernel, Loop, Node
 from treadle.jit.kernel.traversal import all_nodes
 

@@ -15,8 +15,8 @@ from typing import Any
 from treadle.ir import DType
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.llvm_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.codegen.scalar import vector_forms
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import (
     CarriedArg,
     Constant,

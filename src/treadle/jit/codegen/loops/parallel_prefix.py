@@ -28,20 +28,11 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import i64
-from treadle.jit.codegen.llvm_types import (
-    F32,
-    F64,
-    I1,
-    I8,
-    I32,
-    I64,
-    is_float,
-    memory_type,
-    register_type,
-)
+from treadle.jit.codegen.llvm_types import F32, F64, I1, I8, I32, I64, memory_type, register_type
 from treadle.jit.codegen.loops.linear_recurrence import NONE, LinearRecurrence, is_one
 from treadle.jit.codegen.safepoint import cost, safepoint
 from treadle.jit.codegen.scalar import vector_forms
+from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, Reshape, ScanSlice, View
 from treadle.jit.schedule.storage import Storage
 

@@ -27,9 +27,10 @@ from treadle.jit.codegen import iteration_limit, memory_limit
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.fused_nest import IterationEnd
-from treadle.jit.codegen.llvm_types import I64, SIXTEEN_BIT_FLOATS, register_type
+from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.safepoint import cost, safepoint
 from treadle.jit.codegen.scalar import vector_forms
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
     Block,
     Branch,

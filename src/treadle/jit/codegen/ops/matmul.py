@@ -14,10 +14,11 @@ from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
-from treadle.jit.codegen.llvm_types import I1, SIXTEEN_BIT_FLOATS, is_float, literal, register_type
+from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul
 from treadle.jit.codegen.ops.matmul_microkernel import MOST_ROWS, Product, emit_product
 from treadle.jit.codegen.parallel import parallel_for
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, symbolic_dims
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.storage import Storage

@@ -16,9 +16,10 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
-from treadle.jit.codegen.llvm_types import I1, I32, VOID, is_float, register_type
+from treadle.jit.codegen.llvm_types import I1, I32, VOID, register_type
 from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.codegen.scalar.exp_log import fma
+from treadle.jit.kernel.element_types import is_float
 from treadle.jit.schedule.cost_model import per_product
 
 MOST_ROWS = 4

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.llvm_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.codegen.ops.transpose import copy_view
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, symbolic_dims
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.storage import Storage

@@ -14,9 +14,10 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
-from treadle.jit.codegen.llvm_types import I32, is_float, literal, register_type
+from treadle.jit.codegen.llvm_types import I32, literal, register_type
 from treadle.jit.codegen.parallel import parallel_for, parallel_nest
 from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, Reduce, symbolic_dims
 from treadle.jit.schedule.cost_model import ADDED, per_read
 from treadle.jit.schedule.storage import Storage
@@ -73,7 +74,7 @@ def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
     operand = node.operands[0]
     over = [operand.shape[axis] for axis in op.axes]
     count = prod(extent if isinstance(extent, int) else _GUESS for extent in over)
-    return count * (per_read(context.access, operand) + ADDED)
+    return count * (per_read(context.access.places, context.access.buffers, operand) + ADDED)
 
 
 def _source_index(

@@ -17,8 +17,9 @@ from treadle.jit.codegen.buffer import Buffer, Flat, dense_strides
 from treadle.jit.codegen.context import OUT_OF_MEMORY, CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
-from treadle.jit.codegen.llvm_types import I32, I64, is_signed, memory_type, register_type
+from treadle.jit.codegen.llvm_types import I32, I64, memory_type, register_type
 from treadle.jit.codegen.ops.heap import heap_sift, radix_sort
+from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import ArgTopK, Node, symbolic_dims
 from treadle.jit.schedule.storage import Storage
 

@@ -10,17 +10,9 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import (
-    F64,
-    I1,
-    I64,
-    SIXTEEN_BIT_FLOATS,
-    is_float,
-    is_signed,
-    literal,
-    register_type,
-)
+from treadle.jit.codegen.llvm_types import F64, I1, I64, literal, register_type
 from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, trigonometric
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
 
 Emit = Callable[..., Any]
 _MOST_PRODUCTS, _ROOT = 32, 0.5

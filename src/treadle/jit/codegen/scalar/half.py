@@ -12,7 +12,8 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import F32, F64, I32, SIXTEEN_BIT_FLOATS
+from treadle.jit.codegen.llvm_types import F32, F64, I32
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 
 I16 = llvm.IntType(16)
 

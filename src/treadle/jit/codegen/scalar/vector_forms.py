@@ -10,15 +10,9 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import (
-    I32,
-    I64,
-    SIXTEEN_BIT_FLOATS,
-    is_float,
-    is_signed,
-    register_type,
-)
+from treadle.jit.codegen.llvm_types import I32, I64, register_type
 from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
 from treadle.jit.kernel.ir import Elementwise, Node
 
 _PLAIN = frozenset((

@@ -1,0 +1,45 @@
+"""A view of a constant, computed while the kernel is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from treadle.jit.kernel.ir import Axis, Shape
+
+_TILE = 128
+"""Rows and columns of a matrix that are copied together: both tiles fit into the L1 cache."""
+_TILED_ELEMENTS = 65_536
+"""Matrices of at least so many elements are copied tile by tile."""
+
+
+def viewed(array: np.ndarray, shape: Shape, axes: Sequence[Axis]) -> np.ndarray | None:
+    """The elements a View reads; None where some of its numbers are not known, or they are more."""
+    extents = [extent for extent in shape if isinstance(extent, int)]
+    offsets = [axis.offset for axis in axes if isinstance(axis.offset, int)]
+    if len(extents) < len(shape) or len(offsets) < len(axes) or prod(extents) > array.size:
+        return None
+    if not prod(extents):
+        return np.empty(extents, array.dtype)
+    strides = [0] * len(extents)
+    for stride, axis in zip(array.strides, axes, strict=True):
+        for number, step in axis.terms:
+            strides[number] += step * stride
+    for number, offset in enumerate(offsets):
+        array = array[(slice(None),) * number + (slice(offset, None),)]
+    return _copied(np.lib.stride_tricks.as_strided(array, extents, strides, writeable=False))
+
+
+def _copied(array: np.ndarray) -> np.ndarray:
+    """The elements side by side; a large matrix some rows at a time, which stay in the cache."""
+    if array.ndim < 2 or array.size < _TILED_ELEMENTS:
+        return np.ascontiguousarray(array)
+    made = np.empty(array.shape, array.dtype)
+    rows, columns = array.shape[-2:]
+    for row in range(0, rows, _TILE):
+        for column in range(0, columns, _TILE):
+            block = (..., slice(row, row + _TILE), slice(column, column + _TILE))
+            made[block] = array[block]
+    return made
