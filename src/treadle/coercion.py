@@ -64,8 +64,8 @@ def _only(formal: ops.Formal) -> DType | None:
     if len(formal.types) != _ONE:
         return None
     (word,) = formal.types
-    inner = word.removeprefix("tensor(").removesuffix(")")
-    return ops.element_of_word(inner) if word.startswith("tensor(") else None
+    type_ = ops.tensor_of_string(word)
+    return None if type_ is None else type_.dtype
 
 
 def fitted_attributes(

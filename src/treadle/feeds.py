@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle import ops
 from treadle.errors import ConfigurationError, InputError, did_you_mean
 from treadle.ir import (
     DType,
@@ -32,7 +33,7 @@ from treadle.ir import (
 )
 from treadle.messages import a_or_an
 
-__all__ = ["InputBinder", "NodeArg", "bind", "convert", "disagreement", "node_arg", "type_word"]
+__all__ = ["InputBinder", "NodeArg", "bind", "convert", "disagreement", "node_arg"]
 
 _MOST_SHAPES = 64
 _ORT_VALUE = "OrtValue"
@@ -47,34 +48,16 @@ class NodeArg:
     shape: list[int | str | None]
 
 
-_WORDS = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
-
-
 def node_arg(name: str, type_: Type | None) -> NodeArg:
     """The description of a value of this name and type."""
     shape = type_.shape if isinstance(type_, Tensor) else None
     dims = [dim if isinstance(dim, int) or dim is None else str(dim) for dim in shape or ()]
-    return NodeArg(name, type_word(type_), dims)
+    return NodeArg(name, _type_string(type_), dims)
 
 
-def type_word(type_: Type | None) -> str:
+def _type_string(type_: Type | None) -> str:
     """The type as onnxruntime writes it: `tensor(float)`, `seq(tensor(int64))`; "" if unknown."""
-    match type_:
-        case Tensor(dtype):
-            return f"tensor({_word(dtype)})"
-        case Sequence(element):
-            return f"seq({type_word(element)})"
-        case Optional(element):
-            return f"optional({type_word(element)})"
-        case Map(key, element):
-            return f"map({_word(key)},{type_word(element)})"
-        case None:
-            return ""
-    return f"sparse_tensor({_word(type_.dtype)})"
-
-
-def _word(dtype: DType | None) -> str:
-    return "?" if dtype is None else _WORDS.get(dtype, dtype.value)
+    return "" if type_ is None else ops.type_string(type_, "?") or ""
 
 
 Shapes = set[tuple[int, ...]]

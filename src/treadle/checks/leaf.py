@@ -8,7 +8,7 @@ from treadle import ops
 from treadle.checks.arity import counted, ordinal
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.ir import DType, Leaf, Map, Optional, Sequence, Sparse, Tensor, Type, show_type
+from treadle.ir import Leaf, Tensor, show_type
 
 _ALONG_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
 _CONTROL_FLOW = ("If", "Loop", "Scan")
@@ -72,7 +72,7 @@ def _types(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
     bound: dict[str, tuple[str, str]] = {}
     for position, operand in enumerate(leaf.operands):
         formal = _formal(schema, position)
-        word = None if operand is None else type_word(operand.inferred)
+        word = None if operand is None else ops.type_string(operand.inferred)
         if operand is None or formal is None or word is None:
             continue
         if word not in formal.types:
@@ -109,23 +109,3 @@ def _formal(schema: ops.Schema, position: int) -> ops.Formal | None:
 def _wanted(types: frozenset[str]) -> str:
     names = sorted(types)
     return f"wanted {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
-
-
-def type_word(type_: Type | None) -> str | None:
-    """The type as schemas spell it, `seq(tensor(float))`; None where a part of it is unknown."""
-    match type_:
-        case Tensor(DType() as dtype):
-            return f"tensor({ops.element_word(dtype)})"
-        case Sparse(DType() as dtype):
-            return f"sparse_tensor({ops.element_word(dtype)})"
-        case Sequence(element):
-            return _wrapped("seq", type_word(element))
-        case Optional(element):
-            return _wrapped("optional", type_word(element))
-        case Map(DType() as key, element):
-            return _wrapped(f"map({ops.element_word(key)},", type_word(element), "")
-    return None
-
-
-def _wrapped(outside: str, inside: str | None, opening: str = "(") -> str | None:
-    return None if inside is None else f"{outside}{opening}{inside})"

@@ -35,6 +35,7 @@ from treadle.ir import (
     Value,
     clone_with_new_values,
     defining_steps,
+    dim_symbols,
     ports,
     substitute,
     with_operands,
@@ -161,7 +162,7 @@ def _unmarked(type_: Type | None) -> Type | None:
 
 
 def _unmarked_dim(dim: Dim) -> Dim:
-    if isinstance(dim, int) or all(name.startswith(_FIXED) for name in symbols_of_dims(dim)):
+    if isinstance(dim, int) or all(name.startswith(_FIXED) for name in dim_symbols(dim)):
         return _renamed(dim, lambda name: name.removeprefix(_FIXED))
     return None
 
@@ -174,16 +175,6 @@ def _map_dims(type_: Type | None, change: Callable[[Dim], Dim]) -> Type | None:
         case Sequence() | Optional() | Map():
             return replace(type_, element=_map_dims(type_.element, change))
     return None
-
-
-def symbols_of_dims(dim: Dim) -> frozenset[str]:
-    """The symbols a dim is made of."""
-    match dim:
-        case Symbol(name):
-            return frozenset({name})
-        case Expression(terms):
-            return frozenset(name for product, _ in terms for name in product)
-    return frozenset()
 
 
 def _renamed(dim: Dim, rename: Callable[[str], str]) -> Dim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.checks.constants import Known, is_true, whole
-from treadle.checks.peeling import Iterations, peel_two_iterations, symbols_of_dims
+from treadle.checks.peeling import Iterations, peel_two_iterations
 from treadle.checks.rules import finding
 from treadle.checks.types import shapes_contradict
 from treadle.errors import Finding
@@ -19,6 +19,7 @@ from treadle.ir import (
     Tensor,
     Type,
     Value,
+    dim_symbols,
     ports,
     show_type,
 )
@@ -54,7 +55,7 @@ def _in_doubt(loop: Loop, view: Ports) -> list[Value]:
     """The results of the body whose shapes inference has left open, and this rule is about."""
     operands = (value.inferred for value in loop.operands if value is not None)
     fixed = frozenset(
-        name for type_ in operands for dim in _shape(type_) or () for name in symbols_of_dims(dim)
+        name for type_ in operands for dim in _shape(type_) or () for name in dim_symbols(dim)
     )
     claimed = (port for port in view.carried if _shape(port.param.declared))
     doubtful = [port.next for port in claimed if _open(port.param.inferred, fixed)]
@@ -66,7 +67,7 @@ def _open(type_: Type | None, fixed: frozenset[str]) -> bool:
     """Whether a dim is not made of numbers and symbols of the loop's operands."""
     shape = _shape(type_)
     return shape is None or any(
-        not isinstance(dim, int) and not (symbols_of_dims(dim) and symbols_of_dims(dim) <= fixed)
+        not isinstance(dim, int) and not (dim_symbols(dim) and dim_symbols(dim) <= fixed)
         for dim in shape
     )
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from treadle.cli.archive import as_type, read_archive, read_array
-from treadle.cli.random import random_value, symbols_of
+from treadle.cli.random import random_value
 from treadle.errors import did_you_mean
-from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type
+from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type, type_symbols
 from treadle.report import plural, table
 
 Inputs = Mapping[str, Type | None]
@@ -91,7 +91,7 @@ def _check_name(name: str, inputs: Inputs, where: str) -> None:
 
 
 def _check_extents(extents: Mapping[str, int], inputs: Inputs) -> None:
-    known = sorted(set().union(*map(symbols_of, inputs.values())))
+    known = sorted(set().union(*map(type_symbols, inputs.values())))
     for name in extents:
         if name not in known:
             hint = did_you_mean(name, known)

@@ -25,25 +25,6 @@ def random_value(name: str, type_: Type | None, seed: int, extents: Mapping[str,
     return _value(name, type_, generator, extents)
 
 
-def symbols_of(type_: Type | None) -> set[str]:
-    """The names of the extents of a type."""
-    match type_:
-        case Sequence(element) | Optional(element):
-            return symbols_of(element)
-        case Tensor(_, tuple() as shape):
-            return set().union(*map(_symbols, shape))
-    return set()
-
-
-def _symbols(dim: Dim) -> set[str]:
-    match dim:
-        case Symbol(name):
-            return {name}
-        case Expression(terms):
-            return {name for symbols, _ in terms for name in symbols}
-    return set()
-
-
 def _value(
     name: str, type_: Type | None, generator: np.random.Generator, extents: Mapping[str, int]
 ) -> object:

@@ -13,17 +13,13 @@ from functools import cache, lru_cache
 from typing import Any
 
 from treadle import ops
-from treadle.ir import DType, Leaf, Optional, Tensor, Type, Value
+from treadle.ir import Leaf, Optional, Tensor, Type, Value
 from treadle.ir import Sequence as SequenceType
 
 Name = tuple[str, str]
 """Domain and operator."""
 
 _OPEN = 2**31 - 1
-_WORDS = {
-    dtype: f"tensor({ {'float32': 'float', 'float64': 'double'}.get(dtype.value, dtype.value) })"
-    for dtype in DType
-}
 _NARROW = ("tensor(float16)", "tensor(bfloat16)")
 
 
@@ -106,20 +102,6 @@ def _formals(formals: Sequence[Any]) -> tuple[tuple[str, str], ...]:
     return tuple((formal.typeStr, formal.name) for formal in formals)
 
 
-def type_word(type_: Type | None) -> str | None:
-    """The type as onnxruntime spells it: `tensor(float)`; None where it is not known."""
-    match type_:
-        case Tensor(DType() as dtype, _):
-            return _WORDS[dtype]
-        case SequenceType(element):
-            word = type_word(element)
-            return word and f"seq({word})"
-        case Optional(element):
-            word = type_word(element)
-            return word and f"optional({word})"
-    return None
-
-
 def is_known(step: Leaf) -> bool:
     """Whether onnxruntime itself has the operator, in some version."""
     return ("" if step.domain == "ai.onnx" else step.domain, step.op) in registry().schemas
@@ -159,7 +141,12 @@ def _refusal(domain: str, op: str, version: int, operands: _Words, results: _Wor
 
 
 def _words(values: Sequence[Value | None]) -> _Words:
-    return tuple([None if value is None else type_word(value.type) for value in values])
+    return tuple([None if value is None else _word(value.type) for value in values])
+
+
+def _word(type_: Type | None) -> str | None:
+    """The type as onnxruntime spells it; None where it is not known, or is a map or sparse."""
+    return ops.type_string(type_) if isinstance(type_, Tensor | SequenceType | Optional) else None
 
 
 def _used(words: _Words, formals: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:

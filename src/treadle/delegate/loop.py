@@ -32,6 +32,7 @@ from treadle.ir import (
     Symbol,
     Tensor,
     Value,
+    dim_symbols,
     ports,
     slices_inputs,
 )
@@ -90,9 +91,10 @@ def has_stable_shape(loop: Loop, element: Value) -> bool:
     shape = _inferred_shape(element)
     if shape is None:
         return False
-    fixed = {s for v in loop.operands if v is not None for d in _shape(v) for s in _symbols(d)}
+    fixed = {s for v in loop.operands if v is not None for d in _shape(v) for s in dim_symbols(d)}
     return all(
-        isinstance(dim, int) or (bool(_symbols(dim)) and _symbols(dim) <= fixed) for dim in shape
+        isinstance(dim, int) or (bool(dim_symbols(dim)) and dim_symbols(dim) <= fixed)
+        for dim in shape
     )
 
 
@@ -168,12 +170,3 @@ def _inferred_shape(value: Value) -> tuple[Dim, ...] | None:
 
 def _shape(value: Value) -> tuple[Dim, ...]:
     return _inferred_shape(value) or ()
-
-
-def _symbols(dim: Dim) -> frozenset[str]:
-    match dim:
-        case Symbol(name):
-            return frozenset((name,))
-        case Expression(terms):
-            return frozenset(name for symbols, _ in terms for name in symbols)
-    return frozenset()

@@ -13,7 +13,19 @@ import numpy as np
 
 from treadle.delegate.export_scope import ExportScope
 from treadle.delegate.loop import common_shape, not_fused
-from treadle.ir import Dim, Expression, Loop, Shape, StackedPort, Symbol, Tensor, Type, Value, ports
+from treadle.ir import (
+    Dim,
+    Expression,
+    Loop,
+    Shape,
+    StackedPort,
+    Symbol,
+    Tensor,
+    Type,
+    Value,
+    dim_symbols,
+    ports,
+)
 
 _ALLOWZERO = 14
 _LONGEST = 2**31 - 1
@@ -73,7 +85,7 @@ def element_shapes(loop: Loop) -> list[Shape | None]:
 
 def known_symbols(draft: ExportScope, loop: Loop, shapes: Sequence[Shape | None]) -> Symbols:
     """What the symbols of the shapes are in the loop's operands; 0 for one that is two extents."""
-    wanted = {name for shape in shapes for dim in shape or () for name in _names(dim)}
+    wanted = {name for shape in shapes for dim in shape or () for name in dim_symbols(dim)}
     seen: dict[str, list[Value]] = {}
     for old, new in zip(loop.operands, draft.reads(loop.operands), strict=True):
         type_ = old.type if old is not None else None
@@ -130,7 +142,7 @@ def _extent(draft: ExportScope, dim: Dim, symbols: Symbols) -> Value | None:
             return draft.constant([dim])
         case Symbol(name):
             return symbols.get(name)
-        case Expression(terms) if _names(dim) <= symbols.keys():
+        case Expression(terms) if dim_symbols(dim) <= symbols.keys():
             sum_ = draft.constant([0])
             for names, coefficient in terms:
                 factors = (symbols[name] for name in names)
@@ -154,12 +166,3 @@ def _if_equal(draft: ExportScope, left: Value, right: Value) -> Value:
 def _is_certain(port: StackedPort, shape: Shape | None) -> bool:
     type_ = port.element.inferred if port.element is not None else None
     return shape is not None and isinstance(type_, Tensor) and type_.shape == shape
-
-
-def _names(dim: Dim) -> frozenset[str]:
-    match dim:
-        case Symbol(name):
-            return frozenset((name,))
-        case Expression(terms):
-            return frozenset(name for names, _ in terms for name in names)
-    return frozenset()

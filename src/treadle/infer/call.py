@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from treadle.infer.context import CallRecord, Inference, Scope
-from treadle.infer.facts import UNKNOWN, Fact, dim_symbols, fact_symbols, map_dims
+from treadle.infer.facts import UNKNOWN, Fact, fact_symbols, map_dims
 from treadle.infer.functions import all_values
 from treadle.infer.leaf import resolved
 from treadle.infer.scan import infer_scan_8
-from treadle.ir import Attribute, Call, FunctionId, Type
+from treadle.ir import Attribute, Call, FunctionId, Type, dim_symbols
 from treadle.ir import Sequence as SequenceType
 
 Rule = Callable[[Inference, Call, Sequence[Fact], Scope], list[Fact]]

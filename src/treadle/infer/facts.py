@@ -30,6 +30,8 @@ from treadle.ir import (
     Symbol,
     Tensor,
     Type,
+    dim_symbols,
+    type_symbols,
 )
 
 Content = tuple[Dim, ...]
@@ -235,26 +237,6 @@ def map_dims(fact: Fact, change: Callable[[Dim], Dim]) -> Fact:
     return Fact(type_, content, fact.literal, change(fact.count))
 
 
-def symbols_of(type_: Type | None) -> frozenset[str]:
-    """The names of every symbol in the type."""
-    match type_:
-        case Tensor() | Sparse():
-            return frozenset().union(*map(dim_symbols, type_.shape or ()))
-        case Sequence() | Optional() | Map():
-            return symbols_of(type_.element)
-    return frozenset()
-
-
 def fact_symbols(fact: Fact) -> frozenset[str]:
     """The names of every symbol in what is known."""
-    return symbols_of(fact.type).union(*map(dim_symbols, (*(fact.content or ()), fact.count)))
-
-
-def dim_symbols(dim: Dim) -> frozenset[str]:
-    """The names of the symbols a dim is made of."""
-    match dim:
-        case Symbol(name):
-            return frozenset({name})
-        case Expression(terms):
-            return frozenset(name for names, _ in terms for name in names)
-    return frozenset()
+    return type_symbols(fact.type).union(*map(dim_symbols, (*(fact.content or ()), fact.count)))

@@ -17,7 +17,6 @@ from treadle.infer.dim_arithmetic import at_least, replaced
 from treadle.infer.facts import (
     Content,
     Fact,
-    dim_symbols,
     join,
     map_dims,
     meet_types,
@@ -31,6 +30,7 @@ from treadle.ir import (
     Tensor,
     Type,
     add_dims,
+    dim_symbols,
     multiply_dims,
     subtract_dims,
 )

@@ -1,7 +1,7 @@
 """What a program is: types, values, blocks, the one Loop form, Branch; print, walk, rewrite."""
 
 from treadle.ir.builder import BlockBuilder, attribute
-from treadle.ir.dims import Dim, Expression, Range, Shape, Symbol, admits, show_dim
+from treadle.ir.dims import Dim, Expression, Range, Shape, Symbol, admits, dim_symbols, show_dim
 from treadle.ir.dims import add as add_dims
 from treadle.ir.dims import multiply as multiply_dims
 from treadle.ir.dims import subtract as subtract_dims
@@ -54,6 +54,7 @@ from treadle.ir.types import (
     show_shape,
     show_type,
     tensor,
+    type_symbols,
 )
 from treadle.ir.values import (
     Attribute,
@@ -142,6 +143,7 @@ __all__ = [
     "clone_with_new_values",
     "declared_rank",
     "defining_steps",
+    "dim_symbols",
     "dtype_of",
     "expanded_size",
     "map_blocks",
@@ -166,6 +168,7 @@ __all__ = [
     "substitute",
     "subtract_dims",
     "tensor",
+    "type_symbols",
     "typed",
     "walk",
     "walk_block",

@@ -102,6 +102,16 @@ def show_dim(dim: Dim) -> str:
     return "?" if dim is None else str(dim)
 
 
+def dim_symbols(dim: Dim) -> frozenset[str]:
+    """The names of the symbols a dim is made of."""
+    match dim:
+        case Symbol(name):
+            return frozenset((name,))
+        case Expression(terms):
+            return frozenset(name for names, _ in terms for name in names)
+    return frozenset()
+
+
 Polynomial = Mapping[Monomial, int]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from treadle.ir.dims import Dim, Shape, admits, show_dim
+from treadle.ir.dims import Dim, Shape, admits, dim_symbols, show_dim
 
 
 class DType(enum.Enum):
@@ -185,3 +185,13 @@ def shape_admits(shape: Shape | None, extents: tuple[int, ...]) -> bool:
     if shape is None:
         return True
     return len(shape) == len(extents) and all(map(admits, shape, extents))
+
+
+def type_symbols(type_: Type | None) -> frozenset[str]:
+    """The names of every symbol in the type's shapes."""
+    match type_:
+        case Tensor() | Sparse():
+            return frozenset().union(*map(dim_symbols, type_.shape or ()))
+        case Sequence() | Optional() | Map():
+            return type_symbols(type_.element)
+    return frozenset()

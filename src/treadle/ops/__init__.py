@@ -12,9 +12,10 @@ from treadle.ops.contrib import (
 from treadle.ops.copies import resolve_copies
 from treadle.ops.elements import (
     element_from_proto,
-    element_of_word,
     element_to_proto,
     element_word,
+    tensor_of_string,
+    type_string,
 )
 from treadle.ops.evaluate import Prepared, bind_kernel, describe, ignore_fp_warnings, without_kernel
 from treadle.ops.functions import function_proto, function_proto_of_node
@@ -78,7 +79,6 @@ __all__ = [
     "defaults_of",
     "describe",
     "element_from_proto",
-    "element_of_word",
     "element_to_proto",
     "element_word",
     "function_proto",
@@ -105,9 +105,11 @@ __all__ = [
     "sparse_to_proto",
     "tensor_from_proto",
     "tensor_of",
+    "tensor_of_string",
     "tensor_to_proto",
     "type_from_proto",
     "type_of",
+    "type_string",
     "type_to_proto",
     "window",
     "without_kernel",

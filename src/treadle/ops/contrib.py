@@ -15,7 +15,7 @@ from pathlib import Path
 
 from treadle.ir import Sequence as SequenceType
 from treadle.ir import Tensor, Type
-from treadle.ops.elements import element_of_word
+from treadle.ops.elements import tensor_of_string
 from treadle.ops.schema import canonical, newest_opset
 
 _FILE = Path(__file__).with_name("contrib.txt")
@@ -98,9 +98,7 @@ def _at(words: Sequence[str], position: int) -> str:
 
 
 def _result(word: str, bound: Mapping[str, Type]) -> Type | None:
-    if word.startswith("tensor("):
-        return Tensor(element_of_word(word.removeprefix("tensor(").removesuffix(")")))
-    return bound.get(word)
+    return tensor_of_string(word) or bound.get(word)
 
 
 def _without_shape(type_: Type) -> Type:

@@ -1,11 +1,11 @@
-"""The standard's words for an element type: its TensorProto number and its type string."""
+"""The standard's words for types: TensorProto numbers of elements, and type strings."""
 
 from __future__ import annotations
 
 from onnx import TensorProto
 
 from treadle.errors import LoadError
-from treadle.ir import DType
+from treadle.ir import DType, Map, Optional, Sequence, Sparse, Tensor, Type
 
 _PROTO_NAMES = {DType.FLOAT32: "FLOAT", DType.FLOAT64: "DOUBLE"}
 _TO_PROTO = {
@@ -39,6 +39,36 @@ def element_word(dtype: DType) -> str:
     return _WORDS.get(dtype, dtype.value)
 
 
-def element_of_word(word: str) -> DType:
-    """The element type a type string speaks of: the reverse of `element_word`."""
-    return _FROM_WORD[word]
+def type_string(type_: Type | None, unknown: str | None = None) -> str | None:
+    """The type as the standard's schemas spell it: `seq(tensor(float))`.
+
+    `unknown` stands for parts that are not known; with None there, the whole is None.
+    """
+    match type_:
+        case Tensor(dtype):
+            return _wrapped("tensor(", _element(dtype, unknown))
+        case Sparse(dtype):
+            return _wrapped("sparse_tensor(", _element(dtype, unknown))
+        case Sequence(element):
+            return _wrapped("seq(", type_string(element, unknown))
+        case Optional(element):
+            return _wrapped("optional(", type_string(element, unknown))
+        case Map(key, element):
+            word = _element(key, unknown)
+            return word and _wrapped(f"map({word},", type_string(element, unknown))
+    return unknown
+
+
+def tensor_of_string(text: str) -> Tensor | None:
+    """The tensor type that a type string names; None for one of anything else."""
+    if not text.startswith("tensor("):
+        return None
+    return Tensor(_FROM_WORD[text.removeprefix("tensor(").removesuffix(")")])
+
+
+def _element(dtype: DType | None, unknown: str | None) -> str | None:
+    return unknown if dtype is None else element_word(dtype)
+
+
+def _wrapped(opening: str, inside: str | None) -> str | None:
+    return None if inside is None else f"{opening}{inside})"

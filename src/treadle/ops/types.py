@@ -27,7 +27,7 @@ from treadle.ir import (
 )
 from treadle.ir import Sequence as SequenceType
 from treadle.ops.contrib import contrib_operator, contrib_types
-from treadle.ops.elements import element_of_word
+from treadle.ops.elements import tensor_of_string
 from treadle.ops.functions import function_proto
 from treadle.ops.proto import attribute_to_proto, leaf_to_proto, operand_names, result_names
 from treadle.ops.reasons import reason
@@ -160,7 +160,7 @@ def _at_least(
     if formal is None:
         return None
     if len(formal.types) == 1:
-        return _of_string(next(iter(formal.types)))
+        return tensor_of_string(next(iter(formal.types)))
     for k, operand in enumerate(operand_types):
         source = _formal_at(found.inputs, k)
         if source and source.variable == formal.variable and isinstance(operand, Tensor):
@@ -173,12 +173,6 @@ def _formal_at(formals: tuple[Formal, ...], position: int) -> Formal | None:
         return formals[position]
     last = formals[-1] if formals else None
     return last if last is not None and last.option == "variadic" and last.homogeneous else None
-
-
-def _of_string(text: str) -> Type | None:
-    if text.startswith("tensor(") and text.endswith(")"):
-        return Tensor(element_of_word(text.removeprefix("tensor(").removesuffix(")")))
-    return None
 
 
 def _named_dims(types: Iterable[Type | None]) -> dict[str, Dim]:

@@ -19,8 +19,6 @@ from dataclasses import replace
 from treadle.ir import (
     Block,
     Constant,
-    Dim,
-    Expression,
     Leaf,
     Loop,
     Step,
@@ -28,6 +26,7 @@ from treadle.ir import (
     Value,
     block_values,
     defining_steps,
+    dim_symbols,
     operator_of,
     ports,
     reachable,
@@ -125,7 +124,7 @@ def _sees_extents(before: Loop, after: Loop, at: PassContext) -> bool:
     if before is after or runs_at_least_once(before, at):
         return True
     shapes = [at.shape(port.element) for port in ports(before).stacked]
-    needed = {name for shape in shapes for dim in shape or () for name in _symbols(dim)}
+    needed = {name for shape in shapes for dim in shape or () for name in dim_symbols(dim)}
     return needed & _shown(free_reads(before), at) <= _shown(_stacked_from(after), at)
 
 
@@ -142,12 +141,3 @@ def _stacked_from(loop: Loop) -> set[Value]:
     elements = [port.element for port in view.stacked]
     found = reachable(elements, lambda v: free_reads(made[v]) if v in made else fed.get(v, ()))
     return found - set(block_values(loop.body))
-
-
-def _symbols(dim: Dim) -> set[str]:
-    match dim:
-        case Symbol(name):
-            return {name}
-        case Expression(terms):
-            return {name for names, _ in terms for name in names}
-    return set()

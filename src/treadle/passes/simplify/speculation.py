@@ -86,7 +86,7 @@ def _is_admitted(leaf: Leaf, at: PassContext) -> bool:
             if formal.option == "single":
                 return False
             continue
-        word = type_word(at.type(value))
+        word = _type_string(at.type(value))
         if word not in formal.types:
             return False
         shared = formal.option != "variadic" or formal.homogeneous
@@ -95,14 +95,9 @@ def _is_admitted(leaf: Leaf, at: PassContext) -> bool:
     return True
 
 
-def type_word(type_: Type | None) -> str:
-    """A type as schemas write it, `tensor(float)`; "" where it is not certain."""
-    match type_:
-        case Tensor(DType() as dtype):
-            return f"tensor({ops.element_word(dtype)})"
-        case Sequence(Tensor(DType() as dtype)):
-            return f"seq(tensor({ops.element_word(dtype)}))"
-    return ""
+def _type_string(type_: Type | None) -> str | None:
+    """The type of a tensor or a sequence as schemas write it; None where it is not certain."""
+    return ops.type_string(type_) if isinstance(type_, Tensor | Sequence) else None
 
 
 def _loop_cannot_fail(loop: Loop, at: PassContext) -> bool:
@@ -131,9 +126,9 @@ def keeps_kind(loop: Loop, port: CarriedPort, at: PassContext) -> bool:
     types = [at.type(value) for value in (port.initial, port.param, port.next)]
     if loop.fixed_state:
         extents = {at.extents(value) for value in (port.initial, port.next)}
-        return len(extents) == 1 and None not in extents and len(set(map(type_word, types))) == 1
-    words = set(map(type_word, types))
-    return len(words) == 1 and "" not in words
+        return len(extents) == 1 and None not in extents and len(set(map(_type_string, types))) == 1
+    words = set(map(_type_string, types))
+    return len(words) == 1 and None not in words
 
 
 def keeps_element(port: StackedPort, at: PassContext) -> bool:
