@@ -69,7 +69,7 @@ def within(limits: LoadLimits | None) -> Iterator[None]:
     if around is not None and limits in (None, around.limits):
         yield
         return
-    token = _current.set(_Budget(limits or LoadLimits()))
+    token = _current.set(_Budget(limits or _DEFAULTS))
     try:
         yield
     finally:
@@ -136,3 +136,6 @@ def _expect(name: str, value: object) -> None:
         raise InputTypeError(f"LoadLimits.{name} is {given}, wanted a number or None") from None
     if isinstance(value, bool) or not number >= 0:
         raise InputError(f"LoadLimits.{name} is {value!r}, wanted a number from 0 on or None")
+
+
+_DEFAULTS = LoadLimits()

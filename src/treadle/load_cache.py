@@ -94,9 +94,10 @@ def _settings(options: Any, engines: Sequence[Engine]) -> str | None:
 
 @cache
 def _versions() -> str:
-    """Python, the packages that say what a model means, and every file of this package."""
+    """The digest of Python, the packages that say what a model means, and this package's files."""
     packages = [f"{name} {version(name)}" for name in _PACKAGES]
-    return f"{sys.version} {packages} {sorted(_files(Path(__file__).parent))}"
+    words = f"{sys.version} {packages} {sorted(_files(Path(__file__).parent))}"
+    return hashlib.sha256(words.encode()).hexdigest()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:

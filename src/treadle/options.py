@@ -201,7 +201,10 @@ class _Checked:
     def __setattr__(self, name: str, value: object) -> None:
         conversion = self._fields.get(name)
         if conversion is not None:
-            value = _converted(f"{type(self).__name__}.{name}", value, conversion)
+            try:
+                value = conversion[1](value)
+            except (InputTypeError, UnicodeDecodeError):
+                value = _converted(f"{type(self).__name__}.{name}", value, conversion)
         object.__setattr__(self, name, value)
 
 

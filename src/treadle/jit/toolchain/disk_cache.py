@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from treadle.jit.toolchain.trust import make_folder, read_trusted
@@ -30,12 +31,18 @@ _DIGEST = hashlib.sha256
 _HEAD = len(_MAGIC) + _DIGEST().digest_size
 _SUFFIX, _PART = ".kernel", ".kernel-part"
 _ABANDONED = 3600.0
+_VARIABLES = ("LOCALAPPDATA", "XDG_CACHE_HOME", "HOME", "USERPROFILE")
 _WRONG = (OSError, ValueError)  # a path no system has is a ValueError
 
 
 def default_folder() -> Path | None:
     """Where the platform keeps what can be made again; None where the variable is empty."""
-    named = os.environ.get(VARIABLE)
+    return _folder(*(os.environ.get(name) for name in (VARIABLE, *_VARIABLES)))
+
+
+@lru_cache(4)
+def _folder(named: str | None, *_: str | None) -> Path | None:
+    """The folder, for what these variables say."""
     try:
         if named is not None:
             return Path(named).expanduser() if named else None
