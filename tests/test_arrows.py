@@ -17,6 +17,7 @@ LINES = """
 __main__
 cli backend
 api rewriting
+build
 single_operator
 coercion
 session
@@ -221,6 +222,7 @@ def test_a_bad_file_is_caught(file: str, source: str, complaint: str | None) -> 
 
 
 JIT = [
+    "library",
     "engine",
     "runtime",
     "policy",

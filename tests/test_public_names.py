@@ -43,6 +43,7 @@ PUBLIC = [
     "Terminated",
     "TreadleError",
     "Unsupported",
+    "build",
     "check",
     "get_available_providers",
     "infer",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treadle.adapters import LoraAdapter
     from treadle.api import (
+        build,
         check,
         get_available_providers,
         infer,
@@ -88,6 +89,7 @@ __all__ = [
     "Terminated",
     "TreadleError",
     "Unsupported",
+    "build",
     "check",
     "get_available_providers",
     "infer",
@@ -104,6 +106,7 @@ __all__ = [
 _HOMES = {
     "adapters": ("LoraAdapter",),
     "api": (
+        "build",
         "check",
         "get_available_providers",
         "infer",

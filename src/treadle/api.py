@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 from treadle import checks, formats, passes
 from treadle.arguments import expect, expect_path, names_of
 from treadle.boundary import public
+from treadle.build import build
 from treadle.errors import ConfigurationError, Finding, InputTypeError, Unsupported
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Function, Leaf, Model, Type
@@ -19,6 +20,7 @@ from treadle.single_operator import Operator
 from treadle.sources import loaded, valid
 
 __all__ = [
+    "build",
     "check",
     "get_available_providers",
     "infer",

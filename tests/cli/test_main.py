@@ -31,8 +31,8 @@ finally:
 
 def test_the_verbs() -> None:
     assert VERBS == [
-        "check", "completion", "convert", "demo", "explain", "infer", "inspect", "optimize", "run",
-        "specialize",
+        "build", "check", "completion", "convert", "demo", "explain", "infer", "inspect",
+        "optimize", "run", "specialize",
     ]  # fmt: skip
 
 

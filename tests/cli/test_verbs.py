@@ -7,6 +7,7 @@ import onnx
 import onnxruntime
 
 import treadle as library
+from tests.build.models import SCAN
 from tests.cli.conftest import Treadle
 
 
@@ -142,6 +143,19 @@ def test_optimize(treadle: Treadle, folder: Path) -> None:
     data = treadle("optimize", folder / "newton.onnxtxt", "--json").data
     assert data == {"output": "", "counts": {}, "done": []}
     assert "nothing to do" in treadle("optimize", folder / "newton.onnxtxt").out
+
+
+def test_build(treadle: Treadle, folder: Path) -> None:
+    """A C library, with a kernel for each shape told of an input."""
+    (folder / "scan.onnxtxt").write_text(SCAN)
+    command = ("build", folder / "scan.onnxtxt", "-o", folder / "out")
+    said = treadle(*command, "--target", "wasm32").out
+    assert "scan.h" in said
+    assert (folder / "out/wasm32/libscan.a").exists()
+    told = treadle(*command, "--json", "--input", "x=n,3", "--input", "first=3").data
+    assert told["kernels"] == ["float32[n0, 3], float32[3]"]
+    assert treadle(*command, "--input", "x").code == 2
+    assert treadle(*command, "--target", "sparc").code == 1
 
 
 def test_specialize(treadle: Treadle, folder: Path) -> None:

@@ -18,6 +18,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Run": ("run",),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "convert"),
+    "Ship": ("build",),
     "Other": ("completion",),
 }
 """The verbs by what they are for. A verb is the command of the same name in the file of that name,

@@ -20,6 +20,7 @@ from treadle.plan.run import (
     Runnable,
     RunnableTraits,
 )
+from treadle.plan.whole import whole_region
 
 __all__ = [
     "INTERP",
@@ -43,4 +44,5 @@ __all__ = [
     "is_compute_heavy",
     "plan",
     "snapshot",
+    "whole_region",
 ]

@@ -1,7 +1,13 @@
 """Models, plans, findings and values in words for people, and as plain data for programs."""
 
 from treadle.report.branch import BranchSummary
-from treadle.report.compare import Difference, Tolerance, compare, show_differences
+from treadle.report.compare import (
+    Difference,
+    Tolerance,
+    compare,
+    show_differences,
+    tolerance_of,
+)
 from treadle.report.data import as_data
 from treadle.report.findings import count_findings, show_findings
 from treadle.report.loop import LoopSummary
@@ -41,4 +47,5 @@ __all__ = [
     "summarize_model",
     "summarize_value",
     "table",
+    "tolerance_of",
 ]

@@ -32,6 +32,11 @@ TOLERANCES: Mapping[DType, Tolerance] = {
 """By dtype; what is not listed is compared exactly."""
 
 
+def tolerance_of(dtype: DType | None) -> Tolerance:
+    """How far two elements of the type may be apart."""
+    return TOLERANCES.get(dtype, EXACT) if dtype else EXACT
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One way in which a value is not the expected one; `name` may point into a sequence: `y[2]`.
@@ -77,7 +82,7 @@ class _Bounds:
     absolute: float | None
 
     def of(self, dtype: DType | None) -> Tolerance:
-        tolerance = TOLERANCES.get(dtype, EXACT) if dtype else EXACT
+        tolerance = tolerance_of(dtype)
         if tolerance is EXACT:
             return EXACT
         if self.relative is not None:

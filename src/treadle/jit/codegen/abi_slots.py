@@ -108,7 +108,8 @@ class AbiSlots:
         module = self.builder.module
         if name not in module.globals:
             data = llvm.GlobalVariable(module, llvm.ArrayType(I8, max(len(content), 1)), name)
-            data.linkage, data.global_constant, data.align = "external hidden", True, _ALIGNED
+            data.linkage, data.storage_class = "external", "hidden"
+            data.global_constant, data.align = True, _ALIGNED
         return module.globals[name]
 
     def poll(self) -> Any:

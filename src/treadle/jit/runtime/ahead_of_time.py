@@ -17,7 +17,7 @@ from treadle.ir import (
     Sequence,
     Symbol,
     Tensor,
-    Value,
+    Type,
     show_type,
 )
 from treadle.jit.internal_errors import decline_on_internal_error
@@ -67,13 +67,17 @@ def _code(region: Region, base: DynamicDims, make: Make, kind: str) -> str:
         return f"# nothing is compiled yet, and open lengths give no code: {why}; run it once"
 
 
-def expected(region: Region, base: DynamicDims) -> tuple[Signature, DynamicDims]:
+def expected(
+    region: Region, base: DynamicDims, types: Iterable[Type | None] | None = None
+) -> tuple[Signature, DynamicDims]:
     """The signature of data of which only the types are known; Declined where they are too vague.
 
-    `base` are the axes that the region leaves open whatever comes.
+    `base` are the axes that the region leaves open whatever comes. `types` are those of its inputs,
+    where more is known than the region says.
     """
-    _expect_told(region.inputs)
-    kinds = [_kind(value) for value in region.inputs]
+    known = [value.type for value in region.inputs] if types is None else list(types)
+    _expect_told([value.name for value in region.inputs], known)
+    kinds = [_kind(each) for each in known]
     for position in conditions(region):
         dtype, dims = kinds[position]
         kinds[position] = dtype, tuple(dim if isinstance(dim, int) else 1 for dim in dims)
@@ -81,19 +85,19 @@ def expected(region: Region, base: DynamicDims) -> tuple[Signature, DynamicDims]
     return signature_key([_with_holes(*kind) for kind in kinds], lengths), lengths
 
 
-def _expect_told(inputs: Iterable[Value]) -> None:
+def _expect_told(inputs: Iterable[str], types: Iterable[Type | None]) -> None:
     missing: dict[str, list[str]] = {}
-    for value in inputs:
-        for what in _missing(value):
-            missing.setdefault(what, []).append(value.name)
+    for name, known in zip(inputs, types, strict=True):
+        for what in _missing(known):
+            missing.setdefault(what, []).append(name)
     if missing:
         said = (f"{what} of {', '.join(names)}" for what, names in missing.items())
         raise Declined(f"nothing tells {'; '.join(said)}")
 
 
-def _missing(value: Value) -> Iterator[str]:
+def _missing(known: Type | None) -> Iterator[str]:
     """What the type of an input would have to tell."""
-    match value.type:
+    match known:
         case None:
             yield "the type"
         case Optional():
@@ -110,9 +114,9 @@ def _missing(value: Value) -> Iterator[str]:
                 yield "the shape of all items"
 
 
-def _kind(value: Value) -> tuple[DType | None, tuple[Dim, ...]]:
+def _kind(known: Type | None) -> tuple[DType | None, tuple[Dim, ...]]:
     """The dtype and extents of an input; those of a tensor without any for what is held outside."""
-    match value.type:
+    match known:
         case Tensor(DType() as dtype, tuple() as shape) if dtype in NATIVE:
             return dtype, shape
         case Sequence(Tensor(DType() as dtype, tuple() as shape)) if dtype in NATIVE:

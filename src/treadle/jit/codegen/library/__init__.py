@@ -1,0 +1,19 @@
+"""The functions of a C library around free kernels."""
+
+from treadle.jit.codegen.library.call import workspace_bytes
+from treadle.jit.codegen.library.functions import (
+    ABI_VERSION,
+    REASONS,
+    emit_data,
+    emit_library,
+    emit_reasons,
+)
+
+__all__ = [
+    "ABI_VERSION",
+    "REASONS",
+    "emit_data",
+    "emit_library",
+    "emit_reasons",
+    "workspace_bytes",
+]

@@ -1,0 +1,267 @@
+"""One call of a free kernel: its slots filled, its results told and handed over.
+
+int32_t run_0(in, out, run):
+    slots = addresses of tensors, extents, the workspace, the caller's functions
+    status = kernel(slots)                  kernel_bounded where the run has bounds
+    shapes of results that only the run tells
+    results of unknown size: to memory of `grow`, or as they are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.heap_buffer import byte_size, release
+from treadle.jit.codegen.library.fitting import describe, extent_value, known_extents
+from treadle.jit.codegen.library.interface import (
+    ARGUMENT,
+    BYTES,
+    DATA,
+    GROW,
+    ITERATIONS,
+    OUT_OF_MEMORY,
+    POLL,
+    SHARE,
+    USER,
+    WORKSPACE,
+    Tensors,
+    begin,
+    run_type,
+    size_type,
+)
+from treadle.jit.codegen.llvm_types import I8, I32, I64, POINTER
+from treadle.jit.kernel.artifact import KernelArtifact, Slot
+from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
+from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.kernel.target import Target
+
+ALIGNED = 64
+_NO_BOUND, _ALL_MEMORY = 2**62, 2**47
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What the writer of a call needs."""
+
+    builder: FunctionBuilder
+    free: FreeKernel
+    given: Tensors
+    made: Tensors
+    run: Any
+    known: Mapping[SymbolicDim, Any]
+
+    def of_run(self, part: int, type_: Any) -> Any:
+        """A part of the run: 0 where the caller gives none."""
+        b, kind = self.builder.builder, run_type(self.builder.target)
+        place = b.gep(
+            self.run, [llvm.Constant(I32, 0), llvm.Constant(I32, part)], source_etype=kind
+        )
+        return b.load(place, typ=type_)
+
+
+def emit_call(
+    module: llvm.Module, code: FreeCode, number: int, names: tuple[str, str], target: Target
+) -> Any:
+    """The function that runs a kernel; `names` are those of its two functions."""
+    w = begin(module, f".run_{number}", I32, [POINTER] * 3, target)
+    given, made, run = w.function.args
+    tensors = Tensors(w, given)
+    call = _Call(w, code.free, tensors, Tensors(w, made), run, known_extents(tensors, code.free))
+    needed = max(code.plain.workspace, code.bounded.workspace)
+    if needed:
+        with w.rarely(_is_null(w, call.of_run(WORKSPACE, POINTER))):
+            w.builder.ret(llvm.Constant(I32, ARGUMENT))
+    bounds = (call.of_run(ITERATIONS, I64), call.of_run(BYTES, I64))
+    none = llvm.Constant(I64, 0)
+    is_bounded = w.builder.icmp_signed(">", w.builder.or_(*bounds), none)
+    with w.rarely(is_bounded):
+        _finish(call, code.bounded, names[1])
+    _finish(call, code.plain, names[0])
+    w.close_entry()
+    return w.function
+
+
+def _is_null(builder: FunctionBuilder, pointer: Any) -> Any:
+    return builder.builder.icmp_unsigned("==", pointer, llvm.Constant(POINTER, None))
+
+
+def _finish(call: _Call, code: KernelArtifact, name: str) -> None:
+    """Run a kernel and return."""
+    w = call.builder
+    slots = w.variable(I64, count=max(len(code.slots), 2))
+    for number, slot in enumerate(code.slots):
+        value = _SLOTS[slot.kind](call, code, slot)
+        if value is not None:
+            w.builder.store(_word(w, value), _slot(w, slots, number))
+    status = w.builder.call(w.external(name, I64, POINTER), [slots])
+    with w.rarely(w.builder.icmp_signed("!=", status, llvm.Constant(I64, 0))):
+        w.builder.ret(w.builder.trunc(status, I32))
+    _tell_shapes(call, code, slots)
+    _hand_over(call, code, slots)
+    w.builder.ret(llvm.Constant(I32, 0))
+
+
+def _word(builder: FunctionBuilder, value: Any) -> Any:
+    """What a slot holds: a number, or an address as one."""
+    return value if value.type == I64 else builder.builder.ptrtoint(value, I64)
+
+
+def _slot(builder: FunctionBuilder, slots: Any, number: int) -> Any:
+    return builder.builder.gep(slots, [llvm.Constant(I64, number)], source_etype=I64)
+
+
+def _given(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
+    return call.given.place(slot.which, DATA)
+
+
+def _result(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
+    return call.made.place(slot.which, DATA)
+
+
+def _extent(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
+    return call.known[slot.which]
+
+
+def _workspace(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
+    """The first place in the workspace at which a line of the cache begins."""
+    b, room = call.builder.builder, call.of_run(WORKSPACE, POINTER)
+    place = b.add(b.ptrtoint(room, I64), llvm.Constant(I64, ALIGNED - 1))
+    return b.and_(place, llvm.Constant(I64, -ALIGNED))
+
+
+def _function(part: int) -> Callable[[_Call, KernelArtifact, Slot], Any]:
+    """The pair of a function of the caller's and what it is given; null where there is none."""
+
+    def pair(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
+        w, b = call.builder, call.builder.builder
+        words = w.variable(POINTER, count=2)
+        function = call.of_run(part, POINTER)
+        b.store(function, words)
+        second = b.gep(words, [llvm.Constant(I64, 1)], source_etype=POINTER)
+        b.store(call.of_run(USER, POINTER), second)
+        return b.select(_is_null(w, function), llvm.Constant(POINTER, None), words)
+
+    return pair
+
+
+def _bound(part: int, most: int) -> Callable[[_Call, KernelArtifact, Slot], Any]:
+    """A bound of the run, the most there can be without one."""
+
+    def bound(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
+        b, given = call.builder.builder, call.of_run(part, I64)
+        is_bound = b.icmp_signed(">", given, llvm.Constant(I64, 0))
+        return b.select(is_bound, given, llvm.Constant(I64, most))
+
+    return bound
+
+
+def _nothing(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
+    """The kernel writes it."""
+
+
+_SLOTS: Mapping[str, Callable[[_Call, KernelArtifact, Slot], Any]] = {
+    "given": _given,
+    "result": _result,
+    "extent": _extent,
+    "workspace": _workspace,
+    "poll": _function(POLL),
+    "team": _function(SHARE),
+    "left": _bound(ITERATIONS, _NO_BOUND),
+    "room": _bound(BYTES, _ALL_MEMORY),
+    "grown": lambda call, code, slot: llvm.Constant(I64, 0),
+    "count": _nothing,
+    "over": _nothing,
+}
+
+
+def _told(call: _Call, code: KernelArtifact, slots: Any) -> Mapping[SymbolicDim, Any]:
+    """The extents known after the run."""
+    w = call.builder
+    late = {
+        slot.which: w.builder.load(_slot(w, slots, number), typ=I64)
+        for number, slot in enumerate(code.slots)
+        if slot.kind == "count"
+    }
+    return {**late, **call.known}
+
+
+def _tell_shapes(call: _Call, code: KernelArtifact, slots: Any) -> None:
+    """Tell rank, element type and shape of every result."""
+    told = _told(call, code, slots)
+    for position, node in enumerate(call.free.kernel.results):
+        describe(call.made, position, node)
+        for axis, extent in enumerate(node.shape):
+            value = extent_value(extent, told)
+            call.builder.builder.store(value, call.made.extent_place(position, axis))
+
+
+def _hand_over(call: _Call, code: KernelArtifact, slots: Any) -> None:
+    """Results of sizes that nobody knew: copied to memory of `grow`, or given as they are."""
+    if not code.grown:
+        return
+    w, b = call.builder, call.builder.builder
+    numbers = {slot.which: k for k, slot in enumerate(code.slots) if slot.kind == "grown"}
+    places = {k: b.load(_slot(w, slots, numbers[k]), typ=POINTER) for k in code.grown}
+    grow = call.of_run(GROW, POINTER)
+    with b.if_else(_is_null(w, grow)) as (as_they_are, copied):
+        with as_they_are:
+            for number, place in places.items():
+                call.made.store(number, DATA, place)
+        with copied:
+            _copy_all(call, code, slots, places)
+
+
+def _copy_all(call: _Call, code: KernelArtifact, slots: Any, places: Mapping[int, Any]) -> None:
+    w, told = call.builder, _told(call, code, slots)
+    done: list[Any] = []
+    for number, place in places.items():
+        node = call.free.kernel.results[number]
+        shape = [e if isinstance(e, int) else told[e] for e in node.shape]
+        size = byte_size(w, shape, node.dtype.numpy.itemsize)
+        memory = _grown(
+            call,
+            llvm.Constant(POINTER, None),
+            w.intrinsic("llvm.umax", I64, size, llvm.Constant(I64, 1)),
+        )
+        with w.rarely(_is_null(w, memory)):
+            _give_back(call, done, list(places.values())[len(done) :])
+        _copy(w, place, memory, size)
+        release(w, place)
+        call.made.store(number, DATA, memory)
+        done.append(memory)
+
+
+def _give_back(call: _Call, done: Sequence[Any], left: Sequence[Any]) -> None:
+    """There is not enough memory: what was grown so far is given back."""
+    for memory in done:
+        _grown(call, memory, llvm.Constant(I64, 0))
+    for place in left:
+        release(call.builder, place)
+    call.builder.builder.ret(llvm.Constant(I32, OUT_OF_MEMORY))
+
+
+def _grown(call: _Call, memory: Any, size: Any) -> Any:
+    """What the caller's `grow` gives for a memory, which is null at first, and a size."""
+    b, word = call.builder.builder, size_type(call.builder.target)
+    kind = llvm.FunctionType(POINTER, [POINTER, POINTER, word])
+    function = call.of_run(GROW, kind.as_pointer())
+    bytes_ = size if word == I64 else b.trunc(size, word)
+    return b.call(function, [call.of_run(USER, POINTER), memory, bytes_])
+
+
+def _copy(builder: FunctionBuilder, source: Any, target: Any, size: Any) -> None:
+    b = builder.builder
+    with builder.range(size) as number:
+        byte = b.load(b.gep(source, [builder.index(number)], source_etype=I8), typ=I8)
+        b.store(byte, b.gep(target, [builder.index(number)], source_etype=I8))
+
+
+def workspace_bytes(code: FreeCode) -> int:
+    """How many bytes a caller must give, so that an aligned part of them is enough."""
+    needed = max(code.plain.workspace, code.bounded.workspace)
+    return needed + ALIGNED if needed else 0

@@ -1,0 +1,159 @@
+"""The functions of a library: which kernel a call is for, and what the library is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.library.call import emit_call, workspace_bytes
+from treadle.jit.codegen.library.fitting import emit_fits, emit_shapes
+from treadle.jit.codegen.library.interface import (
+    ARGUMENT,
+    UNMATCHED,
+    begin,
+    run_type,
+    size_type,
+)
+from treadle.jit.codegen.llvm_types import I8, I32, POINTER
+from treadle.jit.kernel.free_kernel import FreeCode
+from treadle.jit.kernel.target import Target
+
+ABI_VERSION = 1
+REASONS = (
+    "no error",
+    "an index is out of range",
+    "there is not enough memory for a value",
+    "the trip count is over the length of a sliced input",
+    "the caller's poll stopped the run",
+    "no kernel of this library fits the shapes and element types of the inputs",
+    "a number of this run is none that the code was made for",
+    "the run goes over its bound of iterations",
+    "the loops of the run hold more bytes than its bound",
+    "an argument is missing: a pointer is null, or treadle_run.size is too small",
+)
+"""What a status says."""
+
+
+def emit_library(
+    prefix: str,
+    codes: Sequence[FreeCode],
+    names: Sequence[tuple[str, str]],
+    description: str,
+    target: Target,
+) -> str:
+    """The module of a library's functions; `names` are those of its kernels."""
+    module = llvm.Module(name="treadle")
+    fits = [emit_fits(module, c.free, k, target) for k, c in enumerate(codes)]
+    shapes = [emit_shapes(module, c.free, k, target) for k, c in enumerate(codes)]
+    calls = [emit_call(module, c, k, names[k], target) for k, c in enumerate(codes)]
+    sizes = [workspace_bytes(code) for code in codes]
+    _emit_constant(module, f"{prefix}_abi", ABI_VERSION, target)
+    _emit_describe(module, f"{prefix}_describe", description, target)
+
+    def tell(w: FunctionBuilder, number: int) -> Any:
+        return w.builder.call(shapes[number], w.function.args)
+
+    def run(w: FunctionBuilder, number: int) -> Any:
+        given, made, asked = w.function.args
+        return w.builder.call(calls[number], [given, made, _run_of(w, asked)])
+
+    def room(w: FunctionBuilder, number: int) -> Any:
+        return llvm.Constant(size_type(target), sizes[number])
+
+    word = size_type(target)
+    _emit_choice(module, f"{prefix}_shapes", I32, 2, fits, tell, UNMATCHED, target)
+    _emit_choice(module, f"{prefix}_workspace", word, 1, fits, room, 0, target)
+    _emit_choice(module, f"{prefix}_run", I32, 3, fits, run, UNMATCHED, target)
+    return str(module)
+
+
+def _emit_choice(
+    module: llvm.Module,
+    name: str,
+    result: Any,
+    arity: int,
+    fits: Sequence[Any],
+    then: Callable[[FunctionBuilder, int], Any],
+    otherwise: int,
+    target: Target,
+) -> None:
+    """A function that does what the first kernel that fits its inputs does."""
+    w = begin(module, name, result, [POINTER] * arity, target)
+    for number, fit in enumerate(fits):
+        with w.builder.if_then(w.builder.call(fit, [w.function.args[0]])):
+            w.builder.ret(then(w, number))
+    w.builder.ret(llvm.Constant(result, otherwise))
+    w.close_entry()
+
+
+def _run_of(builder: FunctionBuilder, asked: Any) -> Any:
+    """The run, or one of zeros where there is none; returns where it is of another size."""
+    w, kind = builder, run_type(builder.target)
+    b, word = w.builder, size_type(builder.target)
+    zero = (
+        llvm.Constant(word, _run_size(builder.target)),
+        *(llvm.Constant(t, None) for t in kind.elements[1:]),
+    )
+    zeros = w.variable(kind, llvm.Constant(kind, zero))
+    is_none = b.icmp_unsigned("==", asked, llvm.Constant(POINTER, None))
+    run = b.select(is_none, zeros, asked)
+    wanted = llvm.Constant(word, _run_size(builder.target))
+    with w.rarely(b.icmp_unsigned("<", b.load(run, typ=word), wanted)):
+        b.ret(llvm.Constant(I32, ARGUMENT))
+    return run
+
+
+def _run_size(target: Target) -> int:
+    """The bytes of a run: six words, filled to a multiple of eight, and two numbers."""
+    return -(-6 * target.pointer_bytes // 8) * 8 + 16
+
+
+def _emit_constant(module: llvm.Module, name: str, value: int, target: Target) -> None:
+    w = begin(module, name, I32, [], target)
+    w.builder.ret(llvm.Constant(I32, value))
+    w.close_entry()
+
+
+def _text(module: llvm.Module, name: str, text: str) -> Any:
+    content = bytearray(text.encode() + b"\0")
+    kind = llvm.ArrayType(I8, len(content))
+    data = llvm.GlobalVariable(module, kind, name)
+    data.linkage, data.global_constant = "internal", True
+    data.initializer = llvm.Constant(kind, content)
+    return data
+
+
+def _emit_describe(module: llvm.Module, name: str, text: str, target: Target) -> None:
+    w = begin(module, name, POINTER, [], target)
+    w.builder.ret(_text(module, ".description", text))
+    w.close_entry()
+
+
+def emit_reasons(target: Target) -> str:
+    """The module of `treadle_reason`, which all libraries of a program share."""
+    module = llvm.Module(name="treadle")
+    w = begin(module, "treadle_reason", POINTER, [I32], target)
+    other = w.function.append_basic_block("other")
+    choice = w.builder.switch(w.function.args[0], other)
+    for status, words in enumerate((*REASONS, "")):
+        block = other if not words else w.function.append_basic_block("reason")
+        w.builder.position_at_end(block)
+        w.builder.ret(_text(module, f".reason_{status}", words or "an unknown status"))
+        if words:
+            choice.add_case(llvm.Constant(I32, status), block)
+    w.close_entry()
+    return str(module)
+
+
+def emit_data(constants: Sequence[tuple[str, bytes]]) -> str:
+    """The module of the constants of kernels."""
+    module = llvm.Module(name="treadle")
+    for name, content in constants:
+        kind = llvm.ArrayType(I8, max(len(content), 1))
+        data = llvm.GlobalVariable(module, kind, name)
+        data.linkage, data.global_constant, data.align = "hidden", True, 64
+        data.initializer = llvm.Constant(kind, bytearray(content or b"\0"))
+    return str(module)

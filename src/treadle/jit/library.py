@@ -1,0 +1,80 @@
+"""Free kernels as the object files of a C library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
+from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.kernel.target import Target
+from treadle.jit.runtime.free_kernel import free_code, free_object
+
+__all__ = ["Member", "Signatures", "compile_library", "signatures"]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An object file of a library: its name, what it holds, and the names it gives others."""
+
+    name: str
+    data: bytes
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """The types of the inputs and outputs of a kernel; an open extent is a name."""
+
+    inputs: tuple[tuple[str, tuple[int | str, ...]], ...]
+    outputs: tuple[tuple[str, tuple[int | str, ...]], ...]
+
+
+def compile_library(
+    prefix: str, kernels: Sequence[FreeKernel], description: str, target: Target
+) -> list[Member]:
+    """The object files: one for each kernel, their constants, the functions of the library."""
+    from treadle.jit.codegen import library
+
+    stem = f"{prefix}_"
+    names = [f"{stem}kernel_{number}" for number in range(len(kernels))]
+    codes = [free_code(free, target, stem, name) for free, name in zip(kernels, names, strict=True)]
+    made: list[Member] = []
+    constants: dict[str, bytes] = {}
+    pairs = []
+    for name, code in zip(names, codes, strict=True):
+        pairs.append((name, f"{name}_bounded"))
+        made += _kernel_members(name, code, target)
+        constants.update(code.plain.constants)
+        constants.update(code.bounded.constants)
+    if constants:
+        data = sorted(constants.items())
+        text = library.emit_data(data)
+        symbols = tuple(name for name, _ in data)
+        made.append(Member(f"{stem}data.o", free_object(text, target), symbols))
+    functions = tuple(f"{stem}{word}" for word in ("abi", "describe", "shapes", "workspace", "run"))
+    text = library.emit_library(prefix, codes, pairs, description, target)
+    made.append(Member(f"{stem}functions.o", free_object(text, target), functions))
+    reasons = free_object(library.emit_reasons(target), target)
+    made.append(Member("treadle_reason.o", reasons, ("treadle_reason",)))
+    return made
+
+
+def _kernel_members(name: str, code: FreeCode, target: Target) -> list[Member]:
+    plain = free_object(code.plain.text, target, packs=code.plain.packs)
+    bounded = free_object(code.bounded.text, target, packs=code.bounded.packs)
+    return [
+        Member(f"{name}.o", plain, (name,)),
+        Member(f"{name}_bounded.o", bounded, (f"{name}_bounded",)),
+    ]
+
+
+def signatures(free: FreeKernel) -> Signatures:
+    """What a kernel takes and gives."""
+    inputs = tuple((node.dtype.value, _shape(node.shape)) for node in free.kernel.inputs)
+    outputs = tuple((node.dtype.value, _shape(node.shape)) for node in free.kernel.results)
+    return Signatures(inputs, outputs)
+
+
+def _shape(shape: tuple[int | SymbolicDim, ...]) -> tuple[int | str, ...]:
+    return tuple(extent if isinstance(extent, int) else extent.name for extent in shape)

@@ -1,0 +1,89 @@
+"""A kernel that needs nothing of Python, for shapes that are known without data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from treadle.ir import Leaf, Type, operator_of, walk_block
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
+from treadle.jit.kernel.ir import HostCall, Kernel
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.target import Surroundings, Target
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.ahead_of_time import expected
+from treadle.jit.runtime.compilation import generate_code
+from treadle.jit.runtime.specialize import (
+    DynamicDims,
+    conditions,
+    specialize,
+    trip_count_inputs,
+)
+from treadle.jit.toolchain import llvm
+from treadle.plan import Region
+
+_WORTH_SHARING_NS = 50_000
+"""The nanoseconds a nest of loops takes that is shared by threads of the caller."""
+
+
+@decline_on_internal_error
+def free_kernel(region: Region, types: Sequence[Type | None]) -> FreeKernel:
+    """The kernel of a region; Declined where it has none that needs nothing of Python.
+
+    `types` are those of the inputs: an extent that is no number is left open, and so are those
+    along which loops slice.
+    """
+    base = DynamicDims.of(region)
+    key, lengths = expected(region, base, types)
+    kernel = specialize(region, key, lengths, {}, HostKernels(), may_assume=False)
+    assert all(dtype is not None for dtype, *_ in key), "an input has no native form"
+    why = "; ".join(dict.fromkeys(_held_back(kernel)))
+    if why:
+        raise Declined(why)
+    kernel = replace(kernel, parallel_threshold_ns=_WORTH_SHARING_NS)
+    kinds = tuple((dtype, shape) for dtype, shape, *_ in key if dtype is not None)
+    trips = trip_count_inputs(kernel)
+    return FreeKernel(kernel, kinds, lengths.open, frozenset(base.open), trips, conditions(region))
+
+
+def _held_back(kernel: Kernel) -> Iterator[str]:
+    """Why a kernel needs Python."""
+    for node in all_nodes(kernel.main):
+        if isinstance(node.op, HostCall):
+            yield f"{operator_of(node.op.leaf)} has no native code for its operands here"
+    if kernel.boxed_results:
+        yield "a result has no native form"
+
+
+def free_code(free: FreeKernel, target: Target, prefix: str, name: str) -> FreeCode:
+    """The code of a kernel; its functions are `name` and `name`_bounded."""
+    around = Surroundings(is_free=True, prefix=prefix)
+    plain = generate_code(free.kernel, free.exact, target, around, name)
+    kernel = replace(free.kernel, limits_iterations=True, limits_memory=True)
+    bounded = generate_code(kernel, free.exact, target, around, f"{name}_bounded")
+    return FreeCode(free, plain, bounded)
+
+
+def free_object(text: str, target: Target, *, packs: bool = True) -> bytes:
+    """The object file of a module that calls nothing of the C library unasked."""
+    return llvm.object_code(without_builtins(text), packs=packs, target=target)
+
+
+def without_builtins(text: str) -> str:
+    """The module, in which LLVM takes no loop for a memcpy or memset of the C library."""
+    lines = text.split("\n")
+    return "\n".join(
+        f'{line} "no-builtins"' if line.startswith("define ") else line for line in lines
+    )
+
+
+def operators_without_code(region: Region) -> Iterator[str]:
+    """The operators of a region that native code calls in Python, by name."""
+    from treadle.jit.lowering import lowering
+
+    for visit in walk_block(region.block()):
+        step = visit.step
+        if isinstance(step, Leaf) and not lowering(step.domain, step.op, step.version):
+            yield operator_of(step)
