@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from treadle.delegate.extents import extent_refusal
 from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.known_bugs import known_bug
 from treadle.delegate.loop import form_refusal
@@ -75,4 +76,4 @@ def _leaf_refusal(step: Leaf) -> str:
         return f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
         return f"{step.op} takes an attribute of a function that nothing expanded"
-    return refusal(step) or known_bug(step) or rank_refusal(step)
+    return refusal(step) or known_bug(step) or rank_refusal(step) or extent_refusal(step)

@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.delegate.exact import in_exact_words
 from treadle.delegate.export_scope import ExportModel, ExportScope, trusted, without_shapes
+from treadle.delegate.extents import extent_refusal, with_extents_checked
 from treadle.delegate.loop import (
     as_scalar,
     has_stable_shape,
@@ -98,10 +99,11 @@ def _write(draft: ExportScope, steps: Sequence[Step]) -> None:
 
 
 def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
-    why = rank_refusal(step)
+    why = rank_refusal(step) or extent_refusal(step)
     if why:
         raise Unsupported(step.op, step.version, why, path)
     operands = with_ranks_checked(draft, step, draft.reads(step.operands))
+    operands = with_extents_checked(draft, step, operands)
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
     step, operands = counted_from_start(draft, step, operands)

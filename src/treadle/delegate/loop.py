@@ -21,6 +21,7 @@ Measured on onnxruntime 1.31 (docs/semantics.md); the repair of each:
 from __future__ import annotations
 
 from treadle.delegate.export_scope import ExportScope
+from treadle.delegate.extents import unless_zero
 from treadle.ir import (
     CarriedPort,
     Dim,
@@ -138,21 +139,14 @@ def returned_parameters(draft: ExportScope, initial: Value, final: Value) -> Val
 
 
 def not_empty(draft: ExportScope, port: SlicedPort, source: Value) -> Value:
-    """The source of a Scan, or a failure at run time if it has no items along its axis.
-
-    length = source.shape[axis]
-    return source.reshape(source.shape + [0][2 * (sign(length) - 1)])       # index -2 fails
-    """
+    """The source of a Scan, or a failure at run time if it has no items along its axis."""
     axis = port.role.axis
     known = _inferred_shape(port.operand) if port.operand is not None else None
     extent = known[axis] if known is not None and -len(known) <= axis < len(known) else None
     if axis == 0 or (isinstance(extent, int) and extent > 0):
         return source
-    shape = draft.leaf("Shape", source)
-    length = draft.leaf("Gather", shape, draft.constant(axis))
-    below = draft.leaf("Sub", draft.leaf("Sign", length), draft.constant(1))
-    nothing = draft.leaf("Gather", draft.constant([0]), draft.leaf("Add", below, below))
-    return draft.leaf("Reshape", source, draft.leaf("Add", shape, nothing))
+    length = draft.leaf("Gather", draft.leaf("Shape", source), draft.constant(axis))
+    return unless_zero(draft, source, length)
 
 
 _AXES_ARE_INPUTS = 18

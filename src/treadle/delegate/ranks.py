@@ -23,7 +23,7 @@ Ranks = Mapping[int, tuple[int, int]]
 _RANKS: Mapping[tuple[str, str], Ranks] = {
     ("", "AffineGrid"): {1: (1, 1)},
     ("", "Conv"): {1: (2, _MOST)},
-    ("", "ConvInteger"): {0: (2, _MOST)},
+    ("", "ConvInteger"): {0: (2, _MOST), 1: (2, _MOST)},
     ("", "GridSample"): {0: (1, _MOST), 1: (1, _MOST)},
     ("", "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
     ("", "ReverseSequence"): {0: (2, _MOST)},

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from treadle.errors import Unsupported
 from treadle.execution.region import prepare_region
 from treadle.interp import Define, Executable, Instruction, in_order, prepare_step
 from treadle.ir import Block, Step, step_path
@@ -31,7 +32,17 @@ def _instructions(plan: BlockPlan, define: Define | None) -> Iterator[Instructio
             return prepare_block_plan(plans[name], define)
 
         for step in region.steps:
-            yield prepare_step(step, paths[step], body, define)
+            try:
+                yield prepare_step(step, paths[step], body, define)
+            except Unsupported as error:
+                raise _with_refusals(error, paths[step], region.refusals.get(step, "")) from error
+
+
+def _with_refusals(error: Unsupported, path: str, refusals: str) -> Unsupported:
+    """The error of a step that interp cannot run, with the reasons of the other engines."""
+    if not refusals or error.path != path:
+        return error
+    return Unsupported(error.op, error.version, f"{error.why}; {refusals}", path)
 
 
 def _delegated(region: Region, paths: Mapping[Step, str], define: Define | None) -> Instruction:

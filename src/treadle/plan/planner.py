@@ -88,13 +88,15 @@ class _Choice:
     """Who runs a step, None for interp, and why.
 
     `joins` are the engines that may run it together with others, by name; `instead` is the choice
-    made for the step alone where it has joined others.
+    made for the step alone where it has joined others; `refusal` is why the last engine that
+    takes single steps does not take it.
     """
 
     engine: Engine | None
     reason: str
     joins: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
     instead: _Choice | None = None
+    refusal: str = ""
 
     @property
     def name(self) -> str:
@@ -126,6 +128,7 @@ def _plan_block(planning: _Planning, block: Block, path: str, outer: Known) -> B
 
 def _choose(planning: _Planning, step: Step) -> _Choice:
     refusals: list[str] = []
+    refusal = ""
     joins: dict[str, Callable[[], bool]] = {}
     opens = ""
     for engine in planning.engines:
@@ -138,9 +141,11 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
         refusals.append(verdict.reason)
         if verdict.joins is not None:
             joins[engine.name] = verdict.joins
+        else:
+            refusal = verdict.reason
         if not opens and isinstance(step, Branch) and _takes_loops(planning, engine, step):
             opens = engine.name
-    return _Choice(None, "; ".join(refusals) or planning.unasked, joins)
+    return _Choice(None, "; ".join(refusals) or planning.unasked, joins, refusal=refusal)
 
 
 def _takes_loops(planning: _Planning, engine: Engine, branch: Branch) -> bool:
@@ -190,7 +195,7 @@ def _regions(work: _Work) -> list[Region]:
         if not refused:
             break
         for position, reason in refused.items():
-            work.choices[position] = _Choice(None, reason)
+            work.choices[position] = _Choice(None, reason, refusal=reason)
     return regions
 
 
@@ -302,7 +307,14 @@ def _region(work: _Work, uses: UseMap, positions: Sequence[int]) -> Region:
         outputs=border.outputs,
         constants=border.constants,
         absorbed=tuple(work.block.steps[k] for k in positions if work.choices[k].instead),
+        refusals=_refusals(work, positions),
     )
+
+
+def _refusals(work: _Work, positions: Sequence[int]) -> dict[Step, str]:
+    """Why the last engine that takes single steps does not take these."""
+    left = [position for position in positions if work.choices[position].engine is None]
+    return {work.block.steps[k]: work.choices[k].refusal for k in left if work.choices[k].refusal}
 
 
 def _worthwhile(work: _Work) -> list[_Choice]:
@@ -317,7 +329,7 @@ def _worthwhile(work: _Work) -> list[_Choice]:
             continue
         words = f"{len(steps)} small steps run faster in numpy than a call of {name} takes"
         for position in positions:
-            choices[position] = _Choice(None, words)
+            choices[position] = _Choice(None, words, refusal=choices[position].refusal)
     return choices
 
 

@@ -30,7 +30,7 @@ class Region:
     made ready by its engine, `otherwise()` the plan that runs in its place where that raises
     Refused; both are None for interp. `beside` are the steps that joined those the engine took for
     themselves; `rival` is the engine that would run the loops and branches whole if this one did
-    not.
+    not. `refusals` say of steps of interp why no engine that was asked takes them.
     """
 
     path: str
@@ -45,6 +45,7 @@ class Region:
     otherwise: Callable[[], BlockPlan] | None = None
     absorbed: tuple[Step, ...] = ()
     next_best_engine: str = ""
+    refusals: Mapping[Step, str] = field(default_factory=dict)
 
     def block(self) -> Block:
         """The region as a closed block over the same values: inputs in, outputs out."""

@@ -51,8 +51,9 @@ def _correlate(x: np.ndarray, weight: np.ndarray, group: int, over: Window) -> n
     wider = padded(x, over.widths, 0)
     positions = [wider[index] for index in over.positions()]
     # [position, batch, channel, *windows] -> [batch, group, channel * position, windows]
-    columns = np.stack(positions, 2).reshape(batch, group, -1, math.prod(over.shape))
-    rows = weight.reshape(group, weight.shape[0] // group, -1)
+    size = math.prod(weight.shape[1:])
+    columns = np.stack(positions, 2).reshape(batch, group, size, math.prod(over.shape))
+    rows = weight.reshape(group, weight.shape[0] // group, size)
     return np.matmul(rows, columns).reshape((batch, weight.shape[0], *over.shape))
 
 

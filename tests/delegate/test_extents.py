@@ -1,0 +1,109 @@
+"""Operands of extents at which kernels of onnxruntime end the process.
+
+A mistake here ends the test process, which is a failure as well.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import treadle
+from treadle.delegate.extents import with_extents_checked
+from treadle.errors import TreadleError
+
+HEAD = '<ir_version: 10, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n'
+LINEAR = "q_num_heads = 1, kv_num_heads = 1"
+CALLS = {  # the ranks of operands at which extents 0, 1 and 2 are tried
+    "Attention (a, b, c)": (4,),
+    "Attention <q_num_heads = 1, kv_num_heads = 1> (a, b, c)": (3,),
+    "Conv (a, b)": (2, 3),
+    "ConvInteger (u, v)": (2, 3),
+    "com.microsoft.DynamicQuantizeMatMul (a, u, b)": (2,),
+    "com.microsoft.DynamicQuantizeMatMul (a, u, s, v)": (2,),
+    "com.microsoft.FusedConv (a, b)": (2, 3),
+    "com.microsoft.Inverse (a)": (2, 3),
+    f"com.microsoft.LinearAttention <{LINEAR}> (a, b, c)": (3,),
+    "com.microsoft.MatMulIntegerToFloat (u, v, s, a)": (2,),
+}
+DTYPES = dict(a="float", b="float", c="float", s="float", u="uint8", v="uint8")
+
+
+def session(call, shape=None):
+    names = sorted(set(call.split("(")[1].strip(")").replace(" ", "").split(",")))
+    extents = "" if shape is None else f"[{', '.join(map(str, shape))}]"
+    ports = [DTYPES[n] + (extents or "[]") * (n != "s") + f" {n}" for n in names]
+    opset = 24 if call.startswith("Attention") else 17
+    results = "y, state" if "Linear" in call else "y"
+    given = "int32" if call.startswith("ConvInteger") else "float"
+    text = f"g ({', '.join(ports)}) => ({given}[] y) {{ {results} = {call} }}"
+    return treadle.InferenceSession(HEAD.format(opset=opset) + text), names
+
+
+def feed(name, shape):
+    dtype = "float32" if DTYPES[name] == "float" else DTYPES[name]
+    return np.ones(() if name == "s" else shape, dtype)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_extents_nobody_declared(call):
+    made, names = session(call)
+    for rank in CALLS[call]:
+        for shape in product((0, 1, 2), repeat=rank):
+            for other in (shape, (0,) * rank, (2,) * rank):
+                with suppress(TreadleError):
+                    made.run(None, {n: feed(n, other if k else shape) for k, n in enumerate(names)})
+
+
+@pytest.mark.parametrize(
+    ("call", "shape"),
+    [
+        ("com.microsoft.Inverse (a)", (0, 1)),
+        ("com.microsoft.DynamicQuantizeMatMul (a, u, b)", (1, 1, 0)),
+        (f"com.microsoft.LinearAttention <{LINEAR}> (a, b, c)", (1, 2, 0)),
+    ],
+)
+def test_declared_extents_are_refused(call, shape):
+    with pytest.raises(TreadleError, match="ends the process"):
+        session(call, shape)
+
+
+def test_head_counts_beyond_32_bits():
+    made, names = session("Attention <q_num_heads = 4294967296, kv_num_heads = 1> (a, b, c)")
+    with pytest.raises(TreadleError):
+        made.run(None, {n: feed(n, (1, 2, 2)) for n in names})
+
+
+def test_weights_without_elements_are_answered_all_the_same():
+    made, _ = session("Conv (a, b)")
+    found = made.run(None, {"a": np.ones((1, 2, 4), np.float32), "b": np.ones((0, 2, 1), "f")})
+    assert found[0].shape == (1, 0, 4)
+
+
+def test_one_scale_for_each_column_goes_to_the_kernel():
+    made, _ = session("com.microsoft.DynamicQuantizeMatMul (a, u, b)")
+    u, scales = np.full((2, 3), 2, np.uint8), np.array([1, 2, 3], np.float32)
+    feeds = {"a": np.ones((2, 2), np.float32), "u": u, "b": scales}
+    assert_allclose(made.run(None, feeds)[0], [[4, 8, 12]] * 2)
+
+
+def test_known_extents_cost_nothing(monkeypatch):
+    seen = []
+
+    def looked_at(draft, step, operands):
+        made = with_extents_checked(draft, step, operands)
+        seen.append(made == operands)
+        return made
+
+    monkeypatch.setattr("treadle.delegate.export.with_extents_checked", looked_at)
+    treadle.InferenceSession(
+        HEAD.format(opset=17)
+        + "g (float[n, 1, h] x, float[1, 1, 3] k) => (float[n, 1, p] y) { y = Conv (x, k) }",
+        engines=("onnxruntime",),
+    )
+    assert seen
+    assert all(seen)
