@@ -1,0 +1,171 @@
+"""`treadle.build`: a model's loops, compiled, in a folder that other programs use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treadle.arguments import expect, expect_member, expect_path
+from treadle.boundary import public
+from treadle.build.c_library import Library, Sample, as_sample, library_files
+from treadle.build.folder import draft_folder, publish
+from treadle.build.kernels import Leaving, leaving
+from treadle.build.sample import made_up_inputs
+from treadle.build.shapes import expect_shapes
+from treadle.build.targets import HOST, NamedTarget, targets_of
+from treadle.errors import InputError, TreadleError, Unsupported
+from treadle.formats import onnx as onnx_format
+from treadle.ir import Model
+from treadle.limits import LoadLimits, within
+from treadle.plan import Region, whole_region
+from treadle.session import InferenceSession
+
+__all__ = ["Built", "build"]
+
+KINDS = ("c",)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if"
+    " inline int long register restrict return short signed sizeof static struct switch typedef"
+    " union unsigned void volatile while treadle class new delete this template operator try catch"
+    " throw namespace using public private protected virtual friend bool true false".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What was built: its name, the files that were written, and what each kernel is for."""
+
+    name: str
+    files: tuple[Path, ...]
+    kernels: tuple[str, ...]
+
+
+@public
+def build(
+    model: object,
+    folder: str | os.PathLike[str],
+    *,
+    kind: str = "c",
+    targets: Sequence[str] = (HOST,),
+    cpu: str | None = None,
+    name: str | None = None,
+    inputs: Any = None,
+    data: Mapping[str, Any] | None = None,
+    limits: LoadLimits | None = None,
+) -> Built:
+    """Compile a model for programs without Python: a C library in `folder`.
+
+        treadle.build("lstm.onnx", "out", targets=["x86_64-linux", "wasm32"])
+
+    It has `lstm.h`, C99 and C++; for each target an archive, `x86_64-linux/liblstm.a`;
+    `lstm.json`, which says what the library takes and gives; and `test/main.c`, a program that runs
+    it once. No compiler or linker is asked for.
+
+    `targets`: "host", "x86_64-linux", "aarch64-linux", "wasm32"; "riscv64-linux", "x86_64-windows"
+    and "aarch64-macos" are written too, but treadle's tests do not run them. `cpu`: of x86-64,
+    "v2", "v3" (the default) or "v4", or "native" for the processor of this machine. `name` begins
+    the names of all functions: the name of the model's file unless it is given.
+
+    `inputs` tells shapes, {"x": ("n", 2, 16)}, where the model does not: an extent with a name
+    stays open, and those along which loops slice always do. Several such mappings make several
+    kernels, of which a call takes the first that fits. `data` are inputs of a run for the test;
+    they tell the extents that nothing else tells, too.
+
+    Raises Unsupported, with every reason, for a model that cannot leave Python as a whole; InputError
+    for arguments, and errors of loading as `InferenceSession` does. `limits` as of `load`.
+    """
+    target = Path(expect_path(folder, "folder"))
+    expect_member(kind, KINDS, "kind")
+    expect(targets, (list, tuple), "targets", "a list of names")
+    chosen = targets_of(tuple(targets), cpu)
+    shapes = expect_shapes(inputs)
+    own = _name(name, model)
+    with within(limits):
+        session = InferenceSession(model)
+        region = whole_region(session.plan.model)
+        feeds = None if data is None else _feeds(data, region)
+        found = leaving(region, shapes, feeds)
+        if found.reasons:
+            raise _refused(session, found)
+        library = _library(own, session.model, region, found)
+        sample = _sample(session, region, library, feeds)
+        files = library_files(library, chosen, sample)
+    written = publish(draft_folder(target, files), target)
+    return Built(own, tuple(written), tuple(map(_shown_kernel, library.kernels)))
+
+
+def _shown_kernel(kernel: Any) -> str:
+    from treadle.jit import signatures
+
+    found = signatures(kernel).inputs
+    return ", ".join(f"{dtype}[{', '.join(map(str, shape))}]" for dtype, shape in found)
+
+
+def _name(name: str | None, model: object) -> str:
+    """The prefix of the library: a C identifier."""
+    if name is None:
+        stem = Path(os.fspath(model)).stem if isinstance(model, str | os.PathLike) else "model"
+        is_path = isinstance(model, os.PathLike) or (isinstance(model, str) and "\n" not in model)
+        own = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_") if is_path else "model"
+        own = own if own[:1].isalpha() else f"model_{own}".rstrip("_")
+        return f"{own}_model" if own in _KEYWORDS else own
+    expect(name, str, "name", "a C identifier")
+    if not _NAME.fullmatch(name) or name in _KEYWORDS:
+        raise InputError(f'name is "{name}", wanted a C identifier such as "lstm"')
+    return name
+
+
+def _feeds(data: Any, region: Region) -> dict[str, np.ndarray]:
+    expect(data, Mapping, "data", "arrays by the names of inputs")
+    missing = [value.name for value in region.inputs if value.name not in data]
+    if missing:
+        raise InputError(f"data lacks the inputs {', '.join(missing)}")
+    return {value.name: np.asarray(data[value.name]) for value in region.inputs}
+
+
+def _refused(session: InferenceSession, found: Leaving) -> Unsupported:
+    """The error of a model that cannot leave as a whole, with every reason."""
+    why = "\n  ".join(["the model cannot be one:", *found.reasons])
+    return Unsupported("a C library", None, why)
+
+
+def _library(name: str, model: Model, region: Region, found: Leaving) -> Library:
+    digest = hashlib.sha256(onnx_format.to_bytes(model)).hexdigest()
+    inputs = tuple(value.name for value in region.inputs)
+    outputs = tuple(value.name for value in model.main.results if value is not None)
+    return Library(name, inputs, outputs, found.kernels, digest, _version())
+
+
+def _version() -> str:
+    try:
+        return metadata.version("treadle")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _sample(
+    session: InferenceSession,
+    region: Region,
+    library: Library,
+    feeds: Mapping[str, np.ndarray] | None,
+) -> Sample | None:
+    """Inputs and outputs of a run; None where made-up inputs do not run."""
+    given = made_up_inputs(region.inputs, library.kernels[0]) if feeds is None else feeds
+    try:
+        outputs = session.run(None, dict(given))
+    except TreadleError:
+        if feeds is None:
+            return None
+        raise
+    return as_sample(given, library.inputs, outputs)
+
+

@@ -1,0 +1,45 @@
+"""What `build` says of arguments that do not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import treadle
+from tests.build import models
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"kind": "java"}, 'kind is "java", known: c'),
+        ({"targets": "host"}, "targets is a str, wanted a list of names"),
+        ({"targets": []}, "targets is empty"),
+        ({"targets": ["sparc"]}, 'no target is called "sparc"'),
+        ({"targets": ["wasm32"], "cpu": "v3"}, "which wasm32 does not have"),
+        ({"targets": ["x86_64-linux"], "cpu": "v9"}, 'cpu is "v9", known: v2, v3, v4, native'),
+        ({"name": "9lives"}, "wanted a C identifier"),
+        ({"name": "while"}, "wanted a C identifier"),
+        ({"inputs": {"z": (1,)}}, 'no input "z"'),
+        ({"inputs": {"x": (1, 2, 3)}}, "has 3 extents, the model says float32[T,3]"),
+        ({"inputs": {"x": ("n", 4)}}, "an extent of \"x\" is 4, the model says float32[T,3]"),
+        ({"inputs": {"x": (-1, 3)}}, "has the extent -1, below 0"),
+        ({"inputs": []}, "inputs is empty"),
+        ({"data": {}}, "data lacks the inputs x, first"),
+    ],
+)
+def test_what_does_not_fit_is_an_input_error(
+    tmp_path: Path, arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(treadle.InputError) as caught:
+        treadle.build(models.SCAN, tmp_path / "out", **arguments)
+    assert words in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(treadle.InputError, match="cannot be written"):
+        treadle.build(models.SCAN, tmp_path / "file" / "out")
