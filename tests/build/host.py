@@ -114,7 +114,7 @@ class Loaded:
         bytes_: int = 0,
     ) -> tuple[int, list[np.ndarray]]:
         """The status of a run, and its outputs."""
-        given, keep = tensors(arrays)
+        given, _keep = tensors(arrays)
         made = (Tensor * max(outputs, 1))()
         shapes = [(ctypes.c_int64 * 32)() for _ in range(outputs)]
         for tensor, shape in zip(made, shapes, strict=False):

@@ -24,7 +24,7 @@ from tests.build import models
         ({"name": "while"}, "wanted a C identifier"),
         ({"inputs": {"z": (1,)}}, 'no input "z"'),
         ({"inputs": {"x": (1, 2, 3)}}, "has 3 extents, the model says float32[T,3]"),
-        ({"inputs": {"x": ("n", 4)}}, "an extent of \"x\" is 4, the model says float32[T,3]"),
+        ({"inputs": {"x": ("n", 4)}}, 'an extent of "x" is 4, the model says float32[T,3]'),
         ({"inputs": {"x": (-1, 3)}}, "has the extent -1, below 0"),
         ({"inputs": []}, "inputs is empty"),
         ({"data": {}}, "data lacks the inputs x, first"),

@@ -20,7 +20,7 @@ from treadle.build.folder import draft_folder, publish
 from treadle.build.kernels import Leaving, leaving
 from treadle.build.sample import made_up_inputs
 from treadle.build.shapes import expect_shapes
-from treadle.build.targets import HOST, NamedTarget, targets_of
+from treadle.build.targets import HOST, targets_of
 from treadle.errors import InputError, TreadleError, Unsupported
 from treadle.formats import onnx as onnx_format
 from treadle.ir import Model
@@ -33,10 +33,62 @@ __all__ = ["Built", "build"]
 KINDS = ("c",)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if"
-    " inline int long register restrict return short signed sizeof static struct switch typedef"
-    " union unsigned void volatile while treadle class new delete this template operator try catch"
-    " throw namespace using public private protected virtual friend bool true false".split()
+    (
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "treadle",
+        "class",
+        "new",
+        "delete",
+        "this",
+        "template",
+        "operator",
+        "try",
+        "catch",
+        "throw",
+        "namespace",
+        "using",
+        "public",
+        "private",
+        "protected",
+        "virtual",
+        "friend",
+        "bool",
+        "true",
+        "false",
+    )
 )
 
 
@@ -80,8 +132,9 @@ def build(
     kernels, of which a call takes the first that fits. `data` are inputs of a run for the test;
     they tell the extents that nothing else tells, too.
 
-    Raises Unsupported, with every reason, for a model that cannot leave Python as a whole; InputError
-    for arguments, and errors of loading as `InferenceSession` does. `limits` as of `load`.
+    Raises Unsupported, with every reason, for a model that cannot leave Python as a whole;
+    InputError for arguments, and errors of loading as `InferenceSession` does. `limits` as of
+    `load`.
     """
     target = Path(expect_path(folder, "folder"))
     expect_member(kind, KINDS, "kind")
@@ -167,5 +220,3 @@ def _sample(
             return None
         raise
     return as_sample(given, library.inputs, outputs)
-
-

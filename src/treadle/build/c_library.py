@@ -45,9 +45,7 @@ class Sample:
     outputs: Sequence[np.ndarray]
 
 
-def library_files(
-    library: Library, targets: Sequence[NamedTarget], sample: Sample | None
-) -> Files:
+def library_files(library: Library, targets: Sequence[NamedTarget], sample: Sample | None) -> Files:
     """The files of the library, by path."""
     data = _data(library)
     files: dict[str, bytes] = {f"{library.name}.h": _header(library).encode()}
@@ -139,9 +137,7 @@ def _shown(name: str, dtype: str, shape: tuple[int | str, ...], *, several: bool
     return f"{name}: {dtype}, rank {len(shape)}" if several else f"{name}: {dtype}[{extents}]"
 
 
-def as_sample(
-    inputs: Mapping[str, Any], names: Sequence[str], outputs: Sequence[Any]
-) -> Sample:
+def as_sample(inputs: Mapping[str, Any], names: Sequence[str], outputs: Sequence[Any]) -> Sample:
     """Inputs in their order, and outputs, as arrays."""
     arrays = [np.ascontiguousarray(inputs[name]).reshape(np.shape(inputs[name])) for name in names]
     made = [np.ascontiguousarray(each).reshape(np.shape(each)) for each in outputs]

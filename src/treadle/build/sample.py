@@ -25,7 +25,7 @@ def made_up_inputs(values: Sequence[Value], kernel: FreeKernel) -> dict[str, np.
 
 
 def _extents(value: Value, shape: Sequence[int | str]) -> tuple[int, ...]:
-    """Those of the kernel, else those of the model, which may tell one that the kernel leaves open."""
+    """Those of the kernel, else of the model, which may tell one that the kernel leaves open."""
     known = value.type.shape if isinstance(value.type, Tensor) else None
     told = known if known is not None else (None,) * len(shape)
     return tuple(

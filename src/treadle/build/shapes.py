@@ -81,10 +81,12 @@ def _extent(value: Value, dim: Dim, told: int | str | None) -> Dim:
 
 
 def types_of_data(
-    values: Sequence[Value], types: Sequence[Type | None], data: Mapping[str, np.ndarray],
+    values: Sequence[Value],
+    types: Sequence[Type | None],
+    data: Mapping[str, np.ndarray],
     shapes: Mapping[str, Shape],
 ) -> list[Type | None]:
-    """The types with the extents of data where nothing else tells them; what is named stays open."""
+    """The types with the extents of data where nothing else tells them; named ones stay open."""
     return [
         _of_data(known, data[value.name], shapes.get(value.name, ()))
         if value.name in data and isinstance(known, Tensor)
