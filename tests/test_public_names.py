@@ -55,6 +55,7 @@ PUBLIC = [
     "set_default_logger_severity",
     "set_seed",
     "specialize",
+    "unroll",
 ]
 
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(treadle.__path__) if room.ispkg)

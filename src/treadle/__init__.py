@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     )
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
-    from treadle.rewriting import specialize
+    from treadle.rewriting import specialize, unroll
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
     from treadle.tracing import Progress, Recorder
@@ -101,6 +101,7 @@ __all__ = [
     "set_default_logger_severity",
     "set_seed",
     "specialize",
+    "unroll",
 ]
 
 _HOMES = {
@@ -147,7 +148,7 @@ _HOMES = {
     ),
     "ort_session": ("ModelMetadata",),
     "passes": ("Change", "Report"),
-    "rewriting": ("specialize",),
+    "rewriting": ("specialize", "unroll"),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),
     "tracing": ("Progress", "Recorder"),

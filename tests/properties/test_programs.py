@@ -101,6 +101,22 @@ def test_onnxruntime_gives_the_same_for_a_cleaned_program(program):
         assert_same(run_by_onnxruntime(path.read_bytes(), program.feeds), wanted, names)
 
 
+@given(programs(onnxruntime_is_right=True))
+def test_an_unrolled_program_is_the_same_or_is_refused(program):
+    try:
+        straight = treadle.unroll(program.text, most=6)
+    except treadle.Unsupported as refusal:
+        assert refusal.findings
+        return
+    names, wanted = run(program.text, program.feeds)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "straight.onnx"
+        treadle.save(straight, path)
+        onnx.checker.check_model(path, full_check=True)
+        assert_same(run(straight, program.feeds)[1], wanted, names)
+        assert_same(run_by_onnxruntime(path.read_bytes(), program.feeds), wanted, names)
+
+
 @given(programs())
 def test_check_finds_no_error(program):
     assert [f for f in treadle.check(program.text) if f.severity == "error"] == []

@@ -10,7 +10,7 @@ from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import lower, prepare
 from treadle.passes.report import Change, Report
 from treadle.passes.resolve_default_inputs import resolve_default_inputs
-from treadle.passes.rewrites import Obstacles, dim_names, specialize
+from treadle.passes.rewrites import Obstacles, Unrolling, dim_names, specialize, unroll
 from treadle.passes.simplify import simplify
 from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops, unmix_loops
 
@@ -22,6 +22,7 @@ __all__ = [
     "Fix",
     "Obstacles",
     "Report",
+    "Unrolling",
     "bind_attributes",
     "decompose_ops",
     "dim_names",
@@ -40,4 +41,5 @@ __all__ = [
     "specialize",
     "to_onnx_loops",
     "unmix_loops",
+    "unroll",
 ]

@@ -6,5 +6,6 @@ raises Unsupported with every obstacle at once (`obstacles.py`).
 
 from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.specialize import dim_names, specialize
+from treadle.passes.rewrites.unroll import Unrolling, unroll
 
-__all__ = ["Obstacles", "dim_names", "specialize"]
+__all__ = ["Obstacles", "Unrolling", "dim_names", "specialize", "unroll"]

@@ -8,8 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Branch, Loop, Step, Value, block_values, map_bodies, with_results
+from treadle.ir import (
+    Block,
+    Branch,
+    Info,
+    Leaf,
+    Loop,
+    Step,
+    Value,
+    block_values,
+    map_bodies,
+    with_results,
+)
 from treadle.passes.simplify.captures import replaced
+from treadle.passes.simplify.context import PassContext
 
 
 def with_own_names(block: Block) -> Block:
@@ -21,6 +33,22 @@ def with_own_names(block: Block) -> Block:
         name = _fresh(value.name, names)
         renamed[value] = replace(value, name=name)
     return _renamed(block, renamed)
+
+
+def with_output_names(before: Block, after: Block, at: PassContext) -> Block:
+    """The block whose results still have the names of the model's outputs."""
+    if after.results == before.results:
+        return after
+    steps, results = list(after.steps), list(after.results)
+    for position, (old, new) in enumerate(zip(before.results, results, strict=True)):
+        if old is None or new is None or new.name == old.name:
+            continue
+        version = at.version("Identity") or 1
+        output = Value(old.name, old.declared, doc=old.doc, metadata=old.metadata, kept=old.kept)
+        info = Info(op="Identity", version=version)
+        steps.append(Leaf("", "Identity", version, (new,), (output,), info=info))
+        results[position] = output
+    return replace(after, steps=tuple(steps), results=tuple(results))
 
 
 def with_own_step_names(block: Block) -> Block:

@@ -7,11 +7,8 @@ from dataclasses import replace
 
 from treadle.ir import (
     Block,
-    Info,
-    Leaf,
     Model,
     Step,
-    Value,
     map_bodies,
 )
 from treadle.limits import poll
@@ -30,7 +27,11 @@ from treadle.passes.simplify.identity_elimination import eliminate_identities
 from treadle.passes.simplify.invariant_carries import carried_to_invariant
 from treadle.passes.simplify.licm import hoist_loop_invariants
 from treadle.passes.simplify.loop_to_scan import loops_to_scans
-from treadle.passes.simplify.names import with_own_names, with_own_step_names
+from treadle.passes.simplify.names import (
+    with_output_names,
+    with_own_names,
+    with_own_step_names,
+)
 from treadle.passes.simplify.result_types import with_result_types
 from treadle.passes.simplify.scatter_to_stack import scatters_to_stacks
 from treadle.passes.simplify.sequence_to_stack import sequences_to_stacks
@@ -73,7 +74,7 @@ def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Repo
         block = to_implicit_captures(current.main)
         for each in passes:
             poll()
-            block = _with_outputs(block, each(block, at), at)
+            block = with_output_names(block, each(block, at), at)
         if not at.done:
             break
         done += at.done
@@ -94,22 +95,6 @@ def _inlined(model: Model) -> Model:
         for domain, version in function.opsets.items()
     )
     return inline_functions(model) if agree else model
-
-
-def _with_outputs(before: Block, after: Block, at: PassContext) -> Block:
-    """The block whose results still have the names of the model's outputs."""
-    if after.results == before.results:
-        return after
-    steps, results = list(after.steps), list(after.results)
-    for position, (old, new) in enumerate(zip(before.results, results, strict=True)):
-        if old is None or new is None or new.name == old.name:
-            continue
-        version = at.version("Identity") or 1
-        output = Value(old.name, old.declared, doc=old.doc, metadata=old.metadata, kept=old.kept)
-        info = Info(op="Identity", version=version)
-        steps.append(Leaf("", "Identity", version, (new,), (output,), info=info))
-        results[position] = output
-    return replace(after, steps=tuple(steps), results=tuple(results))
 
 
 def _unplaced(block: Block) -> Block:

@@ -1,11 +1,4 @@
-"""The public functions that rewrite a model for a runtime: each a few lines over `passes`.
-
-Each takes whatever `treadle.load` takes and gives a Model that means the same: the same values and
-the same failures for every feed. Names and types of inputs and outputs stay, except where the
-function's own docstring says otherwise. What cannot be rewritten is `Unsupported`, whose `findings`
-list every obstacle with its path, the reason, and what would help. With `with_report=True` a
-function also gives a Report of what was done.
-"""
+"""`treadle.specialize`: the model for extents and inputs that are the same in every run."""
 
 from __future__ import annotations
 
@@ -23,17 +16,10 @@ from treadle.ir import Model, Tensor, show_type
 from treadle.limits import LoadLimits, within
 from treadle.messages import a_or_an
 from treadle.passes import Report
+from treadle.rewriting.border import Rewritten, given
 from treadle.sources import valid
 
 __all__ = ["specialize"]
-
-Rewritten = Model | tuple[Model, Report]
-
-
-def given(result: tuple[Model, Report], with_report: bool) -> Rewritten:
-    """What a rewriting function returns: the model, and the report where it was asked for."""
-    expect(with_report, bool, "with_report", "True or False")
-    return result if with_report else result[0]
 
 
 @overload

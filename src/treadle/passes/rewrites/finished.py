@@ -1,0 +1,49 @@
+"""What rewrites do alike before and after: functions inlined, names and declarations in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import Block, Loop, Model, Step, map_bodies, walk_block
+from treadle.passes.fixes import FOR_RUNTIMES, repair
+from treadle.passes.inline_functions import inline_functions
+from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.rewrites.paths import unmark
+from treadle.passes.simplify.context import PassContext
+from treadle.passes.simplify.names import with_own_step_names
+from treadle.passes.simplify.result_types import with_result_types
+
+
+def without_functions(model: Model, told: Obstacles) -> Model:
+    """The model with functions in the place of their calls, if loops are in any of them."""
+    holders = [f for f in model.functions.values() if _has_loops(f.block)]
+    if not holders:
+        return model
+    for function in model.functions.values():
+        for domain, version in function.opsets.items():
+            if model.opsets.get(domain, version) != version:
+                what = f"the function imports opset {version} of {domain or 'ai.onnx'!r}"
+                help_ = f"the model imports {model.opsets[domain]}; convert_version makes them one"
+                told.add(str(function.id), what, help_)
+    return model if told.found else inline_functions(model)
+
+
+def _has_loops(block: Block) -> bool:
+    return any(isinstance(visit.step, Loop) for visit in walk_block(block))
+
+
+def finished(model: Model, at: PassContext) -> Model:
+    """The model as a file can hold it; `at` knows the types of its values."""
+    main = with_result_types(unmark(model.main), at)
+    main = with_own_step_names(_unplaced(main))
+    return repair(replace(model, main=main), FOR_RUNTIMES)[0]
+
+
+def _unplaced(block: Block) -> Block:
+    """The block whose steps are where they are, not where they were."""
+
+    def moved(step: Step) -> Step:
+        inner = map_bodies(step, lambda _, body: _unplaced(body))
+        return replace(inner, info=replace(inner.info, path="")) if inner.info.path else inner
+
+    return replace(block, steps=tuple(map(moved, block.steps)))

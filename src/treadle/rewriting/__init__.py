@@ -1,0 +1,13 @@
+"""The public functions that rewrite a model for a runtime, one file each.
+
+Each takes whatever `treadle.load` takes and gives a Model that means the same: the same values and
+the same failures for every feed. Names and types of inputs and outputs stay, except where the
+function's own docstring says otherwise. What cannot be rewritten is `Unsupported`, whose `findings`
+list every obstacle with its path, the reason, and what would help. With `with_report=True` a
+function also gives a Report of what was done.
+"""
+
+from treadle.rewriting.specializing import specialize
+from treadle.rewriting.unrolling import unroll
+
+__all__ = ["specialize", "unroll"]
