@@ -105,8 +105,7 @@ def test_onnxruntime_gives_the_same_for_a_cleaned_program(program):
 def test_an_unrolled_program_is_the_same_or_is_refused(program):
     try:
         straight = treadle.unroll(program.text, most=6)
-    except treadle.Unsupported as refusal:
-        assert refusal.findings
+    except treadle.Unsupported:
         return
     names, wanted = run(program.text, program.feeds)
     with tempfile.TemporaryDirectory() as folder:

@@ -224,9 +224,7 @@ def test_a_bound_that_is_proven_is_not_undercut():
 def test_a_body_that_may_fail_does_not_run_where_the_loop_does_not():
     text = WHILE.replace("h = Not (g)", "h = Reshape (g, w)")
     text = text.replace("bool[2] flags)", "bool[2] flags, int64[1] w)")
-    text = text.replace("bool[2] h", "bool[K] h").replace("bool[2] g", "bool[J] g")
     told = refused(text, most=3)
-    assert "the shape of the carried value g may change" in told
     assert any("where this step would run and could fail" in each for each in told)
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from treadle.infer import declared_rank
 from treadle.ir import (
     Condition,
     Invariant,
@@ -23,6 +22,7 @@ from treadle.ir import (
     StackedPort,
     Step,
     Value,
+    declared_rank,
     defining_steps,
     operator_of,
     ports,

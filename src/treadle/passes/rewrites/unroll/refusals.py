@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle.infer import is_scan
 from treadle.ir import (
     Block,
     CarriedPort,
@@ -126,7 +125,7 @@ def partial_refusals(loop: Loop, trips: Trips, at: PassContext, told: Obstacles)
             path, "its condition may end the loop between two iterations", "give most= instead"
         )
     for port in view.carried:
-        if is_scan(loop) and not keeps_kind(loop, port, at):
+        if loop.fixed_state and not keeps_kind(loop, port, at):
             what = (
                 f"the shape of the state {port.param.name} may change, which a Scan does not allow"
             )
