@@ -34,16 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"no model has {word}; there are {', '.join(BENCHMARKS)}")
     if options.read:
         about, rows = read(options.read)
+        kept = {made.name for made in chosen(options.names)}
+        kept &= set(show.HEADLINES) if options.headlines else kept
+        rows = [row for row in rows if row.name in kept]
     else:
         about = {**show.machine(), "times": f"of the {options.clock}"}
         rows = _measured(options)
     if options.svg:
-        options.svg.write_text(chart.svg(rows), encoding="utf-8")
+        options.svg.write_text(chart.svg(rows, about), encoding="utf-8")
     if options.json:
         saved = {"machine": about, "rows": [asdict(row) for row in rows]}
         options.json.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
     if options.markdown:
-        sys.stdout.write(show.markdown(rows, about))
+        written = show.headlines if options.headlines else show.markdown
+        sys.stdout.write(written(rows, about))
     else:
         _print(rows, about, whole=bool(options.read))
     missed = _print_targets(rows) if options.targets else 0
@@ -111,6 +115,9 @@ def _parser() -> argparse.ArgumentParser:
         "--read", type=Path, help="show the figures of such a file, measure nothing"
     )
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
+    parser.add_argument(
+        "--headlines", action="store_true", help="with --read: keep the rows of the README alone"
+    )
     parser.add_argument("--svg", type=Path, help="draw the ratios as a picture into this file")
     parser.add_argument("--targets", action="store_true", help="say which aims are reached")
     return parser

@@ -1,14 +1,15 @@
 """The figures as a picture: a bar a model, in SVG, readable on light and on dark pages.
 
-A bar says how many times faster than onnxruntime treadle is, on a logarithmic scale; a mark on it
-says the same of C, another of JAX.
+A bar says how many times faster than onnxruntime treadle is, on a logarithmic scale: to the right
+of 1 where it is faster, to the left where it is slower. A mark says the same of C, another of JAX.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 from benchmarks.show import rounded
 from benchmarks.timing import Row
@@ -18,34 +19,53 @@ MARKS = {"C": "#e08a2e", "JAX": "#a678e0"}
 """Middling tones: each stands out from white and from black."""
 
 LEFT, SCALE, RIGHT = 270, 480, 70
-TOP, ROW, BOTTOM = 60, 20, 12
+TOP, ROW, BOTTOM = 60, 20, 34
 THICK = 12
 
 
-def svg(rows: Sequence[Row]) -> str:
-    """The chart of the rows that onnxruntime runs too, fastest first."""
+class Scale(NamedTuple):
+    """The powers of ten from the slowest bar or mark to the fastest; 1 is among them."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Scale:
+        """The scale that holds all speeds of the rows."""
+        logs = [math.log10(speed) for row in rows for speed in _speeds(row).values()]
+        return cls(
+            min(0, math.floor(min(logs, default=0))), max(1, math.ceil(max(logs, default=1)))
+        )
+
+    def at(self, speed: float) -> float:
+        """Where a speed stands, in pixels from the left."""
+        return LEFT + SCALE * (math.log10(speed) - self.low) / (self.high - self.low)
+
+
+def svg(rows: Sequence[Row], about: Mapping[str, str]) -> str:
+    """The chart of the rows that onnxruntime runs too, fastest first, and what ran them."""
     shown = sorted(
         (row for row in rows if row.ratio("onnxruntime")),
         key=lambda row: -(row.ratio("onnxruntime") or 0.0),
     )
-    decades = _decades(shown)
+    scale = Scale.of(shown)
     height = TOP + ROW * len(shown) + BOTTOM
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + SCALE + RIGHT} {height}"'
         f' width="{LEFT + SCALE + RIGHT}" height="{height}" font-family="sans-serif"'
         f' font-size="12" fill="{TEXT}">',
         "<title>How many times faster than onnxruntime</title>",
-        *_head(decades, height),
+        *_head(scale, height),
+        _text(8, height - 10, _machine(about), "start"),
     ]
     for number, row in enumerate(shown):
-        lines += _row(row, TOP + ROW * number, decades)
+        lines += _row(row, TOP + ROW * number, scale)
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _decades(rows: Sequence[Row]) -> int:
-    """How many powers of ten the longest bar or mark needs."""
-    found = [ratio for row in rows for ratio in _speeds(row).values()]
-    return max(1, math.ceil(math.log10(max(found, default=10.0))))
+def _machine(about: Mapping[str, str]) -> str:
+    versions = [f"{name} {about[name]}" for name in ("onnxruntime", "jax") if name in about]
+    return ", ".join([about["processor"], f"{about['cores']} cores", *versions])
 
 
 def _speeds(row: Row) -> dict[str, float]:
@@ -58,36 +78,33 @@ def _speeds(row: Row) -> dict[str, float]:
     }
 
 
-def _at(speed: float, decades: int) -> float:
-    return LEFT + SCALE * max(0.0, math.log10(speed)) / decades
-
-
-def _head(decades: int, height: int) -> Iterator[str]:
+def _head(scale: Scale, height: int) -> Iterator[str]:
     """The legend, and a line for every power of ten."""
-    yield _text(LEFT, 16, "times faster than onnxruntime, one iteration", "start")
+    yield _text(8, 16, "how many times faster than onnxruntime (1: as fast)", "start")
     entries = {"treadle": BAR, **MARKS}
     for place, (name, colour) in enumerate(entries.items()):
-        x = LEFT + 300 + 70 * place
+        x = LEFT + 270 + 70 * place
         width = 4 if name in MARKS else THICK
         yield f'<rect x="{x}" y="6" width="{width}" height="{THICK}" fill="{colour}"/>'
         yield _text(x + width + 5, 16, name, "start")
-    for power in range(decades + 1):
-        x = _at(10.0**power, decades)
+    for power in range(scale.low, scale.high + 1):
+        x = scale.at(10.0**power)
         yield f'<path d="M{x:.1f} {TOP - 12}V{height - BOTTOM}" stroke="{LINE}"/>'
-        yield _text(x, TOP - 18, f"{10**power:,}", "middle")
+        yield _text(x, TOP - 18, f"{10**power:,}" if power >= 0 else f"{10.0**power:g}", "middle")
 
 
-def _row(row: Row, y: int, decades: int) -> Iterator[str]:
+def _row(row: Row, y: int, scale: Scale) -> Iterator[str]:
     speeds, middle = _speeds(row), y + ROW / 2
-    width = _at(speeds["treadle"], decades) - LEFT
+    begin, end = sorted((scale.at(1.0), scale.at(speeds["treadle"])))
     top = middle - THICK / 2
     yield _text(LEFT - 8, middle + 4, row.title, "end")
     yield (
-        f'<rect x="{LEFT}" y="{top:g}" width="{width:.1f}" height="{THICK}" rx="2" fill="{BAR}"/>'
+        f'<rect x="{begin:.1f}" y="{top:g}" width="{end - begin:.1f}" height="{THICK}" rx="2"'
+        f' fill="{BAR}"/>'
     )
     for column, colour in MARKS.items():
         if column in speeds:
-            x = _at(speeds[column], decades) - 2
+            x = scale.at(speeds[column]) - 2
             yield (
                 f'<rect x="{x:.1f}" y="{top - 2:g}" width="4" height="{THICK + 4}"'
                 f' fill="{colour}"><title>{column}: {rounded(speeds[column])}</title></rect>'

@@ -12,6 +12,8 @@ from pathlib import Path
 from benchmarks.timing import Row
 
 COLUMNS = ("onnxruntime", "treadle", "C", "JAX")
+HEADLINES = ("kalman", "selective_loop", "greedy", "lstm_64_b1", "cache")
+"""The models of the README's table and picture."""
 WIDTH = 40
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -98,18 +100,20 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def bars(rows: Sequence[Row]) -> list[str]:
-    """How many times faster than onnxruntime, a logarithmic bar each."""
+    """How many times faster than onnxruntime, a logarithmic bar each; a light one is slower."""
     ratios = {row.title: ratio for row in rows if (ratio := row.ratio("onnxruntime"))}
     if not ratios:
         return []
-    most = max(10.0, *ratios.values())
+    most = max(10.0, *(max(ratio, 1 / ratio) for ratio in ratios.values()))
     return [
-        f"{title:38} {_bar(math.log(max(ratio, 1.0)) / math.log(most))} {rounded(ratio)}"
+        f"{title:38} {_bar(math.log(ratio) / math.log(most))} {rounded(ratio)}"
         for title, ratio in sorted(ratios.items(), key=lambda item: -item[1])
     ]
 
 
 def _bar(share: float) -> str:
+    if share < 0:
+        return "░" * max(1, round(-share * WIDTH))
     eighths = round(share * WIDTH * 8)
     full, rest = divmod(eighths, 8)
     return "█" * full + (EIGHTHS[rest] if rest else "")
@@ -129,3 +133,13 @@ def markdown(rows: Sequence[Row], about: dict[str, str]) -> str:
     where = ", ".join(f"{key} {value}" for key, value in about.items() if key != "processor")
     means = [f"{text}." for text in summary(rows)]
     return "\n".join([*lines, "", f"{about['processor']}; {where}.", *means]) + "\n"
+
+
+def headlines(rows: Sequence[Row], about: dict[str, str]) -> str:
+    """The short table of the README: microseconds an iteration."""
+    lines = ["| loop | onnxruntime, µs | treadle, µs | times faster |", "|---|---:|---:|---:|"]
+    for row in (row for row in rows if row.name in HEADLINES):
+        theirs, ours = (microseconds(row, column) for column in ("onnxruntime", "treadle"))
+        lines.append(f"| {row.title} | {theirs} | {ours} | {rounded(row.ratio('onnxruntime'))} |")
+    where = f"{about['processor']}, {about['cores']} cores, onnxruntime {about['onnxruntime']}"
+    return "\n".join([*lines, "", f"Microseconds an iteration; {where}."]) + "\n"

@@ -1,4 +1,8 @@
-"""Every example of the pages runs: python blocks in order, `$ treadle` commands to exit code 0."""
+"""Every example of the pages runs, in order: python blocks, and `treadle` commands to exit code 0.
+
+A console block has commands behind `$ ` and what they print; a block of sh has commands alone, and
+a text block that follows it is what the last of them prints.
+"""
 
 import doctest
 import re
@@ -39,11 +43,16 @@ def examples(page: str) -> list[Example]:
             for part in re.split(r"^\$ ", match["text"], flags=re.MULTILINE)[1:]:
                 command, _, shown = part.partition("\n")
                 found.append(Example("console", command, shown))
+        elif match["language"] == "sh":
+            lines = match["text"].replace("\\\n", " ").splitlines()
+            found += [Example("console", line, "") for line in lines]
+        elif match["language"] == "text" and found and found[-1].language == "console":
+            found[-1] = found[-1]._replace(shown=match["text"])
     return found
 
 
 def run_command(example: Example) -> None:
-    program, *arguments = shlex.split(example.text)
+    program, *arguments = shlex.split(example.text, comments=True) or [""]
     if program != "treadle":
         return
     variables = {"NO_COLOR": "1", "COLUMNS": "100"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -99,27 +98,55 @@ def test_the_page_shows_the_table():
     assert "| LSTM 64, batch 1 | 6.00 | 1.00 | 0.500 |  | 6.00 | 200 | 3.0 |" in page
 
 
-def test_the_readme_shows_the_figures_that_were_saved():
+def test_the_pages_show_the_figures_that_were_saved():
     root = Path(__file__).parents[2]
     about, rows = read(root / "benchmarks" / "figures.json")
-    page = (root / "README.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert show.markdown(rows, about) in page
-    assert "(docs/benchmarks.svg)" in page
-    assert (root / "docs" / "benchmarks.svg").read_text(encoding="utf-8") == chart.svg(rows)
+    assert "(benchmarks.svg)" in page
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert show.headlines(rows, about) in readme
+    assert "(docs/speed.svg)" in readme
+    chosen = [row for row in rows if row.name in show.HEADLINES]
+    for picture, shown in (("benchmarks.svg", rows), ("speed.svg", chosen)):
+        drawn = (root / "docs" / picture).read_text(encoding="utf-8")
+        assert drawn == chart.svg(shown, about)
+
+
+ABOUT = {"processor": "some processor", "cores": "2", "onnxruntime": "1.31.1"}
+
+
+def drawn(*rows):
+    """The texts of the chart, its bars by begin and width, and the begins of its marks."""
+    root = ElementTree.fromstring(chart.svg(rows, ABOUT))
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    rects = [(float(r.get("x")), float(r.get("width")), r) for r in root.iter(f"{SVG}rect")]
+    bars = [(x, width) for x, width, rect in rects if rect.get("rx")]
+    marks = [x for x, _, rect in rects if len(rect)]
+    return texts, bars, marks
 
 
 def test_the_chart_has_a_bar_and_marks_where_the_ratios_are():
     slow = replace(ROW, title="a < b", seconds={**ROW.seconds, "C": 60.0, "treadle": 0.06})
-    root = ElementTree.fromstring(chart.svg([ROW, slow]))
-    titles = [text.text for text in root.iter(f"{SVG}text")]
-    assert titles.index("a < b") < titles.index("LSTM 64, batch 1")
-    bars = [float(r.get("width")) for r in root.iter(f"{SVG}rect") if r.get("rx")]
-    # two decades: 100 times is the whole scale; 6 times is its logarithm's share
-    assert bars == pytest.approx([chart.SCALE, chart.SCALE * math.log10(6) / 2], abs=0.1)
-    marks = [rect for rect in root.iter(f"{SVG}rect") if len(rect)]
-    assert [float(mark.get("x")) for mark in marks] == pytest.approx(
-        [chart.LEFT - 2, chart.LEFT + chart.SCALE * math.log10(12) / 2 - 2], abs=0.1
-    )
+    texts, bars, marks = drawn(ROW, slow)
+    assert texts.index("a < b") < texts.index("LSTM 64, batch 1")
+    assert "some processor, 2 cores, onnxruntime 1.31.1" in texts
+    assert "how many times faster than onnxruntime (1: as fast)" in texts
+    # four decades, 0.1 to 1,000 or so: C is ten times slower than onnxruntime
+    scale = chart.Scale.of([ROW, slow])
+    assert bars[0] == pytest.approx((scale.at(1), scale.at(100) - scale.at(1)), abs=0.1)
+    assert bars[1] == pytest.approx((scale.at(1), scale.at(6) - scale.at(1)), abs=0.1)
+    assert marks == pytest.approx([scale.at(0.1) - 2, scale.at(12) - 2], abs=0.1)
+
+
+def test_a_bar_below_1_is_drawn_below_1():
+    slower = replace(ROW, seconds={**ROW.seconds, "treadle": 60.0})
+    texts, [(begin, width)], _ = drawn(slower)
+    scale = chart.Scale.of([slower])
+    assert scale.low == -1
+    assert "0.1" in texts
+    assert (begin, begin + width) == pytest.approx((scale.at(0.1), scale.at(1)), abs=0.1)
+    assert "░" in show.bars([slower])[0]
 
 
 def test_code_is_weighed_as_explain_says_it():
