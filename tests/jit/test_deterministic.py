@@ -144,7 +144,7 @@ def test_inputs_changed_as_they_run_change_no_later_bits() -> None:
 
 
 def test_the_least_used_kernel_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_region, "_MOST_KERNELS", 3)
+    monkeypatch.setattr(native_region, "_MAX_KERNELS", 3)
     used, first = session(SUMS), summed(3)
     for length in range(4, 10):
         used.run(None, first)

@@ -85,7 +85,7 @@ def test_small_kernels_stay_one_function(emitted: list[KernelArtifact]) -> None:
 
 
 def test_every_nest_that_stays_hands_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlining, "_MANY", 0)
+    monkeypatch.setattr(outlining, "_MIN_NESTS", 0)
     text = """g (int64 n, float[5] x, int64[4] at) => (float[5] y, float[N] best) {
       y, best = Loop (n, , x) <body = f (int64 i, bool go, float[5] a)
         => (bool on, float[5] b, float most) {
@@ -104,7 +104,7 @@ def test_every_nest_that_stays_hands_on_a_value(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_nest_may_read_any_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlining, "_MANY", 0)
+    monkeypatch.setattr(outlining, "_MIN_NESTS", 0)
     names = [f"v{k}" for k in range(40)]
     inputs = ", ".join(f"float[20] {name}" for name in names)
     steps = "\n".join(f"s{k + 1} = Add (s{k}, {name})" for k, name in enumerate(names))

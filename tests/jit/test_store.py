@@ -84,7 +84,7 @@ def test_what_one_session_made_another_finds_without_a_disk():
 
 
 def test_the_kernels_of_late_are_found_without_a_disk(monkeypatch):
-    monkeypatch.setattr(compilation, "_MOST_RECENT", 2)
+    monkeypatch.setattr(compilation, "_MAX_RECENT_KERNELS", 2)
     texts = [LOOP.replace("0.25", number) for number in ("0.25", "0.26", "0.27")]
 
     def is_found(text):

@@ -35,7 +35,10 @@ from treadle.jit.kernel.ir import Node, SymbolicDim
 from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.target import PYTHON, Surroundings
 
-_ALIGNED, _MOST = 64, 2**47
+_ALIGNMENT = 64
+"""Bytes."""
+_MAX_BYTES = 2**47
+"""Size of a value from which no workspace is possible."""
 
 
 @dataclass(eq=False, slots=True)
@@ -109,7 +112,7 @@ class AbiSlots:
         if name not in module.globals:
             data = llvm.GlobalVariable(module, llvm.ArrayType(I8, max(len(content), 1)), name)
             data.linkage, data.storage_class = "external", "hidden"
-            data.global_constant, data.align = True, _ALIGNED
+            data.global_constant, data.align = True, _ALIGNMENT
         return module.globals[name]
 
     def poll(self) -> Any:
@@ -122,10 +125,10 @@ class AbiSlots:
 
     def workspace(self, size: int) -> Any:
         """The address of memory of the kernel's own."""
-        if size > _MOST:
+        if size > _MAX_BYTES:
             raise Declined("a value that does not fit into memory")
         base = self._load(self._number("workspace", None, None), POINTER)
-        offset, self.size = self.size, self.size + -(-max(size, 1) // _ALIGNED) * _ALIGNED
+        offset, self.size = self.size, self.size + -(-max(size, 1) // _ALIGNMENT) * _ALIGNMENT
         return self.builder.before.gep(
             base, [llvm.Constant(I64, offset)], source_etype=I8, inbounds=True
         )

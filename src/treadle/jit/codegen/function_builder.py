@@ -23,7 +23,8 @@ def i64(type_: Any) -> str:
     return str(type_.intrinsic_name)
 
 
-_LONG = 8
+_MAX_UNROLLED = 8
+"""A loop of fewer iterations may be unrolled by LLVM."""
 _UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
 
@@ -145,7 +146,7 @@ class FunctionBuilder:
         `hints` are names of LLVM's loop metadata; long loops are not unrolled, which takes LLVM
         long and gains nothing once they are vectorised.
         """
-        hints = hints or _UNROLLED[isinstance(stop, int) and stop < _LONG]
+        hints = hints or _UNROLLED[isinstance(stop, int) and stop < _MAX_UNROLLED]
         if isinstance(stop, int) and stop <= step:
             if stop > 0:
                 yield 0

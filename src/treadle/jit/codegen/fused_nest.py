@@ -21,7 +21,7 @@ from treadle.jit.kernel.traversal import all_nodes, inner_blocks, yielded
 from treadle.jit.schedule.cost_model import per_element
 from treadle.jit.schedule.index_set_splitting import Pieces, are_few, count, split_concats, together
 from treadle.jit.schedule.storage import (
-    MOST_FUSED,
+    MAX_FUSED,
     Storage,
     emission_weight,
     has_long_latency,
@@ -101,8 +101,8 @@ class FusedNests:
         size = sum(map(emission_weight, nest))
         found = self._cuts(nest)
         if found is None:
-            return size <= MOST_FUSED
-        return are_few(found) and size * count(found) <= MOST_FUSED
+            return size <= MAX_FUSED
+        return are_few(found) and size * count(found) <= MAX_FUSED
 
     def _is_inline(self, node: Node) -> bool:
         return self.context.access.storage_of(node) is Storage.INLINE

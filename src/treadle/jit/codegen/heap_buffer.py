@@ -22,8 +22,8 @@ from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 
 ALLOCATOR = ["realloc", "free"]
 """The functions of the process that give memory and take it back."""
-_SMALLEST = 256
-_SMALL = ("ensure", "ensure.kept", "times")
+_MIN_BYTES = 256
+_HELPERS = ("ensure", "ensure.kept", "times")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,7 +98,7 @@ def _growing(builder: FunctionBuilder, *, keep: bool) -> Any:
     with w.rarely(b.icmp_unsigned(">", size, llvm.Constant(I64, builder.target.largest_bytes))):
         _give(b, place, room)
     half = b.add(room, b.lshr(room, llvm.Constant(I64, 1)))
-    more = larger_of(w, larger_of(w, half, size), llvm.Constant(I64, _SMALLEST))
+    more = larger_of(w, larger_of(w, half, size), llvm.Constant(I64, _MIN_BYTES))
     if not keep:
         release(w, place)
         place, room = null, llvm.Constant(I64, 0)
@@ -175,6 +175,6 @@ def _product(builder: FunctionBuilder, size: Any, extent: Any) -> tuple[Any, Any
 
 def set_inlining(module: llvm.Module, *, inline: bool) -> None:
     """Whether the functions of this file become part of the kernel; in a large one they do not."""
-    for name in _SMALL:
+    for name in _HELPERS:
         if name in module.globals:
             module.globals[name].attributes.add("alwaysinline" if inline else "noinline")

@@ -23,7 +23,8 @@ from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.kernel.ir import Block, Loop, Node
 from treadle.jit.kernel.memory_limit import SIZE, is_counted_late, is_stated_before
 
-_NEAR = 2**20
+_SLACK_BYTES = 2**20
+"""How far over the limit a single value must be to be refused before it is allocated."""
 
 
 @dataclass(eq=False, slots=True)
@@ -106,7 +107,7 @@ def _foresee(
     left the loop comes before its first iteration.
     """
     b, size = context.builder.builder, _size(context, shape, value)
-    room = b.add(context.access.slots.room(), context.builder.index(_NEAR))
+    room = b.add(context.access.slots.room(), context.builder.index(_SLACK_BYTES))
     with context.builder.rarely(b.icmp_signed(">", b.lshr(size, context.builder.index(1)), room)):
         total = b.add(b.load(context.held, typ=I64), size)
         _fail(

@@ -18,14 +18,15 @@ from treadle.jit.codegen.function_builder import LoopRegion
 from treadle.jit.codegen.llvm_types import VOID
 from treadle.jit.codegen.parallel_call import ParallelCall
 
-_MANY = 64
+_MIN_NESTS = 64
+"""Loop nests of a kernel from which they become functions of their own."""
 _NAME = re.compile(r'%"([^"]*)"|^([\w.]+)(?=:$)', re.MULTILINE)
 _NODE = re.compile(r"!\d+")
 
 
 def outline(module: llvm.Module, function: llvm.Function, nests: Sequence[LoopRegion]) -> list[Any]:
     """Move what can be moved of the nests into functions, where there are many; gives the calls."""
-    if len(nests) < _MANY:
+    if len(nests) < _MIN_NESTS:
         return []
     uses = _Uses.of(function)
     found = [closed for nest in nests if (closed := _closed(nest, uses)) is not None]

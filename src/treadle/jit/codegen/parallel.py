@@ -29,11 +29,16 @@ from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.schedule.cost_model import interleave_hint
 from treadle.jit.schedule.index_set_splitting import Pieces
 
-_WIDE = 8
-_EXTENT, _ELEMENTS = 256, 16384
+_MIN_PARALLEL_EXTENT = 8
+"""Extent of an axis from which threads share it."""
+_ASSUMED_EXTENT = 256
+"""What a dynamic extent is taken for where the cost of a nest is estimated."""
+_ASSUMED_ELEMENTS = 16384
+"""The same for a number of elements."""
 """What an extent, and the size of a tensor, may be that only the run tells."""
 _NEST = llvm.ArrayType(I64, 16)
-_FINE = 1024
+_COST_SCALE = 1024
+"""Costs are whole numbers of 1/1024 ns."""
 """Costs are counted in so many parts of a nanosecond."""
 
 
@@ -145,7 +150,11 @@ def split_nest(
 
 def _divided(shape: Sequence[Index]) -> int:
     """The axis along which several threads divide a nest."""
-    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
+    wide = (
+        k
+        for k, extent in enumerate(shape)
+        if not isinstance(extent, int) or extent >= _MIN_PARALLEL_EXTENT
+    )
     return next(wide, 0)
 
 
@@ -172,13 +181,13 @@ def _is_worth_it(
         return False
     if isinstance(count, int) and count < 2 * least:
         return False
-    known = [each if isinstance(each, int) else _EXTENT for each in size]
-    about = prod(known) if size else count if isinstance(count, int) else _ELEMENTS
+    known = [each if isinstance(each, int) else _ASSUMED_EXTENT for each in size]
+    about = prod(known) if size else count if isinstance(count, int) else _ASSUMED_ELEMENTS
     return about * cost >= context.kernel.parallel_threshold_ns
 
 
 def _fine(cost: float) -> int:
-    return max(round(cost * _FINE), 1)
+    return max(round(cost * _COST_SCALE), 1)
 
 
 def _part(builder: FunctionBuilder, arguments: Any, count: Index, least: int) -> tuple[Any, Any]:
@@ -232,7 +241,7 @@ def _own(value: Any, own: FunctionBuilder, found: dict[Any, Any]) -> Any:
 def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> ParallelCall:
     """Have all parts written: by a team if there is one and they take long enough."""
     w, b = context.builder, context.builder.builder
-    nanoseconds = b.udiv(w.index(cost), w.index(_FINE))
+    nanoseconds = b.udiv(w.index(cost), w.index(_COST_SCALE))
     team, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
     is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.parallel_threshold_ns))
     is_shared = b.and_(b.icmp_unsigned("!=", team, null), is_long)

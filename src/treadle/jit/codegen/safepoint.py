@@ -21,12 +21,13 @@ SAFEPOINT_PERIOD = 5_000_000
 _DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "erfc", "softplus"))
 
 
-_GUESS = 100
+_ASSUMED_EXTENT = 100
+"""What a dynamic extent is taken for where the time until the next safepoint is estimated."""
 
 
 def _guess(shape: Shape) -> int:
     """The number of elements, of an extent that only the run tells some number."""
-    return prod(extent if isinstance(extent, int) else _GUESS for extent in shape)
+    return prod(extent if isinstance(extent, int) else _ASSUMED_EXTENT for extent in shape)
 
 
 def cost(block: Block) -> int:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-_WORD = ctypes.sizeof(ctypes.c_void_p)
+_POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 _PROBES = 3
-_LINE = 64
-_READY = 0x1 | 0x100  # numpy's C_CONTIGUOUS and ALIGNED
+_CACHE_LINE_BYTES = 64
+_CONTIGUOUS = 0x1 | 0x100  # numpy's C_CONTIGUOUS and ALIGNED
 
 
 def address(array: Any) -> int:
@@ -30,8 +30,8 @@ def address(array: Any) -> int:
 def contiguous(matrix: np.ndarray, stride: int) -> np.ndarray:
     """The matrix with so many elements from one row to the next, the first where a line begins."""
     rows, columns = matrix.shape
-    room = np.zeros(rows * stride + _LINE // matrix.itemsize, matrix.dtype)
-    first = -address(room) % _LINE // matrix.itemsize
+    room = np.zeros(rows * stride + _CACHE_LINE_BYTES // matrix.itemsize, matrix.dtype)
+    first = -address(room) % _CACHE_LINE_BYTES // matrix.itemsize
     laid = room[first : first + rows * stride].reshape(rows, stride)
     laid[:, :columns] = matrix
     return laid
@@ -39,7 +39,7 @@ def contiguous(matrix: np.ndarray, stride: int) -> np.ndarray:
 
 def row_major(array: np.ndarray) -> np.ndarray:
     """The array, or a copy of it in row-major order and aligned."""
-    if array.flags.num & _READY == _READY:
+    if array.flags.num & _CONTIGUOUS == _CONTIGUOUS:
         return array
     return np.require(array, requirements=("C", "A")).reshape(array.shape)
 
@@ -59,7 +59,7 @@ def data_pointer_slot() -> Callable[[np.ndarray, list[Any]], int]:
 def _offset() -> int | None:
     """How far into an array object the address of its elements is, in this Python and numpy."""
     arrays = [np.empty(k + 1, np.uint8) for k in range(_PROBES)]
-    for offset in range(0, np.ndarray.__basicsize__, _WORD):
+    for offset in range(0, np.ndarray.__basicsize__, _POINTER_BYTES):
         held = (ctypes.c_size_t.from_address(id(array) + offset).value for array in arrays)
         if all(map(int.__eq__, held, map(address, arrays))):
             return offset
@@ -92,22 +92,22 @@ class AdoptedBuffer:
         self._slots, self._number, self._free = slots, number, free
 
     @property
-    def place(self) -> int:
-        """Where it is; 0 for none."""
+    def address(self) -> int:
+        """Its address; 0 for no memory."""
         return int(self._slots[self._number])
 
     def array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
         """An array over it, which keeps it."""
         self.__array_interface__ = {
-            "data": (self.place, False), "shape": (prod(shape) * dtype.itemsize,),
+            "data": (self.address, False), "shape": (prod(shape) * dtype.itemsize,),
             "typestr": "|u1", "version": 3,
         }  # fmt: skip
         return np.asarray(self).view(dtype).reshape(shape)
 
     def __del__(self) -> None:
-        place, self._slots[self._number] = self.place, 0
-        if place:
-            self._free(place)
+        address, self._slots[self._number] = self.address, 0
+        if address:
+            self._free(address)
 
 
 def free(place: int) -> None:

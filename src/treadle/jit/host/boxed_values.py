@@ -34,7 +34,10 @@ from treadle.jit.kernel.node_builder import Declined
 
 Given = Sequence[Any]
 Run = Callable[[Given], Given]
-_OPTIONAL, _MOST_OF_A_TENSOR = (2, 4), 2
+_OPTIONAL_PARTS = (2, 4)
+"""How many parts an optional has: of a tensor, of a list."""
+_MAX_TENSOR_PARTS = 2
+"""A tensor, or an optional one; a list has more parts."""
 HANDLE = np.dtype([("number", np.int64)])
 """The dtype of a number that an input held outside is known by, natively."""
 
@@ -120,15 +123,15 @@ def _axis(axis: int, rank: int) -> int:
 
 def _to_parts(results: Operands, given: Given, *, known_extents: Sequence[int] = ()) -> Given:
     (value,), count = given, len(results)
-    there = [np.array(value is not None)] if count in _OPTIONAL else []
-    if count > _MOST_OF_A_TENSOR:
+    there = [np.array(value is not None)] if count in _OPTIONAL_PARTS else []
+    if count > _MAX_TENSOR_PARTS:
         dtype, _ = elements(results)
         return [*there, *ragged_parts(value or [], dtype.numpy, known_extents)]
     return [*there, nothing(tensors(results)[-1]) if value is None else value]
 
 
 def _from_parts(_: Operands, given: Given) -> Given:
-    is_optional = len(given) in _OPTIONAL
+    is_optional = len(given) in _OPTIONAL_PARTS
     if is_optional and not given[0].item():
         return (None,)
     parts = given[1:] if is_optional else given

@@ -25,9 +25,11 @@ SHAPE_WORDS_PER_RESULT = -1
 Read = Callable[[Any, int], tuple[Any, int]]
 Write = Callable[[Any, int, Any], tuple[Any, int]]
 _NUMBER = np.dtype(np.int64)
-_MOST_SEEN = 16
+_MAX_SEEN_SHAPES = 16
+"""Sets of shapes whose views a call remembers."""
 _word = ctypes.c_int64
-_WRITABLE = 0x200
+_PYBUF_WRITE = 0x200
+"""CPython's flag of a memoryview that may be written."""
 _memory: Any = ctypes.pythonapi.PyMemoryView_FromMemory
 _memory.restype, _memory.argtypes = (
     ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
@@ -220,7 +222,7 @@ def _remembering(make: Callable[[int], Any]) -> Callable[[int], Any]:
     def find(place: int) -> Any:
         found = seen.get(place)
         if found is None:
-            if len(seen) >= _MOST_SEEN:
+            if len(seen) >= _MAX_SEEN_SHAPES:
                 seen.clear()
             found = seen[place] = make(place)
         return found
@@ -232,7 +234,7 @@ def _array(dtype: np.dtype[Any], shape: Sequence[int], place: int) -> np.ndarray
     size = prod(shape) * dtype.itemsize
     if not size:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, _memory(place, size, _WRITABLE))
+    return np.ndarray(shape, dtype, _memory(place, size, _PYBUF_WRITE))
 
 
 def checked_result(op: HostCall, dtype: DType, shape: Sequence[Any], value: Any) -> np.ndarray:

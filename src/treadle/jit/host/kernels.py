@@ -25,7 +25,8 @@ from treadle.plan import (
 
 Given = tuple[Type | None, np.ndarray | None]
 """What is known of an operand: its type, and its elements where they never change."""
-_MOST_VARYING = 64
+_MAX_VARYING = 64
+"""Operators whose results are known to change their shape between calls."""
 _FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
 
 
@@ -80,7 +81,7 @@ class HostKernels:
 
     def vary(self, leaf: Leaf) -> bool:
         """Note that its results have no extents of their own; whether that is news."""
-        is_new = leaf not in self._varying and len(self._varying) < _MOST_VARYING
+        is_new = leaf not in self._varying and len(self._varying) < _MAX_VARYING
         if is_new:
             self._varying.add(leaf)
         return is_new

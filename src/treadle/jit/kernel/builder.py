@@ -35,7 +35,12 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.node_builder import Declined, NodeBuilder
 
-_DEEPEST, _MOST_ELEMENTS, _MOST = 6, 64, 2**47
+_MAX_DEPTH = 6
+"""Elementwise nodes through which a single element is followed to its source."""
+_MAX_LIST_ELEMENTS = 64
+"""Elements of a list, such as a shape, that are read one by one."""
+_MAX_EXTENT = 2**47
+"""No memory has more elements, and sums of a few such extents do not overflow."""
 _COMPARISONS = {
     "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
     "less_equal": operator.le,
@@ -172,7 +177,7 @@ class KernelBuilder(NodeBuilder):
             return found
         source = self.dim(found)
         if not isinstance(source.op, DimOf | InputDim):
-            most, unsigned = self.scalar(_MOST, DType.UINT64), self.cast(source, DType.UINT64)
+            most, unsigned = self.scalar(_MAX_EXTENT, DType.UINT64), self.cast(source, DType.UINT64)
             self.expect(self.map("less_equal", unsigned, most, dtype=DType.BOOL))
         return found
 
@@ -302,7 +307,7 @@ class KernelBuilder(NodeBuilder):
         """The one element of a node as a scalar, as near to where it comes from as can be."""
         return self.element(node, (0,) * len(node.shape))
 
-    def element(self, node: Node, index: Sequence[int], deepest: int = _DEEPEST) -> Node:
+    def element(self, node: Node, index: Sequence[int], deepest: int = _MAX_DEPTH) -> Node:
         """One element as a scalar, found through what only arranges elements."""
         match node.op:
             case Constant(array=array):
@@ -323,7 +328,7 @@ class KernelBuilder(NodeBuilder):
 
     def elements(self, node: Node, what: str) -> list[int | Node]:
         """The whole numbers of a list: ints where they are known, else scalars of int64."""
-        if not node.is_static or node.size > _MOST_ELEMENTS:
+        if not node.is_static or node.size > _MAX_LIST_ELEMENTS:
             raise Declined(f"{what}, a list as long as only the run tells")
         found: list[int | Node] = []
         for index in np.ndindex(symbolic_dims(node)):

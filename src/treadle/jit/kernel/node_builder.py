@@ -37,7 +37,7 @@ NATIVE = frozenset(
 )  # fmt: skip
 """The element types that have native code."""
 
-_STAYING = (Loop, Branch, Take, Gather, Scatter, HostCall)
+_NEVER_HOISTED = (Loop, Branch, Take, Gather, Scatter, HostCall)
 
 
 class Declined(Exception):
@@ -101,7 +101,7 @@ class NodeBuilder:
 
     def _home(self, node: Node) -> Block:
         home, needed = self.block, (*node.operands, *shape_operands(node))
-        if isinstance(node.op, _STAYING) or not needed:
+        if isinstance(node.op, _NEVER_HOISTED) or not needed:
             return home
         deepest = max(each.home.depth for each in needed)
         while home.is_loop and home.depth > deepest and home.parent is not None:

@@ -39,13 +39,16 @@ from treadle.jit.lowering.registry import lowering
 from treadle.jit.lowering.sequences.ragged_ops import lower_parts
 
 Environment = dict[Value, Node | None]
-_MOST_FOLDED, _MOST_CONVERTED = 4096, 2**26
+_MAX_FOLDED_ELEMENTS = 4096
+"""Elements of the operands of a leaf that is computed while the kernel is made."""
+_MAX_CONVERTED_ELEMENTS = 2**26
+"""The same for operators of `_CONVERSIONS`."""
 _CONVERSIONS = frozenset((
     "Cast", "CastLike", "Concat", "DequantizeLinear", "Gather", "Pad", "Slice", "Split",
     "Transpose",
 ))  # fmt: skip
 """Operators that arrange or convert elements: of large constants they are evaluated too."""
-_SAME = ("Identity", "Optional")
+_IDENTITIES = ("Identity", "Optional")
 
 
 def lower_block(
@@ -104,7 +107,7 @@ def _lower_leaf(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> Sequence[Node | None]:
     if any(node in builder.objects for node in operands):
-        is_same = leaf.op in _SAME and not leaf.domain
+        is_same = leaf.op in _IDENTITIES and not leaf.domain
         return operands if is_same else lower_host_call(builder, leaf, operands)
     folded = _folded(builder, leaf, operands)
     if folded is not None:
@@ -160,7 +163,7 @@ def _folded(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Node | None] | None:
     """The results as constants, where all operands are constants and it is not much."""
-    if not is_deterministic(leaf) or leaf.op in LISTS or leaf.op in _SAME:
+    if not is_deterministic(leaf) or leaf.op in LISTS or leaf.op in _IDENTITIES:
         return None
     arrays: list[Any] = []
     for node in operands:
@@ -171,7 +174,9 @@ def _folded(
         else:
             return None
     size = sum(array.size for array in arrays if array is not None)
-    if not arrays or size > (_MOST_CONVERTED if leaf.op in _CONVERSIONS else _MOST_FOLDED):
+    if not arrays or size > (
+        _MAX_CONVERTED_ELEMENTS if leaf.op in _CONVERSIONS else _MAX_FOLDED_ELEMENTS
+    ):
         return None
     key = (leaf, *operands)
     if key not in builder.evaluated:
@@ -187,6 +192,6 @@ def _evaluated(
         made = ops.bind_kernel(leaf)(arrays)
     except (RunError, Unsupported):
         return None
-    if sum(array.size for array in made if array is not None) > max(_MOST_FOLDED, size):
+    if sum(array.size for array in made if array is not None) > max(_MAX_FOLDED_ELEMENTS, size):
         return None
     return [None if array is None else builder.constant(array) for array in made]

@@ -23,7 +23,8 @@ from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.lowering.boxing import OBJECT, box_call, boxed, kind_of
 from treadle.jit.lowering.lowering_builder import LoweringBuilder
 
-_SIZES = (2, 3)
+_TRIAL_EXTENTS = (2, 3)
+"""What dynamic extents are in the two trials of an operator."""
 
 
 def lower_host_call(
@@ -152,7 +153,9 @@ def _tried(
     try:
         run = builder.kernels.prepare(leaf)
         with ops.ignore_fp_warnings():
-            tries = [run([_sample(n, *each) for n in operands]) for each in enumerate(_SIZES)]
+            tries = [
+                run([_sample(n, *each) for n in operands]) for each in enumerate(_TRIAL_EXTENTS)
+            ]
     except KernelError:
         return nothing
     first, second = ([_given(value) for value in made] for made in tries)

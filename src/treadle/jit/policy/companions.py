@@ -18,7 +18,8 @@ from treadle.plan import is_compute_heavy
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
 _OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
 _OF_SHAPES = frozenset(("Shape", "Size"))
-_MOST_ELEMENTS = 65536
+_MAX_ELEMENTS = 65536
+"""Elements of a value in an operator that joins the region of a loop."""
 
 
 def may_be_small(step: Step) -> bool:
@@ -32,7 +33,7 @@ def may_be_small(step: Step) -> bool:
     sizes = [_size(value) for value in _looked_at(step)]
     if None in sizes and is_compute_heavy(step):
         return False
-    return all(size is None or size <= _MOST_ELEMENTS for size in sizes)
+    return all(size is None or size <= _MAX_ELEMENTS for size in sizes)
 
 
 def expect_small(steps: Iterable[Step], nodes: Mapping[Value, Node | None]) -> None:
@@ -40,7 +41,7 @@ def expect_small(steps: Iterable[Step], nodes: Mapping[Value, Node | None]) -> N
     for step in steps:
         for value in _looked_at(step):
             node = nodes.get(value)
-            if node is not None and node.is_static and node.size > _MOST_ELEMENTS:
+            if node is not None and node.is_static and node.size > _MAX_ELEMENTS:
                 raise Declined(f"{value.name} beside a loop has {node.size} elements")
 
 

@@ -37,19 +37,29 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.traversal import inner_blocks
 from treadle.plan import is_compute_heavy
 
-_ITERATION = 1500.0
-_OPERATOR = 300.0
-_CALL = 5_000.0
-_LENT_CALL = 13_000.0
-_LIGHT_CALL = 2_000.0
-_HEAVY_CALL = 200_000.0
-_LIST_CALL, _FEW_ITERATIONS = 15_000.0, 10.0
-_INNER = 10.0
-_LARGE = 5e7
-_OPERATIONS_A_NANOSECOND = 150.0
+_ITERATION_NS = 1500.0
+"""What onnxruntime spends on an iteration of a Loop, beside its operators."""
+_OPERATOR_NS = 300.0
+"""What onnxruntime spends on an operator, beside what it computes."""
+_CALL_NS = 5_000.0
+"""A host call of numpy."""
+_PROVIDED_CALL_NS = 13_000.0
+"""A host call of another engine's kernel."""
+_LIGHT_CALL_NS = 2_000.0
+_HEAVY_CALL_NS = 200_000.0
+_LIST_CALL_NS = 15_000.0
+"""Converting a ragged list at the boundary of the region."""
+_ASSUMED_ITERATIONS = 10.0
+"""Iterations of a loop whose trip count is not known."""
+_LARGE_PRODUCT = 5e7
+"""Multiplications from which onnxruntime shares a product among its threads."""
+_OPERATIONS_PER_NS = 150.0
 _MEASURED_THREADS = 2
-_MANY_ROWS, _BEHIND = 96, 0.0006
-_WINDOWED = 0.03
+_MIN_ROWS = 96
+"""Rows of a product from which native code is behind onnxruntime."""
+_PRODUCT_DEFICIT_NS = 0.0006
+"""How far behind, for each multiplication."""
+_CONVOLUTION_DEFICIT_NS = 0.03
 _FREE = frozenset(("Constant", "Identity"))
 
 
@@ -60,7 +70,9 @@ def why_unprofitable(
     saved = sum(_saved(step) for step in steps if isinstance(step, Loop))
     found = [
         (
-            _lost(node, threads, kernels) * _INNER ** max(depth - 1, 0) if depth else _begun(node),
+            _lost(node, threads, kernels) * _ASSUMED_ITERATIONS ** max(depth - 1, 0)
+            if depth
+            else _begun(node),
             node,
         )
         for node, depth in _nodes(kernel.main, 0)
@@ -88,24 +100,24 @@ def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
     lost = 0.0
     for step in steps:
         if isinstance(step, Leaf):
-            lost += _LENT_CALL if kernels.needs_another(step) else 0.0
+            lost += _PROVIDED_CALL_NS if kernels.needs_another(step) else 0.0
         else:
             inner = max((_called(body.steps, kernels) for _, body in bodies(step)), default=0.0)
-            lost += inner * (_INNER if isinstance(step, Loop) else 1.0)
+            lost += inner * (_ASSUMED_ITERATIONS if isinstance(step, Loop) else 1.0)
     return lost
 
 
 def _saved(loop: Loop) -> float:
     """What one iteration saves."""
-    return _ITERATION + sum(map(_saved_by, loop.body.steps))
+    return _ITERATION_NS + sum(map(_saved_by, loop.body.steps))
 
 
 def _saved_by(step: Step) -> float:
     if isinstance(step, Leaf):
-        return 0.0 if step.op in _FREE else _OPERATOR
+        return 0.0 if step.op in _FREE else _OPERATOR_NS
     if isinstance(step, Loop):
-        return _OPERATOR + _INNER * _saved(step)
-    return _OPERATOR + max(sum(map(_saved_by, block.steps)) for _, block in bodies(step))
+        return _OPERATOR_NS + _ASSUMED_ITERATIONS * _saved(step)
+    return _OPERATOR_NS + max(sum(map(_saved_by, block.steps)) for _, block in bodies(step))
 
 
 def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
@@ -119,7 +131,7 @@ def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
 def _begun(node: Node) -> float:
     """What a list that comes into native code, or goes out of it, costs an iteration."""
     is_list = isinstance(node.op, HostCall) and node.op.leaf.op in (APART, TOGETHER)
-    return _LIST_CALL / _FEW_ITERATIONS if is_list else 0.0
+    return _LIST_CALL_NS / _ASSUMED_ITERATIONS if is_list else 0.0
 
 
 def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
@@ -127,14 +139,14 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
     match node.op:
         case HostCall(leaf=leaf):
             if leaf.domain == BOXED_DOMAIN:
-                return _LIGHT_CALL
+                return _LIGHT_CALL_NS
             if kernels.lends(leaf):
-                return _LENT_CALL
-            return _HEAVY_CALL if is_compute_heavy(leaf) else _CALL
+                return _PROVIDED_CALL_NS
+            return _HEAVY_CALL_NS if is_compute_heavy(leaf) else _CALL_NS
         case MatMul() if node.is_static and node.operands[0].is_static:
             operations = 2.0 * prod(symbolic_dims(node)) * symbolic_dims(node.operands[0])[-1]
             if _has_windows(node.operands[1]):
-                return operations * _WINDOWED
+                return operations * _CONVOLUTION_DEFICIT_NS
             return operations * (_behind(node) + _alone(operations, threads))
     return 0.0
 
@@ -142,14 +154,14 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
 def _behind(product: Node) -> float:
     """Nanoseconds an operation that a product of many rows takes longer."""
     rows = symbolic_dims(product)[-2]
-    return _BEHIND if rows >= _MANY_ROWS else 0.0
+    return _PRODUCT_DEFICIT_NS if rows >= _MIN_ROWS else 0.0
 
 
 def _alone(operations: float, threads: int) -> float:
     """Nanoseconds an operation that a large product lacks threads beyond those measured."""
-    if operations < _LARGE or threads <= _MEASURED_THREADS:
+    if operations < _LARGE_PRODUCT or threads <= _MEASURED_THREADS:
         return 0.0
-    return (1 - _MEASURED_THREADS / threads) / _OPERATIONS_A_NANOSECOND
+    return (1 - _MEASURED_THREADS / threads) / _OPERATIONS_PER_NS
 
 
 def _has_windows(node: Node) -> bool:

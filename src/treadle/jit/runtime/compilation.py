@@ -23,8 +23,9 @@ from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.symbols import Unlinkable
 
-_MOST_RECENT = 64
-_SPOILT = (Unlinkable, ValueError, LookupError, TypeError, AttributeError, OverflowError)
+_MAX_RECENT_KERNELS = 64
+"""How many kernels' machine code a process keeps for sessions that need it again."""
+_UNREADABLE = (Unlinkable, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 _recent: dict[str, bytes] = {}
 _lock = ForkSafeLock()
 
@@ -69,7 +70,7 @@ def loaded(record: KernelRecord, store: DiskCache | None) -> LoadedKernel | None
     try:
         _make_ready(record.artifact, store)
         made = llvm.load_kernel(record.machine_code, from_disk=True)
-    except _SPOILT:
+    except _UNREADABLE:
         return None
     return replace(made, seconds=time.perf_counter() - started, was_kept=True)
 
@@ -123,7 +124,7 @@ def _loaded_from(
         code, machine_code = deserialize(kernel, data)
         _make_ready(code, store)
         return code, llvm.load_kernel(machine_code, from_disk=True)
-    except _SPOILT:
+    except _UNREADABLE:
         return None
 
 
@@ -136,7 +137,7 @@ def _keep(
         return
     with _lock:
         _recent[key] = data
-        if len(_recent) > _MOST_RECENT:
+        if len(_recent) > _MAX_RECENT_KERNELS:
             del _recent[next(iter(_recent))]
     if store is not None:
         store.write(key, data)

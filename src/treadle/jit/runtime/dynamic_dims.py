@@ -18,9 +18,12 @@ from treadle.jit.runtime.specialize import DynamicDims
 Axes = tuple[int, int]
 Columns = Mapping[Axes, tuple[int, ...]]
 Seen = tuple[tuple[int, ...], ...]
-_MANY = 3
-_MOST_SEEN = 64
-_MOST_MISSES = 3
+_MIN_EXTENTS = 3
+"""Different extents an axis must have had before it becomes dynamic."""
+_MAX_SEEN_SHAPES = 64
+"""Sets of shapes that are remembered."""
+_MAX_MISSES = 3
+"""Failed guards after which no axis is dynamic any more."""
 
 
 @dataclass(eq=False, slots=True)
@@ -35,7 +38,7 @@ class DynamicDimTracker:
     @property
     def is_closed(self) -> bool:
         """Whether open kernels did not fit too often."""
-        return self.misses >= _MOST_MISSES
+        return self.misses >= _MAX_MISSES
 
     def miss(self, lengths: DynamicDims) -> None:
         """A kernel with these open axes could not be had, or did not fit."""
@@ -44,7 +47,7 @@ class DynamicDimTracker:
 
     def close(self) -> None:
         """Nothing is left open from here on but what the region itself does."""
-        self.misses = _MOST_MISSES
+        self.misses = _MAX_MISSES
 
     def lengths(self, arrays: Sequence[np.ndarray]) -> DynamicDims:
         """The axes that are open for these arrays."""
@@ -55,7 +58,7 @@ class DynamicDimTracker:
         seen = self.seen.setdefault(kind, [])
         if shapes not in seen:
             seen.append(shapes)
-            del seen[:-_MOST_SEEN]
+            del seen[:-_MAX_SEEN_SHAPES]
         columns = self._columns(seen, shapes)
         if not columns:
             return self.base
@@ -85,7 +88,7 @@ class DynamicDimTracker:
             for k, axis in axes
             if (k, axis) not in self.base.open and shapes[k][axis] > 1
         }
-        return {key: column for key, column in found.items() if len(set(column)) >= _MANY}
+        return {key: column for key, column in found.items() if len(set(column)) >= _MIN_EXTENTS}
 
 
 def opened_signature(base: DynamicDims, names: Mapping[Axes, SymbolicDim | Axes]) -> DynamicDims:

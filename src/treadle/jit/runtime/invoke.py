@@ -31,7 +31,10 @@ from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.plan import FallbackRequired, RunContext
 
-_ALIGNED, _ADOPTED = 64, 2**20
+_WORKSPACE_ALIGNMENT = 64
+"""Bytes."""
+_ADOPTED_BYTES = 2**20
+"""Results from this size on keep the memory the kernel allocated; smaller ones are copied."""
 _UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 5, 7, 8
 _FAILURES = {
     1: "an index is out of range",
@@ -196,8 +199,10 @@ def invoke(
     held = [] if held is None else held
     _bind(layout, slots, keep, held)
     if layout.workspace is not None:
-        workspace = _workspace(compiled.code.workspace + _ALIGNED)
-        slots[layout.workspace] = -(-address(workspace) // _ALIGNED) * _ALIGNED
+        workspace = _workspace(compiled.code.workspace + _WORKSPACE_ALIGNMENT)
+        slots[layout.workspace] = (
+            -(-address(workspace) // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
+        )
     if layout.poll is not None:
 
         def poll() -> None:
@@ -343,7 +348,7 @@ def _take_grown(
     for number, lent in zip(compiled.code.grown, grown, strict=True):
         result = compiled.results[number]
         shape = [slots[outs["count", e]] if isinstance(e, SymbolicDim) else e for e in result.shape]
-        if prod(shape) * result.dtype.itemsize >= _ADOPTED:
+        if prod(shape) * result.dtype.itemsize >= _ADOPTED_BYTES:
             results[number] = lent.array(shape, result.dtype)
             continue
         try:
@@ -351,5 +356,5 @@ def _take_grown(
         except (MemoryError, ValueError) as error:
             raise Declined("a result that does not fit into memory") from error
         if made.nbytes:
-            ctypes.memmove(address(made), lent.place, made.nbytes)
+            ctypes.memmove(address(made), lent.address, made.nbytes)
         results[number] = made

@@ -45,9 +45,14 @@ from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.uninterruptible import run_aside
 from treadle.plan import CompilationReport, FallbackRequired, Region, RunContext, RunnableTraits
 
-_MOST_SHAPES, _MOST_KERNELS = 256, 32
-_MOMENT = 0.005
-_MOST_MISFITS = 2
+_MAX_SHAPES = 256
+"""Sets of input shapes whose kernel a region remembers."""
+_MAX_KERNELS = 32
+"""Kernels that a region keeps."""
+_POLL_SECONDS = 0.005
+"""How often a run that waits for another's compilation looks whether it must stop."""
+_MAX_MISFITS = 2
+"""Runs in a row that a kernel may refuse before its signature has no kernel."""
 _MISFIT = "shapes that change as it runs did not fit its code, twice in a row"
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
@@ -229,7 +234,7 @@ class NativeRegion:
         with self._lock:
             for key in self._keys(kernel):
                 self.misfits[key] = self.misfits.get(key, 0) + 1
-                if self.misfits[key] >= _MOST_MISFITS:
+                if self.misfits[key] >= _MAX_MISFITS:
                     self.made[key] = _MISFIT
                     self.seen.clear()
 
@@ -258,7 +263,7 @@ class NativeRegion:
         if found is None:
             made = self.made
             found = self._awaited(arrays, context)
-            if len(self.seen) >= _MOST_SHAPES:
+            if len(self.seen) >= _MAX_SHAPES:
                 self.seen.clear()
             if shaping == self.shaping.all and made is self.made:
                 self.seen[shapes] = found
@@ -274,7 +279,7 @@ class NativeRegion:
         poll = partial(context.poll, self.region.path, (), _UNFINISHED)
         while self._lock.locked():  # here: a thread for each run that waits would outlive it
             poll()
-            time.sleep(_MOMENT)
+            time.sleep(_POLL_SECONDS)
         return run_aside(seek, poll)
 
     def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
@@ -304,7 +309,7 @@ class NativeRegion:
         `seen` is cleared, so that each signature used from here on comes by `_made` once, which
         puts it last: a run that finds its shapes in `seen` pays nothing for that.
         """
-        while len(self.made) >= _MOST_KERNELS:
+        while len(self.made) >= _MAX_KERNELS:
             key = next(iter(self.made))
             del self.made[key]
             self.misfits.pop(key, None)

@@ -277,7 +277,7 @@ def _input_of(node: Node) -> int | None:
         if not isinstance(node.op, View) and node.op != Elementwise("cast"):
             return None
         (node,) = node.operands
-    return node.op.position if node.is_single and node.dtype in _COUNTS else None
+    return node.op.position if node.is_single and node.dtype in _TRIP_COUNT_TYPES else None
 
 
-_COUNTS = (DType.INT64, DType.INT32)
+_TRIP_COUNT_TYPES = (DType.INT64, DType.INT32)

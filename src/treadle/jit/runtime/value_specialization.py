@@ -15,8 +15,10 @@ from treadle.jit.kernel.ir import HostCall, Input, Kernel, Loop, Node, SymbolicD
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.specialize import Signature, trip_count_inputs
 
-_MOST_ELEMENTS = 16
-_MOST_VALUES = 2
+_MAX_ELEMENTS = 16
+"""Elements of an input for whose values kernels are made."""
+_MAX_VALUES = 2
+"""Different values of one input that get a kernel each."""
 
 
 @dataclass(eq=False, slots=True)
@@ -26,7 +28,7 @@ class ValueSpecialization:
     `most_values` is how many values of a signature have a kernel of their own; 0: none ever has.
     """
 
-    most_values: int = _MOST_VALUES
+    most_values: int = _MAX_VALUES
     inputs: dict[Signature, tuple[int, ...]] = field(default_factory=dict)
     values: dict[Signature, set[Signature]] = field(default_factory=dict)
     all: tuple[int, ...] = ()
@@ -90,4 +92,4 @@ def _inputs(source: Node) -> Iterator[int]:
 
 
 def _is_small(node: Node) -> bool:
-    return node.is_static and node.dtype.numpy.kind == "i" and node.size <= _MOST_ELEMENTS
+    return node.is_static and node.dtype.numpy.kind == "i" and node.size <= _MAX_ELEMENTS

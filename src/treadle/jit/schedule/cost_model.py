@@ -27,7 +27,8 @@ _PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
 _QUICK = frozenset(("exp", "log", "sigmoid", "tanh", "softplus", "erf", "erfc"))
 _READ, _WRITTEN = 0.012, 0.02
 _PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
-_DEAR = 0.1
+_MIN_INTERLEAVED_NS = 0.1
+"""Cost of an element from which several are computed side by side."""
 COPIED, ADDED = _READ + _WRITTEN, _PLAIN
 """Of copying an element, and of adding one."""
 
@@ -56,7 +57,7 @@ def interleave_hint(cost: float, length: object) -> Sequence[str]:
     several elements are written side by side. Of ten `tanh` of each other on 262,144 elements each
     takes 0.85 nanoseconds one by one, 0.51 two abreast, 0.30 four, 0.29 eight.
     """
-    is_worth_it = cost >= _DEAR and interleaves(length)
+    is_worth_it = cost >= _MIN_INTERLEAVED_NS and interleaves(length)
     return ("unroll.disable", f"interleave.count={INTERLEAVED_ELEMENTS}") if is_worth_it else ()
 
 

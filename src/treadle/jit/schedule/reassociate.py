@@ -16,7 +16,8 @@ from treadle.jit.kernel.traversal import all_nodes
 
 _WHOLE = frozenset(("add", "mul", "and", "or", "xor", "min", "max"))
 _ANY = frozenset(("min", "max"))
-_WAITS = 1_000_000
+_CARRIED_LATENESS = 1_000_000
+"""Lateness of a carried value: after everything else of an iteration."""
 
 
 def reassociated(
@@ -81,5 +82,5 @@ def _lateness(body: Block, circular: set[Node]) -> dict[Node, int]:
     late: dict[Node, int] = {}
     for node in body.nodes:
         before = max((late.get(operand, 0) for operand in node.operands), default=0)
-        late[node] = _WAITS if node in circular else before + 1
+        late[node] = _CARRIED_LATENESS if node in circular else before + 1
     return late

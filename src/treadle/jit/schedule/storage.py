@@ -38,30 +38,41 @@ from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 
 MAX_SCALARS_PER_VALUE = 16
+"""Elements of a tensor that are kept in registers."""
 MAX_UNROLLED_ELEMENTS = 512
-MAX_CHAINED_EXPENSIVE = 96
+"""Elements that a reduction or a product into registers reads."""
+MAX_UNROLLED_EXPENSIVE = 96
+"""Expensive functions of a block that are written one by one."""
 EXPENSIVE_FUNCTIONS = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "exp", "expm1",
     "log", "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
 ))  # fmt: skip
 """Functions whose code is long: written anew for many elements, they take seconds to compile."""
 _OWN_IN_FLOAT64 = frozenset(("exp", "log", "sigmoid", "softplus", "tanh"))
-MOST_FUSED, _LONG_WEIGHT = 256, 8
-"""How many functions are computed in one loop nest, and what a long one counts for: of four times
-as many LLVM makes no vectors any more."""
-_MOST_IN_A_ROW, _NEAR = 2, 16_384
-"""How many long ones of them may wait for each other: of a hundred `tanh` of each other each takes
-0.36 nanoseconds two at a time, 0.55 four, 0.78 eight; the processor does not see so far ahead. Of
-larger tensors what is between would go to far memory. Where elements go abreast it does not matter:
-0.31 then."""
+MAX_FUSED = 256
+"""Functions of one loop nest, expensive ones weighted. LLVM does not vectorize 1,024."""
+_EXPENSIVE_WEIGHT = 8
+_MAX_EXPENSIVE_CHAIN = 2
+"""Expensive functions of each other in one loop nest. A longer chain exceeds the processor's
+out-of-order window: a `tanh` takes 0.36 ns in chains of two, 0.55 in chains of four, 0.78 in chains
+of eight. Where elements are interleaved (0.31) the bound does not apply."""
+_CACHED_ELEMENTS = 16_384
+"""Nor does it for larger tensors: fusion then saves traffic to memory."""
 INTERLEAVED_ELEMENTS = 4
-"""How many vectors of elements are computed side by side, where there are enough elements."""
-_ABREAST_LANES, _FEW_ABREAST, _MANY_ABREAST = 16 * INTERLEAVED_ELEMENTS, 128, 1024
-_MOST_WRITTEN_OUT = 1024
-_MANY_ROWS = 4
-_FEWEST, _MOST = 64, 1_000_000
+"""Vectors of elements that are computed side by side, where there are enough elements."""
+_INTERLEAVED_LANES = 16 * INTERLEAVED_ELEMENTS
+_MIN_INTERLEAVED = 128
+"""Elements of a row from which they are interleaved, if it is a multiple of the lanes."""
+_MIN_INTERLEAVED_UNEVEN = 1024
+"""The same for other lengths."""
+_MAX_WRITTEN_OUT = 1024
+"""Elements of a block, in all small tensors, whose functions are written one by one."""
+_MIN_REREAD_ROWS = 4
+"""Rows of a product from which its right matrix is read often enough to be put into memory."""
+_MIN_REREAD, _MAX_REREAD = 64, 1_000_000
+"""Elements of a value that is put into memory because a loop reads it again and again."""
 TILE = 16
-"""How many elements along either axis are transposed together."""
+"""Elements along either axis that are transposed together."""
 
 
 class Storage(enum.Enum):
@@ -101,7 +112,7 @@ def assign_storage(kernel: Kernel) -> StorageMap:
             reader = readers[node][0]
             size, row = fused.get(reader, (0, 0))
             fused[node] = size, row = size + emission_weight(node), row + is_expensive(node)
-            is_much = size > MOST_FUSED or has_long_latency(node, row)
+            is_much = size > MAX_FUSED or has_long_latency(node, row)
             found = Storage.NEST if is_much else found
         place[node] = Storage.NEST if node in crowd else found
     spilled = {
@@ -118,10 +129,10 @@ def assign_storage(kernel: Kernel) -> StorageMap:
 def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
     """Functions of a few elements each that are too many together to be written out."""
     found = [node for node in nodes if _is_written_out(node)]
-    if sum(node.size for node in found) > _MOST_WRITTEN_OUT:
+    if sum(node.size for node in found) > _MAX_WRITTEN_OUT:
         return frozenset(found)
     long = [node for node in found if is_expensive(node)]
-    return frozenset(long if sum(node.size for node in long) > MAX_CHAINED_EXPENSIVE else ())
+    return frozenset(long if sum(node.size for node in long) > MAX_UNROLLED_EXPENSIVE else ())
 
 
 def _is_written_out(node: Node) -> bool:
@@ -139,7 +150,7 @@ def is_expensive(node: Node) -> bool:
 
 def has_long_latency(node: Node, row: int) -> bool:
     """Whether so many long functions in a row are too many for it."""
-    if row <= _MOST_IN_A_ROW or not node.is_static or node.size > _NEAR:
+    if row <= _MAX_EXPENSIVE_CHAIN or not node.is_static or node.size > _CACHED_ELEMENTS:
         return False
     return _is_called(node) or not interleaves(node.shape[-1])
 
@@ -154,13 +165,13 @@ def interleaves(length: object) -> bool:
     """Whether elements in a row are so many that what is left of them hardly matters."""
     if not isinstance(length, int):
         return False
-    is_even = length % _ABREAST_LANES == 0
-    return length >= (_FEW_ABREAST if is_even else _MANY_ABREAST)
+    is_even = length % _INTERLEAVED_LANES == 0
+    return length >= (_MIN_INTERLEAVED if is_even else _MIN_INTERLEAVED_UNEVEN)
 
 
 def emission_weight(node: Node) -> int:
     """How many functions a node counts for, by the length of its code."""
-    return _LONG_WEIGHT if is_expensive(node) else 1
+    return _EXPENSIVE_WEIGHT if is_expensive(node) else 1
 
 
 def _place(
@@ -274,7 +285,7 @@ def _reads_often(reader: Node, node: Node) -> bool:
         return reader.home is not node.home or _has_many_rows(reader)
     if not isinstance(reader.op, Elementwise | Reduce) or not node.is_static:
         return False
-    if not _FEWEST <= node.size <= _MOST:
+    if not _MIN_REREAD <= node.size <= _MAX_REREAD:
         return False
     home = reader.home
     while home is not node.home and not home.is_loop and home.parent is not None:
@@ -284,7 +295,7 @@ def _reads_often(reader: Node, node: Node) -> bool:
 
 def _has_many_rows(product: Node) -> bool:
     rows = product.shape[-2]
-    return not isinstance(rows, int) or rows >= _MANY_ROWS
+    return not isinstance(rows, int) or rows >= _MIN_REREAD_ROWS
 
 
 def _is_much(node: Node) -> bool:

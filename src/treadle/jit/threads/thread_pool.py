@@ -30,8 +30,8 @@ from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.symbols import Unlinkable
 
 SERVE, SHARE = "treadle_serve", "treadle_share"
-_LINE = 16
-_MOST = 63
+_LINE_WORDS = 16
+_MAX_WORKERS = 63
 _FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
 _NUMBER, _SEMAPHORE = 5, 6
 _REST = 4
@@ -107,8 +107,8 @@ def _places(store: DiskCache | None) -> Mapping[str, int]:
 
 def _lines() -> Any:
     """The words of all lines, the first where a line of the cache begins."""
-    count, size = _LINE * (_MOST + 1), 8 * _LINE
-    memory = (ctypes.c_int64 * (count + _LINE))()
+    count, size = _LINE_WORDS * (_MAX_WORKERS + 1), 8 * _LINE_WORDS
+    memory = (ctypes.c_int64 * (count + _LINE_WORDS))()
     first = -ctypes.addressof(memory) % size
     return (ctypes.c_int64 * count).from_buffer(memory, first)
 
@@ -131,7 +131,7 @@ class ThreadPool:
 
     def gather(self, threads: int) -> bool:
         """Have helpers for so many threads; whether there are."""
-        wanted = min(threads - 1, _MOST)
+        wanted = min(threads - 1, _MAX_WORKERS)
         while self.helpers < wanted:
             try:
                 self._add(self.helpers + 1)
@@ -145,10 +145,10 @@ class ThreadPool:
         """Let all sleep."""
         words = self.words
         for number in range(1, words[0] + 1):
-            words[number * _LINE] = _REST
+            words[number * _LINE_WORDS] = _REST
 
     def _add(self, number: int) -> None:
-        first, serve = number * _LINE, ready()
+        first, serve = number * _LINE_WORDS, ready()
         self.words[first], self.words[first + _NUMBER] = _REST, number
         line = ctypes.byref(self.words, 8 * first)
         _library().sem_init(ctypes.byref(self.words, 8 * (first + _SEMAPHORE)), 0, 0)

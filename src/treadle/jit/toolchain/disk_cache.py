@@ -25,14 +25,15 @@ from treadle.jit.toolchain.trust import make_folder, read_trusted
 VARIABLE = "TREADLE_CACHE_DIR"
 """The environment variable that moves the folder; empty: nothing is kept."""
 
-MOST_BYTES = 256 * 2**20
+MAX_BYTES = 256 * 2**20
 _MAGIC = b"treadle1"
 _DIGEST = hashlib.sha256
-_HEAD = len(_MAGIC) + _DIGEST().digest_size
-_SUFFIX, _PART = ".kernel", ".kernel-part"
-_ABANDONED = 3600.0
+_HEADER_BYTES = len(_MAGIC) + _DIGEST().digest_size
+_SUFFIX, _PARTIAL_SUFFIX = ".kernel", ".kernel-part"
+_ABANDONED_SECONDS = 3600.0
+"""Age from which a half-written file belongs to no living process."""
 _VARIABLES = ("LOCALAPPDATA", "XDG_CACHE_HOME", "HOME", "USERPROFILE")
-_WRONG = (OSError, ValueError)  # a path no system has is a ValueError
+_FILE_ERRORS = (OSError, ValueError)  # a path no system has is a ValueError
 
 
 def default_folder() -> Path | None:
@@ -66,27 +67,27 @@ class DiskCache:
     """A folder of files by key; never raises for what is wrong with the folder."""
 
     folder: Path
-    most_bytes: int = MOST_BYTES
+    most_bytes: int = MAX_BYTES
 
     def read(self, key: str) -> bytes | None:
         """What was written under the key; None where there is nothing whole."""
         path = self._path(key)
         try:
             data = read_trusted(path, self.most_bytes)
-        except _WRONG:
+        except _FILE_ERRORS:
             return None
         if data is None:
             return None
         with contextlib.suppress(OSError):  # a folder that may only be read
             os.utime(path)
-        content = data[_HEAD:]
-        if data[:_HEAD] != _MAGIC + _DIGEST(content).digest():
+        content = data[_HEADER_BYTES:]
+        if data[:_HEADER_BYTES] != _MAGIC + _DIGEST(content).digest():
             return None
         return content
 
     def write(self, key: str, content: bytes) -> None:
         """Keep the content under the key."""
-        with contextlib.suppress(*_WRONG):
+        with contextlib.suppress(*_FILE_ERRORS):
             if make_folder(self.folder):
                 self._put(self._path(key), _MAGIC + _DIGEST(content).digest() + content)
                 self._shrink()
@@ -95,7 +96,7 @@ class DiskCache:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _put(self, path: Path, data: bytes) -> None:
-        number, name = tempfile.mkstemp(dir=self.folder, suffix=_PART)
+        number, name = tempfile.mkstemp(dir=self.folder, suffix=_PARTIAL_SUFFIX)
         try:
             with os.fdopen(number, "wb") as file:
                 file.write(data)
@@ -126,5 +127,8 @@ class DiskCache:
                     found = entry.stat(follow_symlinks=False)
                     if entry.name.endswith(_SUFFIX):
                         yield Path(entry.path), found.st_mtime, found.st_size
-                    elif entry.name.endswith(_PART) and time.time() - found.st_mtime > _ABANDONED:
+                    elif (
+                        entry.name.endswith(_PARTIAL_SUFFIX)
+                        and time.time() - found.st_mtime > _ABANDONED_SECONDS
+                    ):
                         os.unlink(entry.path)

@@ -40,7 +40,7 @@ _LOCAL, _GLOBAL = 0, 1
 _RELOCATION = np.dtype("<u8, <u4, <u4, <u8")
 _RELOCATION.names = ("offset", "kind", "symbol", "addend")
 _R_64, _R_PC64 = 1, 24
-_WIDTH = 8
+_RELOCATION_BYTES = 8
 
 
 class Section(NamedTuple):
@@ -168,7 +168,7 @@ def _relocate(target: np.ndarray, base: int, entries: np.ndarray, symbols: _Symb
     offsets, numbers, kinds = entries["offset"], entries["symbol"], entries["kind"]
     if not len(entries):
         return
-    if len(target) < _WIDTH or np.any(offsets > len(target) - _WIDTH):
+    if len(target) < _RELOCATION_BYTES or np.any(offsets > len(target) - _RELOCATION_BYTES):
         raise Unlinkable("a relocation beyond its section")
     is_relative = kinds == _R_PC64
     if not np.all(is_relative | (kinds == _R_64)):
@@ -177,8 +177,8 @@ def _relocate(target: np.ndarray, base: int, entries: np.ndarray, symbols: _Symb
         raise Unlinkable("a relocation to a symbol of unknown kind")
     values = symbols.addresses[numbers] + entries["addend"]
     values -= np.where(is_relative, offsets + np.uint64(base), np.uint64(0))
-    places = offsets.astype(np.intp)[:, None] + np.arange(_WIDTH)
-    target[places] = values.astype("<u8").view(np.uint8).reshape(-1, _WIDTH)
+    places = offsets.astype(np.intp)[:, None] + np.arange(_RELOCATION_BYTES)
+    target[places] = values.astype("<u8").view(np.uint8).reshape(-1, _RELOCATION_BYTES)
 
 
 def _content(data: bytes, section: Section) -> memoryview:

@@ -38,7 +38,7 @@ _XGETBV = bytes.fromhex(
     "c3"  # ret
 )
 _A, _B, _C, _D = range(4)
-_WANTED = (
+_CPUID_REGISTERS = (
     (0, 0, (_A, _B, _C, _D)), (1, 0, (_A, _C, _D)), (7, 0, (_A, _B, _C, _D)),
     (7, 1, (_A, _B, _C, _D)), (7, 2, (_A, _B, _C, _D)), (0xD, 1, (_A,)), (0x14, 0, (_B,)),
     (0x19, 0, (_B,)), (0x1E, 1, (_A,)), (0x21, 0, (_A,)), (0x24, 0, (_A, _B)), (0x29, 0, (_B,)),
@@ -51,7 +51,9 @@ _EXTENDED = 0x80000000
 _HAS_XGETBV = 1 << 27
 _ASKS = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
 _KEPT = ctypes.CFUNCTYPE(ctypes.c_uint32)
-_LIBRARY, _WHOLE = "libllvmlite", 20_000_000
+_LIBRARY = "libllvmlite"
+_MIN_LIBRARY_BYTES = 20_000_000
+"""A smaller library links LLVM dynamically: its size does not tell which LLVM is used."""
 """What has LLVM in it, and the bytes of one that has it whole: a smaller one reads another file."""
 
 
@@ -71,7 +73,7 @@ def processor() -> str | None:
 def _words(ask: Callable[[int, int, int], None], kept: Callable[[], int]) -> list[int]:
     registers = (ctypes.c_uint32 * 4)()
     found: dict[tuple[int, int], list[int]] = {}
-    for leaf, part, wanted in _WANTED:
+    for leaf, part, wanted in _CPUID_REGISTERS:
         first = leaf & _EXTENDED
         if leaf <= found.get((first, 0), [first])[_A]:
             ask(leaf, part, ctypes.addressof(registers))
@@ -96,6 +98,6 @@ def compiler() -> str | None:
             sizes = {each.name: each.stat().st_size for each in libraries}
     except OSError:
         return None
-    if max(sizes.values(), default=0) < _WHOLE:
+    if max(sizes.values(), default=0) < _MIN_LIBRARY_BYTES:
         return None
     return f"{version} {sorted(sizes.items())}"

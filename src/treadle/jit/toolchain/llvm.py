@@ -15,7 +15,7 @@ from treadle.jit.toolchain.host_cpu import compiler, processor
 from treadle.jit.toolchain.uninterruptible import uninterruptible
 
 _lock = ForkSafeLock()
-_WIDE = {"avx512f": (64, 32), "avx2": (32, 16), "neon": (16, 32)}
+_VECTOR_UNITS = {"avx512f": (64, 32), "avx2": (32, 16), "neon": (16, 32)}
 """The vector registers of a feature: their bytes, and how many there are."""
 _PYTHON = (
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
@@ -62,8 +62,8 @@ def host_target() -> Target:
     """The machine that code of this process runs on."""
     llvm = _llvm()
     features = llvm.get_host_cpu_features()
-    widest = next((name for name in _WIDE if features.get(name)), "")
-    width, registers = _WIDE.get(widest, (16, 16))
+    widest = next((name for name in _VECTOR_UNITS if features.get(name)), "")
+    width, registers = _VECTOR_UNITS.get(widest, (16, 16))
     has_fma = bool(features.get("fma")) or not llvm.get_default_triple().startswith("x86")
     return Target(
         llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), width, registers,

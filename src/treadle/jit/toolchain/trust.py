@@ -18,9 +18,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_MOST_LINKS = 40
-_ROOT = 0
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_MAX_LINKS = 40
+"""Symbolic links followed on the way to a folder."""
+_ROOT_UID = 0
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_BINARY", 0)
@@ -83,7 +84,7 @@ def _on_the_way(folder: Path) -> Iterator[os.stat_result]:
             at = here
             continue
         links += 1
-        if links > _MOST_LINKS:
+        if links > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder))
         target = os.readlink(here)
         at = os.sep if target.startswith(os.sep) else at
@@ -94,18 +95,20 @@ def _on_the_way(folder: Path) -> Iterator[os.stat_result]:
 def _is_trusted_step(found: os.stat_result, *, sticky: bool) -> bool:
     if stat.S_ISLNK(found.st_mode):
         return _is_ours(found)
-    is_closed = not found.st_mode & _OTHERS or (sticky and found.st_mode & stat.S_ISVTX)
+    is_closed = not found.st_mode & _WRITABLE_BY_OTHERS or (sticky and found.st_mode & stat.S_ISVTX)
     return bool(is_closed) and _is_ours(found)
 
 
 def _is_trusted_file(found: os.stat_result) -> bool:
     if not stat.S_ISREG(found.st_mode):
         return False
-    return not hasattr(os, "getuid") or (_is_ours(found) and not found.st_mode & _OTHERS)
+    return not hasattr(os, "getuid") or (
+        _is_ours(found) and not found.st_mode & _WRITABLE_BY_OTHERS
+    )
 
 
 def _is_ours(found: os.stat_result) -> bool:
-    return found.st_uid in (_ROOT, os.getuid())
+    return found.st_uid in (_ROOT_UID, os.getuid())
 
 
 def _is_link(found: os.stat_result) -> bool:

@@ -21,7 +21,8 @@ from typing import ParamSpec, TypeVar
 _NAME = "treadle compiles"
 P = ParamSpec("P")
 R = TypeVar("R")
-_MOMENT = 0.02
+_POLL_SECONDS = 0.02
+"""How often the waiting thread looks for signals."""
 
 
 def uninterruptible(function: Callable[P, R]) -> Callable[P, R]:
@@ -57,7 +58,7 @@ def run_aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> 
     thread = threading.Thread(target=run, name=_NAME)
     thread.start()
     while thread.is_alive():
-        thread.join(_MOMENT)  # a signal that another thread gets does not wake this one
+        thread.join(_POLL_SECONDS)  # a signal that another thread gets does not wake this one
         if poll is not None and thread.is_alive():
             poll()
     if errors:

@@ -25,7 +25,8 @@ from treadle.jit.codegen.ops.transpose import tile_width
 from treadle.jit.kernel.ir import DimOf, Loop, Node, Result, Stack, SymbolicDim
 from treadle.jit.kernel.traversal import is_inside
 
-_FIRST_ROOM = 64
+_FIRST_CAPACITY = 64
+"""Iterations that a stacked output of unknown length has memory for at first."""
 
 
 @dataclass(eq=False, slots=True)
@@ -132,7 +133,7 @@ class StackedOutput:
         assert self.scratch is not None
         with w.rarely(b.icmp_signed(">=", index, b.load(self.rows, typ=I64))):
             twice = b.shl(b.load(self.rows, typ=I64), w.index(1))
-            more = larger_of(w, twice, w.index(_FIRST_ROOM))
+            more = larger_of(w, twice, w.index(_FIRST_CAPACITY))
             context.reserve(self.scratch, (more, *shape), self.part.dtype, keep=True)
             b.store(more, self.rows)
 

@@ -17,7 +17,6 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.heap_buffer import byte_size, release
-from treadle.jit.codegen.library.fitting import describe, extent_value, known_extents
 from treadle.jit.codegen.library.interface import (
     ARGUMENT,
     BYTES,
@@ -34,6 +33,7 @@ from treadle.jit.codegen.library.interface import (
     run_type,
     size_type,
 )
+from treadle.jit.codegen.library.signature_match import describe, extent_value, known_extents
 from treadle.jit.codegen.llvm_types import I8, I32, I64, POINTER
 from treadle.jit.kernel.artifact import KernelArtifact, Slot
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
@@ -116,11 +116,11 @@ def _slot(builder: FunctionBuilder, slots: Any, number: int) -> Any:
 
 
 def _given(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
-    return call.given.place(slot.which, DATA)
+    return call.given.part_pointer(slot.which, DATA)
 
 
 def _result(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
-    return call.made.place(slot.which, DATA)
+    return call.made.part_pointer(slot.which, DATA)
 
 
 def _extent(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
@@ -197,7 +197,7 @@ def _tell_shapes(call: _Call, code: KernelArtifact, slots: Any) -> None:
         describe(call.made, position, node)
         for axis, extent in enumerate(node.shape):
             value = extent_value(extent, told)
-            call.builder.builder.store(value, call.made.extent_place(position, axis))
+            call.builder.builder.store(value, call.made.extent_pointer(position, axis))
 
 
 def _hand_over(call: _Call, code: KernelArtifact, slots: Any) -> None:

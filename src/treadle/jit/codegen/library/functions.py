@@ -9,7 +9,6 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.library.call import emit_call, workspace_bytes
-from treadle.jit.codegen.library.fitting import emit_fits, emit_shapes
 from treadle.jit.codegen.library.interface import (
     ARGUMENT,
     UNMATCHED,
@@ -17,6 +16,7 @@ from treadle.jit.codegen.library.interface import (
     run_type,
     size_type,
 )
+from treadle.jit.codegen.library.signature_match import emit_fits, emit_shapes
 from treadle.jit.codegen.llvm_types import I8, I32, POINTER
 from treadle.jit.kernel.free_kernel import FreeCode
 from treadle.jit.kernel.target import Target
@@ -53,14 +53,14 @@ def emit_library(
     _emit_constant(module, f"{prefix}_abi", ABI_VERSION, target)
     _emit_describe(module, f"{prefix}_describe", description, target)
 
-    def tell(w: FunctionBuilder, number: int) -> Any:
-        return w.builder.call(shapes[number], w.function.args)
+    def tell(builder: FunctionBuilder, number: int) -> Any:
+        return builder.builder.call(shapes[number], builder.function.args)
 
-    def run(w: FunctionBuilder, number: int) -> Any:
-        given, made, asked = w.function.args
-        return w.builder.call(calls[number], [given, made, _run_of(w, asked)])
+    def run(builder: FunctionBuilder, number: int) -> Any:
+        given, made, asked = builder.function.args
+        return builder.builder.call(calls[number], [given, made, _run_of(builder, asked)])
 
-    def room(w: FunctionBuilder, number: int) -> Any:
+    def room(builder: FunctionBuilder, number: int) -> Any:
         return llvm.Constant(size_type(target), sizes[number])
 
     word = size_type(target)

@@ -59,7 +59,7 @@ class Tensors:
     builder: FunctionBuilder
     first: Any
 
-    def place(self, number: int, part: int) -> Any:
+    def part_pointer(self, number: int, part: int) -> Any:
         """Where a part of a tensor is."""
         indices = [llvm.Constant(I32, number), llvm.Constant(I32, part)]
         return self.builder.builder.gep(self.first, indices, source_etype=TENSOR, inbounds=True)
@@ -67,17 +67,17 @@ class Tensors:
     def load(self, number: int, part: int) -> Any:
         """A part of a tensor."""
         kind = POINTER if part in (DATA, SHAPE) else I32
-        return self.builder.builder.load(self.place(number, part), typ=kind)
+        return self.builder.builder.load(self.part_pointer(number, part), typ=kind)
 
     def store(self, number: int, part: int, value: Any) -> None:
         """Set a part of a tensor."""
-        self.builder.builder.store(value, self.place(number, part))
+        self.builder.builder.store(value, self.part_pointer(number, part))
 
-    def extent_place(self, number: int, axis: int) -> Any:
+    def extent_pointer(self, number: int, axis: int) -> Any:
         """Where the extent of an axis is."""
         shape = self.load(number, SHAPE)
         return self.builder.builder.gep(shape, [llvm.Constant(I64, axis)], source_etype=I64)
 
     def extent(self, number: int, axis: int) -> Any:
         """The extent of an axis."""
-        return self.builder.builder.load(self.extent_place(number, axis), typ=I64)
+        return self.builder.builder.load(self.extent_pointer(number, axis), typ=I64)

@@ -1,6 +1,6 @@
 """Functions that kernels call on arrays of entries: into a heap, and in order.
 
-An entry is a key and, in the lower half of its bits, the place the key is from.
+An entry is a key and, in the lower half of its bits, the entry_pointer the key is from.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
 
-_DIGIT = 8
+_DIGIT_BITS = 8
 
 
 def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
@@ -35,7 +35,7 @@ def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
     compare = b.icmp_signed if is_signed else b.icmp_unsigned
     one = llvm.Constant(I64, 1)
 
-    def place(number: Any) -> Any:
+    def entry_pointer(number: Any) -> Any:
         return b.gep(heap, [number], source_etype=type_, inbounds=True)
 
     b.branch(down)
@@ -47,16 +47,16 @@ def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
     b.cbranch(b.icmp_unsigned("<", left, count), inner, done)
     b.position_at_end(inner)
     other = b.select(b.icmp_unsigned("<", right, count), right, left)
-    one_side, other_side = (b.load(place(k), typ=type_) for k in (left, other))
+    one_side, other_side = (b.load(entry_pointer(k), typ=type_) for k in (left, other))
     is_other = compare(">", other_side, one_side)
     child, value = b.select(is_other, other, left), b.select(is_other, other_side, one_side)
     b.cbranch(compare(">", value, entry), step, done)
     b.position_at_end(step)
-    b.store(value, place(at))
+    b.store(value, entry_pointer(at))
     at.add_incoming(child, step)
     b.branch(down)
     b.position_at_end(done)
-    b.store(entry, place(at))
+    b.store(entry, entry_pointer(at))
     b.ret_void()
     return function
 
@@ -76,11 +76,11 @@ def radix_sort(builder: FunctionBuilder, type_: Any, places: int, *, is_signed: 
     function.linkage = "internal"
     source, target, count = function.args
     own = FunctionBuilder(builder.module, function, builder.target)
-    counts = own.variable(I64, count=1 << _DIGIT)
+    counts = own.variable(I64, count=1 << _DIGIT_BITS)
     half = type_.width // 2
-    shifts = [*range(0, places * _DIGIT, _DIGIT), *range(half, 2 * half, _DIGIT)]
+    shifts = [*range(0, places * _DIGIT_BITS, _DIGIT_BITS), *range(half, 2 * half, _DIGIT_BITS)]
     for shift in shifts:
-        is_turned = is_signed and shift == 2 * half - _DIGIT
+        is_turned = is_signed and shift == 2 * half - _DIGIT_BITS
         _pass(own, (source, target, count, counts), type_, shift, is_turned=is_turned)
         source, target = target, source
     own.builder.ret_void()
@@ -104,24 +104,24 @@ def _pass(
         return b.gep(memory, [builder.index(number)], source_etype=kind, inbounds=True)
 
     def bucket(entry: Any) -> Any:
-        digit = b.trunc(b.lshr(entry, llvm.Constant(type_, shift)), llvm.IntType(_DIGIT))
+        digit = b.trunc(b.lshr(entry, llvm.Constant(type_, shift)), llvm.IntType(_DIGIT_BITS))
         if is_turned:
-            digit = b.xor(digit, llvm.Constant(digit.type, 1 << (_DIGIT - 1)))
+            digit = b.xor(digit, llvm.Constant(digit.type, 1 << (_DIGIT_BITS - 1)))
         return at(counts, b.zext(digit, I64), I64)
 
-    with builder.range(1 << _DIGIT) as digit:
+    with builder.range(1 << _DIGIT_BITS) as digit:
         b.store(llvm.Constant(I64, 0), at(counts, digit, I64))
     with builder.range(count) as number:
-        place = bucket(b.load(at(source, number, type_), typ=type_))
-        b.store(b.add(b.load(place, typ=I64), one), place)
+        entry_pointer = bucket(b.load(at(source, number, type_), typ=type_))
+        b.store(b.add(b.load(entry_pointer, typ=I64), one), entry_pointer)
     total = builder.variable(I64, llvm.Constant(I64, 0))
-    with builder.range(1 << _DIGIT) as digit:
+    with builder.range(1 << _DIGIT_BITS) as digit:
         before, own = b.load(total, typ=I64), b.load(at(counts, digit, I64), typ=I64)
         b.store(before, at(counts, digit, I64))
         b.store(b.add(before, own), total)
     with builder.range(count) as number:
         entry = b.load(at(source, number, type_), typ=type_)
-        place = bucket(entry)
-        free = b.load(place, typ=I64)
+        entry_pointer = bucket(entry)
+        free = b.load(entry_pointer, typ=I64)
         b.store(entry, at(target, free, type_))
-        b.store(b.add(free, one), place)
+        b.store(b.add(free, one), entry_pointer)

@@ -16,16 +16,20 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul
-from treadle.jit.codegen.ops.matmul_microkernel import MOST_ROWS, Product, emit_product
+from treadle.jit.codegen.ops.matmul_microkernel import MAX_ROWS, Product, emit_product
 from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, symbolic_dims
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.storage import Storage
 
-_NEAR = 24_576
-_SLOWER, _GUESS = 2, 16
-_APART = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
+_L1_BYTES = 24_576
+"""Matrices up to this size stay in the L1 cache."""
+_SCALAR_SLOWDOWN = 2
+"""How much slower a product is whose rows are not contiguous."""
+_ASSUMED_EXTENT = 16
+"""What a dynamic extent is taken for where the cost of a product is estimated."""
+_NO_MICROKERNEL = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
 """Dtypes that are something else in memory than in a register."""
 
 
@@ -44,7 +48,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         return
     shape, right = t.shape(node), node.operands[1]
     is_wide = isinstance(node.shape[-1], int) and node.shape[-1] > 1
-    has_rows = node.dtype not in _APART and is_wide and t.has_rows(right)
+    has_rows = node.dtype not in _NO_MICROKERNEL and is_wide and t.has_rows(right)
     is_known = node.is_static and right.is_static
     between = (
         batched_matmul.sliced_operand(context, node)
@@ -61,14 +65,14 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         with parallel_for(context, shape[:-2], each) as batch:
             emit_product(context, _product(context, node, buffer, batch))
     else:
-        with parallel_for(context, shape, cost * _SLOWER) as index:
+        with parallel_for(context, shape, cost * _SCALAR_SLOWDOWN) as index:
             t.store(buffer, index, _looped(context, node, index, inner))
     t.buffers[node] = buffer
 
 
 def _known(extent: Index) -> int:
     """The extent, or about what it may be."""
-    return extent if isinstance(extent, int) else _GUESS
+    return extent if isinstance(extent, int) else _ASSUMED_EXTENT
 
 
 def _emit_ahead(context: CodegenContext, node: Node, between: tuple[Node, ...]) -> None:
@@ -107,8 +111,8 @@ def _turns(context: CodegenContext, node: Node) -> Any:
     is_invariant = node.home.is_loop and right.home.depth < node.home.depth
     if not right.is_static or not node.is_static:
         return None
-    is_large = right.size * right.dtype.numpy.itemsize > _NEAR
-    if not is_invariant or not is_large or symbolic_dims(node)[-2] > MOST_ROWS:
+    is_large = right.size * right.dtype.numpy.itemsize > _L1_BYTES
+    if not is_invariant or not is_large or symbolic_dims(node)[-2] > MAX_ROWS:
         return None
     return context.builder.builder.trunc(
         context.builder.index(context.access.counters[node.home]), I1

@@ -22,8 +22,10 @@ from treadle.jit.codegen.scalar.exp_log import fma
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.schedule.cost_model import per_product
 
-MOST_ROWS = 4
-_SIDE_BY_SIDE = 8
+MAX_ROWS = 4
+"""Rows of the result that are computed together."""
+_MIN_ACCUMULATORS = 8
+"""Independent sums that hide the latency of a multiply-add."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +71,7 @@ class _Block:
 
 def emit_product(context: CodegenContext, product: Product) -> None:
     """The product, into memory: several threads have panels of columns of it, or blocks of rows."""
-    most = min(product.rows, MOST_ROWS) if isinstance(product.rows, int) else MOST_ROWS
+    most = min(product.rows, MAX_ROWS) if isinstance(product.rows, int) else MAX_ROWS
     if not most:
         return
     for column, count, tail in _panels(
@@ -225,7 +227,7 @@ def _steps(product: Product, block: _Block) -> int:
     """How many steps of the inner axis go side by side."""
     if not isinstance(product.inner, int):
         return 1
-    return max(min(_SIDE_BY_SIDE // (block.height * block.count), product.inner, 4), 1)
+    return max(min(_MIN_ACCUMULATORS // (block.height * block.count), product.inner, 4), 1)
 
 
 def _column(context: CodegenContext, block: _Block, number: int, lanes: int) -> Index:

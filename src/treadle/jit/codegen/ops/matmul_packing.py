@@ -17,9 +17,10 @@ from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View,
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.storage import Storage
 
-_LINE = 64
-_PAGE = 4096
-_LITTLE = 4096
+_CACHE_LINE_BYTES = 64
+_PAGE_BYTES = 4096
+_MIN_PACKED_ELEMENTS = 4096
+"""Elements of a matrix below which packing does not pay."""
 
 
 def pack_matrices(context: CodegenContext, loop: Node) -> None:
@@ -57,15 +58,19 @@ def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
 def _is_worth_it(context: CodegenContext, right: Node) -> bool:
     """Whether it is large, and lies badly as it is."""
     rows, columns = symbolic_dims(right)
-    if right.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS) or rows * columns < _LITTLE or columns < 2:
+    if (
+        right.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS)
+        or rows * columns < _MIN_PACKED_ELEMENTS
+        or columns < 2
+    ):
         return False
     size = columns * right.dtype.numpy.itemsize
     is_turned = isinstance(right.op, View | ScanSlice) and not context.access.has_rows(right)
-    return is_turned or size % _LINE != 0 or size % _PAGE == 0
+    return is_turned or size % _CACHE_LINE_BYTES != 0 or size % _PAGE_BYTES == 0
 
 
 def _stride(columns: int, dtype: DType) -> int:
     """Elements from one row to the next."""
-    lanes = _LINE // dtype.numpy.itemsize
+    lanes = _CACHE_LINE_BYTES // dtype.numpy.itemsize
     stride = -(-columns // lanes) * lanes
-    return stride + lanes if stride * dtype.numpy.itemsize % _PAGE == 0 else stride
+    return stride + lanes if stride * dtype.numpy.itemsize % _PAGE_BYTES == 0 else stride

@@ -22,9 +22,11 @@ from treadle.jit.kernel.ir import Node, Reduce, symbolic_dims
 from treadle.jit.schedule.cost_model import ADDED, per_read
 from treadle.jit.schedule.storage import Storage
 
-_AT_ONCE = 8
-_GUESS = 16
-_WIDE = 8
+_UNROLLED_ROWS = 8
+_ASSUMED_EXTENT = 16
+"""What a dynamic extent is taken for where the cost of a reduction is estimated."""
+_MIN_VECTOR_EXTENT = 8
+"""Extent of an axis from which it is computed in vectors."""
 """From so many elements on a sum is vectorised along the axis, not across the results."""
 
 
@@ -73,7 +75,7 @@ def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
     """About how many nanoseconds an element of the result takes."""
     operand = node.operands[0]
     over = [operand.shape[axis] for axis in op.axes]
-    count = prod(extent if isinstance(extent, int) else _GUESS for extent in over)
+    count = prod(extent if isinstance(extent, int) else _ASSUMED_EXTENT for extent in over)
     return count * (per_read(context.access.places, context.access.buffers, operand) + ADDED)
 
 
@@ -104,7 +106,7 @@ def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index])
         )
     over = [t.extent(operand.shape[axis]) for axis in op.axes]
     total = context.builder.variable(register_type(dtype), neutral(function, dtype))
-    is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _WIDE)
+    is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
     hints = ("unroll.disable",) if is_wide else ()
     with context.builder.nest(over, hints) as inner, t.scope():
         element = t.read(operand, _source_index(node, op, kept, inner))
@@ -119,7 +121,7 @@ def _unrolled(
     result = None
     indices = (_source_index(node, op, kept, inner) for inner in product(*map(range, over)))
     elements = [context.access.read(node.operands[0], index) for index in indices]
-    if len(elements) >= _WIDE and op.function == "add" and is_float(node.dtype):
+    if len(elements) >= _MIN_VECTOR_EXTENT and op.function == "add" and is_float(node.dtype):
         return _added(context, elements)
     for element in elements:
         args = (node.dtype, node.dtype), node.dtype, result, element
@@ -144,7 +146,11 @@ def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> No
     Several threads have each a part of the result.
     """
     shape = context.access.shape(node)
-    wide = (k for k, extent in enumerate(shape) if not isinstance(extent, int) or extent >= _WIDE)
+    wide = (
+        k
+        for k, extent in enumerate(shape)
+        if not isinstance(extent, int) or extent >= _MIN_VECTOR_EXTENT
+    )
     axis = next(wide, 0)
     with parallel_nest(context, shape[axis], _cost(context, node, op), size=shape) as (
         first,
@@ -174,21 +180,21 @@ def _add_all(context: CodegenContext, node: Node, op: Reduce, buffer: Any, part:
         context.access.store(
             buffer, part.storage_of(context, index), neutral(op.function, node.dtype)
         )
-    full, rest = context.builder.split(last, _AT_ONCE)
+    full, rest = context.builder.split(last, _UNROLLED_ROWS)
     with context.builder.nest(outer) as around:
         if full != 0:
             with context.builder.range(full) as number:
-                first = context.builder.multiply(number, _AT_ONCE)
-                rows = [(*around, context.builder.add(first, k)) for k in range(_AT_ONCE)]
+                first = context.builder.multiply(number, _UNROLLED_ROWS)
+                rows = [(*around, context.builder.add(first, k)) for k in range(_UNROLLED_ROWS)]
                 _add_rows(context, node, op, buffer, part, rows)
         if not isinstance(rest, int):
-            done = context.builder.multiply(full, _AT_ONCE)
+            done = context.builder.multiply(full, _UNROLLED_ROWS)
             with context.builder.range(rest) as number:
                 _add_rows(
                     context, node, op, buffer, part, [(*around, context.builder.add(done, number))]
                 )
         elif rest:
-            rows = [(*around, full * _AT_ONCE + k) for k in range(rest)]
+            rows = [(*around, full * _UNROLLED_ROWS + k) for k in range(rest)]
             _add_rows(context, node, op, buffer, part, rows)
 
 

@@ -19,7 +19,7 @@ from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Concat, Gather, Node, Result, Scatter, Take, symbolic_dims
 from treadle.jit.schedule.storage import Storage
 
-_OWN = (Scatter, Concat, Gather, Take, Result)
+_FRESH = (Scatter, Concat, Gather, Take, Result)
 
 
 def emit_scatter(context: CodegenContext, node: Node, nests: FusedNests) -> None:
@@ -61,7 +61,7 @@ def _may_take(context: CodegenContext, node: Node, nests: FusedNests) -> bool:
     state = nests.ending.into.get(node)
     is_state = state is not None and is_in(context, data, state)
     is_own = (
-        isinstance(data.op, _OWN)
+        isinstance(data.op, _FRESH)
         and data.home is node.home
         and context.access.buffers[data].is_dense
     )

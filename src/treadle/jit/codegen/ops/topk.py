@@ -23,9 +23,15 @@ from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import ArgTopK, Node, symbolic_dims
 from treadle.jit.schedule.storage import Storage
 
-_NARROW, _BLOCK = 32, 16
-_MANY, _MOST_OF = 128, 16
-_DIGIT = 8
+_NARROW_BITS = 32
+"""Width of a key that shares a 64-bit heap entry with its index."""
+_BLOCK = 16
+"""Keys compared with the worst of the heap at a time."""
+_MIN_SORTED = 128
+"""Items wanted from which sorting is considered instead of a heap."""
+_SORTED_SHARE = 16
+"""All items are sorted where at least one in so many is wanted."""
+_DIGIT_BITS = 8
 
 
 def emit_topk(context: CodegenContext, node: Node) -> None:
@@ -65,11 +71,11 @@ class _Heap:
         self.context, self.keys, self.axis, self.count = context, keys, axis, count
         self.extent = context.access.shape(keys)[axis]
         bits = 8 * keys.dtype.numpy.itemsize
-        self.half = _NARROW if bits <= _NARROW else 2 * _NARROW
+        self.half = _NARROW_BITS if bits <= _NARROW_BITS else 2 * _NARROW_BITS
         self.type = llvm.IntType(2 * self.half)
         self.is_signed = is_signed(keys.dtype)
         self.is_whole = _is_many(count, self.extent)
-        self.is_sorted = self.is_whole or (isinstance(count, int) and count >= _MANY)
+        self.is_sorted = self.is_whole or (isinstance(count, int) and count >= _MIN_SORTED)
         size = self.extent if self.is_whole else count
         self.memory = self._room(size)
         self.spare = self._room(size) if self.is_sorted else None
@@ -148,8 +154,8 @@ class _Heap:
 
     def _put_in_order(self, size: Any) -> None:
         """The entries in order; those of a heap are in no order, not even of their places."""
-        bits = self.extent.bit_length() if isinstance(self.extent, int) else _NARROW
-        places = 0 if self.is_whole else -(-bits // _DIGIT)
+        bits = self.extent.bit_length() if isinstance(self.extent, int) else _NARROW_BITS
+        places = 0 if self.is_whole else -(-bits // _DIGIT_BITS)
         function = radix_sort(self.context.builder, self.type, places, is_signed=self.is_signed)
         self.context.builder.builder.call(function, [self.memory, self.spare, size])
 
@@ -198,7 +204,7 @@ def _is_many(count: Index, extent: Index) -> bool:
     """Whether so many are wanted that all may as well be put in order."""
     if not isinstance(count, int) or not isinstance(extent, int):
         return False
-    return count >= _MANY and count * _MOST_OF >= extent
+    return count >= _MIN_SORTED and count * _SORTED_SHARE >= extent
 
 
 def _resized(builder: llvm.IRBuilder, value: Any, type_: Any) -> Any:

@@ -23,7 +23,8 @@ from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.storage import transposed_axes
 
 Indices = tuple[Index, ...]
-_EXTENT = 64
+_ASSUMED_EXTENT = 64
+"""What a dynamic extent is taken for where the cost of a copy is estimated."""
 """About what an extent may be that only the run tells."""
 
 
@@ -47,7 +48,7 @@ def copy_view(
     (rows, more_rows), (columns, more_columns) = (
         context.builder.split(shape[axis], lanes) for axis in axes
     )
-    about = [each if isinstance(each, int) else _EXTENT for each in shape]
+    about = [each if isinstance(each, int) else _ASSUMED_EXTENT for each in shape]
     size = cost * lanes * prod(about) / about[axes[0]]
     around = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
 

@@ -15,7 +15,9 @@ from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, trigon
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
 
 Emit = Callable[..., Any]
-_MOST_PRODUCTS, _ROOT = 32, 0.5
+_MAX_POWER = 32
+"""Largest constant exponent of a power that is computed by products."""
+_ROOT = 0.5
 
 
 def apply(
@@ -212,7 +214,7 @@ def _known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
     b = builder.builder
     if exponent in (1.0, 2.0):
         return base if exponent == 1.0 else b.fmul(base, base)
-    if not 0 < abs(exponent) <= _MOST_PRODUCTS or not (2 * exponent).is_integer():
+    if not 0 < abs(exponent) <= _MAX_POWER or not (2 * exponent).is_integer():
         return None
     if exponent == _ROOT:
         return _root(builder, base)

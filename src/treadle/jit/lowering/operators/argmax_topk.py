@@ -18,7 +18,8 @@ from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import NARROW, lowers
 
 Attributes = Mapping[str, Any]
-_MOST_PLACES = 2**31
+_MAX_EXTENT = 2**31
+"""Items along the axis: their numbers fit into half of a 64-bit sort key."""
 
 
 def ordered(builder: KernelBuilder, node: Node) -> Node:
@@ -120,7 +121,7 @@ def _selected(
     if not rank or (isinstance(count, int) and count < 1):
         raise Declined("a TopK of none, or of a scalar")
     builder.expect(builder.compare("less_equal", count, given[axis]))
-    builder.expect(builder.compare("less_equal", given[axis], _MOST_PLACES))
+    builder.expect(builder.compare("less_equal", given[axis], _MAX_EXTENT))
     keys = ordered(builder, node)
     if attributes["largest"]:
         keys = builder.map("not", keys)

@@ -27,7 +27,10 @@ from treadle.jit.lowering.registry import in_float32, lowers
 
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]
-_MOST_TERMS, _MOST_CHANNELS = 64, 8
+_MAX_TERMS = 64
+"""Products for one element of the result; a larger convolution is a host call."""
+_MAX_CHANNELS = 8
+"""Output channels of a convolution that is not depthwise."""
 
 
 def _window(node: Node, kernel: Sequence[int], attributes: Attributes) -> ops.Window:
@@ -84,8 +87,8 @@ def correlated(builder: KernelBuilder, node: Node, weight: Node, attributes: Att
     if each * group != channels or count % group:
         raise Declined("a Conv that does not fit")
     is_depthwise = each == 1 and count == channels
-    is_small = group == 1 and count <= _MOST_CHANNELS
-    if each * prod(kernel) <= _MOST_TERMS and (is_depthwise or is_small):
+    is_small = group == 1 and count <= _MAX_CHANNELS
+    if each * prod(kernel) <= _MAX_TERMS and (is_depthwise or is_small):
         return _stencil(builder, node, weight, over)
     seen = windows(builder, node, over, builder.scalar(0, node.dtype))
     laid = seen if seen.size == node.size else packed(builder, seen)

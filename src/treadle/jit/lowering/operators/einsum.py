@@ -19,7 +19,7 @@ from treadle.jit.lowering.registry import in_float32, lowers
 
 Letters = str
 Term = tuple[Node, Letters]
-_AROUND = "0123456789"
+_ELLIPSIS_LABELS = "0123456789"
 
 
 @lowers("Einsum", 12, 28)
@@ -50,12 +50,12 @@ def parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Letters], Lett
     ranks = [len(node.shape) - len(term.replace("...", ""))
              for node, term in zip(operands, written, strict=True)]  # fmt: skip
     most = max([r for r, term in zip(ranks, written, strict=True) if "..." in term], default=0)
-    terms = [term.replace("...", _AROUND[most - max(rank, 0) : most])
+    terms = [term.replace("...", _ELLIPSIS_LABELS[most - max(rank, 0) : most])
              for term, rank in zip(written, ranks, strict=True)]  # fmt: skip
     if not arrow:
         every = "".join(written).replace(".", "")
         right = "..." + "".join(sorted(c for c in set(every) if every.count(c) == 1))
-    result = right.replace("...", _AROUND[:most])
+    result = right.replace("...", _ELLIPSIS_LABELS[:most])
     if any(len(t) != len(node.shape) for t, node in zip(terms, operands, strict=True)):
         raise Declined("an Einsum that does not fit")
     return terms, result

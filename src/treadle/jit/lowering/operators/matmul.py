@@ -13,7 +13,8 @@ from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
-_LARGE = 1024
+_MIN_SPLIT_ELEMENTS = 1024
+"""Elements of the right matrix from which a product over a Concat is split into two."""
 
 
 def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
@@ -53,7 +54,7 @@ def _parts(builder: KernelBuilder, left: Node, right: Node) -> list[tuple[Node, 
     is_outside = right.home.depth < left.home.depth and len(right.shape) == 2
     if not is_joined or not is_outside or not (left.is_static and right.is_static):
         return []
-    if right.size < _LARGE or left.dtype not in _FLOATS:
+    if right.size < _MIN_SPLIT_ELEMENTS or left.dtype not in _FLOATS:
         return []
     found, first = [], 0
     for operand in left.operands:

@@ -19,7 +19,6 @@ from treadle.jit.lowering.registry import lowers
 Attributes = Mapping[str, Any]
 Operands = Sequence[Any]
 Widths = tuple[Number, Number]
-_MOST = 2**24
 
 
 def _side_by_side(builder: KernelBuilder, parts: Sequence[Node], axis: int) -> Node:

@@ -10,7 +10,8 @@ from treadle.jit.lowering.operators.gather_scatter import picked, steps
 
 Bound = int | Node
 
-_LONGEST = 2**62
+_MAX_STEP = 2**62
+"""A longer step reaches no second element, and its products do not overflow."""
 """A step beyond any extent."""
 
 
@@ -31,7 +32,7 @@ def sliced(
     extent = node.shape[axis]
     if step == 0:
         raise Declined("a Slice of step 0")
-    step = max(-_LONGEST, min(step, _LONGEST))
+    step = max(-_MAX_STEP, min(step, _MAX_STEP))
     if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
         low = -extent - 1 if step < 0 else -extent
         taken = range(extent)[slice(max(start, -extent), max(end, low), step)]

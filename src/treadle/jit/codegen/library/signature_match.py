@@ -92,7 +92,7 @@ def emit_shapes(module: llvm.Module, free: FreeKernel, number: int, target: Targ
     for position, node in enumerate(free.kernel.results):
         describe(made, position, node)
         for axis, extent in enumerate(node.shape):
-            w.builder.store(extent_value(extent, known), made.extent_place(position, axis))
+            w.builder.store(extent_value(extent, known), made.extent_pointer(position, axis))
     w.builder.ret(llvm.Constant(I32, 0))
     w.close_entry()
     return w.function

@@ -1,0 +1,65 @@
+"""Modules, classes and functions have names of the field; parameters are whole words."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import treadle
+
+SOURCE = Path(treadle.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+PRIVATE_DIALECT = frozenset((
+    "apart", "beside", "held", "outside", "team", "helping", "trying", "shelter", "shaping",
+    "openings", "foreseen", "account", "ahead", "arcs", "cuts", "chains", "moving", "swap",
+    "joined", "pace", "turns", "place", "otherwise", "worth", "fitting", "steady", "alone",
+    "foreign", "mistaken", "claims", "kept", "hand", "opened", "noops", "merging", "hoisting",
+    "unchanged",
+))  # fmt: skip
+"""Words that say nothing to a reader who comes from LLVM, MLIR, XLA, JAX, numba or ONNX.
+
+None of them is the whole name of a module, a class or a function; docs/glossary.md has the words
+that are. No exception is needed; one would need a decision record.
+"""
+
+
+def names(file: Path) -> Iterator[str]:
+    """The names that a file gives: its own, and those of its classes and functions."""
+    yield file.parent.name if file.name == "__init__.py" else file.stem
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+
+
+def one_letter_parameters(source: str) -> list[str]:
+    """The one-letter parameters of functions; those of a lambda, a formula, are left out."""
+    return [
+        f"{node.name}({argument.arg})"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        if len(argument.arg) == 1 and argument.arg != "_"
+    ]
+
+
+def test_names_are_words_of_the_field() -> None:
+    found = {
+        f"{file.relative_to(SOURCE)}: {name}"
+        for file in FILES
+        for name in names(file)
+        if name.lower() in PRIVATE_DIALECT
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if "jit" in file.parts])
+def test_parameters_of_the_native_engine_are_whole_words(file: Path) -> None:
+    assert one_letter_parameters(file.read_text()) == []
+
+
+def test_a_name_of_one_letter_is_found() -> None:
+    assert one_letter_parameters("def f(a, *, b=1): return lambda x: x") == ["f(a)", "f(b)"]
