@@ -16,7 +16,7 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 __main__
 cli backend
-api rewriting
+api exposing rewriting
 build
 single_operator
 coercion

@@ -45,6 +45,7 @@ PUBLIC = [
     "Unsupported",
     "build",
     "check",
+    "expose",
     "get_available_providers",
     "infer",
     "load",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         TreadleError,
         Unsupported,
     )
+    from treadle.exposing import expose
     from treadle.feeds import NodeArg
     from treadle.limits import LoadLimits
     from treadle.options import (
@@ -91,6 +92,7 @@ __all__ = [
     "Unsupported",
     "build",
     "check",
+    "expose",
     "get_available_providers",
     "infer",
     "load",
@@ -136,6 +138,7 @@ _HOMES = {
         "TreadleError",
         "Unsupported",
     ),
+    "exposing": ("expose",),
     "feeds": ("NodeArg",),
     "iobinding": ("IOBinding",),
     "limits": ("LoadLimits",),

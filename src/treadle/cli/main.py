@@ -16,6 +16,7 @@ from treadle.cli.verb import Interrupted
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain"),
     "Run": ("run",),
+    "See inside": ("expose",),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "unroll", "convert"),
     "Ship": ("build",),
