@@ -17,7 +17,7 @@ LINES = """
 __main__
 cli backend
 api exposing rewriting
-build
+bench build
 single_operator
 coercion
 session

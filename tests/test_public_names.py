@@ -13,6 +13,7 @@ import pytest
 import treadle
 
 PUBLIC = [
+    "Benchmark",
     "Change",
     "ComparisonError",
     "ConfigurationError",
@@ -43,6 +44,7 @@ PUBLIC = [
     "Terminated",
     "TreadleError",
     "Unsupported",
+    "bench",
     "build",
     "check",
     "expose",

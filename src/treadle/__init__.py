@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         set_default_logger_severity,
         set_seed,
     )
+    from treadle.bench import Benchmark, bench
     from treadle.errors import (
         ComparisonError,
         ConfigurationError,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Benchmark",
     "Change",
     "ComparisonError",
     "ConfigurationError",
@@ -90,6 +92,7 @@ __all__ = [
     "Terminated",
     "TreadleError",
     "Unsupported",
+    "bench",
     "build",
     "check",
     "expose",
@@ -121,6 +124,7 @@ _HOMES = {
         "set_default_logger_severity",
         "set_seed",
     ),
+    "bench": ("Benchmark", "bench"),
     "errors": (
         "ComparisonError",
         "ConfigurationError",
