@@ -16,8 +16,8 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 __main__
 cli backend
-api exposing rewriting
-bench build
+api rewriting
+build
 single_operator
 coercion
 session

@@ -13,7 +13,6 @@ import pytest
 import treadle
 
 PUBLIC = [
-    "Benchmark",
     "Change",
     "ComparisonError",
     "ConfigurationError",
@@ -44,10 +43,9 @@ PUBLIC = [
     "Terminated",
     "TreadleError",
     "Unsupported",
-    "bench",
     "build",
     "check",
-    "expose",
+    "convert_version",
     "get_available_providers",
     "infer",
     "load",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         set_default_logger_severity,
         set_seed,
     )
-    from treadle.bench import Benchmark, bench
     from treadle.errors import (
         ComparisonError,
         ConfigurationError,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
         TreadleError,
         Unsupported,
     )
-    from treadle.exposing import expose
     from treadle.feeds import NodeArg
     from treadle.limits import LoadLimits
     from treadle.options import (
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     )
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
-    from treadle.rewriting import specialize, unroll
+    from treadle.rewriting import convert_version, specialize, unroll
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
     from treadle.tracing import Progress, Recorder
@@ -61,7 +59,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Benchmark",
     "Change",
     "ComparisonError",
     "ConfigurationError",
@@ -92,10 +89,9 @@ __all__ = [
     "Terminated",
     "TreadleError",
     "Unsupported",
-    "bench",
     "build",
     "check",
-    "expose",
+    "convert_version",
     "get_available_providers",
     "infer",
     "load",
@@ -124,7 +120,6 @@ _HOMES = {
         "set_default_logger_severity",
         "set_seed",
     ),
-    "bench": ("Benchmark", "bench"),
     "errors": (
         "ComparisonError",
         "ConfigurationError",
@@ -142,7 +137,6 @@ _HOMES = {
         "TreadleError",
         "Unsupported",
     ),
-    "exposing": ("expose",),
     "feeds": ("NodeArg",),
     "iobinding": ("IOBinding",),
     "limits": ("LoadLimits",),
@@ -155,7 +149,7 @@ _HOMES = {
     ),
     "ort_session": ("ModelMetadata",),
     "passes": ("Change", "Report"),
-    "rewriting": ("specialize", "unroll"),
+    "rewriting": ("convert_version", "specialize", "unroll"),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),
     "tracing": ("Progress", "Recorder"),

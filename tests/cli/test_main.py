@@ -31,8 +31,8 @@ finally:
 
 def test_the_verbs() -> None:
     assert VERBS == [
-        "build", "check", "completion", "convert", "demo", "explain", "expose", "infer",
-        "inspect", "optimize", "run", "specialize", "unroll",
+        "build", "check", "completion", "convert", "demo", "explain", "infer", "inspect",
+        "optimize", "run", "specialize", "unroll",
     ]  # fmt: skip
 
 

@@ -173,6 +173,28 @@ def test_specialize(treadle: Treadle, folder: Path) -> None:
     assert treadle("specialize", folder / "many.onnxtxt", "--dim", "U=4").code == 1
 
 
+def test_convert_to_another_opset(treadle: Treadle, folder: Path) -> None:
+    (folder / "many.onnxtxt").write_text(
+        '<ir_version: 10, opset_import: ["" : 21]>'
+        " g (float[2] x, string s) => (float[2] y, string z)"
+        " { y = Gelu (x) z = StringConcat (s, s) }"
+    )
+    (folder / "gelu.onnxtxt").write_text(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Gelu (x) }'
+    )
+    target = folder / "older.onnx"
+    done = treadle("convert", folder / "gelu.onnxtxt", "-o", target, "--opset", "13")
+    assert done.code == 0
+    assert "Gelu-20 became" in done.out
+    assert onnx.load(target).opset_import[0].version == 13
+    refused = treadle("convert", folder / "many.onnxtxt", "-o", folder / "no.onnx", "--opset", "13")
+    assert refused.code == 1
+    assert "main/stringconcat_1" in refused.err
+    assert not (folder / "no.onnx").exists()
+    command = ("convert", folder / "gelu.onnxtxt", "-o", target, "--ir-version", "7")
+    assert treadle(*command).code == 2
+
+
 def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
     model = library.load(
         '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y)\n'
@@ -186,14 +208,3 @@ def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
     data = treadle("optimize", folder / "idle.onnxtxt", "--json").data
     assert data["counts"]["constants folded"] == 1
     assert data["done"][0] == {"name": "constants folded", "path": "main/shape_0", "done": "Shape"}
-
-
-def test_expose(treadle: Treadle, folder: Path) -> None:
-    target = folder / "exposed.onnx"
-    done = treadle("expose", folder / "newton.onnxtxt", "-o", target, "--values", "better")
-    assert done.code == 0
-    assert "main/loop_2.body/better" in done.out
-    assert "main/loop_2.body/better" in treadle("inspect", target).out
-    failed = treadle("expose", folder / "newton.onnxtxt", "-o", folder / "no.onnx", "--values", "b")
-    assert failed.code == 1
-    assert not (folder / "no.onnx").exists()

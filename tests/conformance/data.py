@@ -34,8 +34,7 @@ def _value(written):
     return array.reshape(written["shape"])
 
 
-def case_of(path: Path) -> Edge:
-    """The case in a file."""
+def _edge(path: Path) -> Edge:
     written = json.loads(path.read_text(encoding="utf-8"))
     expect = written["expect"]
     return Edge(
@@ -49,7 +48,7 @@ def case_of(path: Path) -> Edge:
 @functools.cache
 def edges() -> Mapping[str, Edge]:
     """Every edge case by its id."""
-    return {path.stem: case_of(path) for path in sorted(FOLDER.glob("control_flow/*.json"))}
+    return {path.stem: _edge(path) for path in sorted(FOLDER.glob("control_flow/*.json"))}
 
 
 EXPORTED = tuple(sorted(path.stem for path in FOLDER.glob("exporters/*.onnx")))

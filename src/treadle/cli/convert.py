@@ -1,21 +1,26 @@
-"""`treadle convert`: a model of one format written in another."""
+"""`treadle convert`: a model of one format written in another, or of one opset in another."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import treadle
 from treadle.cli.options import MODEL_TARGET, Piped
-from treadle.cli.output import echo_json, note, working
+from treadle.cli.output import echo, echo_json, note, working
 from treadle.cli.verb import Verb, json_option, model_argument
+
+if TYPE_CHECKING:
+    from treadle import Report
+    from treadle.ir import Model
 
 _EXAMPLE = """
 $ treadle convert model.xml -o model.onnx
 $ treadle convert model.xml -o model.onnx --external-data
 $ treadle convert model.onnx -o model.xml
-$ treadle convert model.onnx -o model.onnxtxt
+$ treadle convert model.onnx -o older.onnx --opset 13 --ir-version 8
 """
 
 
@@ -32,24 +37,48 @@ $ treadle convert model.onnx -o model.onnxtxt
     is_flag=True,
     help="Leave large weights in the file they lie in, and refer to them.",
 )
+@click.option("--opset", type=int, help="Say it in the operators of this opset, 9 or newer.")
+@click.option("--ir-version", type=int, help="The IR version of the file; needs --opset.")
 @json_option
-def convert(model: Path | Piped, output: Path | None, external_data: bool, as_json: bool) -> None:
-    """Write the model in another format.
+def convert(
+    model: Path | Piped,
+    output: Path | None,
+    external_data: bool,
+    opset: int | None,
+    ir_version: int | None,
+    as_json: bool,
+) -> None:
+    """Write the model in another format, or for another opset.
 
-    Reads and writes ONNX and OpenVINO IR (.xml with its .bin).
+    Reads and writes ONNX and OpenVINO IR (.xml with its .bin). With --opset the report says which
+    operators became others; what has no form in the opset is an error that lists all of it.
     """
-    from treadle.ir import Branch, Loop, walk
-
+    if opset is None and ir_version is not None:
+        raise click.UsageError("--ir-version goes with --opset: say which opset, too")
     with working(f"converting {model}", quiet=as_json):
-        loaded = treadle.load(model)
+        loaded, report = treadle.load(model), None
         if output is None:
             raise click.UsageError("say where to write it: -o model.onnx")
+        if opset is not None:
+            loaded, report = treadle.convert_version(
+                loaded, opset, ir_version=ir_version, with_report=True
+            )
         treadle.save(loaded, output, external_data=external_data)
-    steps = [visit.step for visit in walk(loaded)]
+    _tell(output, loaded, report, as_json)
+
+
+def _tell(output: Path, model: Model, report: Report | None, as_json: bool) -> None:
+    from treadle.ir import Branch, Loop, walk
+    from treadle.report import as_data
+
+    steps = [visit.step for visit in walk(model)]
     loops = sum(isinstance(step, Loop) for step in steps)
     branches = sum(isinstance(step, Branch) for step in steps)
     if as_json:
         counts = {"steps": len(steps), "loops": loops, "branches": branches}
-        echo_json({"output": str(output), **counts})
+        done = {} if report is None else {"counts": report.counts, "done": as_data(report.done)}
+        echo_json({"output": str(output), **counts, **done})
         return
+    if report is not None and report.done:
+        echo(str(report))
     note(f"wrote {output}: steps {len(steps)}, loops {loops}, branches {branches}")

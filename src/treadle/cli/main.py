@@ -15,8 +15,7 @@ from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain"),
-    "Run": ("run", "bench"),
-    "See inside": ("expose",),
+    "Run": ("run",),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "unroll", "convert"),
     "Ship": ("build",),

@@ -14,16 +14,15 @@ from treadle.ir import Model
 Baseline = Callable[[Mapping[str, object]], list[object]]
 
 
-def baseline(model: Model | bytes, options: Options | None = None) -> Baseline:
-    """The model's own file, or these bytes, in a session of onnxruntime.
+def baseline(model: Model, options: Options | None = None) -> Baseline:
+    """The model's own file in a session of onnxruntime; Unsupported where it refuses to load it.
 
-    Unsupported where it refuses to load it. Its calls raise what onnxruntime raises.
+    Its calls raise what onnxruntime raises.
     """
     import onnxruntime
 
     made = (options or Options()).session_options()
-    data = model if isinstance(model, bytes) else to_bytes(model)
-    start = partial(onnxruntime.InferenceSession, data, made, ["CPUExecutionProvider"])
+    start = partial(onnxruntime.InferenceSession, to_bytes(model), made, ["CPUExecutionProvider"])
     session = translating_errors(start, partial(Unsupported, "the model", None))
 
     def run(feeds: Mapping[str, object]) -> list[object]:

@@ -28,8 +28,8 @@ def all_values(block: Block) -> Iterator[Value]:
             yield from all_values(body)
 
 
-def typed_functions(run: Inference) -> dict[FunctionId, Function]:
-    """The model's functions, those that are called with types on their values."""
+def function_types(run: Inference) -> dict[FunctionId, dict[Value, Type | None]]:
+    """Of each function that is called, the types its values have in every call."""
     types: dict[FunctionId, dict[Value, Type | None]] = {}
     for record in _made(run):
         known = types.get(record.function)
@@ -38,6 +38,12 @@ def typed_functions(run: Inference) -> dict[FunctionId, Function]:
             continue
         for value, type_ in record.types.items():
             known[value] = join_types(known[value], type_)
+    return types
+
+
+def typed_functions(run: Inference) -> dict[FunctionId, Function]:
+    """The model's functions, those that are called with types on their values."""
+    types = function_types(run)
     return {
         name: _typed(function, types[name]) if name in types else function
         for name, function in run.model.functions.items()

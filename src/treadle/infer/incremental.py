@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from treadle.infer.block import infer_block, infer_step
 from treadle.infer.context import Inference, Scope
 from treadle.infer.facts import Fact, literal_fact
-from treadle.ir import Block, Literal, Model, Step, Type, Value
+from treadle.infer.functions import function_types
+from treadle.infer.model import infer_main
+from treadle.ir import Block, FunctionId, Literal, Model, Step, Type, Value
 
 
 class IncrementalInference:
@@ -23,6 +25,20 @@ class IncrementalInference:
         self._run = Inference(Model(Block()), infer_block)
         self._followed = 0
         self._contents: dict[Literal, Fact] = {}
+
+    @classmethod
+    def of_model(cls, model: Model) -> IncrementalInference:
+        """Knows what `infer` finds of the model's main block and its bodies."""
+        made = cls()
+        made._run = infer_main(model)
+        return made
+
+    def in_function(self, function: FunctionId) -> IncrementalInference:
+        """Knows the types that the function's values have in every call of it."""
+        made = IncrementalInference()
+        for value, type_ in function_types(self._run).get(function, {}).items():
+            made.know(value, type_)
+        return made
 
     def know(self, value: Value, type_: Type | None) -> None:
         """Take a param's type for true."""
@@ -42,13 +58,19 @@ class IncrementalInference:
     def follow(self, steps: Sequence[Step]) -> None:
         """Infer the steps that came since the last time."""
         for position in range(self._followed, len(steps)):
-            step = steps[position]
-            place = Scope(f"step_{position}", f"step_{position}")
-            facts = infer_step(self._run, step, place)
-            for value, fact in zip(step.results, facts, strict=True):
-                if value is not None:
-                    self._run.facts[value] = fact
+            self.add(steps[position], f"step_{position}")
         self._followed = len(steps)
+
+    def add(self, step: Step, path: str) -> None:
+        """Infer one step more; no two steps have the same path."""
+        facts = infer_step(self._run, step, Scope(path, path))
+        for value, fact in zip(step.results, facts, strict=True):
+            if value is not None:
+                self._run.facts[value] = fact
+
+    def fact(self, value: Value | None) -> Fact:
+        """All that is known of a value."""
+        return self._run.of(value)
 
     def of(self, value: Value) -> Type | None:
         """The type of a value, None where nothing is known."""

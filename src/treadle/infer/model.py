@@ -24,12 +24,18 @@ def infer(model: Model) -> Model:
 
 def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
     """What `infer` gives, and each step whose operands do not fit it."""
+    run = infer_main(model)
+    main = clone_with_new_values(model.main, lambda value: typed(value, run.of(value).type))
+    return replace(model, main=main, functions=typed_functions(run)), list(run.conflicts.values())
+
+
+def infer_main(model: Model) -> Inference:
+    """The facts that `infer` writes on the values of the main block, by the model's own values."""
     run = Inference(model, infer_block)
     defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
     params = [_input(param, defaults.get(param)) for param in model.main.params]
     infer_block(run, model.main, params, Scope("main", "main"))
-    main = clone_with_new_values(model.main, lambda value: typed(value, run.of(value).type))
-    return replace(model, main=main, functions=typed_functions(run)), list(run.conflicts.values())
+    return run
 
 
 def certain_facts(model: Model, *, shared: bool = False) -> Mapping[Value, Fact]:

@@ -4,7 +4,6 @@ from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.decompose_ops import decompose_ops
 from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
-from treadle.passes.exposing import Exposure, Form, Target, expose, refuse
 from treadle.passes.fixes import FOR_RUNTIMES, REPAIRED, Fix, fixed_by_reading, repair
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
@@ -14,25 +13,23 @@ from treadle.passes.resolve_default_inputs import resolve_default_inputs
 from treadle.passes.rewrites import Obstacles, Unrolling, dim_names, specialize, unroll
 from treadle.passes.simplify import simplify
 from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops, unmix_loops
+from treadle.passes.versions import convert_version
 
 __all__ = [
     "FOR_RUNTIMES",
     "REPAIRED",
     "Change",
     "Expand",
-    "Exposure",
     "Fix",
-    "Form",
     "Obstacles",
     "Report",
-    "Target",
     "Unrolling",
     "bind_attributes",
+    "convert_version",
     "decompose_ops",
     "dim_names",
     "expand_functions",
     "expand_scan8",
-    "expose",
     "fixed_by_reading",
     "ignore_omitted_condition",
     "inline_functions",
@@ -40,7 +37,6 @@ __all__ = [
     "lower",
     "mixed_refusal",
     "prepare",
-    "refuse",
     "repair",
     "resolve_default_inputs",
     "simplify",

@@ -1,0 +1,48 @@
+"""Reductions over axes that are computed in the run: along each axis there is, both are at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle.ir import DType, Leaf, Value
+from treadle.passes.versions.adapters.steps import first, operand
+from treadle.passes.versions.no_form import NoForm
+from treadle.passes.versions.rewriter import Rewriter
+
+_TOGETHER = frozenset(["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"])
+"""Reductions over one axis after the other that are those over all of them."""
+
+
+def mask_of_axes(at: Rewriter, axes: Value, rank: int) -> Value:
+    """Which axes of a tensor are among those given, bool[rank]."""
+    wide = at.cast(axes, DType.INT64)
+    below = at.op("Less", wide, at.ints(0))
+    wide = at.op("Where", below, at.op("Add", wide, at.ints(rank)), wide)
+    same = at.op("Equal", at.unsqueeze(wide, 1), at.const(np.arange(rank)))
+    counts = at.reduce("ReduceSum", at.cast(same, DType.INT32), [0], keepdims=False)
+    return at.op("Greater", counts, at.const(np.array(0, np.int32)))
+
+
+def reduced_in_the_run(at: Rewriter, step: Leaf) -> Value:
+    """The operand reduced along each axis that is given; then, without keepdims, in its shape."""
+    x, axes, given = first(step), operand(step, 1), at.attributes(step)
+    if step.op not in _TOGETHER or axes is None:
+        raise NoForm("axes is computed in the run", "make axes a constant")
+    rank = at.rank(x)
+    chosen = mask_of_axes(at, axes, rank)
+    if not given["noop_with_empty_axes"]:
+        count = at.op("Shape", axes)
+        chosen = at.op("Or", chosen, at.op("Equal", count, at.ints(0)))
+    for axis in range(rank):
+        x = _reduced_if(at, step.op, x, axis, at.op("Gather", chosen, at.ints(axis)))
+    if given["keepdims"]:
+        return x
+    kept = at.op("Compress", at.op("Shape", x), at.op("Not", chosen), axis=0)
+    return at.op("Reshape", x, kept)
+
+
+def _reduced_if(at: Rewriter, op: str, x: Value, axis: int, chosen: Value) -> Value:
+    """The one reduced item where the axis is chosen, else the items of the operand."""
+    both = at.concat(at.reduce(op, x, [axis]), x, axis=axis)
+    others = at.op("Expand", at.op("Not", chosen), at.extent(x, axis))
+    return at.op("Compress", both, at.concat(chosen, others), axis=axis)

@@ -1,0 +1,289 @@
+"""Arithmetic, comparisons and other operators that look at one element at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+
+from treadle import ops
+from treadle.ir import DType, Leaf, Value
+from treadle.passes.versions.adapters.steps import first, having, operand, two, without
+from treadle.passes.versions.rewriter import Rewriter
+from treadle.passes.versions.table import Adapted, NoForm, down, up
+
+_FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16)
+_FEWER_WHERE = (DType.UINT64, DType.UINT32, DType.UINT16, DType.INT16, DType.INT8)
+"""Types that runtimes often lack a Where for."""
+_WIDE_INTS = (DType.INT64, DType.UINT64)
+_LOWEST, _HIGHEST = -3.4028234663852886e38, 3.4028234663852886e38
+_UNSIGNED = {
+    DType.INT8: DType.UINT8, DType.INT16: DType.UINT16,
+    DType.INT32: DType.UINT32, DType.INT64: DType.UINT64,
+}  # fmt: skip
+_BITS = {DType.UINT8: 8, DType.UINT16: 16, DType.UINT32: 32, DType.UINT64: 64}
+
+
+@up("Clip", 11)
+def bounds_to_inputs(at: Rewriter, step: Leaf) -> Adapted:
+    """The bounds become inputs; those of the default are left out."""
+    given, x = at.attributes(step), first(step)
+    low = at.scalar_like(x, given["min"]) if given["min"] > _LOWEST else None
+    high = at.scalar_like(x, given["max"]) if given["max"] < _HIGHEST else None
+    return replace(without(step, "min", "max"), operands=(x, low, high))
+
+
+@down("Clip", 11)
+def bounds_to_attributes(at: Rewriter, step: Leaf) -> Adapted:
+    """The bounds become attributes where they are constant, else Max and Min."""
+    x, low, high = first(step), operand(step, 1), operand(step, 2)
+    bounds = [at.array(low), at.array(high)]
+    narrow = at.dtype(x) in (DType.FLOAT16, DType.FLOAT32)
+    known = all(a is not None or v is None for a, v in zip(bounds, (low, high), strict=True))
+    if not (narrow and known):
+        x = at.op("Max", x, low) if low else x
+        return at.op("Min", x, high) if high else x
+    least, most = (None if a is None else float(a.item()) for a in bounds)
+    return having(replace(step, operands=(x,)), min=least, max=most)
+
+
+@down("Clip", 12)
+def clip_whole(at: Rewriter, step: Leaf) -> Adapted:
+    """Whole numbers are clipped by Max and Min."""
+    x, low, high = first(step), operand(step, 1), operand(step, 2)
+    if at.dtype(x) in _FLOATS:
+        return step
+    x = _extreme(at, "Greater", x, low) if low else x
+    return _extreme(at, "Less", x, high) if high else x
+
+
+@down("Max Min", 12)
+def extremes(at: Rewriter, step: Leaf) -> Adapted:
+    """Extremes of whole numbers are chosen pair by pair."""
+    values = [value for value in step.operands if value is not None]
+    if at.dtype(values[0]) in _FLOATS:
+        return step
+    compare = "Greater" if step.op == "Max" else "Less"
+    return reduce(lambda a, b: _extreme(at, compare, a, b), values)
+
+
+def _extreme(at: Rewriter, compare: str, a: Value, b: Value) -> Value:
+    dtype = at.dtype(a)
+    chosen = at.op(compare, a, b)
+    if dtype not in _FEWER_WHERE:
+        return at.op("Where", chosen, a, b)
+    made = at.op("Where", chosen, at.cast(a, DType.INT64), at.cast(b, DType.INT64))
+    return at.cast(made, dtype)  # bits are kept, whatever they mean
+
+
+@down("Relu", 14)
+def relu_whole(at: Rewriter, step: Leaf) -> Adapted:
+    """Of whole numbers: the greater of them and 0."""
+    x = first(step)
+    if at.dtype(x) in _FLOATS:
+        return step
+    return _extreme(at, "Greater", x, at.scalar_like(x, 0))
+
+
+@down("Pow", 12)
+def pow_of_one_type(at: Rewriter, step: Leaf) -> Adapted:
+    """Base and exponent have one type, a float."""
+    x, y = two(step)
+    base, exponent = at.dtype(x), at.dtype(y)
+    if base in _FLOATS:
+        return replace(step, operands=(x, at.cast(y, base))) if exponent is not base else step
+    array = at.array(y)
+    if array is not None and array.size == 1 and array.item() in (1, 2, 3, 4):
+        return reduce(lambda a, b: at.op("Mul", a, b), [x] * int(array.item()))
+    if base in _WIDE_INTS:
+        raise NoForm("powers of whole numbers of 64 bits", "use int32, or a constant exponent")
+    made = at.op("Pow", at.cast(x, DType.FLOAT64), at.cast(y, DType.FLOAT64))
+    return at.cast(made, base)
+
+
+@down("Pow", 15)
+def exponent_of_bfloat16(at: Rewriter, step: Leaf) -> Adapted:
+    """An exponent of bfloat16 is cast."""
+    x, y = two(step)
+    if at.dtype(y) is not DType.BFLOAT16:
+        return step
+    return replace(step, operands=(x, at.cast(y, DType.FLOAT32)))
+
+
+@down("Equal", 11)
+def equal_floats(at: Rewriter, step: Leaf) -> Adapted:
+    """Floats are equal where neither is greater and neither is no number."""
+    x, y = two(step)
+    dtype = at.dtype(x)
+    if dtype in (DType.BOOL, DType.INT32, DType.INT64):
+        return step
+    if dtype is DType.STRING:
+        raise NoForm("Equal-7 does not take string")
+    differ = at.op("Or", at.op("Less", x, y), at.op("Greater", x, y))
+    if dtype in _FLOATS:
+        nan = at.op("Or", at.op("IsNaN", x), at.op("IsNaN", y))
+        differ = at.op("Or", differ, nan)
+    return at.op("Not", differ)
+
+
+@down("GreaterOrEqual LessOrEqual", 12)
+def or_equal(at: Rewriter, step: Leaf) -> Adapted:
+    """One of both comparisons holds."""
+    x, y = two(step)
+    strict = step.op.removesuffix("OrEqual")
+    return at.op("Or", at.op(strict, x, y), at.op("Equal", x, y))
+
+
+@down("IsInf", 10)
+def is_infinite(at: Rewriter, step: Leaf) -> Adapted:
+    """Beyond the greatest finite number."""
+    x, given = first(step), at.attributes(step)
+    dtype = at.dtype(x)
+    if dtype not in (DType.FLOAT32, DType.FLOAT64):
+        x, dtype = at.cast(x, DType.FLOAT32), DType.FLOAT32
+    most = float(np.finfo(np.float64 if dtype is DType.FLOAT64 else np.float32).max)
+    up_, down_ = given["detect_positive"], given["detect_negative"]
+    above = at.op("Greater", x, at.const(most, dtype)) if up_ else None
+    below = at.op("Less", x, at.const(-most, dtype)) if down_ else None
+    if above is not None and below is not None:
+        return at.op("Or", above, below)
+    return above or below or at.full_like(x, False, DType.BOOL)
+
+
+@down("IsInf", 20)
+def is_infinite_narrow(at: Rewriter, step: Leaf) -> Adapted:
+    """Narrow floats are cast first."""
+    x = first(step)
+    if at.dtype(x) in (DType.FLOAT32, DType.FLOAT64):
+        return step
+    return replace(step, operands=(at.cast(x, DType.FLOAT32),))
+
+
+@down("Round", 11)
+def round_half_to_even(at: Rewriter, step: Leaf) -> Adapted:
+    """The nearest whole number, of two equally near the even one."""
+    return rounded_to_even(at, first(step))
+
+
+def rounded_to_even(at: Rewriter, x: Value) -> Value:
+    """The whole number below, or one more, without an operator that rounds."""
+    below, half = at.op("Floor", x), at.scalar_like(x, 0.5)
+    rest = at.op("Sub", x, below)
+    doubled = at.op("Mul", at.op("Floor", at.op("Mul", below, half)), at.scalar_like(x, 2))
+    is_odd = at.op("Greater", at.op("Sub", below, doubled), half)
+    is_middle = at.op("Not", at.op("Or", at.op("Less", rest, half), at.op("Greater", rest, half)))
+    up_ = at.op("Or", at.op("Greater", rest, half), at.op("And", is_middle, is_odd))
+    one, zero = at.scalar_like(x, 1), at.scalar_like(x, 0)
+    near = at.op("Add", below, at.op("Where", up_, one, zero))
+    # an infinity has no rest
+    return at.op("Where", at.op("IsNaN", rest), x, near)
+
+
+@down("Mod", 10)
+def remainder(at: Rewriter, step: Leaf) -> Adapted:
+    """What is left after a division that rounds to zero (fmod) or down."""
+    x, y = two(step)
+    if at.dtype(x) in _FLOATS:
+        raise NoForm("the remainder of floats has no exact form before opset 10")
+    rest = at.op("Sub", x, at.op("Mul", at.op("Div", x, y), y))
+    if at.attributes(step)["fmod"]:
+        return rest
+    zero = at.scalar_like(x, 0)
+    crossed = at.op("Xor", at.op("Less", rest, zero), at.op("Less", y, zero))
+    wrong = at.op("And", crossed, at.op("Not", at.op("Equal", rest, zero)))
+    return at.op("Where", wrong, at.op("Add", rest, y), rest)
+
+
+@down("BitShift", 11)
+def shift_by_power(at: Rewriter, step: Leaf) -> Adapted:
+    """A shift multiplies or divides by a power of two, for bytes and words."""
+    x, y = two(step)
+    dtype = at.dtype(x)
+    if dtype not in (DType.UINT8, DType.UINT16):
+        raise NoForm(f"shifts of {dtype} have no form before opset 11")
+    exponent = at.op("Cast", y, to=ops.element_to_proto(DType.FLOAT32))
+    power = at.cast(at.op("Pow", at.const(np.float32(2)), exponent), DType.INT64)
+    wide = at.cast(x, DType.INT64)
+    op = "Mul" if at.attributes(step)["direction"] == "LEFT" else "Div"
+    return at.cast(at.op(op, wide, power), dtype)
+
+
+@down("BitwiseNot", 18)
+def complement(at: Rewriter, step: Leaf) -> Adapted:
+    """What is missing to all ones: the greatest number, or -1 of signed ones."""
+    x = first(step)
+    dtype = at.dtype(x)
+    ones = 2 ** _BITS[dtype] - 1 if dtype in _BITS else -1
+    return at.op("Sub", at.const(np.array(ones, dtype.numpy)), x)
+
+
+@down("BitwiseAnd BitwiseOr BitwiseXor", 18)
+def bitwise(at: Rewriter, step: Leaf) -> Adapted:
+    """The bits lie along a new axis while they are combined, and are summed up again."""
+    x, y = two(step)
+    dtype, rank = at.dtype(x), max(at.rank(x), at.rank(y))
+    count = dtype.numpy.itemsize * 8
+    logic = {"BitwiseAnd": "And", "BitwiseOr": "Or", "BitwiseXor": "Xor"}[step.op]
+    combined = at.op(logic, _bits(at, x, count), _bits(at, y, count))
+    powers = at.const((1 << np.arange(count, dtype=np.uint64)).astype(np.int64))
+    chosen = at.op("Where", combined, powers, at.const(np.array(0)))
+    return at.cast(at.reduce("ReduceSum", chosen, [rank], keepdims=False), dtype)
+
+
+def _bits(at: Rewriter, x: Value, count: int) -> Value:
+    """The lowest bits of whole numbers along a new last axis, bool."""
+    column = at.unsqueeze(at.cast(x, DType.UINT64), at.rank(x))
+    lead = at.const(63 - np.arange(count, dtype=np.uint64))
+    shifted = at.op("BitShift", column, lead, direction="LEFT")
+    last = at.const(np.array(63, np.uint64))
+    return at.cast(at.op("BitShift", shifted, last, direction="RIGHT"), DType.BOOL)
+
+
+@down("ReduceMax ReduceMin", 20)
+def extremes_of_truth(at: Rewriter, step: Leaf) -> Adapted:
+    """Truth values are bytes while they are compared."""
+    x = first(step)
+    if at.dtype(x) is not DType.BOOL:
+        return step
+    given = {n: a for n, a in at.attributes(step).items() if n in step.attributes}
+    made = at.op(step.op, at.cast(x, DType.UINT8), *step.operands[1:], **given)
+    return at.cast(made, DType.BOOL)
+
+
+@down("Swish", 24)
+def swish(at: Rewriter, step: Leaf) -> Adapted:
+    """X * sigmoid(alpha * x)."""
+    x, alpha = first(step), at.attributes(step)["alpha"]
+    scaled = x if alpha == 1 else at.op("Mul", x, at.scalar_like(x, alpha))
+    return at.op("Mul", x, at.op("Sigmoid", scaled))
+
+
+@down("Mod", 28)
+def floored_float_remainder(at: Rewriter, step: Leaf) -> Adapted:
+    """The remainder of floats that has the sign of the divisor, from the one that has not."""
+    x, y = two(step)
+    if at.attributes(step)["fmod"] or at.dtype(x) not in _FLOATS:
+        return step
+    rest, zero = at.op("Mod", x, y, fmod=1), at.scalar_like(x, 0)
+    crossed = at.op("Xor", at.op("Less", rest, zero), at.op("Less", y, zero))
+    wrong = at.op("And", crossed, at.op("Not", at.op("Equal", rest, zero)))
+    return at.op("Where", wrong, at.op("Add", rest, y), rest)
+
+
+@down("BitShift", 28)
+def shift_of_signed(at: Rewriter, step: Leaf) -> Adapted:
+    """Signed numbers are shifted as their bits; to the right, negative ones as what they lack."""
+    x, y = two(step)
+    dtype = at.dtype(x)
+    unsigned = _UNSIGNED.get(dtype)
+    if unsigned is None:
+        return step
+    way, count = at.attributes(step)["direction"], at.cast(y, unsigned)
+    if way == "LEFT":
+        return at.cast(at.op("BitShift", at.cast(x, unsigned), count, direction=way), dtype)
+    ones = at.scalar_like(x, -1)
+    negative = at.op("Less", x, at.scalar_like(x, 0))
+    bits = at.op("Where", negative, at.op("Sub", ones, x), x)
+    made = at.cast(at.op("BitShift", at.cast(bits, unsigned), count, direction=way), dtype)
+    return at.op("Where", negative, at.op("Sub", ones, made), made)

@@ -1,0 +1,232 @@
+"""Gather and Scatter of elements: by places in the flattened tensor, where an opset lacks them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle import ops
+from treadle.ir import (
+    Block,
+    BlockBuilder,
+    Carried,
+    DType,
+    Invariant,
+    Iteration,
+    Leaf,
+    Role,
+    Value,
+    attribute,
+)
+from treadle.passes.versions.adapters.steps import first, having, operand
+from treadle.passes.versions.rewriter import Rewriter
+from treadle.passes.versions.table import Adapted, NoForm, down
+
+_COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+
+
+def _three(step: Leaf) -> tuple[Value, Value, Value]:
+    data, indices, updates = step.operands
+    if data is None or indices is None or updates is None:
+        raise NoForm("an operand is absent")
+    return data, indices, updates
+
+
+def coordinates(at: Rewriter, shape: Value, rank: int) -> Value:
+    """Where every element of a tensor of this shape stands, int64[rank, count], in order."""
+    if rank == 0:
+        raise NoForm("a scalar has no coordinates")
+    return at.op("NonZero", at.op("ConstantOfShape", shape, value=np.ones(1, np.int64)))
+
+
+def _strides(at: Rewriter, x: Value, count: int) -> list[Value]:
+    """How far one step along each of the first axes leads, each int64[1], `count` axes in all."""
+    strides = [at.ints(1)]
+    for axis in range(count - 1, 0, -1):
+        strides.insert(0, at.op("Mul", strides[0], at.extent(x, axis)))
+    return strides
+
+
+def _places(at: Rewriter, x: Value, rows: list[Value]) -> Value:
+    """The places in the flattened first axes of x, each row having the entries of one axis."""
+    total: Value | None = None
+    for axis, (row, stride) in enumerate(zip(rows, _strides(at, x, len(rows)), strict=True)):
+        extent = at.extent(x, axis)
+        below = at.op("Less", row, at.ints(0))
+        row = at.op("Where", below, at.op("Add", row, extent), row)
+        part = at.op("Mul", row, stride)
+        total = part if total is None else at.op("Add", total, part)
+    assert total is not None
+    return total
+
+
+@down("GatherElements", 11)
+def gather_flat(at: Rewriter, step: Leaf) -> Adapted:
+    """Gather of the flattened operand."""
+    x, indices = first(step), operand(step, 1)
+    assert indices is not None
+    rank = at.rank(x)
+    axis = at.attributes(step)["axis"] % rank
+    shape = at.shape_of(indices)
+    where = coordinates(at, shape, rank)
+    rows = [at.op("Gather", where, at.ints(k), axis=0) for k in range(rank)]
+    rows = [at.reshape(row, -1) for row in rows]
+    rows[axis] = at.reshape(at.cast(indices, DType.INT64), -1)
+    places = _places(at, x, rows)
+    return at.op("Reshape", at.op("Gather", at.reshape(x, -1), places, axis=0), shape)
+
+
+@down("GatherND", 12)
+def gather_in_batches(at: Rewriter, step: Leaf) -> Adapted:
+    """Batches become entries of the indices."""
+    x, indices = first(step), operand(step, 1)
+    batches = at.attributes(step)["batch_dims"]
+    if not batches:
+        return having(step, batch_dims=None)
+    assert indices is not None
+    rank = at.rank(indices)
+    shape = at.shape_of(indices)
+    kept = at.concat(at.slice(shape, 0, rank - 1, 0), at.ints(1))
+    where = coordinates(at, kept, rank)
+    rows = at.op("Transpose", at.slice(where, 0, batches, 0), perm=[1, 0])
+    each = at.slice(shape, 0, rank - 1, 0)
+    batch = at.op("Reshape", rows, at.concat(each, at.ints(batches)))
+    return at.op("GatherND", x, at.concat(batch, indices, axis=rank - 1))
+
+
+@down("GatherND", 11)
+def gather_rows(at: Rewriter, step: Leaf) -> Adapted:
+    """Gather of the operand whose first axes are flattened."""
+    x, indices = first(step), operand(step, 1)
+    assert indices is not None
+    count = at.dim(indices, -1)
+    if not isinstance(count, int):
+        raise NoForm("how many axes GatherND looks up is not known", "fix the last extent")
+    places = _row_places(at, x, indices, count)
+    rest = at.slice(at.shape_of(x), count, 2**31, 0) if at.rank(x) > count else None
+    flat = at.op("Reshape", x, at.concat(at.ints(-1), *([rest] if rest else [])))
+    return at.op("Gather", flat, places, axis=0)
+
+
+def _row_places(at: Rewriter, x: Value, indices: Value, count: int) -> Value:
+    """The places of the rows that the last axis of the indices names."""
+    last = at.rank(indices) - 1
+    rows = [at.op("Gather", indices, at.const(np.array(k)), axis=last) for k in range(count)]
+    return _places(at, x, rows)
+
+
+@down("ScatterElements", 11)
+def renamed(at: Rewriter, step: Leaf) -> Adapted:
+    """It was called Scatter; negative places and axes came later."""
+    data, indices, updates = _three(step)
+    rank = at.rank(data)
+    axis = at.attributes(step)["axis"] % rank
+    array = at.array(indices)
+    if array is None or (array < 0).any():
+        zero = at.scalar_like(indices, 0)
+        extent = at.cast(at.extent(data, axis), at.dtype(indices))
+        below = at.op("Less", indices, zero)
+        indices = at.op("Where", below, at.op("Add", indices, extent), indices)
+    return at.op("Scatter", data, indices, updates, axis=axis)
+
+
+@down("ScatterND", 11)
+def scatter_rows(at: Rewriter, step: Leaf) -> Adapted:
+    """ScatterElements of rows of the operand whose first axes are flattened."""
+    data, indices, updates = _three(step)
+    count = at.dim(indices, -1)
+    if not isinstance(count, int):
+        raise NoForm("how many axes ScatterND looks up is not known", "fix the last extent")
+    places = at.reshape(_row_places(at, data, indices, count), -1, 1)
+    rows = at.reshape(data, *_flat_rows(at, data, count))
+    new = at.reshape(updates, *_flat_rows(at, updates, at.rank(indices) - 1))
+    wide = at.op("Expand", places, at.op("Shape", new))
+    made = at.op("Scatter", rows, wide, new, axis=0)
+    return at.op("Reshape", made, at.shape_of(data))
+
+
+def _flat_rows(at: Rewriter, x: Value, count: int) -> tuple[Value, Value]:
+    shape = at.shape_of(x)
+    total = at.rank(x)
+
+    def product(start: int, end: int) -> Value:
+        if start >= end:
+            return at.ints(1)
+        return at.reduce("ReduceProd", at.slice(shape, start, end, 0), [0])
+
+    return product(0, count), product(count, total)
+
+
+@down("ScatterND", 18)
+@down("ScatterElements", 18)
+def no_extremes(at: Rewriter, step: Leaf) -> Adapted:
+    """The reductions max and min came with 18."""
+    if at.attributes(step)["reduction"] in ("max", "min"):
+        return _one_by_one(at, step)
+    return step
+
+
+@down("ScatterND", 16)
+@down("ScatterElements", 16)
+def no_reduction(at: Rewriter, step: Leaf) -> Adapted:
+    """A reduction of updates, one after the other."""
+    if at.attributes(step)["reduction"] == "none":
+        return having(step, reduction=None)
+    return _one_by_one(at, step)
+
+
+def _one_by_one(at: Rewriter, step: Leaf) -> Value:
+    """A Loop that combines one update at a time with what stands in its place."""
+    data, indices, updates = _three(step)
+    op = _COMBINE[at.attributes(step)["reduction"]]
+    if step.op == "ScatterElements":
+        indices = _full_indices(at, step, data, indices)
+        updates = at.reshape(updates, -1)
+    else:
+        count = at.dim(indices, -1)
+        if not isinstance(count, int):
+            raise NoForm("how many axes ScatterND looks up is not known", "fix the last extent")
+        before = at.rank(indices) - 1
+        rest = (
+            at.slice(at.shape_of(updates), before, 2**31, 0) if at.rank(updates) > before else None
+        )
+        indices = at.reshape(indices, -1, count)
+        updates = at.op("Reshape", updates, at.concat(at.ints(-1), *([rest] if rest else [])))
+    trip = at.squeeze(at.extent(indices, 0), 0)
+    return at.loop(trip, *_update(at, op, data, indices, updates))[0]
+
+
+def _full_indices(at: Rewriter, step: Leaf, data: Value, indices: Value) -> Value:
+    """The indices of ScatterElements as those of ScatterND, int64[count, rank]."""
+    rank = at.rank(data)
+    axis = at.attributes(step)["axis"] % rank
+    where = coordinates(at, at.shape_of(indices), rank)
+    rows = [at.reshape(at.op("Gather", where, at.ints(k), axis=0), -1, 1) for k in range(rank)]
+    rows[axis] = at.reshape(at.cast(indices, DType.INT64), -1, 1)
+    return at.concat(*rows, axis=1)
+
+
+def _update(
+    at: Rewriter, op: str, data: Value, indices: Value, updates: Value
+) -> tuple[Block, tuple[Role, ...], tuple[Value, ...]]:
+    inner = BlockBuilder("update")
+
+    def fresh(hint: str) -> str:
+        return at.names.fresh(f"{at.prefix}/{hint}")
+
+    def leaf(name: str, *operands: Value, **attributes: object) -> Value:
+        version = ops.since_version("", name, at.opset) or 1
+        named = {key: attribute(key, each) for key, each in attributes.items()}
+        return inner.leaf(name, version, *operands, result=fresh(name.lower()), attributes=named)
+
+    i = inner.param(fresh("iteration"))
+    old = inner.param(fresh(data.name))
+    every, given = inner.param(fresh(indices.name)), inner.param(fresh(updates.name))
+    one = inner.constant(np.array([1]), fresh("one"))
+    row = leaf("Reshape", i, one)
+    place = leaf("Gather", every, row, axis=0)
+    update = leaf("Gather", given, row, axis=0)
+    combined = leaf(op, leaf("GatherND", old, place), update)
+    new = leaf("ScatterND", old, place, combined)
+    body = inner.build(None, new)
+    roles: tuple[Role, ...] = (Iteration(), Carried(), Invariant(), Invariant())
+    return body, roles, (data, indices, updates)

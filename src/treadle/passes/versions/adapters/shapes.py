@@ -1,0 +1,269 @@
+"""Operators that move elements: Reshape, Shape, Slice, Pad, Flatten and others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from treadle.ir import BlockBuilder, DType, Leaf, Tensor, Value, attribute
+from treadle.passes.versions.adapters.steps import first, having, operand, without
+from treadle.passes.versions.rewriter import Rewriter
+from treadle.passes.versions.table import Adapted, NoForm, down, up
+
+_FAR = 2**31
+
+
+@down("Reshape", 14)
+def zeros_copy(at: Rewriter, step: Leaf) -> Adapted:
+    """allowzero=1: 0 is an extent; before, it always copies the operand's."""
+    x, shape = first(step), operand(step, 1)
+    assert shape is not None
+    if not at.attributes(step)["allowzero"] or _has_no_zero(at, x, shape):
+        return without(step, "allowzero")
+    array = at.array(shape)
+    if array is not None:
+        value = np.zeros(1, at.dtype(x).numpy)
+        return at.op("ConstantOfShape", shape, value=value)
+    return _empty_or_reshaped(at, x, shape)
+
+
+def _has_no_zero(at: Rewriter, x: Value, shape: Value) -> bool:
+    content, known = at.fact(shape).content, at.shape(x)
+    if content is None:
+        return False
+    for axis, entry in enumerate(content):
+        copied = known is not None and axis < len(known) and entry is not None
+        if isinstance(entry, int) and entry != 0:
+            continue
+        if not (copied and known is not None and known[axis] == entry):
+            return False
+    return True
+
+
+def _empty_or_reshaped(at: Rewriter, x: Value, shape: Value) -> Value:
+    """Reshape where no extent is 0, else an empty tensor of that shape."""
+    dtype = at.dtype(x)
+
+    def block(name: str, op: str) -> tuple[BlockBuilder, Value, Value]:
+        inner = BlockBuilder(name)
+        return inner, inner.param(at.names.fresh(x.name)), inner.param(at.names.fresh(shape.name))
+
+    inner, _, wanted = block("empty", "ConstantOfShape")
+    leaf = partial(inner.leaf, result=at.names.fresh(f"{at.prefix}/empty"))
+    value = {"value": attribute("value", np.zeros(1, dtype.numpy))}
+    then = inner.build(leaf("ConstantOfShape", 9, wanted, attributes=value))
+    inner, whole, wanted = block("full", "Reshape")
+    leaf = partial(inner.leaf, result=at.names.fresh(f"{at.prefix}/full"))
+    otherwise = inner.build(leaf("Reshape", 13, whole, wanted))
+    count = at.reduce("ReduceProd", shape, [0], keepdims=False)
+    empty = at.op("Equal", count, at.const(np.array(0)))
+    return at.branch(empty, then, otherwise, (x, shape))[0]
+
+
+@down("Shape", 15)
+def part_of_shape(at: Rewriter, step: Leaf) -> Adapted:
+    """`start` and `end` become a Slice."""
+    given = at.attributes(step)
+    start, end = given.get("start", 0), given.get("end", _FAR)
+    plain = without(step, "start", "end")
+    if (start, end) == (0, _FAR):
+        return plain
+    return at.slice(at.op("Shape", first(step)), start, end, 0)
+
+
+@up("Slice", 10)
+def slice_by_inputs(at: Rewriter, step: Leaf) -> Adapted:
+    """Starts, ends and axes become inputs."""
+    given = at.attributes(step)
+    lists = [given["starts"], given["ends"], *([given["axes"]] if "axes" in given else [])]
+    operands = (first(step), *(at.ints(*numbers) for numbers in lists))
+    return replace(without(step, "starts", "ends", "axes"), operands=operands)
+
+
+@down("Slice", 10)
+def slice_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
+    """Starts, ends and axes become attributes, where they are constant."""
+    x = first(step)
+    names = ("starts", "ends", "axes", "steps")
+    if any(at.array(value) is None for value in step.operands[1:3]):
+        return _by_mask(at, step)
+    lists = {
+        name: [int(n) for n in at.constant_of(value, name).reshape(-1)]
+        for name, value in zip(names, step.operands[1:], strict=False)
+        if value is not None
+    }
+    steps = lists.pop("steps", [])
+    if any(each != 1 for each in steps):
+        return _strided(at, x, lists, steps)
+    axes = lists.get("axes")
+    if axes is not None and min(axes, default=0) < 0:
+        lists["axes"] = [axis % at.rank(x) for axis in axes]
+    return having(replace(step, operands=(x,)), **lists)
+
+
+def _by_mask(at: Rewriter, step: Leaf) -> Value:
+    """A slice whose bounds are computed in the run: what lies between them is kept."""
+    x, starts, ends = first(step), operand(step, 1), operand(step, 2)
+    axes, steps = operand(step, 3), operand(step, 4)
+    count = at.dim(starts, 0)
+    if starts is None or ends is None or not isinstance(count, int):
+        raise NoForm("Slice along axes of which nobody knows how many they are")
+    if steps is not None and (at.constant_of(steps, "steps") != 1).any():
+        raise NoForm("Slice has no steps before opset 10")
+    along = range(count) if axes is None else at.constant_of(axes, "axes")
+    for position, axis in enumerate(int(each) % at.rank(x) for each in along):
+        extent = at.extent(x, axis)
+        ones = at.op("ConstantOfShape", extent, value=np.ones(1, np.int64))
+        places = at.squeeze(at.op("NonZero", ones), 0)
+        low, high = (_bound(at, each, position, extent) for each in (starts, ends))
+        inside = at.op("And", at.op("Not", at.op("Less", places, low)), at.op("Less", places, high))
+        x = at.op("Compress", x, inside, axis=axis)
+    return x
+
+
+def _bound(at: Rewriter, bounds: Value, position: int, extent: Value) -> Value:
+    bound = at.cast(at.op("Gather", bounds, at.ints(position)), DType.INT64)
+    below = at.op("Less", bound, at.ints(0))
+    return at.op("Where", below, at.op("Add", bound, extent), bound)
+
+
+def _strided(at: Rewriter, x: Value, lists: dict[str, list[int]], steps: list[int]) -> Value:
+    """A slice with steps as a Gather of constant places along each axis."""
+    for position, (start, end, step) in enumerate(
+        zip(lists["starts"], lists["ends"], steps, strict=True)
+    ):
+        axis = lists["axes"][position] if "axes" in lists else position
+        extent = at.dim(x, axis)
+        if not isinstance(extent, int):
+            raise NoForm("Slice has no steps before opset 10", "fix the extent it slices")
+        places = range(extent)[slice(*_bounds(start, end, step, extent))]
+        axis %= at.rank(x)
+        x = at.op("Gather", x, at.ints(*places), axis=axis)
+    return x
+
+
+def _bounds(start: int, end: int, step: int, extent: int) -> tuple[int | None, int | None, int]:
+    below = step < 0 and end < -extent
+    return start, None if below else end, step
+
+
+@up("Pad", 11)
+def pad_by_inputs(at: Rewriter, step: Leaf) -> Adapted:
+    """Pads and the value become inputs."""
+    given = at.attributes(step)
+    operands: tuple[Value, ...] = (first(step), at.ints(*given["pads"]))
+    if given["value"]:
+        operands += (at.scalar_like(first(step), given["value"]),)
+    return replace(without(step, "pads", "value"), operands=operands)
+
+
+@down("Pad", 11)
+def pad_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
+    """Pads and the value become attributes, where they are constant."""
+    value = operand(step, 2)
+    pads = at.constant_of(operand(step, 1), "pads")
+    number = 0.0 if value is None else float(at.constant_of(value, "the padding value").item())
+    plain = replace(step, operands=(first(step),))
+    return having(plain, pads=[int(n) for n in pads], value=number or None)
+
+
+@down("Pad", 18)
+def pad_all_axes(at: Rewriter, step: Leaf) -> Adapted:
+    """Pads of some axes become pads of all."""
+    axes, pads = operand(step, 3), operand(step, 1)
+    if axes is None or pads is None:
+        return replace(step, operands=step.operands[:3])
+    rank = at.rank(first(step))
+    if at.array(axes) is None:
+        return replace(
+            step, operands=(first(step), _spread_pads(at, pads, axes, rank), *step.operands[2:3])
+        )
+    places = [int(axis) % rank for axis in at.constant_of(axes, "axes")]
+    behind = [place + rank for place in places]
+    sparse = np.zeros((len(places) * 2, rank * 2), np.int64)
+    sparse[range(len(places) * 2), [*places, *behind]] = 1
+    array = at.array(pads)
+    if array is not None:
+        whole = at.ints(*(array.reshape(-1) @ sparse))
+    else:
+        row = at.unsqueeze(pads, 0)
+        whole = at.squeeze(at.op("MatMul", row, at.const(sparse)), 0)
+    return replace(step, operands=(first(step), whole, *step.operands[2:3]))
+
+
+def _spread_pads(at: Rewriter, pads: Value, axes: Value, rank: int) -> Value:
+    """Pads of axes that are computed in the run, as pads of all."""
+    wide = at.cast(axes, DType.INT64)
+    below = at.op("Less", wide, at.ints(0))
+    wide = at.op("Where", below, at.op("Add", wide, at.ints(rank)), wide)
+    same = at.op("Equal", at.unsqueeze(wide, 1), at.const(np.arange(rank)))
+    rows = at.reshape(pads, 2, -1)
+    return at.reshape(at.op("MatMul", rows, at.cast(same, DType.INT64)), -1)
+
+
+@down("Pad", 19)
+def no_wrap(at: Rewriter, step: Leaf) -> Adapted:
+    """The mode `wrap`: what is added at one end is what stands at the other."""
+    if at.attributes(step)["mode"] != "wrap":
+        return step
+    x, rank = first(step), at.rank(first(step))
+    axes, pads = operand(step, 3), at.constant_of(operand(step, 1), "pads").reshape(-1)
+    places = range(rank) if axes is None else at.constant_of(axes, "axes")
+    for position, axis in enumerate(int(place) % rank for place in places):
+        x = _wrapped(at, x, axis, int(pads[position]), int(pads[position + len(pads) // 2]))
+    return x
+
+
+def _wrapped(at: Rewriter, x: Value, axis: int, before: int, behind: int) -> Value:
+    extent = at.dim(x, axis)
+    if not isinstance(extent, int) or extent == 0:
+        raise NoForm("Pad wraps around an axis whose extent is not known", "fix the extent")
+    if not (before or behind):
+        return x
+    places = np.arange(-before, extent + behind) % extent
+    return at.op("Gather", x, at.const(places.astype(np.int64)), axis=axis)
+
+
+@down("DepthToSpace", 11)
+def columns_first(at: Rewriter, step: Leaf) -> Adapted:
+    """The mode CRD: depth is told apart columns first."""
+    given = at.attributes(step)
+    if given["mode"] == "DCR":
+        return without(step, "mode")
+    return _moved(at, first(step), given["blocksize"], to_space=True)
+
+
+@down("SpaceToDepth", 28)
+def depth_columns_first(at: Rewriter, step: Leaf) -> Adapted:
+    """The mode CRD, the reverse of DepthToSpace's."""
+    given = at.attributes(step)
+    if given["mode"] == "DCR":
+        return without(step, "mode")
+    return _moved(at, first(step), given["blocksize"], to_space=False)
+
+
+def _moved(at: Rewriter, x: Value, size: int, *, to_space: bool) -> Value:
+    shape = at.shape(x)
+    if shape is None or len(shape) != 4 or not all(isinstance(dim, int) for dim in shape[1:]):
+        raise NoForm("the mode CRD of an image whose size is not known", "fix its size")
+    _, c, h, w = (dim if isinstance(dim, int) else 0 for dim in shape)
+    if to_space:
+        parts = at.reshape(x, 0, c // size**2, size, size, h, w)
+        moved = at.op("Transpose", parts, perm=[0, 1, 4, 2, 5, 3])
+        return at.reshape(moved, 0, c // size**2, h * size, w * size)
+    parts = at.reshape(x, 0, c, h // size, size, w // size, size)
+    moved = at.op("Transpose", parts, perm=[0, 1, 3, 5, 2, 4])
+    return at.reshape(moved, 0, c * size**2, h // size, w // size)
+
+
+@down("ConstantOfShape", 20)
+def cast_fill(at: Rewriter, step: Leaf) -> Adapted:
+    """A fill of bfloat16 is cast from float32."""
+    given = at.attributes(step).get("value")
+    type_ = at.fact(step.results[0]).type
+    if given is None or not isinstance(type_, Tensor) or type_.dtype is not DType.BFLOAT16:
+        return step
+    filled = at.op("ConstantOfShape", first(step), value=given.astype(np.float32))
+    return at.cast(filled, DType.BFLOAT16)

@@ -1,0 +1,41 @@
+"""What adapters share: a step with other attributes, and its operands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import Leaf, Value, attribute
+from treadle.passes.versions.no_form import NoForm
+
+
+def without(step: Leaf, *names: str) -> Leaf:
+    """The step without these attributes."""
+    return replace(step, attributes={n: a for n, a in step.attributes.items() if n not in names})
+
+
+def having(step: Leaf, **attributes: object) -> Leaf:
+    """The step with these attributes; one that is None is taken away."""
+    given = {name: attribute(name, each) for name, each in attributes.items() if each is not None}
+    kept = {name: each for name, each in step.attributes.items() if name not in attributes}
+    return replace(step, attributes={**kept, **given})
+
+
+def operand(step: Leaf, position: int) -> Value | None:
+    """The operand at a position, None where it is absent."""
+    return step.operands[position] if position < len(step.operands) else None
+
+
+def first(step: Leaf) -> Value:
+    """The first operand, which no operator here goes without."""
+    value = operand(step, 0)
+    if value is None:
+        raise NoForm("its first operand is absent")
+    return value
+
+
+def two(step: Leaf) -> tuple[Value, Value]:
+    """The two operands."""
+    second = operand(step, 1)
+    if second is None:
+        raise NoForm("its second operand is absent")
+    return first(step), second

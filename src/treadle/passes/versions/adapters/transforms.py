@@ -1,0 +1,149 @@
+"""Fourier transforms and other linear maps of known size: products with a constant matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from treadle import ops
+from treadle.errors import TreadleError
+from treadle.ir import DType, Leaf, Value
+from treadle.passes.versions.adapters.steps import first, having, operand, two, without
+from treadle.passes.versions.rewriter import Rewriter
+from treadle.passes.versions.table import Adapted, NoForm, down, up
+
+_LARGEST_MATRIX = 1 << 22
+_DOUBLES = (DType.FLOAT32, DType.FLOAT64)
+
+
+@up("DFT", 20)
+def axis_to_input(at: Rewriter, step: Leaf) -> Adapted:
+    """The attribute `axis` becomes an input."""
+    axis = at.const(np.array(at.attributes(step)["axis"]))
+    return replace(without(step, "axis"), operands=(first(step), operand(step, 1), axis))
+
+
+@down("DFT", 20)
+def axis_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
+    """The input `axis` becomes an attribute, where it is constant; its default was 1, not -2."""
+    value = operand(step, 2)
+    axis = -2 if value is None else int(at.constant_of(value, "axis").item())
+    return having(replace(step, operands=step.operands[:2]), axis=axis % at.rank(first(step)))
+
+
+@down("DFT", 17)
+def transform(at: Rewriter, step: Leaf) -> Adapted:
+    """Real and imaginary parts times cosines and sines."""
+    x, given = first(step), at.attributes(step)
+    rank, axis = at.rank(x), given["axis"]
+    axis %= rank
+    length, parts = at.dim(x, axis), at.dim(x, -1)
+    wanted = operand(step, 1)
+    size = length if wanted is None else int(at.constant_of(wanted, "dft_length").item())
+    if not isinstance(length, int) or not isinstance(size, int) or not isinstance(parts, int):
+        raise NoForm("a Fourier transform of a length that is not known", "fix its extents")
+    matrix = _matrix(length, size, parts, given)
+    return _by_matrix(at, x, matrix, (axis, rank - 1), matrix.shape[2:])
+
+
+def _matrix(length: int, size: int, parts: int, given: dict[str, int]) -> np.ndarray:
+    """[length, parts, bins, 2 or 1]: what each entry adds to each one of the result."""
+    used = min(length, size)
+    sign, scale = (1, 1 / size) if given["inverse"] else (-1, 1.0)
+    whole = size // 2 + 1
+    is_real = bool(given["onesided"] and given["inverse"])
+    bins = whole if given["onesided"] and not given["inverse"] else size
+    if is_real:
+        raise NoForm("the onesided inverse transform")
+    angle = sign * 2 * np.pi * np.outer(np.arange(used), np.arange(bins)) / size
+    cosine, sine = np.cos(angle) * scale, np.sin(angle) * scale
+    matrix = np.zeros((length, parts, bins, 2))
+    matrix[:used, 0] = np.stack([cosine, sine], -1)
+    if parts == 2:
+        matrix[:used, 1] = np.stack([-sine, cosine], -1)
+    return matrix
+
+
+def _by_matrix(
+    at: Rewriter, x: Value, matrix: np.ndarray, axes: Sequence[int], shape: Sequence[int]
+) -> Value:
+    """The product over some axes of the operand, whose results take their places."""
+    rank, dtype = at.rank(x), at.dtype(x)
+    if matrix.size > _LARGEST_MATRIX:
+        raise NoForm("the matrix of a transform would be too large")
+    rest = [k for k in range(rank) if k not in axes]
+    order = [*rest, *axes]
+    moved = x if order == sorted(order) else at.op("Transpose", x, perm=order)
+    kept = [at.extent(moved, k) for k in range(len(rest))]
+    flat = at.reshape(moved, *kept, prod(matrix.shape[: len(axes)]))
+    weights = matrix.reshape(-1, prod(shape))
+    work = dtype if dtype in _DOUBLES else DType.FLOAT32
+    made = at.op("MatMul", at.cast(flat, work), at.const(weights, work))
+    made = at.reshape(at.cast(made, dtype), *kept, *shape)
+    back = [order.index(k) for k in range(rank)]
+    return made if back == sorted(back) else at.op("Transpose", made, perm=back)
+
+
+@down("STFT", 17)
+def short_transforms(at: Rewriter, step: Leaf) -> Adapted:
+    """Each frame is gathered, weighted by the window, and transformed."""
+    signal, given = first(step), at.attributes(step)
+    hop = int(at.constant_of(operand(step, 1), "frame_step").item())
+    window = operand(step, 2)
+    size = at.dim(window, 0) if window is not None else None
+    if operand(step, 3) is not None:
+        size = int(at.constant_of(operand(step, 3), "frame_length").item())
+    length, parts = at.dim(signal, 1), at.dim(signal, 2)
+    if not isinstance(size, int) or not isinstance(length, int) or not isinstance(parts, int):
+        raise NoForm("a Fourier transform of a length that is not known", "fix its extents")
+    starts = np.arange((length - size) // hop + 1) * hop
+    frames = at.op("Gather", signal, at.const(starts[:, None] + np.arange(size)), axis=1)
+    if window is not None:
+        frames = at.op("Mul", frames, at.unsqueeze(window, 1))
+    matrix = _matrix(size, size, parts, {"inverse": 0, "onesided": given["onesided"]})
+    return _by_matrix(at, frames, matrix, (2, 3), matrix.shape[2:])
+
+
+@down("Col2Im", 18)
+def placed_blocks(at: Rewriter, step: Leaf) -> Adapted:
+    """Every column is added where its block lies: a matrix that the extents fix."""
+    x = first(step)
+    sizes = [at.constant_of(operand(step, k), "the shape of the image") for k in (1, 2)]
+    count, block = at.dim(x, 2), int(sizes[1].prod())
+    if not isinstance(count, int):
+        raise NoForm("how many blocks Col2Im places is not known", "fix the extent")
+    if (block * count) ** 2 > _LARGEST_MATRIX:
+        raise NoForm("the matrix of Col2Im would be too large")
+    units = np.eye(block * count).reshape(block * count, block, count)
+    try:
+        images = ops.bind_kernel(step)([units.astype(np.float32), *sizes])[0]
+    except TreadleError as error:
+        raise NoForm(f"Col2Im cannot be computed here: {error}") from None
+    channels = at.reshape(x, at.extent(x, 0), -1, block * count)
+    weights = images.reshape(block * count, -1)
+    made = at.op("MatMul", channels, at.const(weights, at.dtype(x)))
+    return at.reshape(made, at.extent(x, 0), -1, *map(int, sizes[0]))
+
+
+@down("ConvInteger", 10)
+def exact_convolution(at: Rewriter, step: Leaf) -> Adapted:
+    """A convolution in float32, where no sum leaves the numbers that it holds exactly."""
+    x, weights = two(step)
+    shape = at.shape(weights)
+    terms = prod(n if isinstance(n, int) else 1 << 30 for n in (shape or (1 << 30,))[1:])
+    if terms * 255 * 255 >= 1 << 24:
+        raise NoForm("a sum of so many products is not exact in float32")
+    zeros = [operand(step, 2), operand(step, 3)]
+    wide = []
+    for value, zero in zip((x, weights), zeros, strict=True):
+        each = at.cast(value, DType.FLOAT32)
+        if zero is not None:
+            low = at.cast(zero, DType.FLOAT32)
+            if at.shape(zero) and value is weights:
+                low = at.unsqueeze(low, *range(1, at.rank(weights)))
+            each = at.op("Sub", each, low)
+        wide.append(each)
+    return at.cast(at.op("Conv", *wide, **dict(step.attributes)), DType.INT32)

@@ -1,0 +1,68 @@
+"""Control flow in old versions: a Loop needs a carried value before opset 13."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from treadle.ir import (
+    Carried,
+    Constant,
+    DType,
+    Info,
+    Invariant,
+    Leaf,
+    Literal,
+    Loop,
+    Tensor,
+    Value,
+    operator_of,
+    ports,
+)
+from treadle.passes.versions.rewriter import Names
+
+HANDLED = ("If", "Loop", "Scan")
+"""Operators that are no leaves; their bodies are converted, and their types looked at."""
+
+_NO_STATE_SINCE = 13
+
+
+def with_a_state(step: Loop, names: Names) -> tuple[Loop, list[Constant]]:
+    """The Loop, with a state that says nothing where its version wants one and it has none."""
+    view = ports(step)
+    if operator_of(step) != "Loop" or step.info.version >= _NO_STATE_SINCE or view.carried:
+        return step, []
+    type_ = Tensor(DType.BOOL, ())
+
+    def value(hint: str) -> Value:
+        return Value(names.fresh(hint), type_)
+
+    start = Constant(value("no_state"), Literal.of(np.array(True)))
+    param, following = value("no_state_in"), value("no_state_out")
+    copy = Leaf("", "Identity", 1, (param,), (following,), info=Info(op="Identity", version=1))
+    body = step.body
+    go, *stacked = body.results
+    claims = (
+        (body.claims[0], replace(body.claims[0], type=type_), *body.claims[1:])
+        if body.claims
+        else ()
+    )
+    invariants = sum(isinstance(role, Invariant) for role in step.roles)
+    at = len(step.roles) - invariants
+    assert all(isinstance(role, Invariant) for role in step.roles[at:])
+    body = replace(
+        body,
+        params=(*body.params[:at], param, *body.params[at:]),
+        steps=(*body.steps, copy),
+        results=(go, following, *stacked),
+        claims=claims,
+    )
+    made = replace(
+        step,
+        roles=(*step.roles[:at], Carried(), *step.roles[at:]),
+        operands=(start.value, *step.operands),
+        body=body,
+        results=(value("no_state_end"), *step.results),
+    )
+    return made, [start]

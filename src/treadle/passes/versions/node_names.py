@@ -1,0 +1,26 @@
+"""No two nodes of a model have one name: some runtimes refuse it, and inlined functions have it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import Block, Model, Step, map_bodies
+
+
+def with_unique_node_names(model: Model) -> Model:
+    """The model in which a node of the main block or its bodies that repeats a name has none."""
+    seen: set[str] = set()
+
+    def named(step: Step) -> Step:
+        name = step.info.name
+        if name and name in seen:
+            step = replace(step, info=replace(step.info, name=""))
+        seen.add(name)
+        return map_bodies(step, lambda _, body: changed(body))
+
+    def changed(block: Block) -> Block:
+        steps = tuple(map(named, block.steps))
+        same = all(new is old for new, old in zip(steps, block.steps, strict=True))
+        return block if same else replace(block, steps=steps)
+
+    return replace(model, main=changed(model.main))

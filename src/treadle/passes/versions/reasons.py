@@ -1,0 +1,35 @@
+"""Operators that an older opset has no form for, by the version they came with, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_LISTS = "the opset has no sequences; a list that only grows is stacked by optimize"
+_ABSENT = "the opset has no optionals"
+_TEXT = "no older operator looks into text"
+
+NO_FORM: Mapping[tuple[str, int], str] = {
+    ("ConcatFromSequence", 11): _LISTS,
+    ("DeformConv", 19): "no older operator samples at places that are computed",
+    ("Det", 11): "no older operator eliminates or pivots",
+    ("GridSample", 16): "no older operator samples at places that are computed",
+    ("ImageDecoder", 20): "no older operator decodes images",
+    ("MelWeightMatrix", 17): "its extents are computed from its operands; constant ones are folded",
+    ("NonMaxSuppression", 10): "no older operator selects boxes one after the other",
+    ("Optional", 15): _ABSENT,
+    ("OptionalGetElement", 15): _ABSENT,
+    ("OptionalHasElement", 15): _ABSENT,
+    ("RegexFullMatch", 20): _TEXT,
+    ("RoiAlign", 10): "no older operator samples at places that are computed",
+    ("SequenceAt", 11): _LISTS,
+    ("SequenceConstruct", 11): _LISTS,
+    ("SequenceEmpty", 11): _LISTS,
+    ("SequenceErase", 11): _LISTS,
+    ("SequenceInsert", 11): _LISTS,
+    ("SequenceLength", 11): _LISTS,
+    ("SplitToSequence", 11): _LISTS,
+    ("StringConcat", 20): _TEXT,
+    ("StringNormalizer", 10): _TEXT,
+    ("StringSplit", 20): _TEXT,
+    ("Unique", 11): "no older operator sorts and compares neighbours",
+}

@@ -1,0 +1,86 @@
+"""`treadle.convert_version`: a model in the operators of another opset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Literal, overload
+
+from treadle import formats, ops, passes
+from treadle.boundary import public
+from treadle.errors import InputError, InputTypeError
+from treadle.ir import Call, Function, Leaf, Model, Type
+from treadle.limits import LoadLimits, within
+from treadle.passes import Report
+from treadle.rewriting.border import Rewritten, given
+from treadle.sources import valid
+
+__all__ = ["convert_version"]
+
+_OLDEST = 9
+_OLDEST_IR, _NEWEST_IR = 3, 13
+
+
+@overload
+def convert_version(
+    source: object,
+    opset: int,
+    *,
+    ir_version: int | None = None,
+    with_report: Literal[False] = False,
+    limits: LoadLimits | None = None,
+) -> Model: ...
+@overload
+def convert_version(
+    source: object,
+    opset: int,
+    *,
+    ir_version: int | None = None,
+    with_report: Literal[True],
+    limits: LoadLimits | None = None,
+) -> tuple[Model, Report]: ...
+@public
+def convert_version(
+    source: object,
+    opset: int,
+    *,
+    ir_version: int | None = None,
+    with_report: bool = False,
+    limits: LoadLimits | None = None,
+) -> Rewritten:
+    """The model with the standard's operators of another opset, 9 to the newest one.
+
+        treadle.convert_version("decoder.onnx", 13)
+
+    It works upwards and downwards, in bodies and functions at any depth: operators whose inputs,
+    attributes or defaults changed are said in the other way, new ones by the function the standard
+    defines them by or by older operators, and Scan of opset 8 gets a loop over its batch. Functions
+    stay where their own operators can be converted for every call alike, else they are inlined.
+    Operators of other domains stay as they are.
+
+    `ir_version` is the IR version of the file; without it the model keeps its own, as far as the
+    opset's releases know it. Raises InputError for an opset or an IR version that there is none of,
+    and Unsupported with every step that has no form in the opset.
+    """
+    wanted = _number(opset, "opset", _OLDEST, ops.newest_opset(""))
+    if ir_version is not None:
+        ir_version = _number(ir_version, "ir_version", _OLDEST_IR, _NEWEST_IR)
+    with within(limits):
+        model = valid(source, f"converted to opset {wanted}")
+        result = passes.convert_version(model, wanted, _expand, ir_version)
+    return given(result, with_report)
+
+
+def _expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
+    """The function the standard defines a step of this version by."""
+    return formats.schema_function(step, types, {"": step.version})
+
+
+def _number(given_: object, name: str, low: int, high: int) -> int:
+    try:
+        number = index(given_)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputTypeError(f"{name} is a whole number, not {given_!r:.60}") from None
+    if not low <= number <= high:
+        raise InputError(f"{name} is {number}, wanted {low} to {high}")
+    return number

@@ -1,0 +1,23 @@
+"""No change of a schema is forgotten: the page of all of them is complete."""
+
+from __future__ import annotations
+
+from tools.versions.changes import changes
+from tools.versions.changes import page as written
+from treadle import ops
+from treadle.passes.versions import DOWN, NO_FORM, UP
+
+
+def test_every_change_is_taken_or_has_a_reason():
+    unknown = [each for each in changes() if "UNKNOWN" in (each.upwards, each.downwards)]
+    assert not unknown
+
+
+def test_the_table_speaks_of_versions_there_are():
+    for op, version in (*DOWN, *UP, *NO_FORM):
+        assert ops.schema("", op, version), (op, version)
+    assert not NO_FORM.keys() & DOWN.keys()
+
+
+def test_the_page(page):
+    page("version_changes.md", written())
