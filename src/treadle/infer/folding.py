@@ -8,25 +8,15 @@ from math import prod
 import numpy as np
 
 from treadle import ops
-from treadle.errors import TreadleError
 from treadle.infer.facts import Fact, array_of, literal_fact
 from treadle.ir import Leaf, Literal, Tensor
 
 _MOST_ELEMENTS = 64
-_WORDS = (
-    "Abs Add And Cast Ceil Concat Div Equal Expand Floor Gather Greater GreaterOrEqual Less"
-    " LessOrEqual Max Min Mul Neg Not Or ReduceMax ReduceMin ReduceProd Reshape Round Slice Sqrt"
-    " Squeeze Sub Transpose Unsqueeze Where"
-)
-_EXACT = frozenset(_WORDS.split())
-"""Operators every engine computes to the same bits, so that what depends on them is the same."""
 
 
 def fold_constants(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
     """The value of the leaf's only result where all operands are known and few; None otherwise."""
-    if leaf.op not in _EXACT or leaf.domain != "" or expected.content is not None or leaf.blocks:
-        return None
-    if not _is_small(expected):
+    if leaf.op not in ops.EXACT or expected.content is not None or not _is_small(expected):
         return None
     arrays = [
         None if value is None else _small(fact)
@@ -37,10 +27,7 @@ def fold_constants(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | 
         for array, value in zip(arrays, leaf.operands, strict=True)
     ):
         return None
-    try:
-        (result,) = ops.bind_kernel(leaf)(arrays)
-    except TreadleError:
-        return None
+    (result,) = ops.fold(leaf, arrays, _MOST_ELEMENTS) or (None,)
     if not isinstance(result, np.ndarray):
         return None
     found = literal_fact(Literal.of(result))

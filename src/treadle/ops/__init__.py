@@ -18,6 +18,7 @@ from treadle.ops.elements import (
     type_string,
 )
 from treadle.ops.evaluate import Prepared, bind_kernel, describe, ignore_fp_warnings, without_kernel
+from treadle.ops.fold import EXACT, fold, is_repeatable
 from treadle.ops.functions import function_proto, function_proto_of_node
 from treadle.ops.kernels import Kernel, Window, kernel, kernels, window
 from treadle.ops.proto import (
@@ -55,6 +56,7 @@ from treadle.ops.type_protos import shape_to_proto, type_from_proto, type_to_pro
 from treadle.ops.types import result_types, type_of
 
 __all__ = [
+    "EXACT",
     "GENERATION",
     "RANDOM",
     "AttributeRule",
@@ -81,10 +83,12 @@ __all__ = [
     "element_from_proto",
     "element_to_proto",
     "element_word",
+    "fold",
     "function_proto",
     "function_proto_of_node",
     "ignore_fp_warnings",
     "is_external",
+    "is_repeatable",
     "kernel",
     "kernels",
     "known_operators",

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle import ops
-from treadle.errors import RunError, Unsupported
 from treadle.ir import (
     Attribute,
     Block,
@@ -188,10 +187,7 @@ def _evaluated(
     builder: LoweringBuilder, leaf: Leaf, arrays: Sequence[Any], size: int
 ) -> list[Node | None] | None:
     """The results of a leaf as constants, unless they are large and larger than its operands."""
-    try:
-        made = ops.bind_kernel(leaf)(arrays)
-    except (RunError, Unsupported):
-        return None
-    if sum(array.size for array in made if array is not None) > max(_MAX_FOLDED_ELEMENTS, size):
+    made = ops.fold(leaf, arrays, max(_MAX_FOLDED_ELEMENTS, size), exact=False)
+    if made is None:
         return None
     return [None if array is None else builder.constant(array) for array in made]

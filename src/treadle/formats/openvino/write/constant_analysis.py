@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treadle import ops
-from treadle.errors import TreadleError
 from treadle.ir import (
     Block,
     Branch,
@@ -31,16 +30,6 @@ from treadle.ir import (
 
 _LARGEST = 2**16
 _SHAPES = frozenset(("Shape", "Size"))
-_RANDOM = frozenset(
-    (
-        "Bernoulli",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-    )
-)
 
 
 @dataclass(slots=True)
@@ -134,19 +123,16 @@ def _loop(knowledge: Knowledge, loop: Loop) -> None:
 
 
 def _fold(knowledge: Knowledge, leaf: Leaf) -> None:
-    if leaf.blocks or leaf.op in _RANDOM or not all(map(_is_small, leaf.results)):
+    if not all(map(_is_small, leaf.results)):
         return
     arrays = _operands(knowledge, leaf)
     if arrays is None:
         return
-    try:
-        made = ops.bind_kernel(leaf)(arrays)
-    except TreadleError:
-        return
+    made = ops.fold(leaf, arrays, _LARGEST, exact=False) or ()
     if not all(isinstance(array, np.ndarray) for array in made):
         return
-    for value, array in zip(leaf.results, made, strict=True):
-        if value is not None and array.size <= _LARGEST:
+    for value, array in zip(leaf.results, made, strict=False):
+        if value is not None:
             knowledge.literals[value] = Literal.of(array)
 
 
