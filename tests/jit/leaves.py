@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from treadle import ir, ops
-from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import HostCall, Input, Kernel
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.lowering import lower_block
+from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.jit.runtime.compilation import compiled
 from treadle.jit.runtime.invoke import CompiledKernel, invoke
 from treadle.plan import RunContext
@@ -56,7 +56,7 @@ def is_native(
 
 
 def _kernel(step: ir.Leaf, inputs: Sequence[np.ndarray | None], fixed: Sequence[int]) -> Kernel:
-    b = KernelBuilder.start()
+    b = LoweringBuilder.start()
     params = tuple(value for value in step.operands if value is not None)
     block = ir.Block(params=params, steps=(step,), results=step.results)
     given = [array for array in inputs if array is not None]

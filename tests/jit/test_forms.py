@@ -11,11 +11,11 @@ from tests.jit.leaves import leaf, natively
 from tests.values import assert_same
 from treadle import ops
 from treadle.ir import Block, DType, dtype_of
-from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import HostCall, Input, Result
 from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.lowering import lower_block
+from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.plan import FallbackRequired
 
 RANDOM = np.random.default_rng(41)
@@ -350,7 +350,7 @@ def test_what_does_not_fit_has_no_native_code(name):
 
 def test_what_was_begun_before_it_was_declined_is_gone():
     op, version, inputs, _, _ = MISFITS["ScatterND of fewer updates"]
-    b = KernelBuilder.start()
+    b = LoweringBuilder.start()
     step = leaf(op, version, len(inputs), 1)
     params = [b.param(Input(k), dtype_of(each.dtype), each.shape) for k, each in enumerate(inputs)]
     lower_block(b, Block(params=step.operands, steps=(step,), results=step.results), params)
