@@ -52,6 +52,7 @@ PUBLIC = [
     "operator",
     "optimize",
     "repair",
+    "rewrite",
     "save",
     "set_default_logger_severity",
     "set_seed",

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     )
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
-    from treadle.rewriting import convert_version, specialize, unroll
+    from treadle.rewriting import convert_version, rewrite, specialize, unroll
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
     from treadle.tracing import Progress, Recorder
@@ -98,6 +98,7 @@ __all__ = [
     "operator",
     "optimize",
     "repair",
+    "rewrite",
     "save",
     "set_default_logger_severity",
     "set_seed",
@@ -149,7 +150,7 @@ _HOMES = {
     ),
     "ort_session": ("ModelMetadata",),
     "passes": ("Change", "Report"),
-    "rewriting": ("convert_version", "specialize", "unroll"),
+    "rewriting": ("convert_version", "rewrite", "specialize", "unroll"),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),
     "tracing": ("Progress", "Recorder"),

@@ -32,7 +32,7 @@ finally:
 def test_the_verbs() -> None:
     assert VERBS == [
         "build", "check", "completion", "convert", "demo", "explain", "infer", "inspect",
-        "optimize", "run", "specialize", "unroll",
+        "optimize", "rewrite", "run", "specialize", "unroll",
     ]  # fmt: skip
 
 

@@ -195,6 +195,23 @@ def test_convert_to_another_opset(treadle: Treadle, folder: Path) -> None:
     assert treadle(*command).code == 2
 
 
+def test_unroll_and_rewrite(treadle: Treadle, folder: Path) -> None:
+    (folder / "sum.onnxtxt").write_text(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[4,3] x, float[3] s) => (float[3] y) {'
+        " y = Scan <num_scan_inputs = 1, body = b (float[3] h, float[3] e) => (float[3] k)"
+        " { k = Add (h, e) }> (s, x) }"
+    )
+    straight, looped = folder / "straight.onnx", folder / "looped.onnx"
+    assert treadle("unroll", folder / "sum.onnxtxt", "-o", straight).code == 0
+    assert "Scan" not in treadle("inspect", straight).out
+    data = treadle("rewrite", folder / "sum.onnxtxt", "scan-to-loop", "-o", looped, "--json").data
+    assert data["counts"] == {"scan-to-loop": 1}
+    assert "scan-to-loop" in treadle("rewrite", "--list").out
+    refused = treadle("rewrite", folder / "sum.onnxtxt", "loops", "-o", folder / "no.onnx")
+    assert refused.code == 1
+    assert not (folder / "no.onnx").exists()
+
+
 def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
     model = library.load(
         '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y)\n'

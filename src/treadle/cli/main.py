@@ -17,7 +17,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain"),
     "Run": ("run",),
     "Check": ("check",),
-    "Rewrite": ("optimize", "specialize", "unroll", "convert"),
+    "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "convert"),
     "Ship": ("build",),
     "Other": ("completion",),
 }

@@ -10,7 +10,16 @@ from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import lower, prepare
 from treadle.passes.report import Change, Report
 from treadle.passes.resolve_default_inputs import resolve_default_inputs
-from treadle.passes.rewrites import Obstacles, Unrolling, dim_names, specialize, unroll
+from treadle.passes.rewrites import (
+    REWRITES,
+    Obstacles,
+    RewriteOptions,
+    Unrolling,
+    dim_names,
+    rewrite,
+    specialize,
+    unroll,
+)
 from treadle.passes.simplify import simplify
 from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops, unmix_loops
 from treadle.passes.versions import convert_version
@@ -18,11 +27,13 @@ from treadle.passes.versions import convert_version
 __all__ = [
     "FOR_RUNTIMES",
     "REPAIRED",
+    "REWRITES",
     "Change",
     "Expand",
     "Fix",
     "Obstacles",
     "Report",
+    "RewriteOptions",
     "Unrolling",
     "bind_attributes",
     "convert_version",
@@ -39,6 +50,7 @@ __all__ = [
     "prepare",
     "repair",
     "resolve_default_inputs",
+    "rewrite",
     "simplify",
     "specialize",
     "to_onnx_loops",

@@ -58,14 +58,14 @@ def to_onnx_loops(model: Model) -> Model:
         return model
     if any(_is_foreign(v.step) for v in walk(model) if isinstance(v.step, Loop | Branch)):
         model = copy_passthrough_results(model)
-        written = _written(infer(model), lambda loop: is_mixed(loop) or _may_be_empty(loop))
+        written = with_onnx_loops(infer(model), lambda loop: is_mixed(loop) or _may_be_empty(loop))
         return uniquify_names(written)
-    return _written(infer(model), is_mixed)
+    return with_onnx_loops(infer(model), is_mixed)
 
 
 def unmix_loops(model: Model) -> Model:
     """The model, which has types, without loops no form of ONNX has; others stay as they are."""
-    return _written(model, is_mixed) if any(map(is_mixed, _loops(model))) else model
+    return with_onnx_loops(model, is_mixed) if any(map(is_mixed, _loops(model))) else model
 
 
 def is_mixed(loop: Loop) -> bool:
@@ -106,7 +106,8 @@ def _loops(model: Model) -> list[Loop]:
     return [visit.step for visit in walk(model) if isinstance(visit.step, Loop)]
 
 
-def _written(model: Model, wanted: Callable[[Loop], bool]) -> Model:
+def with_onnx_loops(model: Model, wanted: Callable[[Loop], bool]) -> Model:
+    """The model, which has types, with ONNX Loops for the loops that are wanted, and types."""
     opset = model.opsets.get("", 0)
 
     def lowered(step: Step, path: str) -> Block | None:

@@ -7,8 +7,9 @@ list every obstacle with its path, the reason, and what would help. With `with_r
 function also gives a Report of what was done.
 """
 
+from treadle.rewriting.by_name import rewrite
 from treadle.rewriting.converting import convert_version
 from treadle.rewriting.specializing import specialize
 from treadle.rewriting.unrolling import unroll
 
-__all__ = ["convert_version", "specialize", "unroll"]
+__all__ = ["convert_version", "rewrite", "specialize", "unroll"]

@@ -4,8 +4,18 @@ Each gives a model that means the same, with the names and types of its inputs a
 raises Unsupported with every obstacle at once (`obstacles.py`).
 """
 
+from treadle.passes.rewrites.named import REWRITES, RewriteOptions, rewrite
 from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.specialize import dim_names, specialize
 from treadle.passes.rewrites.unroll import Unrolling, unroll
 
-__all__ = ["Obstacles", "Unrolling", "dim_names", "specialize", "unroll"]
+__all__ = [
+    "REWRITES",
+    "Obstacles",
+    "RewriteOptions",
+    "Unrolling",
+    "dim_names",
+    "rewrite",
+    "specialize",
+    "unroll",
+]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from treadle.ir import Block, Loop, Model, Step, map_bodies, walk_block
+from treadle.ir import Block, Model, Step, map_bodies, walk_block
 from treadle.passes.fixes import FOR_RUNTIMES, repair
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.rewrites.obstacles import Obstacles
@@ -14,10 +15,10 @@ from treadle.passes.simplify.names import with_own_step_names
 from treadle.passes.simplify.result_types import with_result_types
 
 
-def without_functions(model: Model, told: Obstacles) -> Model:
-    """The model with functions in the place of their calls, if loops are in any of them."""
-    holders = [f for f in model.functions.values() if _has_loops(f.block)]
-    if not holders:
+def without_functions(model: Model, told: Obstacles, wanted: Callable[[Step], bool]) -> Model:
+    """The model with functions in the place of their calls, if wanted steps are in any of them."""
+    blocks = [function.block for function in model.functions.values()]
+    if not any(wanted(visit.step) for block in blocks for visit in walk_block(block)):
         return model
     for function in model.functions.values():
         for domain, version in function.opsets.items():
@@ -26,10 +27,6 @@ def without_functions(model: Model, told: Obstacles) -> Model:
                 help_ = f"the model imports {model.opsets[domain]}; convert_version makes them one"
                 told.add(str(function.id), what, help_)
     return model if told.found else inline_functions(model)
-
-
-def _has_loops(block: Block) -> bool:
-    return any(isinstance(visit.step, Loop) for visit in walk_block(block))
 
 
 def finished(model: Model, at: PassContext) -> Model:

@@ -32,6 +32,7 @@ from treadle.ir import (
     defining_steps,
     ports,
     step_path,
+    tensor,
 )
 from treadle.passes.simplify.captures import map_implicit_captures
 from treadle.passes.simplify.context import FEW, PassContext
@@ -102,24 +103,31 @@ def _scan(loop: Loop, trips: int, path: str, writer: StepBuilder) -> Loop:
     at, found = writer.at, _items(loop, trips, writer.at)
     if not found or sum(_size(item, at) for item in found) > _LARGEST_ITEMS:
         return loop
-    view = ports(loop)
+    view, state = ports(loop), replace(loop, fixed_state=True)
+    if not all(keeps_kind(state, port, at) for port in view.carried):
+        return loop
+    if not all(keeps_element(port, at) for port in view.stacked):
+        return loop
+    at.note(NAME, path, f"{trips} items")
+    return scan_of(loop, trips, writer)
+
+
+def scan_of(loop: Loop, trips: int, writer: StepBuilder) -> Loop:
+    """The loop of so many iterations as a Scan of its items; of numbers where it reads none."""
+    at, found, view = writer.at, _items(loop, trips, writer.at), ports(loop)
     info = replace(loop.info, op="Scan", version=at.version("Scan") or 0, attributes={})
     empty = view._replace(iteration=None, condition=None, next_condition=None)
     scan = replace(
         rebuild_loop(loop, empty), trip=None, condition=None, info=info, fixed_state=True
     )
-    if not all(keeps_kind(scan, port, at) for port in view.carried):
-        return loop
-    if not all(keeps_element(port, at) for port in view.stacked):
-        return loop
     inside = StepBuilder(at)
     sliced = [_sliced(item, trips, writer, inside) for item in found]
     taken = [item.step for item in found]
     inside.steps += (step for step in loop.body.steps if step not in taken)
     body = inside.into(replace(scan.body, steps=tuple(inside.steps)))
-    if view.iteration is not None and count_reads(body, view.iteration):
-        sliced.append(_numbers(view.iteration, trips, writer))
-    at.note(NAME, path, f"{trips} items")
+    number = view.iteration or Value("iteration", tensor("int64"))
+    if not sliced or count_reads(body, number):
+        sliced.append(_numbers(number, trips, writer))
     return rebuild_loop(replace(scan, body=body), ports(scan)._replace(sliced=tuple(sliced)))
 
 

@@ -100,7 +100,7 @@ def unroll(model: Model, how: Unrolling) -> tuple[Model, Report]:
 
 def prepared(model: Model, told: Obstacles) -> Model:
     """The model with its loops in ONNX's forms in the main block, and paths noted on all steps."""
-    inlined = expand_scan8(without_functions(model, told))
+    inlined = expand_scan8(without_functions(model, told, lambda step: isinstance(step, Loop)))
     inlined = to_onnx_loops(inlined) if _is_foreign(inlined) else inlined
     return replace(inlined, main=mark(inlined.main))
 

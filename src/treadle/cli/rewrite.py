@@ -1,0 +1,74 @@
+"""`treadle rewrite`: rewrites that have a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import treadle
+from treadle.cli.options import output_option
+from treadle.cli.output import echo, echo_json, working
+from treadle.cli.rewritten import finish
+from treadle.cli.verb import Verb, json_option
+
+_EXAMPLE = """
+$ treadle rewrite --list
+$ treadle rewrite model.onnx scan-to-loop,if-to-where -o simpler.onnx
+"""
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@click.argument("model", type=_FILE, required=False)
+@click.argument("names", required=False, metavar="NAME[,NAME]")
+@output_option
+@click.option("--list", "listed", is_flag=True, help="List the rewrites, a line each.")
+@click.option(
+    "--paths",
+    multiple=True,
+    default=("*",),
+    metavar="GLOB",
+    help="The paths of the steps that are meant; all without. May be given several times.",
+)
+@click.option(
+    "--for", "portable", multiple=True, metavar="RUNTIME", help="Runtimes that must take it."
+)
+@click.option("--capacity", type=int, help="The entries of a cache that static-cache makes.")
+@json_option
+def rewrite(
+    model: Path | None,
+    names: str | None,
+    output: Path | None,
+    listed: bool,
+    paths: tuple[str, ...],
+    portable: tuple[str, ...],
+    capacity: int | None,
+    as_json: bool,
+) -> None:
+    """Bring loops and branches into another form, by the name of the rewrite."""
+    if listed:
+        _list(as_json)
+        return
+    if model is None or names is None:
+        raise click.UsageError("give a model and the name of a rewrite; --list has the names")
+    with working(f"rewriting {model}", quiet=as_json):
+        rewritten, report = treadle.rewrite(
+            model,
+            *(name.strip() for name in names.split(",")),
+            paths=paths,
+            portable=portable,
+            capacity=capacity,
+            with_report=True,
+        )
+    finish(model, rewritten, report, output, as_json=as_json)
+
+
+def _list(as_json: bool) -> None:
+    from treadle.passes import REWRITES
+    from treadle.report import table
+
+    if as_json:
+        echo_json({name: each.about for name, each in REWRITES.items()})
+        return
+    echo(table([(name, each.about) for name, each in REWRITES.items()]))

@@ -1,0 +1,43 @@
+"""The rewrites a user can name, with a line each; nothing else knows all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from treadle.ir import Model
+from treadle.passes.report import Report
+from treadle.passes.rewrites.named.captures import captures_to_inputs, inputs_to_captures
+from treadle.passes.rewrites.named.if_to_where import if_to_where
+from treadle.passes.rewrites.named.loop_to_scan import loop_to_scan
+from treadle.passes.rewrites.named.options import RewriteOptions
+from treadle.passes.rewrites.named.scan_to_loop import scan_to_loop
+from treadle.passes.rewrites.named.sequence_to_tensor import sequence_to_tensor
+
+
+class Rewrite(NamedTuple):
+    """A rewrite: what it does in a line, and the function that does it."""
+
+    about: str
+    run: Callable[[Model, RewriteOptions], tuple[Model, Report]]
+
+
+REWRITES: Mapping[str, Rewrite] = {
+    "loop-to-scan": Rewrite("Loops of a certain number of iterations become Scans", loop_to_scan),
+    "scan-to-loop": Rewrite("Scans become Loops that gather what the Scan slices", scan_to_loop),
+    "if-to-where": Rewrite("Ifs whose branches cannot fail become Where", if_to_where),
+    "captures-to-inputs": Rewrite(
+        "what loops read from outside becomes carried unchanged", captures_to_inputs
+    ),
+    "inputs-to-captures": Rewrite(
+        "what loops carry unchanged is read from outside", inputs_to_captures
+    ),
+    "sequence-to-tensor": Rewrite(
+        "lists that loops only append to become stacked tensors", sequence_to_tensor
+    ),
+}
+
+
+def rewrite(model: Model, name: str, options: RewriteOptions) -> tuple[Model, Report]:
+    """The model after the rewrite of this name."""
+    return REWRITES[name].run(model, options)

@@ -1,0 +1,73 @@
+"""`treadle.rewrite`: rewrites that have a name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Literal, overload
+
+from treadle import checks, passes
+from treadle.arguments import expect_member, names_of
+from treadle.boundary import public
+from treadle.errors import InputError
+from treadle.ir import Model
+from treadle.limits import LoadLimits, within
+from treadle.passes import Report
+from treadle.rewriting.border import Rewritten, expect_count, given, globs_of
+from treadle.sources import valid
+
+
+@overload
+def rewrite(
+    source: object,
+    *names: str,
+    paths: str | Iterable[str] = "*",
+    portable: Collection[str] = (),
+    capacity: int | None = None,
+    with_report: Literal[False] = False,
+    limits: LoadLimits | None = None,
+) -> Model: ...
+@overload
+def rewrite(
+    source: object,
+    *names: str,
+    paths: str | Iterable[str] = "*",
+    portable: Collection[str] = (),
+    capacity: int | None = None,
+    with_report: Literal[True],
+    limits: LoadLimits | None = None,
+) -> tuple[Model, Report]: ...
+@public
+def rewrite(
+    source: object,
+    *names: str,
+    paths: str | Iterable[str] = "*",
+    portable: Collection[str] = (),
+    capacity: int | None = None,
+    with_report: bool = False,
+    limits: LoadLimits | None = None,
+) -> Rewritten:
+    """The model after the rewrites of these names, one after the other.
+
+        treadle.rewrite("model.onnx", "sequence-to-tensor", "loop-to-scan")
+
+    `treadle rewrite --list` has a line for each. `paths` are globs over the paths of the steps that
+    are meant. `portable`: runtimes that must take the result and answer rightly, as of `check`.
+    `capacity` is the number of entries of a cache that `static-cache` makes.
+
+    Raises Unsupported, with every obstacle, where a chosen step has no such form; InputError for a
+    name that is not known.
+    """
+    if not names:
+        raise InputError(f"name a rewrite: {', '.join(passes.REWRITES)}")
+    for name in names:
+        expect_member(name, passes.REWRITES, "the rewrite")
+    expect_count(capacity, "capacity", 1)
+    runtimes = names_of(portable, checks.RUNTIMES, "portable")
+    options = passes.RewriteOptions(globs_of(paths, "paths"), runtimes, capacity)
+    report = Report()
+    with within(limits):
+        model = valid(source, "rewritten")
+        for name in names:
+            model, done = passes.rewrite(model, name, options)
+            report += done
+    return given((model, report), with_report)
