@@ -50,11 +50,14 @@ def rewrite(
     if listed:
         _list(as_json)
         return
-    if model is None or names is None:
+    if model is None:
         raise click.UsageError("give a model and the name of a rewrite; --list has the names")
     with working(f"rewriting {model}", quiet=as_json):
+        loaded = treadle.load(model)
+        if names is None:
+            raise click.UsageError("give the name of a rewrite; --list has the names")
         rewritten, report = treadle.rewrite(
-            model,
+            loaded,
             *(name.strip() for name in names.split(",")),
             paths=paths,
             portable=portable,
