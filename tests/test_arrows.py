@@ -16,8 +16,8 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 __main__
 cli backend
-api rewriting
-build
+api exposing rewriting
+bench build
 single_operator
 coercion
 session

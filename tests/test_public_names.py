@@ -13,6 +13,7 @@ import pytest
 import treadle
 
 PUBLIC = [
+    "Benchmark",
     "Change",
     "ComparisonError",
     "ConfigurationError",
@@ -43,9 +44,11 @@ PUBLIC = [
     "Terminated",
     "TreadleError",
     "Unsupported",
+    "bench",
     "build",
     "check",
     "convert_version",
+    "expose",
     "get_available_providers",
     "infer",
     "load",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         set_default_logger_severity,
         set_seed,
     )
+    from treadle.bench import Benchmark, bench
     from treadle.errors import (
         ComparisonError,
         ConfigurationError,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         TreadleError,
         Unsupported,
     )
+    from treadle.exposing import expose
     from treadle.feeds import NodeArg
     from treadle.limits import LoadLimits
     from treadle.options import (
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Benchmark",
     "Change",
     "ComparisonError",
     "ConfigurationError",
@@ -89,9 +92,11 @@ __all__ = [
     "Terminated",
     "TreadleError",
     "Unsupported",
+    "bench",
     "build",
     "check",
     "convert_version",
+    "expose",
     "get_available_providers",
     "infer",
     "load",
@@ -121,6 +126,7 @@ _HOMES = {
         "set_default_logger_severity",
         "set_seed",
     ),
+    "bench": ("Benchmark", "bench"),
     "errors": (
         "ComparisonError",
         "ConfigurationError",
@@ -138,6 +144,7 @@ _HOMES = {
         "TreadleError",
         "Unsupported",
     ),
+    "exposing": ("expose",),
     "feeds": ("NodeArg",),
     "iobinding": ("IOBinding",),
     "limits": ("LoadLimits",),

@@ -31,8 +31,8 @@ finally:
 
 def test_the_verbs() -> None:
     assert VERBS == [
-        "build", "check", "completion", "convert", "demo", "explain", "infer", "inspect",
-        "optimize", "rewrite", "run", "specialize", "unroll",
+        "bench", "build", "check", "completion", "convert", "demo", "explain", "expose", "infer",
+        "inspect", "optimize", "rewrite", "run", "specialize", "unroll",
     ]  # fmt: skip
 
 

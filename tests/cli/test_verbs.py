@@ -225,3 +225,14 @@ def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
     data = treadle("optimize", folder / "idle.onnxtxt", "--json").data
     assert data["counts"]["constants folded"] == 1
     assert data["done"][0] == {"name": "constants folded", "path": "main/shape_0", "done": "Shape"}
+
+
+def test_expose(treadle: Treadle, folder: Path) -> None:
+    target = folder / "exposed.onnx"
+    done = treadle("expose", folder / "newton.onnxtxt", "-o", target, "--values", "better")
+    assert done.code == 0
+    assert "main/loop_2.body/better" in done.out
+    assert "main/loop_2.body/better" in treadle("inspect", target).out
+    failed = treadle("expose", folder / "newton.onnxtxt", "-o", folder / "no.onnx", "--values", "b")
+    assert failed.code == 1
+    assert not (folder / "no.onnx").exists()

@@ -34,7 +34,8 @@ def _value(written):
     return array.reshape(written["shape"])
 
 
-def _edge(path: Path) -> Edge:
+def case_of(path: Path) -> Edge:
+    """The case in a file."""
     written = json.loads(path.read_text(encoding="utf-8"))
     expect = written["expect"]
     return Edge(
@@ -48,7 +49,7 @@ def _edge(path: Path) -> Edge:
 @functools.cache
 def edges() -> Mapping[str, Edge]:
     """Every edge case by its id."""
-    return {path.stem: _edge(path) for path in sorted(FOLDER.glob("control_flow/*.json"))}
+    return {path.stem: case_of(path) for path in sorted(FOLDER.glob("control_flow/*.json"))}
 
 
 EXPORTED = tuple(sorted(path.stem for path in FOLDER.glob("exporters/*.onnx")))

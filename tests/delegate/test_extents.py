@@ -23,6 +23,9 @@ CALLS = {  # the ranks of operands at which extents 0, 1 and 2 are tried
     "Attention <q_num_heads = 1, kv_num_heads = 1> (a, b, c)": (3,),
     "Conv (a, b)": (2, 3),
     "ConvInteger (u, v)": (2, 3),
+    "ConvTranspose (a, b)": (4,),
+    "GRU <hidden_size = 1> (a, b, c)": (3,),
+    "LSTM <hidden_size = 1> (a, b, c)": (3,),
     "com.microsoft.DynamicQuantizeMatMul (a, u, b)": (2,),
     "com.microsoft.DynamicQuantizeMatMul (a, u, s, v)": (2,),
     "com.microsoft.FusedConv (a, b)": (2, 3),
@@ -53,7 +56,7 @@ def feed(name, shape):
 def test_extents_nobody_declared(call):
     made, names = session(call)
     for rank in CALLS[call]:
-        for shape in product((0, 1, 2), repeat=rank):
+        for shape in product((0, 1, 2) if rank < 4 else (0, 2), repeat=rank):
             for other in (shape, (0,) * rank, (2,) * rank):
                 with suppress(TreadleError):
                     made.run(None, {n: feed(n, other if k else shape) for k, n in enumerate(names)})

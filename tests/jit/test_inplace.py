@@ -233,3 +233,35 @@ def test_an_inner_loop_costs_what_it_puts():
         )
         < 1
     )
+
+
+GROWS_INSIDE = """<ir_version: 10, opset_import: ["" : 21]>
+g (int64 t) => (int64[n] v) {
+    one = Constant <value_ints = [1]> ()
+    none = Constant <value = int64[0] {}> ()
+    v = Loop <body = outer (int64 i, bool go, int64[n] acc) => (bool on, int64[m] more) {
+        on = Identity (go)
+        two = Constant <value_int = 2> ()
+        rest = Mod (i, two)
+        odd = Cast <to = 9> (rest)
+        more = If (odd) <
+            then_branch = a () => (int64[n] same) { same = Identity (acc) },
+            else_branch = b () => (int64[m] grown) {
+                grown = Loop (i, , acc)
+                    <body = inner (int64 j, bool g, int64[k] s) => (bool o, int64[l] longer) {
+                        o = Identity (g)
+                        row = Reshape (j, one)
+                        longer = Concat <axis = 0> (s, row)
+                    }>
+            }
+        >
+    }> (t, , none)
+}"""
+
+
+def test_what_an_inner_loop_makes_longer_has_no_room_in_the_old_memory():
+    native = treadle.InferenceSession(GROWS_INSIDE, engines=["jit"])
+    interp = treadle.InferenceSession(GROWS_INSIDE, engines=["interp"])
+    for trips in (0, 1, 4, 9):
+        feeds = {"t": np.array(trips)}
+        assert native.run(None, feeds)[0].tolist() == interp.run(None, feeds)[0].tolist()

@@ -15,7 +15,8 @@ from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain"),
-    "Run": ("run",),
+    "Run": ("run", "bench"),
+    "See inside": ("expose",),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "convert"),
     "Ship": ("build",),

@@ -70,7 +70,12 @@ def run(
     from treadle.cli import running
     from treadle.cli.archive import write_archive
     from treadle.cli.feeds import collect
-    from treadle.report import show_differences, show_seconds, show_values
+    from treadle.report import (
+        seconds_compiling,
+        show_differences,
+        show_seconds,
+        show_values,
+    )
 
     with working(f"preparing {model}", quiet=as_json or bool(patterns)):
         seen = ["interp"] if patterns else None
@@ -87,7 +92,9 @@ def run(
         echo_json(running.as_plain(ran, differences))
         ctx.exit(1 if differences else 0)
     echo(show_values(ran.outputs))
-    note(f"ran in {show_seconds(ran.seconds)}")
+    compiling = seconds_compiling(session.plan)
+    of_that = f", {show_seconds(compiling)} of that compiling" if compiling else ""
+    note(f"ran in {show_seconds(ran.seconds)}{of_that}")
     if differences:
         found = show_differences(differences).replace("\n", "\n  ")
         raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")

@@ -14,15 +14,16 @@ from treadle.ir import Model
 Baseline = Callable[[Mapping[str, object]], list[object]]
 
 
-def baseline(model: Model, options: Options | None = None) -> Baseline:
-    """The model's own file in a session of onnxruntime; Unsupported where it refuses to load it.
+def baseline(model: Model | bytes, options: Options | None = None) -> Baseline:
+    """The model's own file, or these bytes, in a session of onnxruntime.
 
-    Its calls raise what onnxruntime raises.
+    Unsupported where it refuses to load it. Its calls raise what onnxruntime raises.
     """
     import onnxruntime
 
     made = (options or Options()).session_options()
-    start = partial(onnxruntime.InferenceSession, to_bytes(model), made, ["CPUExecutionProvider"])
+    data = model if isinstance(model, bytes) else to_bytes(model)
+    start = partial(onnxruntime.InferenceSession, data, made, ["CPUExecutionProvider"])
     session = translating_errors(start, partial(Unsupported, "the model", None))
 
     def run(feeds: Mapping[str, object]) -> list[object]:

@@ -58,6 +58,18 @@ def _not_empty(position: int, axes: Axes = None) -> _Demand:
     return _Demand(position, "has no elements", holds, number)
 
 
+def _spatial(position: int) -> _Demand:
+    """No extent from axis 2 on is 0; asked of all axes where those are not known."""
+    asked = _not_empty(position)
+
+    def holds(shapes: Sequence[Shape]) -> bool | None:
+        shape = shapes[position]
+        size = None if shape is None else _size(shape[2:])
+        return None if size is None else size > 0
+
+    return _Demand(position, asked.words, holds, asked.number)
+
+
 def _heads(position: int) -> _Demand:
     """What attention divides by: the heads of 4 axes, the last of 3."""
     among = {_WITH_HEADS: _not_empty(position, (1,)), _WITH_HEADS - 1: _not_empty(position, (-1,))}
@@ -123,6 +135,9 @@ _DEMANDS: Mapping[tuple[str, str], tuple[_Demand, ...]] = {
     ("", "Attention"): tuple(map(_heads, range(3))),
     ("", "Conv"): (_not_empty(1),),
     ("", "ConvInteger"): (_not_empty(1),),
+    ("", "ConvTranspose"): (_spatial(0), _not_empty(1)),
+    ("", "GRU"): (_not_empty(0, (0, 1)),),
+    ("", "LSTM"): (_not_empty(0, (0, 1)),),
     (_MS, "DecoderMaskedMultiHeadAttention"): (_not_empty(0),),
     (_MS, "DynamicQuantizeMatMul"): (_by_column(2), _by_column(3)),
     (_MS, "FusedConv"): (_not_empty(1),),

@@ -4,6 +4,7 @@ from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.decompose_ops import decompose_ops
 from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
+from treadle.passes.exposing import Exposure, Form, Target, expose, refuse
 from treadle.passes.fixes import FOR_RUNTIMES, REPAIRED, Fix, fixed_by_reading, repair
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
@@ -30,10 +31,13 @@ __all__ = [
     "REWRITES",
     "Change",
     "Expand",
+    "Exposure",
     "Fix",
+    "Form",
     "Obstacles",
     "Report",
     "RewriteOptions",
+    "Target",
     "Unrolling",
     "bind_attributes",
     "convert_version",
@@ -41,6 +45,7 @@ __all__ = [
     "dim_names",
     "expand_functions",
     "expand_scan8",
+    "expose",
     "fixed_by_reading",
     "ignore_omitted_condition",
     "inline_functions",
@@ -48,6 +53,7 @@ __all__ = [
     "lower",
     "mixed_refusal",
     "prepare",
+    "refuse",
     "repair",
     "resolve_default_inputs",
     "rewrite",

@@ -12,7 +12,7 @@ from treadle.report.data import as_data
 from treadle.report.findings import count_findings, show_findings
 from treadle.report.loop import LoopSummary
 from treadle.report.model import ModelSummary, show_control_flow, show_summary, summarize_model
-from treadle.report.plan import engine_counts, explain, plan_data, show_code
+from treadle.report.plan import engine_counts, explain, plan_data, seconds_compiling, show_code
 from treadle.report.rules import explain_rule, rules_page
 from treadle.report.sarif import as_sarif
 from treadle.report.text import plural, show_bytes, show_factor, show_seconds, table
@@ -35,6 +35,7 @@ __all__ = [
     "plan_data",
     "plural",
     "rules_page",
+    "seconds_compiling",
     "show_bytes",
     "show_code",
     "show_control_flow",

@@ -80,6 +80,17 @@ def _accounts(region: Region) -> Iterator[str]:
         yield from account.facts
 
 
+def compilations(plan: Plan) -> list[CompilationReport]:
+    """What engines have made of all regions so far."""
+    return [account for region in _regions(plan.main) for account in accounts(region)]
+
+
+def seconds_compiling(plan: Plan) -> float:
+    """How long engines have compiled for the plan; code that was found again counts for nothing."""
+    made = [each.data for each in compilations(plan)]
+    return sum(float(str(data.get("seconds", 0))) for data in made if not data.get("was_kept"))
+
+
 def accounts(region: Region) -> Sequence[CompilationReport]:
     """What the region's engine has made of it so far; nothing where it keeps no account."""
     return () if region.runnable is None else region.runnable.traits.reports()

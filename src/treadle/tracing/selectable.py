@@ -49,7 +49,8 @@ class Selectable(NamedTuple):
 
     `step` is the path of the step that makes the value, "" for parameters; `operator` that step's
     operator; `roles` those of `carried`, `sliced`, `stacked`, `condition` that it has. `value` is
-    the value in the program; two values of a block never have one name.
+    the value in the program; two values of a block never have one name. `block` is the path of the
+    block around a loop or branch.
     """
 
     path: str
@@ -59,6 +60,7 @@ class Selectable(NamedTuple):
     operator: str = ""
     roles: frozenset[str] = frozenset()
     value: Value | None = None
+    block: str = ""
 
     @property
     def full_name(self) -> str:
@@ -103,12 +105,12 @@ def _of_step(
             had = _had(roles, value)
             yield Selectable(path, value.name, kind, here, operator, had, value)
     if isinstance(step, Loop):
-        yield Selectable(here, "", Kind.LOOP, here, operator)
+        yield Selectable(here, "", Kind.LOOP, here, operator, block=path)
         params, inner = _of_loop(step)
         yield from _of_block(step.body, f"{here}.body", params, inner)
         return
     if isinstance(step, Branch):
-        yield Selectable(here, "", Kind.BRANCH, here, operator)
+        yield Selectable(here, "", Kind.BRANCH, here, operator, block=path)
     captured = {param for _, param in captures(step)}
     for name, body in bodies(step):
         params = {p: Kind.INPUT for p in body.params if p not in captured}

@@ -108,12 +108,11 @@ def concat_1(*operands: np.ndarray, axis: int | None = None) -> Any:
 def split(
     x: np.ndarray, lengths: Any = None, *, axis: int, num_outputs: int | None = None, outputs: int
 ) -> tuple[np.ndarray, ...]:
-    """Pieces of these lengths, or equal ones, the last one shorter where it does not come out."""
+    """Pieces of these lengths, or equal ones; of `num_outputs` the last one may be smaller."""
     extent = x.shape[positive(axis, x.ndim)]
     pieces = whole_list(lengths)
     if not pieces:
-        each = -(-extent // (num_outputs or outputs))
-        ends = [min(each * k, extent) for k in range((num_outputs or outputs) + 1)]
+        ends = [*_starts(extent, num_outputs or outputs, is_even=num_outputs is None), extent]
     else:
         if min(pieces) < 0:
             raise ValueError(f"the split {pieces} has a negative length")
@@ -121,6 +120,14 @@ def split(
         if ends[-1] != extent:
             raise ValueError(f"the split {pieces} does not sum to the axis's extent, {extent}")
     return tuple(np.split(x, ends[1:-1], axis))
+
+
+def _starts(extent: int, count: int, *, is_even: bool) -> list[int]:
+    each = -(-extent // count)
+    if each * (count - 1) > extent or (is_even and each * count != extent):
+        rest = "" if is_even else ", even with a smaller last one"
+        raise ValueError(f"an axis of {extent} cannot be split into {count} equal parts{rest}")
+    return [each * k for k in range(count)]
 
 
 @evaluates("Split", 2, 11)

@@ -41,7 +41,10 @@ def update_chain_of(node: Node, block: Block) -> UpdateChain:
 
 
 def _link(node: Node) -> UpdateChain | None:
-    """The links inside the node, and the value it starts from; None where it is no link."""
+    """The links inside the node, and the value it starts from; None where it is no link.
+
+    A value of another shape has no room in the memory of the one it starts from.
+    """
     if isinstance(node.op, Scatter):
         return (), node.operands[0]
     if not isinstance(node.op, Result):
@@ -49,11 +52,13 @@ def _link(node: Node) -> UpdateChain | None:
     around, number = node.operands[0], node.op.number
     match around.op:
         case Loop() as loop if number < len(loop.states):
-            return (), around.operands[number - len(loop.states)]
+            initial = around.operands[number - len(loop.states)]
+            return ((), initial) if initial.shape == node.shape else None
         case Branch() as branch:
             sides = (branch.then, branch.then_results), (branch.otherwise, branch.otherwise_results)
             (first, base), (second, other) = (update_chain_of(r[number], side) for side, r in sides)
-            if base is other and base.home not in (branch.then, branch.otherwise):
+            is_outside = base.home not in (branch.then, branch.otherwise)
+            if base is other and is_outside and base.shape == node.shape:
                 return (*first, *second), base
     return None
 

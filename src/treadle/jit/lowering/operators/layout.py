@@ -249,7 +249,8 @@ def split(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Se
     elif len(operands) > 1 and operands[1] is not None:
         sizes = [extent_of(builder, each) for each in builder.elements(operands[1], "sizes")]
     else:
-        sizes = _alike(builder, x.shape[axis], attributes["results"])
+        is_uneven = "num_outputs" in attributes
+        sizes = _alike(builder, x.shape[axis], attributes["results"], is_uneven=is_uneven)
     starts: list[Number] = [0]
     for each in sizes:
         builder.expect_equal(builder.least(each, 0), 0)
@@ -258,13 +259,15 @@ def split(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Se
     return [axis_slice(builder, x, axis, s, 1, n) for s, n in zip(starts, sizes, strict=False)]
 
 
-def _alike(builder: KernelBuilder, extent: Number, count: int) -> list[Number]:
-    """The sizes of parts that are alike, but for the last ones where it does not come out."""
+def _alike(builder: KernelBuilder, extent: Number, count: int, *, is_uneven: bool) -> list[Number]:
+    """The sizes of parts that are alike; the last one may be smaller where they may be uneven."""
     if count == 1:
         return [extent]
     each = times_within(builder, extent, count)
-    ends = [builder.least(builder.times(k, each), extent) for k in range(count)]
-    return [builder.minus(end, start) for start, end in zip(ends, [*ends[1:], extent], strict=True)]
+    before = builder.times(count - 1, each)
+    last = builder.minus(extent, before) if is_uneven else each
+    builder.expect_equal(builder.least(before, extent), before)
+    return [*[each] * (count - 1), last]
 
 
 @lowers("Concat", 4, 11, 13)

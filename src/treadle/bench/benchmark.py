@@ -1,0 +1,118 @@
+"""`treadle.bench`: each contender in a process of its own, then all of them in turn in this one."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from treadle import report
+from treadle.arguments import expect
+from treadle.bench.cold import cold_start
+from treadle.bench.contenders import TREADLE, Opened, expect_contenders, open_contender
+from treadle.bench.result import Benchmark, Timing
+from treadle.bench.warm import warm_calls
+from treadle.boundary import public
+from treadle.errors import RunError, TreadleError
+from treadle.formats.onnx import to_bytes
+from treadle.passes import to_onnx_loops
+from treadle.sources import loaded
+
+__all__ = ["bench"]
+
+_CACHED = ("treadle", "jit")
+
+
+@public
+def bench(
+    model: object,
+    feeds: Mapping[str, object],
+    *,
+    against: Sequence[str] | str = ("onnxruntime",),
+    threads: int = 0,
+    seconds: float = 2.0,
+) -> Benchmark:
+    """Time treadle on a model, and others beside it.
+
+    `model` is whatever `treadle.load` takes, `feeds` what `session.run` takes. `against` names
+    "onnxruntime" (alone, nothing of treadle between), "jit" or "interp" (treadle with that engine
+    first). `threads` is `intra_op_num_threads` of all of them, 0 for their defaults. Each is loaded
+    and called once in a new process without a cache, treadle also in one with its cache; then all
+    are called in turn for `seconds` in this process. Outputs are compared with treadle's.
+
+    A contender that refuses the model has no times and says why. Raises what loading or running
+    raises where treadle itself does.
+    """
+    names = expect_contenders(against)
+    expect(seconds, (int, float), "seconds", "a number of seconds")
+    expect(threads, int, "threads", "a number of threads, or 0")
+    data = to_bytes(to_onnx_loops(loaded(model)[0]))
+    opened, timings = _opened(names, data, feeds, threads)
+    calls = {name: each.call for name, each in opened.items()}
+    warm = warm_calls(calls, feeds, seconds)
+    timings = {n: replace(each, warm=warm.get(n)) for n, each in timings.items()}
+    for name in opened:
+        timings[name] = _with_starts(timings[name], data, feeds, threads)
+    return Benchmark(_name(model), _machine(), threads, tuple(timings.values()))
+
+
+def _opened(
+    names: Sequence[str], data: bytes, feeds: Mapping[str, object], threads: int
+) -> tuple[dict[str, Opened], dict[str, Timing]]:
+    """Those that load and run the model, and what is known of all of them so far."""
+    opened, timings = {}, {}
+    expected: dict[str, object] = {}
+    for name in names:
+        try:
+            made = open_contender(name, data, threads)
+            outputs = dict(enumerate(_called(name, made, feeds)))
+        except TreadleError as error:
+            if name == TREADLE:
+                raise
+            timings[name] = Timing(name, why_not=str(error))
+            continue
+        given = {f"output {number}": value for number, value in outputs.items()}
+        expected = expected or given
+        found = report.compare(given, expected)
+        differs = f"other outputs than treadle: {report.show_differences(found)}" if found else ""
+        opened[name], timings[name] = made, Timing(name, differs=differs)
+    return opened, timings
+
+
+def _called(name: str, made: Opened, feeds: Mapping[str, object]) -> list[Any]:
+    try:
+        return made.call(feeds)
+    except TreadleError:
+        raise
+    except Exception as error:  # onnxruntime's own, of several kinds
+        if name == TREADLE:
+            raise
+        raise RunError(str(error).strip().splitlines()[0]) from error
+
+
+def _with_starts(timing: Timing, data: bytes, feeds: Mapping[str, object], threads: int) -> Timing:
+    try:
+        cold = cold_start(timing.name, data, feeds, threads, cached=False)
+        cached = None
+        if timing.name in _CACHED:
+            cached = cold_start(timing.name, data, feeds, threads, cached=True)
+    except RunError as error:
+        return replace(timing, why_not=str(error))
+    return replace(timing, cold=cold, cached=cached)
+
+
+def _name(model: object) -> str:
+    path = os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
+    return "the model" if not path or "\n" in path else os.path.basename(path)
+
+
+def _machine() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            lines = (line.partition(":") for line in file)
+            return next(value.strip() for name, _, value in lines if name.strip() == "model name")
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,48 @@
+"""What is timed: treadle itself, one of its engines, or onnxruntime with nothing of treadle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.arguments import names_of
+from treadle.engines import ENGINES
+from treadle.options import SessionOptions
+from treadle.report import seconds_compiling
+from treadle.session import InferenceSession
+
+TREADLE = "treadle"
+CONTENDERS = (TREADLE, "onnxruntime", "jit", "interp")
+"""`onnxruntime` is onnxruntime alone; `jit` and `interp` are treadle with this engine first."""
+
+Call = Callable[[Mapping[str, object]], list[Any]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Opened:
+    """A model that is loaded: a call of it, and the seconds spent so far on compiling."""
+
+    call: Call
+    compiling: Callable[[], float]
+
+
+def expect_contenders(names: Any) -> tuple[str, ...]:
+    """Treadle and these, each once; InputError for a name that nothing has."""
+    return tuple(dict.fromkeys((TREADLE, *names_of(names, CONTENDERS, "against"))))
+
+
+def open_contender(name: str, data: bytes, threads: int) -> Opened:
+    """Load the model as this contender does; Unsupported or another TreadleError if it refuses."""
+    options = SessionOptions(intra_op_num_threads=threads)
+    if name == "onnxruntime":
+        from treadle import delegate
+
+        return Opened(delegate.baseline(data, delegate.Options.of(options)), lambda: 0.0)
+    engines = {TREADLE: ENGINES, "jit": ("jit", "interp"), "interp": ("interp",)}[name]
+    session = InferenceSession(data, options, engines=engines)
+
+    def call(feeds: Mapping[str, object]) -> list[Any]:
+        return session.run(None, feeds)
+
+    return Opened(call, lambda: seconds_compiling(session.plan))

@@ -1,0 +1,71 @@
+"""`treadle bench`: how long a model takes, beside onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+import treadle
+from treadle.cli.options import Piped, feed_options
+from treadle.cli.output import echo, echo_json, working
+from treadle.cli.verb import Verb, json_option, model_argument
+
+_EXAMPLE = """
+$ treadle bench decoder.onnx --random --dim T=100
+$ treadle bench decoder.onnx --input in.npz --against onnxruntime,interp --threads 1
+"""
+
+
+def _names(ctx: click.Context, param: click.Parameter, given: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in given.split(",") if name.strip())
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@model_argument
+@feed_options
+@click.option(
+    "--against",
+    metavar="A,B",
+    default="onnxruntime",
+    show_default=True,
+    callback=_names,
+    help="Who is timed besides: onnxruntime (alone), jit, interp.",
+)
+@click.option(
+    "--threads", type=click.IntRange(0), default=0, help="Threads of each; 0: its default."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(0.01), default=2.0, show_default=True,
+    help="How long the warm calls take in all.",
+)  # fmt: skip
+@json_option
+def bench(
+    model: Path | Piped,
+    archive: Path | None,
+    assignments: tuple[str, ...],
+    made_up: bool,
+    seed: int,
+    extents: Mapping[str, int],
+    against: tuple[str, ...],
+    threads: int,
+    seconds: float,
+    as_json: bool,
+) -> None:
+    """Time loading, the first call, compiling, warm calls, and memory.
+
+    Each is loaded and called once in a new process, without what the cache on disk holds and with
+    it; then all are called in turn. The outputs are compared.
+    """
+    from treadle.cli.feeds import collect
+
+    with working(f"timing {model}", quiet=as_json):
+        feeds = collect(
+            treadle.load(model), archive, assignments, seed if made_up else None, extents
+        )
+        found = treadle.bench(model, feeds, against=against, threads=threads, seconds=seconds)
+    if as_json:
+        echo_json(found.as_plain())
+    else:
+        echo(str(found))

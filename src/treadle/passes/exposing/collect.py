@@ -1,0 +1,189 @@
+"""Collecting what is not made in every iteration, or not with one shape: flat, in order.
+
+A slot is a value that is handed through every block from the main graph to the one that adds to it:
+
+    values     the sequence of what was made
+    lengths    int64[n], of sequences: how many elements each had
+    at         int64[n, depth], the iteration numbers of each, outermost first
+    buffer     with a capacity: [capacity + 1, *shape] instead of a sequence; the last row is
+               overwritten by what is beyond the capacity
+    count      with a capacity: how many were made, those beyond it too
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.ir import Carried, DType, Invariant, Iteration, Optional, Tensor, Type, Value
+from treadle.ir import Sequence as SequenceType
+from treadle.passes.exposing.targets import Form, Target
+from treadle.passes.exposing.writer import Writer
+
+
+class Slot(NamedTuple):
+    """A value that is handed through: its kind, and the output or block it belongs to."""
+
+    kind: str
+    owner: str
+
+
+State = dict[Slot, Value]
+"""What the slots are at some place of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The slots of a target by kind."""
+
+    by_kind: dict[str, Slot]
+
+    @classmethod
+    def of(cls, target: Target) -> Slots:
+        """The slots of a target; what is made beside others of its block shares their places."""
+        if target.form is Form.TENSOR:
+            return cls({})
+        shared = target.output if isinstance(target.type, Optional) else target.path
+        if target.form is Form.PADDED:
+            kinds = {"buffer": target.output, "padded_at": shared, "count": shared}
+        else:
+            kinds = {"values": target.output, "at": shared}
+            if isinstance(_present(target.type), SequenceType):
+                kinds["lengths"] = target.output
+        return cls({kind: Slot(kind, owner) for kind, owner in kinds.items()})
+
+
+def _present(type_: Type | None) -> Type | None:
+    return type_.element if isinstance(type_, Optional) else type_
+
+
+def element_type(type_: Type | None) -> Tensor:
+    """The tensors of a target's type."""
+    while not isinstance(type_, Tensor):
+        assert isinstance(type_, SequenceType | Optional), "other types are refused"
+        type_ = type_.element
+    return type_
+
+
+def initial(slot: Slot, target: Target, writer: Writer, capacity: int) -> Value:
+    """What a slot of a target is before anything was collected."""
+    match slot.kind:
+        case "values":
+            return writer.leaf("SequenceEmpty", dtype=element_type(target.type).dtype)
+        case "at":
+            return writer.constant(np.zeros((0, target.depth), np.int64))
+        case "lengths":
+            return writer.constant(np.zeros(0, np.int64))
+        case "padded_at":
+            return writer.constant(np.full((capacity + 1, target.depth), -1, np.int64))
+        case "count":
+            return writer.constant(np.array(0))
+    type_ = element_type(target.type)
+    assert type_.dtype is not None, "else it is not padded"
+    assert type_.shape is not None, "else it is not padded"
+    extents = [capacity + 1, *(dim for dim in type_.shape if isinstance(dim, int))]
+    nothing = "" if type_.dtype is DType.STRING else 0
+    return writer.constant(np.full(extents, nothing, type_.dtype.numpy))
+
+
+def collect(
+    writer: Writer,
+    here: Mapping[Target, Value],
+    clocks: Sequence[Value],
+    state: State,
+    capacity: int,
+) -> None:
+    """Add what the targets of a block are in this iteration to their slots."""
+    padded = {t: v for t, v in here.items() if t.form is Form.PADDED}
+    if padded:
+        _pad(writer, padded, clocks, state, capacity)
+    flat = {t: v for t, v in here.items() if t.form is Form.SEQUENCE}
+    plain = [t for t in flat if not isinstance(t.type, Optional)]
+    if plain:
+        at = Slots.of(plain[0]).by_kind["at"]
+        state[at] = writer.add_rows(state[at], _row(writer, clocks))
+    for target, value in flat.items():
+        if isinstance(target.type, Optional):
+            _add_optional(writer, target, value, clocks, state)
+        else:
+            _add(writer, target, value, state)
+
+
+def _row(writer: Writer, clocks: Sequence[Value]) -> Value:
+    """The iteration numbers, int64[1, depth]."""
+    if not clocks:
+        return writer.constant(np.zeros((1, 0), np.int64))
+    shape = writer.constant(np.array([1, 1]))
+    rows = [writer.leaf("Reshape", clock, shape) for clock in clocks]
+    return rows[0] if len(rows) == 1 else writer.leaf("Concat", *rows, axis=1)
+
+
+def _add(writer: Writer, target: Target, value: Value, state: State) -> None:
+    slots = Slots.of(target).by_kind
+    values = slots["values"]
+    if "lengths" not in slots:
+        state[values] = writer.leaf("SequenceInsert", state[values], value)
+        return
+    length = writer.leaf("SequenceLength", value)
+    lengths = slots["lengths"]
+    state[lengths] = writer.add_rows(state[lengths], writer.row(length))
+    (state[values],) = _add_all(writer, length, state[values], value)
+
+
+def _add_all(writer: Writer, length: Value, values: Value, source: Value) -> tuple[Value, ...]:
+    """The sequence `values` with every element of the sequence `source` behind it."""
+    inner = writer.inner()
+    number, so_far, whole = (inner.value(f"exposed_{n}") for n in ("number", "so_far", "whole"))
+    longer = inner.leaf("SequenceInsert", so_far, inner.leaf("SequenceAt", whole, number))
+    body = inner.block((number, so_far, whole), (None, longer))
+    return writer.loop(length, body, (Iteration(), Carried(), Invariant()), (values, source))
+
+
+def _add_optional(
+    writer: Writer, target: Target, value: Value, clocks: Sequence[Value], state: State
+) -> None:
+    slots = tuple(Slots.of(target).by_kind.values())
+    operands = (value, *clocks, *(state[slot] for slot in slots))
+
+    def params(inner: Writer) -> tuple[Value, Sequence[Value], State]:
+        held, *others = (inner.value(each.name) for each in operands)
+        return held, others[: len(clocks)], dict(zip(slots, others[len(clocks) :], strict=True))
+
+    then, otherwise = writer.inner(), writer.inner()
+    held, numbers, kept = params(then)
+    given = (held, *numbers, *kept.values())
+    at = Slots.of(target).by_kind["at"]
+    kept[at] = then.add_rows(kept[at], _row(then, numbers))
+    _add(then, target, then.leaf("OptionalGetElement", held), kept)
+    present = then.block(given, tuple(kept[slot] for slot in slots))
+
+    held, numbers, kept = params(otherwise)
+    same = tuple(otherwise.leaf("Identity", kept[slot]) for slot in slots)
+    absent = otherwise.block((held, *numbers, *kept.values()), same)
+    has = writer.leaf("OptionalHasElement", value)
+    state.update(zip(slots, writer.branch(has, present, absent, operands), strict=True))
+
+
+def _pad(
+    writer: Writer,
+    here: Mapping[Target, Value],
+    clocks: Sequence[Value],
+    state: State,
+    capacity: int,
+) -> None:
+    shared = Slots.of(next(iter(here))).by_kind
+    count, at = shared["count"], shared["padded_at"]
+    limit = writer.constant(np.array(capacity))
+    is_within = writer.leaf("Less", state[count], limit)
+    place = writer.leaf("Where", is_within, state[count], limit)
+    index = writer.leaf("Reshape", place, writer.constant(np.array([1, 1])))
+    state[at] = writer.leaf("ScatterND", state[at], index, _row(writer, clocks))
+    for target, value in here.items():
+        buffer, shape = Slots.of(target).by_kind["buffer"], element_type(target.type).shape
+        extents = writer.constant(np.array([1, *(shape or ())], np.int64))
+        row = writer.leaf("Reshape", value, extents)
+        state[buffer] = writer.leaf("ScatterND", state[buffer], index, row)
+    state[count] = writer.leaf("Add", state[count], writer.constant(np.array(1)))

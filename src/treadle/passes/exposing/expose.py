@@ -1,0 +1,173 @@
+"""Chosen values of bodies become outputs of the main graph: an ordinary model, for any runtime.
+
+    main/loop_0.body/h        a tensor with an axis a loop, outermost first, where it is proved that
+                              every iteration makes it with one shape, and that inner loops always
+                              run equally often; else a flat sequence in the order of execution
+    main/loop_0.body/h@at     of a sequence, int64[n, depth]: the iteration numbers of each element
+    main/loop_0.body/h@lengths   of what is a sequence itself, int64[n]: how many elements each had
+
+The outputs of before stay, and come first. A Scan that
+hands on sequences becomes a Loop. Values in the main graph come out as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+from treadle.errors import InputError
+from treadle.infer import infer
+from treadle.ir import Block, Model, Step, Value, clone_with_new_values, map_steps
+from treadle.passes.expand_functions import Expand, expand_functions
+from treadle.passes.expand_scan8 import expand_scan8
+from treadle.passes.exposing.block import hand_out
+from treadle.passes.exposing.collect import Slots, initial
+from treadle.passes.exposing.fixed import Place, places
+from treadle.passes.exposing.inside import Inside, Wanted
+from treadle.passes.exposing.targets import Form, Refusal, Target, targets
+from treadle.passes.exposing.writer import Names, Writer
+from treadle.passes.inline_functions import inline_functions
+from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.uniquify_names import uniquify_names
+from treadle.tracing import Selector
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """An exposed model, what its further outputs are, and what of the selection it leaves out.
+
+    `names` are the outputs of each target by kind: `values`, and `at`, `lengths`, `count` where
+    there are.
+    """
+
+    model: Model
+    names: Mapping[Target, Mapping[str, str]]
+    refused: Sequence[Refusal] = ()
+
+
+def expose(
+    model: Model, selector: Selector, expand: Expand | None, capacity: int | None = None
+) -> Exposure:
+    """The model with what the selector picks as outputs; InputError where it picks nothing.
+
+    Functions and Scan-8 are expanded first, so that values are called by the place of their call.
+    """
+    model = expand_scan8(inline_functions(model))
+    model = model if expand is None else expand_functions(model, expand)
+    selector.expect_match(model)
+    model = infer(model)
+    found, refused = targets(model, selector, capacity)
+    if not found and not refused:
+        raise InputError(
+            f'values: "{selector}" picks only constants, captures and inputs, which are the same in'
+            " every iteration; wanted what steps make, or what a loop carries or slices"
+        )
+    if not found:
+        return Exposure(model, {}, refused)
+    where = places(model)
+    writer = Writer(Names(model), model.opsets.get("", 0))
+    wanted = _wanted(found, where, capacity or 0)
+    state = {
+        slot: initial(slot, target, writer, capacity or 0)
+        for target in reversed(found)
+        for slot in Slots.of(target).by_kind.values()
+    }
+    main = Inside("main", wanted, writer, (), state)
+    hand_out(main, model.main)
+    outputs = _Outputs(main)
+    names = {target: outputs.of(target) for target in found}
+    block = main.finished(model.main, (), (*model.main.results, *outputs.values))
+    named = clone_with_new_values(block, outputs.named)
+    made = replace(
+        model, main=with_own_step_names(named), ir_version=max(model.ir_version, _OLDEST_IR)
+    )
+    typed = infer(uniquify_names(made))
+    return Exposure(typed, names, refused)
+
+
+def refuse(exposure: Exposure) -> None:
+    """Raise Unsupported where something that was asked for is left out; all of it is named."""
+    obstacles = Obstacles("expose")
+    for each in exposure.refused:
+        obstacles.add(each.name, each.reason, each.help)
+    obstacles.refuse()
+
+
+def _wanted(found: Sequence[Target], where: Mapping[str, Place], capacity: int) -> Wanted:
+    here: dict[str, list[Target]] = {}
+    below: dict[str, list[Target]] = {}
+    for target in found:
+        here.setdefault(target.path, []).append(target)
+        for path in (target.path, *where[target.path].outer):
+            below.setdefault(path, []).append(target)
+    return Wanted(here, below, capacity)
+
+
+_OLDEST_IR = 4
+"""The IR version from which constants need not be inputs."""
+
+_SUFFIXES = {"values": "", "buffer": "", "at": "@at", "padded_at": "@at"}
+_KINDS = {"buffer": "values", "padded_at": "at"}
+
+
+class _Outputs:
+    """The outputs of the targets: values of the main graph, and the names they get."""
+
+    def __init__(self, main: Inside) -> None:
+        self.main, self.values = main, list[Value]()
+        self._names: dict[Value, str] = {}
+
+    def of(self, target: Target) -> Mapping[str, str]:
+        """The names of a target's outputs by kind."""
+        if target.form is Form.TENSOR:
+            return {"values": self._output(self.main.tensors[target], target.output, shared=True)}
+        names = {}
+        for kind, slot in Slots.of(target).by_kind.items():
+            value, suffix = self.main.state[slot], _SUFFIXES.get(kind, f"@{kind}")
+            is_cut = kind in _KINDS
+            name = f"{target.output}{suffix}"
+            names[_KINDS.get(kind, kind)] = self._output(
+                self._cut(value) if is_cut else value, name
+            )
+        return names
+
+    def named(self, value: Value) -> Value:
+        """The value with the name of the output that it is."""
+        return replace(value, name=self._names.get(value, value.name))
+
+    def _output(self, value: Value, name: str, *, shared: bool = False) -> str:
+        """Make a value an output of this name; a copy of it where it is something else already."""
+        is_called = value.name == name
+        if not is_called and (shared or value in self._names):
+            value = self.main.writer.leaf("Identity", value)
+        if not is_called:
+            self._names[value] = name = self.main.writer.names.fresh(name)
+        self.values.append(value)
+        return name
+
+    def _cut(self, rows: Value) -> Value:
+        """The rows without the last one, which holds what is beyond the capacity."""
+        writer = self.main.writer
+        bounds = [[0], [self.main.wanted.capacity], [0]]
+        return writer.leaf("Slice", rows, *(writer.constant(np.array(each)) for each in bounds))
+
+
+def with_own_step_names(block: Block) -> Block:
+    """The block in which no two steps have one name, nor those of its bodies.
+
+    The steps of a function that is called twice come with the names they have in the file.
+    """
+    taken: set[str] = set()
+
+    def own(step: Step) -> Step:
+        name = step.info.name
+        if name in taken:
+            free = (f"{step.info.name}_{number}" for number in count(1))
+            name = next(each for each in free if each not in taken)
+        taken.update([name] if name else ())
+        return step if name == step.info.name else replace(step, info=replace(step.info, name=name))
+
+    return map_steps(block, own)

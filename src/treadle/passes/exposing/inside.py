@@ -1,0 +1,77 @@
+"""A block that is being rewritten: what is wanted of it, and what was written so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from treadle.ir import Block, Declaration, Value
+from treadle.passes.exposing.collect import Slot, Slots, State
+from treadle.passes.exposing.targets import Target
+from treadle.passes.exposing.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The targets by the path of their block: those of the block itself, and those in or below."""
+
+    here: Mapping[str, Sequence[Target]]
+    below: Mapping[str, Sequence[Target]]
+    capacity: int
+
+    def slots(self, *paths: str) -> list[Slot]:
+        """The slots of all targets in or below the blocks."""
+        targets = [target for path in paths for target in self.below.get(path, ())]
+        return list(dict.fromkeys(s for t in targets for s in Slots.of(t).by_kind.values()))
+
+    def asks(self, path: str, step: str) -> bool:
+        """Whether something is asked of the loop or branch `step` of the block itself."""
+        return any(target.extra and target.step == step for target in self.here.get(path, ()))
+
+
+@dataclass(slots=True)
+class Inside:
+    """A block that is being rewritten.
+
+    `clocks` are the iteration numbers of the loops around it, as its own values; `state` the slots
+    at the place written last; `tensors` the targets of tensor form, and `extras` what was asked of
+    steps, as its values.
+    """
+
+    path: str
+    wanted: Wanted
+    writer: Writer
+    clocks: Sequence[Value] = ()
+    state: State = field(default_factory=dict)
+    tensors: dict[Target, Value] = field(default_factory=dict)
+    extras: dict[tuple[str, str], Value] = field(default_factory=dict)
+
+    def body(self, name: str, clocks: Sequence[Value], slots: Iterable[Slot]) -> Inside:
+        """A body inside it, at the path `name`: all in it are values of the body."""
+        inner = self.writer.inner()
+        held = {slot: inner.value(f"exposed_{slot.kind}") for slot in slots}
+        return Inside(name, self.wanted, inner, clocks, held)
+
+    def finished(
+        self, block: Block, params: Iterable[Value], results: Iterable[Value | None]
+    ) -> Block:
+        """The block with what was written, further params, and all its results."""
+        given = tuple(results)
+        said = dict(zip(block.results, block.claims, strict=False))
+        return replace(
+            block,
+            params=(*block.params, *params),
+            constants=(*block.constants, *self.writer.constants),
+            steps=tuple(self.writer.steps),
+            results=given,
+            claims=tuple(said.get(value, Declaration()) for value in given) if said else (),
+        )
+
+
+def own_result(writer: Writer, value: Value, taken: Iterable[Value | None]) -> Value:
+    """The value as a result of its own: copied where no step of the block makes it, or it is taken.
+
+    Runtimes answer wrongly where a body gives a parameter or gives a value twice.
+    """
+    is_made = any(value in step.results for step in writer.steps)
+    return value if is_made and value not in taken else writer.leaf("Identity", value)

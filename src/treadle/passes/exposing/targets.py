@@ -1,0 +1,189 @@
+"""What is exposed, in which form, and why something cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from treadle.ir import (
+    DType,
+    Model,
+    Optional,
+    Sequence,
+    Tensor,
+    Type,
+    Value,
+    show_type,
+)
+from treadle.passes.exposing.fixed import Fixed, Place, fixed, places
+from treadle.tracing import EXTRAS, Kind, Selectable, Selector, selectables
+
+OLDEST = 9
+"""The opset from which whole numbers are compared, and constants need not be inputs (IR 4)."""
+
+
+class Form(Enum):
+    """How a value comes out of the main graph; docs/exposing.md has the rules."""
+
+    TENSOR = "tensor"
+    SEQUENCE = "sequence"
+    PADDED = "padded"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Target:
+    """One thing to expose: the value `name` of the block at `path`, made inside `depth` loops.
+
+    `extra` is `trips`, `ended` or `taken` where a loop or branch, the step at `step`, is asked for
+    it; `value` is None then. The output is called `output`.
+    """
+
+    path: str
+    name: str
+    depth: int
+    form: Form
+    type: Type | None
+    value: Value | None = None
+    extra: str = ""
+    step: str = ""
+
+    @property
+    def output(self) -> str:
+        """The name of the output: `main/loop_0.body/h`, `main/loop_0@trips`."""
+        return f"{self.step}@{self.extra}" if self.extra else f"{self.path}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A value that was asked for and cannot be exposed."""
+
+    name: str
+    reason: str
+    help: str = ""
+
+
+_VALUES = (Kind.MADE, Kind.CARRIED, Kind.SLICED)
+_NAMED_ONLY = (Kind.ITERATION, Kind.CONDITION)
+_EXTRA_TYPES = {
+    "trips": Tensor(DType.INT64, ()),
+    "ended": Tensor(DType.BOOL, ()),
+    "taken": Tensor(DType.BOOL, ()),
+}
+
+
+def targets(
+    model: Model, selector: Selector, capacity: int | None
+) -> tuple[list[Target], list[Refusal]]:
+    """What the selector picks of the model, which has no functions, and what is refused of it."""
+    where = places(model)
+    known = fixed(model, where)
+    given = _Given(known, where, model.opsets.get("", 0), capacity)
+    found: list[Target] = []
+    refused: list[Refusal] = []
+    for made in _picked(model, selector, given):
+        (found if isinstance(made, Target) else refused).append(made)  # type: ignore[arg-type]
+    return found, refused
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    known: Fixed
+    where: Mapping[str, Place]
+    opset: int
+    capacity: int | None
+
+
+def _picked(model: Model, selector: Selector, given: _Given) -> Iterator[Target | Refusal]:
+    for item in selectables(model):
+        if item.kind in EXTRAS:
+            for extra in EXTRAS[item.kind]:
+                if selector.picks_extra(item.path, extra):
+                    yield _extra(item, extra, given)
+        elif item.path in given.where and _is_meant(item, selector):
+            yield _value(item, given)
+
+
+def _is_meant(item: Selectable, selector: Selector) -> bool:
+    if item.kind in _VALUES:
+        return selector.picks(item)
+    is_asked = selector.names(item) or "role:condition" in selector.patterns
+    return item.kind in _NAMED_ONLY and is_asked and selector.picks(item)
+
+
+def _extra(item: Selectable, extra: str, given: _Given) -> Target | Refusal:
+    path = item.block
+    place = given.where[path]
+    type_ = _EXTRA_TYPES[extra]
+    name = f"{item.path}@{extra}"
+    form = _form(type_, place, True, given)
+    if isinstance(form, str):
+        return Refusal(name, form)
+    return Target(path, name, len(place.loops), form, type_, extra=extra, step=item.path)
+
+
+def _value(item: Selectable, given: _Given) -> Target | Refusal:
+    assert item.value is not None, "only loops and branches have none"
+    place = given.where[item.path]
+    proved = given.known.types.get(item.value)
+    if proved is None or not (place.loops or place.branched):
+        proved = item.value.type
+    form = _form(proved, place, given.known.has_one_shape(item.value), given)
+    if isinstance(form, str):
+        return Refusal(item.full_name, form)
+    return Target(item.path, item.name, len(place.loops), form, proved, item.value)
+
+
+def _form(type_: Type | None, place: Place, has_one_shape: bool, given: _Given) -> Form | str:
+    """The form a value of this type takes there, or why it has none."""
+    element = _element(type_)
+    if given.opset < OLDEST:
+        return f"the model has opset {given.opset}, and exposing needs {OLDEST}"
+    if element is None:
+        return f"its type is {show_type(type_)}, wanted a tensor, a sequence or an optional of them"
+    in_main = not place.loops and not place.branched
+    needed = _sequences_since(type_, place)
+    if in_main and (_has_rank(type_) or (isinstance(type_, Sequence) and given.opset >= 14)):
+        return Form.TENSOR
+    same_trips = all(loop in given.known.trips for loop in place.loops[1:])
+    if isinstance(type_, Tensor) and has_one_shape and same_trips and not place.branched:
+        return Form.TENSOR
+    if given.capacity is not None:
+        return _padded(type_)
+    if given.opset < needed:
+        return (
+            "it is not made in every iteration with one shape, and a sequence of it needs opset"
+            f" {needed}; the model has opset {given.opset}"
+        )
+    if element.dtype is None:
+        return "its element type is not known"
+    return Form.SEQUENCE
+
+
+def _sequences_since(type_: Type | None, place: Place) -> int:
+    """The opset from which a sequence of what is made there can be handed to the main graph."""
+    if isinstance(type_, Optional):
+        return 18  # OptionalHasElement and OptionalGetElement of what is no optional too
+    if place.branched:
+        return 14  # a branch that is not taken gives the sequence by Identity-14
+    is_in_loop = place.loops or isinstance(type_, Sequence)
+    return 13 if is_in_loop else 11  # Loop-13 carries sequences, SequenceInsert-11 makes one
+
+
+def _has_rank(type_: Type | None) -> bool:
+    return isinstance(type_, Tensor) and type_.shape is not None
+
+
+def _padded(type_: Type | None) -> Form | str:
+    if not isinstance(type_, Tensor):
+        return f"it is {show_type(type_)}, and only a tensor is padded"
+    if type_.shape is None or not all(isinstance(dim, int) for dim in type_.shape):
+        return f"it is {show_type(type_)}, and only what has a shape of numbers is padded"
+    return Form.PADDED
+
+
+def _element(type_: Type | None) -> Tensor | None:
+    """The tensors a value holds, of itself, or in a sequence or an optional."""
+    while isinstance(type_, Sequence | Optional):
+        type_ = type_.element
+    return type_ if isinstance(type_, Tensor) else None
