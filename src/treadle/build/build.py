@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -16,11 +17,13 @@ import numpy as np
 from treadle.arguments import expect, expect_member, expect_path
 from treadle.boundary import public
 from treadle.build.c_library import Library, Sample, as_sample, library_files
-from treadle.build.folder import draft_folder, publish
+from treadle.build.folder import Files, draft_folder, publish
 from treadle.build.kernels import Leaving, leaving
+from treadle.build.link import expect_linker
+from treadle.build.link import link as link_archive
 from treadle.build.sample import made_up_inputs
 from treadle.build.shapes import expect_shapes
-from treadle.build.targets import HOST, targets_of
+from treadle.build.targets import HOST, NamedTarget, targets_of
 from treadle.errors import InputError, TreadleError, Unsupported
 from treadle.formats import onnx as onnx_format
 from treadle.ir import Model
@@ -112,6 +115,7 @@ def build(
     name: str | None = None,
     inputs: Any = None,
     data: Mapping[str, Any] | None = None,
+    link: bool = False,
     limits: LoadLimits | None = None,
 ) -> Built:
     """Compile a model for programs without Python: a C library in `folder`.
@@ -120,7 +124,8 @@ def build(
 
     It has `lstm.h`, C99 and C++; for each target an archive, `x86_64-linux/liblstm.a`;
     `lstm.json`, which says what the library takes and gives; and `test/main.c`, a program that runs
-    it once. No compiler or linker is asked for.
+    it once. No compiler or linker is asked for, unless `link=True` has each archive linked: to a
+    shared library beside it, or a .wasm module.
 
     `targets`: "host", "x86_64-linux", "aarch64-linux", "wasm32"; "riscv64-linux", "x86_64-windows"
     and "aarch64-macos" are written too, but treadle's tests do not run them. `cpu`: of x86-64,
@@ -133,15 +138,18 @@ def build(
     they tell the extents that nothing else tells, too.
 
     Raises Unsupported, with every reason, for a model that cannot leave Python as a whole;
-    InputError for arguments, and errors of loading as `InferenceSession` does. `limits` as of
-    `load`.
+    InputError for arguments, ConfigurationError where nothing links, and errors of loading as
+    `InferenceSession` does. `limits` as of `load`.
     """
     target = Path(expect_path(folder, "folder"))
     expect_member(kind, KINDS, "kind")
     expect(targets, (list, tuple), "targets", "a list of names")
     chosen = targets_of(tuple(targets), cpu)
+    expect(link, bool, "link", "True or False")
     shapes = expect_shapes(inputs)
     own = _name(name, model)
+    for named in chosen if link else ():
+        expect_linker(named)
     with within(limits):
         session = InferenceSession(model)
         region = whole_region(session.plan.model)
@@ -152,8 +160,20 @@ def build(
         library = _library(own, session.model, region, found)
         sample = _sample(session, region, library, feeds)
         files = library_files(library, chosen, sample)
-    written = publish(draft_folder(target, files), target)
+    written = _written(target, files, own, chosen if link else [])
     return Built(own, tuple(written), tuple(map(_shown_kernel, library.kernels)))
+
+
+def _written(folder: Path, files: Files, name: str, linked: Sequence[NamedTarget]) -> list[Path]:
+    """The files, and the libraries that are linked of them; none of them where that fails."""
+    draft = draft_folder(folder, files)
+    try:
+        for named in linked:
+            link_archive(name, named, draft)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return publish(draft, folder)
 
 
 def _shown_kernel(kernel: Any) -> str:

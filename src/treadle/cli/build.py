@@ -47,6 +47,7 @@ $ treadle build lstm.onnx -o out --input x=n,2,16 --input x=n,8,16
     help="The shape of an input; a name leaves an extent open. Told again: one more kernel.",
 )
 @click.option("--data", type=FILE, help="An .npz file with inputs for the test.")
+@click.option("--link", is_flag=True, help="Link shared libraries, or .wasm modules, too.")
 @json_option
 def build(
     model: Path,
@@ -57,6 +58,7 @@ def build(
     name: str | None,
     shapes: tuple[str, ...],
     data: Path | None,
+    link: bool,
     as_json: bool,
 ) -> None:
     """Compile a model for C, C++, and whatever calls C.
@@ -77,6 +79,7 @@ def build(
             name=name,
             inputs=_kernels(shapes),
             data=arrays,
+            link=link,
         )
     if as_json:
         kernels = list(built.kernels)

@@ -4,7 +4,7 @@ from treadle.jit.engine import Jit
 from treadle.jit.kernel.free_kernel import FreeKernel
 from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.kernel.target import Target
-from treadle.jit.library import Member, Signatures, compile_library, signatures
+from treadle.jit.library import Member, Signatures, compile_library, memory_object, signatures
 from treadle.jit.runtime.free_kernel import free_kernel, operators_without_code
 from treadle.jit.toolchain.llvm import host_target
 
@@ -19,6 +19,7 @@ __all__ = [
     "compile_library",
     "free_kernel",
     "host_target",
+    "memory_object",
     "operators_without_code",
     "signatures",
 ]

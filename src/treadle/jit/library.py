@@ -10,7 +10,7 @@ from treadle.jit.kernel.ir import SymbolicDim
 from treadle.jit.kernel.target import Target
 from treadle.jit.runtime.free_kernel import free_code, free_object
 
-__all__ = ["Member", "Signatures", "compile_library", "signatures"]
+__all__ = ["Member", "Signatures", "compile_library", "memory_object", "signatures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,13 @@ def compile_library(
     reasons = free_object(library.emit_reasons(target), target)
     made.append(Member("treadle_reason.o", reasons, ("treadle_reason",)))
     return made
+
+
+def memory_object(target: Target) -> bytes:
+    """An object file with `realloc` and `free`, for a WebAssembly module without a C library."""
+    from treadle.jit.codegen import library
+
+    return free_object(library.MEMORY, target)
 
 
 def _kernel_members(name: str, code: FreeCode, target: Target) -> list[Member]:

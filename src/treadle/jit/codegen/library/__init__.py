@@ -8,9 +8,11 @@ from treadle.jit.codegen.library.functions import (
     emit_library,
     emit_reasons,
 )
+from treadle.jit.codegen.library.memory import MEMORY
 
 __all__ = [
     "ABI_VERSION",
+    "MEMORY",
     "REASONS",
     "emit_data",
     "emit_library",

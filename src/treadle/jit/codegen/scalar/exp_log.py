@@ -187,7 +187,8 @@ def softplus(builder: FunctionBuilder, value: Any) -> Any:
     b, type_ = builder.builder, value.type
     power = exp(builder, b.fneg(builder.intrinsic("llvm.fabs", type_, value)))
     total = log1p(builder, power)
-    highest = builder.intrinsic("llvm.maxnum", type_, value, constant(type_, 0.0))
+    zero = constant(type_, 0.0)
+    highest = b.select(b.fcmp_ordered(">", value, zero), value, zero)
     result = b.fadd(highest, total)
     return b.select(b.fcmp_unordered("uno", value, value), value, result)
 
