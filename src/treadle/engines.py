@@ -40,6 +40,11 @@ def engines_of(
     )
 
 
+def on_trial(engines: Sequence[Engine]) -> tuple[Engine, ...]:
+    """The engines, those that can on trial: they take what they have nothing on record for."""
+    return tuple(e if e.traits.on_trial is None else e.traits.on_trial() for e in engines)
+
+
 def _onnxruntime(options: Any, providers: Any, provider_options: Any) -> Engine:
     from treadle import delegate
 

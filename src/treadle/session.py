@@ -24,7 +24,7 @@ from treadle.call_arguments import (
     listed,
     picked,
 )
-from treadle.engines import ENGINES, engine_names, engines_of
+from treadle.engines import ENGINES, engine_names, engines_of, on_trial
 from treadle.errors import (
     InputError,
     InvalidModel,
@@ -229,9 +229,12 @@ class InferenceSession(OrtSession):
 
         if self._found is not None and variant == PLAIN:
             return self._found, execution.prepare(self._found, self._expand)
-        # who listens hears every value, unless an operator has no kernel but an engine's
         asked = self._asked(variant)
-        for engines in ((), asked) if variant.watched else (asked,):
+        trial = on_trial(asked)
+        # who listens hears every value, unless an operator has no kernel but an engine's
+        attempts = [*[()] * variant.watched, asked, *[trial] * (trial != asked)]
+        refused: Unsupported | None = None
+        for engines in attempts:
             with self._stage("plan"):
                 inside = variant.watched or variant.bounded or variant.weighed
                 declined = self._declined.get(variant, {})
@@ -239,10 +242,11 @@ class InferenceSession(OrtSession):
             try:
                 with self._stage("bind"):
                     return planned, execution.prepare(planned, self._expand)
-            except Unsupported:
+            except Unsupported as error:
                 if engines is asked:
-                    raise
-        raise AssertionError("the last engines raise or return")
+                    refused = error
+        assert refused is not None
+        raise refused
 
     def _asked(self, variant: RunMode) -> tuple[Engine, ...]:
         """The engines; where a run is bounded, they keep the bounds if they can."""

@@ -18,26 +18,30 @@ _DEEPEST = 100
 
 
 def capability_of(
-    step: Step, model: Model, *, inside: bool, has_libraries: bool = False
+    step: Step, model: Model, *, inside: bool, has_libraries: bool = False, on_trial: bool = False
 ) -> Verdict:
     """The verdict of Engine.judge.
 
     `has_libraries`: libraries of custom operators are registered, which say what they have when a
-    session is made.
+    session is made. `on_trial`: a step is taken though no kernel on record serves it, for making a
+    session shows whether onnxruntime has another way (a function's body, casts); what ends the
+    process or is answered wrongly is not taken.
     """
     if inside and any(bodies(step)) and not isinstance(step, Leaf):
         return Verdict(False, "every iteration must be seen, and onnxruntime shows none")
     if has_libraries and isinstance(step, Leaf) and not is_known(step):
         return Verdict(True, "a library of custom operators may have it")
-    why = _leaf_refusal(step) if isinstance(step, Leaf) else next(_refusals(step, 0), "")
+    why = next(_refusals(step, 0, on_trial), "")
     if why:
         return Verdict(False, why)
+    if on_trial:
+        return Verdict(True, f"nothing else has a kernel, {registry().release} loads it")
     if isinstance(step, Leaf):
         return Verdict(True, f"{registry().release} has kernels for all its steps")
     return Verdict(True, f"{registry().release} runs {operator_of(step)} whole")
 
 
-def _refusals(step: Step, depth: int) -> Iterator[str]:
+def _refusals(step: Step, depth: int, on_trial: bool) -> Iterator[str]:
     """Why it does not take the step, the outermost reason first.
 
     The graphs of an operator of its own (a decoder) are written as they are and not looked into.
@@ -45,21 +49,21 @@ def _refusals(step: Step, depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         yield f"bodies are nested more than {_DEEPEST} deep"
         return
-    yield from _own_refusals(step)
+    yield from _own_refusals(step, on_trial)
     if isinstance(step, Leaf):
         return
     for name, body in bodies(step):
         for inner in body.steps:
-            for why in _refusals(inner, depth + 1):
+            for why in _refusals(inner, depth + 1, on_trial):
                 yield f"in its {name}: {why}" if depth == 0 else why
 
 
-def _own_refusals(step: Step) -> Iterator[str]:
+def _own_refusals(step: Step, on_trial: bool) -> Iterator[str]:
     match step:
         case Call():
             yield f"{operator_of(step)} is a call that nothing expanded"
         case Leaf():
-            why = _leaf_refusal(step)
+            why = _leaf_refusal(step, on_trial)
             if why:
                 yield why
         case Loop():
@@ -71,9 +75,10 @@ def _own_refusals(step: Step) -> Iterator[str]:
                 yield "a branch leaves a result out"
 
 
-def _leaf_refusal(step: Leaf) -> str:
+def _leaf_refusal(step: Leaf, on_trial: bool) -> str:
     if step.blocks and step.domain in _STANDARD:
         return f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
         return f"{step.op} takes an attribute of a function that nothing expanded"
-    return refusal(step) or known_bug(step) or rank_refusal(step) or extent_refusal(step)
+    unserved = "" if on_trial else refusal(step)
+    return unserved or known_bug(step) or rank_refusal(step) or extent_refusal(step)

@@ -16,7 +16,7 @@ from treadle.delegate.exported import Exported
 from treadle.delegate.io_types import border_refusal, crosses_as_bytes, is_open, mixture_refusal
 from treadle.delegate.large import MANY_BYTES, BySize, by_numpy
 from treadle.delegate.late import Late
-from treadle.delegate.opset_selection import target_versions
+from treadle.delegate.opset_selection import TargetVersions, target_versions
 from treadle.delegate.options import Options
 from treadle.delegate.ort_errors import translating_errors
 from treadle.delegate.ort_value_io import OrtValueCall
@@ -36,6 +36,7 @@ class Onnxruntime:
 
     options: Options = field(default_factory=Options)
     abandoned: Abandoned = field(default_factory=Abandoned, compare=False)
+    is_on_trial: bool = False
 
     @property
     def name(self) -> str:
@@ -45,7 +46,11 @@ class Onnxruntime:
     @property
     def traits(self) -> EngineTraits:
         """Others may have it run single operators; the models it writes are kept on disk."""
-        return EngineTraits(as_provider=self.as_provider, persistence=self)
+        return EngineTraits(
+            as_provider=self.as_provider,
+            on_trial=partial(replace, self, is_on_trial=True),
+            persistence=self,
+        )
 
     def as_provider(self) -> Onnxruntime:
         """The engine for single operators, whose threads do not spin beside those of the caller."""
@@ -54,11 +59,19 @@ class Onnxruntime:
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether onnxruntime has kernels for the step and is right about its control flow."""
-        return capability_of(step, model, inside=inside, has_libraries=bool(self.options.libraries))
+        return capability_of(
+            step,
+            model,
+            inside=inside,
+            has_libraries=bool(self.options.libraries),
+            on_trial=self.is_on_trial,
+        )
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region as one session; Unsupported where onnxruntime refuses to load it.
 
+        The model is stamped with the lowest opset in which the steps mean the same, and with the
+        file's own where onnxruntime refuses that: its functions are written in newer operators.
         Where an input has no known type, and nothing else here can run the steps, the session is
         made for the types that come.
         """
@@ -66,7 +79,19 @@ class Onnxruntime:
             return Late(partial(self.prepare, model=model), region)
         _check_borders(region)
         plain = in_onnx_forms(region, model)
-        written, shared = export_region(plain, model, target_versions(plain.steps, plain.constants))
+        lowest = target_versions(plain.steps, plain.constants)
+        try:
+            return self._exported(region, plain, model, lowest)
+        except Unsupported:
+            own = lowest.raised_to(model.opsets.get("", 0), plain.steps)
+            if own == lowest:
+                raise
+        return self._exported(region, plain, model, own)
+
+    def _exported(
+        self, region: Region, plain: Region, model: Model, stamp: TargetVersions
+    ) -> Runnable:
+        written, shared = export_region(plain, model, stamp)
         return self._made(region, plain, Exported.of(region, written, shared))
 
     @property

@@ -7,7 +7,8 @@ a model of opset 28 whose steps are all older runs in an onnxruntime that guaran
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from treadle.delegate.kernels import registry
 from treadle.errors import Unsupported
@@ -55,9 +56,37 @@ class TargetVersions:
         """The opset of every domain."""
         return {"": self.opset, **self.others}
 
+    def raised_to(self, opset: int, steps: Sequence[Step]) -> TargetVersions:
+        """The same with a newer opset, or as it is where the steps would mean something else."""
+        if opset <= self.opset or opset > _span(steps).high:
+            return self
+        return replace(self, opset=opset)
+
 
 def target_versions(steps: Sequence[Step], constants: Sequence[Constant]) -> TargetVersions:
     """The lowest stamp under which every step keeps its schema; Unsupported where there is none."""
+    low, high, first, last, others = _span(steps)
+    if low > high and low > _LOWEST:
+        assert first is not None
+        assert last is not None
+        raise Unsupported(
+            operator_of(first), first.version, f"no opset has both it and {_show(last)}"
+        )
+    wanted = _wanted(steps)
+    return TargetVersions(min(max(low, wanted), high), _ir_version(constants), others)
+
+
+class _Span(NamedTuple):
+    """The opsets in which every step keeps its schema, who bounds them, and other domains'."""
+
+    low: int
+    high: int
+    first: Leaf | None
+    last: Leaf | None
+    others: dict[str, int]
+
+
+def _span(steps: Sequence[Step]) -> _Span:
     low, high = _LOWEST, 2**31 - 1
     others: dict[str, int] = {}
     first = last = None
@@ -72,14 +101,7 @@ def target_versions(steps: Sequence[Step], constants: Sequence[Constant]) -> Tar
             low, first = since, step
         if until < high:
             high, last = until, step
-    if low > high and low > _LOWEST:
-        assert first is not None
-        assert last is not None
-        raise Unsupported(
-            operator_of(first), first.version, f"no opset has both it and {_show(last)}"
-        )
-    wanted = _wanted(steps)
-    return TargetVersions(min(max(low, wanted), high), _ir_version(constants), others)
+    return _Span(low, high, first, last, others)
 
 
 def _wanted(steps: Sequence[Step]) -> int:

@@ -56,12 +56,14 @@ class EngineTraits:
     loops hold: it keeps those bounds itself, so it takes loops `inside` too. `with_providers` is
     the engine that may have these others run single operators within what it takes.
     `as_provider` is the form of the engine that runs single operators for another one.
-    `persistence` writes what the engine made to disk.
+    `on_trial` is the engine that also takes steps it has nothing on record for, where nothing else
+    can run them. `persistence` writes what the engine made to disk.
     """
 
     with_limits: Callable[[bool, bool], Engine] | None = None
     with_providers: Callable[[Sequence[Engine]], Engine] | None = None
     as_provider: Callable[[], Engine] | None = None
+    on_trial: Callable[[], Engine] | None = None
     persistence: Persistence | None = None
 
 
