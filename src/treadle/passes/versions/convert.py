@@ -25,28 +25,22 @@ from treadle.ir import (
     Declaration,
     Leaf,
     Loop,
-    Operands,
-    Reference,
     Step,
-    Value,
-    bodies,
     map_bodies,
     reads,
     step_path,
-    with_operands,
-    with_results,
 )
 from treadle.limits import poll
-from treadle.passes.bind_attributes import bind_attributes
-from treadle.passes.expand_functions import Expand
 from treadle.passes.report import Change
 from treadle.passes.rewrites import Obstacles
 from treadle.passes.versions.control_flow import with_a_state
+from treadle.passes.versions.definitions import Definitions
 from treadle.passes.versions.lifting import admits, lifted, type_word
-from treadle.passes.versions.reasons import NO_FORM
+from treadle.passes.versions.no_form import NoForm
+from treadle.passes.versions.placing import Placed, placed, versioned
+from treadle.passes.versions.reasons import why_not
 from treadle.passes.versions.rewriter import Names, Rewriter
-from treadle.passes.versions.splicing import spliced
-from treadle.passes.versions.table import DOWN, UP, Adapted, NoForm
+from treadle.passes.versions.routes import route
 
 NAME = "convert_version"
 _DEEPEST = 64
@@ -63,7 +57,7 @@ class Conversion:
     target: int
     facts: IncrementalInference
     names: Names
-    expand: Expand
+    definitions: Definitions
     strict: bool = False
     obstacles: Obstacles = field(default_factory=lambda: Obstacles(NAME))
     done: list[Change] = field(default_factory=list)
@@ -104,7 +98,7 @@ class Conversion:
     def _note(self, step: Step, steps: Sequence[Step], path: str) -> None:
         if not isinstance(step, Leaf):
             return
-        made = ", ".join(dict.fromkeys(map(_shown, steps)))
+        made = ", ".join(dict.fromkeys(map(_operator, steps)))
         if made != step.op:
             before = f"{step.op}-{step.version}"
             self.done.append(Change(NAME, path, f"{before} became {made}"))
@@ -126,7 +120,7 @@ class Conversion:
         if isinstance(step, Leaf) or step.info.domain not in ("", "ai.onnx") or version is None:
             return [changed], []
         values = [v for v in (*reads(step), *step.results) if v is not None]
-        problem = admits("", _operator(step), version, [self.facts.fact(v).type for v in values])
+        problem = admits(_operator(step), version, [self.facts.fact(v).type for v in values])
         if problem:
             raise NoForm(f"{_operator(step)}-{version} does not take {problem}")
         if changed.info.version != version:
@@ -155,16 +149,14 @@ class Conversion:
         while step.version != wanted:
             found = self._adapted(step, wanted, path)
             if isinstance(found, Rewriter):
-                steps, more = self._again(found, path, depth)
-                return steps, [*constants, *more]
+                return self._again(found, path, depth, constants)
             step, made = found
             constants += made
         self._expect_types(step)
         rewriter = self._rewriter(step, self.target, path)
         if not lifted(rewriter, step):
             return [step], constants
-        steps, more = self._again(rewriter, path, depth)
-        return steps, [*constants, *more]
+        return self._again(rewriter, path, depth, constants)
 
     def _expect_types(self, step: Leaf) -> None:
         values = [value for value in step.operands if value is not None]
@@ -172,48 +164,39 @@ class Conversion:
             raise NoForm("the function is called with several types", "inline it")
 
     def _again(
-        self, rewriter: Rewriter, path: str, depth: int
+        self, rewriter: Rewriter, path: str, depth: int, before: Sequence[Constant]
     ) -> tuple[Sequence[Step], Sequence[Constant]]:
         """The steps a rewriter made, each brought to the target in its turn."""
         steps: list[Step] = []
-        constants = list(rewriter.constants)
+        constants = [*before, *rewriter.constants]
         for each in rewriter.steps:
             made, more = self._step(each, each.info.path or path, depth + 1)
             steps += made
             constants += more
         return steps, constants
 
-    def _adapted(
-        self, step: Leaf, wanted: int | None, path: str
-    ) -> Rewriter | tuple[Leaf, Sequence[Constant]]:
-        """The step one change further, or the steps that take its place."""
-        versions = ops.known_operators("")[step.op]
-        downwards = wanted is None or wanted < step.version
-        if downwards:
-            reached = max((v for v in versions if v < step.version), default=None)
-            adapter = DOWN.get((step.op, step.version))
-            opset = step.version - 1
-        else:
-            reached = min(v for v in versions if v > step.version)
-            adapter = UP.get((step.op, reached))
-            opset = reached
-        rewriter = self._rewriter(step, opset, path)
-        if adapter is not None:
+    def _adapted(self, step: Leaf, wanted: int | None, path: str) -> Placed:
+        """The step one adapter further, or the steps that take its place."""
+        way = route(step.op, step.version, wanted)
+        rewriter = self._rewriter(step, way.opset, path)
+        if way.adapter is not None:
             try:
-                return _placed(rewriter, step, adapter(rewriter, step), reached)
+                return placed(rewriter, step, way.adapter(rewriter, step), way.reached)
             except NoForm:
-                if not downwards:
+                expanded = None if way.is_up else self._defined(step, path)
+                if expanded is None:
                     raise
-                return self._expanded(step, path) or _reraised()
-        if reached is not None and not (downwards and self._is_refused(step, reached)):
-            return _placed(rewriter, step, step, reached)
-        expanded = self._expanded(step, path)
-        if expanded is None and reached is not None:
-            return _placed(rewriter, step, step, reached)  # another element type may do
-        if expanded is None:
-            why = NO_FORM.get((step.op, step.version)) or NO_FORM.get((step.op, versions[0]))
-            raise NoForm(f"opset {self.target} has none: {why or 'nothing older makes it up'}")
-        return expanded
+                return expanded
+        if way.reached is not None and (way.is_up or not self._is_refused(step, way.reached)):
+            return versioned(step, way.reached), ()
+        expanded = self._defined(step, path)
+        if expanded is None and way.reached is None:
+            raise NoForm(f"opset {self.target} has none: {why_not(step.op, step.version)}")
+        # without a definition another element type may do
+        return expanded or (versioned(step, way.reached or 0), ())
+
+    def _defined(self, step: Leaf, path: str) -> Rewriter | None:
+        return self.definitions.into(self._rewriter(step, step.version, path), step)
 
     def _is_refused(self, step: Leaf, version: int) -> bool:
         schema = ops.schema("", step.op, version)
@@ -224,28 +207,11 @@ class Conversion:
             and step.attributes.keys() <= schema.attributes.keys()
         )
         types = [self.facts.fact(value).type for value in step.operands]
-        return not fits or bool(admits("", step.op, version, types))
+        return not fits or bool(admits(step.op, version, types))
 
     def _rewriter(self, step: Leaf, opset: int, path: str) -> Rewriter:
         named = next((v.name for v in step.results if v is not None), step.op.lower())
         return Rewriter(self.facts, self.names, opset, path, step.info.name or named)
-
-    def _expanded(self, step: Leaf, path: str) -> Rewriter | None:
-        """The steps of the function the standard defines the step's operator by, if it does."""
-        if any(isinstance(each.value, Reference) for each in step.attributes.values()):
-            return None
-        types = [self.facts.fact(value).type for value in step.operands]
-        if any(t is None and v is not None for t, v in zip(types, step.operands, strict=True)):
-            return None
-        function = self.expand(step, types)
-        if function is None:
-            return None
-        rewriter = self._rewriter(step, function.opsets.get("", step.version), path)
-        block = bind_attributes(function, step.attributes)
-        made = spliced(rewriter, block, step.operands)
-        if any(each.op == step.op for each in _leaves(rewriter.steps)):
-            return None
-        return _bound(rewriter, step, made)
 
 
 def _version(op: str, opset: int) -> int | None:
@@ -265,51 +231,3 @@ def _operator(step: Step) -> str:
 def _told(step: Step, why: str) -> str:
     version = step.version if isinstance(step, Leaf | Call) else step.info.version
     return f"{_operator(step)}-{version}: {why}"
-
-
-def _shown(step: Step) -> str:
-    return _operator(step)
-
-
-def _leaves(steps: Sequence[Step]) -> list[Leaf]:
-    found = [step for step in steps if isinstance(step, Leaf)]
-    for step in steps:
-        for _, body in bodies(step):
-            found += _leaves(body.steps)
-    return found
-
-
-def _reraised() -> Rewriter:
-    raise
-
-
-def _placed(
-    rewriter: Rewriter, step: Leaf, made: Adapted, reached: int | None
-) -> Rewriter | tuple[Leaf, Sequence[Constant]]:
-    """What an adapter gave, in the place of the step."""
-    if not isinstance(made, Leaf):
-        values = (made,) if isinstance(made, Value) else tuple(made)
-        return _bound(rewriter, step, values)
-    assert reached is not None, f"no version of {step.op} is left"
-    leaf = replace(made, version=reached, info=replace(made.info, version=reached))
-    if not rewriter.steps:
-        return leaf, rewriter.constants
-    rewriter.add(leaf)
-    return rewriter
-
-
-def _bound(rewriter: Rewriter, step: Leaf, values: Operands) -> Rewriter:
-    """The rewriter whose last steps make the results of the step."""
-    made = {value for each in rewriter.steps for value in each.results}
-    by: dict[Value, Value | None] = {}
-    for position, result in enumerate(step.results):
-        if result is None:
-            continue
-        value = values[position] if position < len(values) else None
-        if value is None:
-            raise NoForm(f'its result "{result.name}" has no form in opset {rewriter.opset}')
-        if value in by or value not in made:
-            value = rewriter.op("Identity", value)
-        by[value] = result
-    rewriter.steps = [with_operands(with_results(each, by), by) for each in rewriter.steps]
-    return rewriter

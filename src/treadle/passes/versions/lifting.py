@@ -9,6 +9,7 @@ whole numbers (which wrap around alike), and what a narrow float rounds to anywa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from treadle import ops
 from treadle.ir import (
@@ -98,14 +99,29 @@ _BY_DOUBLE = frozenset({"Erf", "ReduceLogSum", "ReduceLogSumExp"})
 """Operators that once took whole numbers, for which they compute in float."""
 
 
-def admits(domain: str, op: str, version: int, types: Sequence[Type | None]) -> str:
+def admits(op: str, version: int, types: Sequence[Type | None]) -> str:
     """The first of the types that no operand or result of this version has; "" for none."""
-    schema = ops.schema(domain, op, version)
-    if schema is None:
+    usual, known = _admitted(op, version)
+    if all(isinstance(type_, Tensor) and type_.dtype in usual for type_ in types):
         return ""
-    known = frozenset().union(*(each.types for each in (*schema.inputs, *schema.outputs)))
     words = (type_word(type_) for type_ in types)
     return next((word for word in words if word and word not in known), "")
+
+
+@cache
+def _admitted(op: str, version: int) -> tuple[frozenset[DType], frozenset[str]]:
+    """The element types that every operand and result may have, and all words for types."""
+    schema = ops.schema("", op, version)
+    if schema is None:
+        return frozenset(), frozenset()
+    formals = (*schema.inputs, *schema.outputs)
+    every = frozenset().union(*(each.types for each in formals))
+    usual = (
+        dtype
+        for dtype in DType
+        if all(f"tensor({ops.element_word(dtype)})" in each.types for each in formals)
+    )
+    return frozenset(usual), every
 
 
 def type_word(type_: Type | None) -> str:
@@ -127,6 +143,10 @@ def lifted(at: Rewriter, step: Leaf) -> bool:
 
     Raises NoForm where no wider type does.
     """
+    usual = _admitted(step.op, step.version)[0]
+    types = [at.fact(value).type for value in (*step.operands, *step.results) if value is not None]
+    if all(isinstance(type_, Tensor) and type_.dtype in usual for type_ in types):
+        return False
     refused = dict(_refused(at, step))
     if not refused:
         return False

@@ -29,6 +29,7 @@ from treadle.passes.rewrites import Obstacles
 from treadle.passes.simplify import simplify
 from treadle.passes.uniquify_names import uniquify_names
 from treadle.passes.versions.convert import Conversion
+from treadle.passes.versions.definitions import Definitions
 from treadle.passes.versions.node_names import with_unique_node_names
 from treadle.passes.versions.rewriter import Names
 
@@ -90,18 +91,18 @@ def _ir_version(model: Model, opset: int, wanted: int | None) -> int:
 
 def _converted(model: Model, opset: int, expand: Expand) -> tuple[Model, Report, Obstacles]:
     model = _without_calls(model, opset, expand)
-    facts = IncrementalInference.of_model(model)
+    facts, definitions = IncrementalInference.of_model(model), Definitions(expand)
     names = Names(_all_names(model))
     functions, done, whole = {}, list[Change](), True
     for identity, function in model.functions.items():
         inner = _with_constants(facts.in_function(identity), function.block)
-        conversion = Conversion(opset, inner, names, expand, strict=True)
+        conversion = Conversion(opset, inner, names, definitions, strict=True)
         functions[identity] = _function(conversion, function, identity)
         done += conversion.done
         whole = whole and not conversion.obstacles.found
     if not whole:
         return _converted(uniquify_names(inline_functions(model)), opset, expand)
-    conversion = Conversion(opset, facts, names, expand)
+    conversion = Conversion(opset, facts, names, definitions)
     main = conversion.typed_block(model.main, "main")
     made = replace(model, main=main, functions=functions, opsets={**model.opsets, "": opset})
     return made, Report((*done, *conversion.done)), conversion.obstacles

@@ -33,3 +33,9 @@ NO_FORM: Mapping[tuple[str, int], str] = {
     ("StringSplit", 20): _TEXT,
     ("Unique", 11): "no older operator sorts and compares neighbours",
 }
+
+
+def why_not(op: str, version: int) -> str:
+    """Why an opset before this version, or before the operator's first one, has no form for it."""
+    first = next((v for name, v in NO_FORM if name == op), version)
+    return NO_FORM.get((op, version)) or NO_FORM.get((op, first)) or "nothing older makes it up"

@@ -162,14 +162,17 @@ class Rewriter:
         self.add(Leaf("", op, version, operands, results, named, info=self.info(op, version)))
         return results
 
-    def info(self, op: str, version: int) -> Info:
+    def info(self, op: str, version: int, domain: str = "") -> Info:
         """The Info of a step that is made here."""
         path = f"{self.path}/{op.lower()}_{len(self.steps)}"
-        return Info(op=op, version=version, path=path)
+        return Info(domain=domain, op=op, version=version, path=path)
 
     def add(self, step: Step) -> None:
         """Append a finished step; the values of its bodies get the types that are found."""
         self.facts.add(step, f"{step.info.path}@{self.opset}")
+        if isinstance(step, Leaf) and not step.blocks:
+            self.steps.append(step)
+            return
         self.steps.append(map_bodies(step, lambda _, body: self._with_types(body)))
 
     def _with_types(self, body: Block) -> Block:
