@@ -22,7 +22,7 @@ single_operator
 coercion
 session
 pickling ort_session
-iobinding
+iobinding recording
 call_arguments
 engines feeds load_cache options profiling variants
 adapters parity

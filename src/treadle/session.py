@@ -6,6 +6,7 @@ source ─▶ read ─▶ check ─▶ prepare (passes) ─▶ infer ─▶ plan
 from __future__ import annotations
 
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from treadle import checks, formats, passes
+from treadle import checks, formats, passes, recording
 from treadle.arguments import expect_listener, expect_member
 from treadle.boundary import Callback, internal_error, may_pass, public
 from treadle.call_arguments import (
@@ -61,7 +62,7 @@ from treadle.plan import (
     plan,
 )
 from treadle.profiling import Profile, Timed, locations_of
-from treadle.tracing import Listener, StageDone
+from treadle.tracing import Listener, Recorder, Selector, StageDone
 from treadle.variants import PLAIN, RunMode
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ class InferenceSession(OrtSession):
         self._programs: dict[RunMode, Program] = {}
         self._declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
         self._source = source_of(source)
+        self._exposures: dict[Selector, tuple[InferenceSession, passes.Exposure]] = {}
         self._lock = locked_anew(self)
         with self._within_limits():
             self._plain = self._program(PLAIN)
@@ -317,11 +319,63 @@ class InferenceSession(OrtSession):
                 outputs = self._at_once(input_feed)
                 if outputs is not None:
                     return outputs if output_names is None else self._named(output_names, outputs)
+            if isinstance(listener, Callback) and isinstance(listener.function, Recorder):
+                listener = listener.function
+            if isinstance(listener, Recorder):
+                return self._recorded(output_names, input_feed, run_options, listener)
             return self._run(output_names, input_feed, run_options, listener)
         except Exception as error:
             if may_pass(error):
                 raise
             raise internal_error(error, "InferenceSession.run") from error
+
+    def _recorded(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        run_options: Any,
+        recorder: Recorder,
+    ) -> list[Any]:
+        """A run whose values a recorder keeps: of the exposed model, or heard on interp."""
+        selector = recorder.selector
+        if selector is not None and run_options is None and not recorder.looks_at_events:
+            outputs = self._exposed_run(selector, input_feed, recorder)
+            if outputs is not None:
+                return outputs if output_names is None else self._named(output_names, outputs)
+        if selector is not None:
+            selector.expect_match(self._plain.plan.model, "select")
+            recorder.listen_for(passes.chosen(self._plain.plan.model, selector))
+        try:
+            return self._run(output_names, input_feed, run_options, recorder)
+        finally:
+            recorder.finish()
+
+    def _exposed_run(
+        self, selector: Selector, feed: Mapping[str, object], recorder: Recorder
+    ) -> list[Any] | None:
+        """The outputs of a run of the exposed model; None where it gives none and is repeated."""
+        session, exposure = self._exposed(selector)
+        if exposure.refused:
+            _tell_repeated(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
+            return None
+        try:
+            outputs = session.run(None, feed)
+        except RunError as failure:
+            _tell_repeated(str(failure))
+            return None
+        names = session._plain.outputs
+        recorder.take(recording.columns(exposure, dict(zip(names, outputs, strict=True))))
+        return outputs[: len(self._plain.outputs)]
+
+    def _exposed(self, selector: Selector) -> tuple[InferenceSession, passes.Exposure]:
+        """A session of the model with what a selector picks as outputs."""
+        found = self._exposures.get(selector)
+        if found is None:
+            with self._within_limits():
+                exposure = passes.expose(self._model, selector, self._expand)
+                session = InferenceSession(exposure.model, engines=self._named_engines)
+            found = self._exposures[selector] = session, exposure
+        return found
 
     def _at_once(self, feed: dict[str, object]) -> list[Any] | None:
         """The outputs of a program that is one call of an engine, fed as it was before."""
@@ -538,6 +592,12 @@ class InferenceSession(OrtSession):
         plan = programs.pop(PLAIN).plan
         others = {v.words: p.plan for v, p in programs.items() if not v.watched}
         return report.show_code(plan, code, others) if code else report.explain(plan, others)
+
+
+def _tell_repeated(why: str) -> None:
+    """Say that a recording run is done on interp, once for each reason."""
+    words = f"recorded on interp, event by event, since this is not recorded at full speed: {why}"
+    warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
 def _made_again(kind: type[InferenceSession], recipe: Recipe) -> InferenceSession:

@@ -31,9 +31,23 @@ finally:
 
 def test_the_verbs() -> None:
     assert VERBS == [
-        "bench", "build", "check", "completion", "convert", "demo", "explain", "expose", "infer",
-        "inspect", "optimize", "rewrite", "run", "specialize", "unroll",
-    ]  # fmt: skip
+        "bench",
+        "build",
+        "check",
+        "completion",
+        "convert",
+        "demo",
+        "explain",
+        "expose",
+        "infer",
+        "inspect",
+        "optimize",
+        "rewrite",
+        "run",
+        "specialize",
+        "trace",
+        "unroll",
+    ]
 
 
 def imported_by(*arguments: str, **variables: str) -> tuple[str, set[str]]:

@@ -236,3 +236,13 @@ def test_expose(treadle: Treadle, folder: Path) -> None:
     failed = treadle("expose", folder / "newton.onnxtxt", "-o", folder / "no.onnx", "--values", "b")
     assert failed.code == 1
     assert not (folder / "no.onnx").exists()
+
+
+def test_trace_writes_a_file(treadle: Treadle, folder: Path) -> None:
+    target = folder / "trace.npz"
+    command = ("trace", folder / "newton.onnxtxt", "-i", "a=4", "--values", "better")
+    assert treadle(*command, "--iterations", "1:3", "-o", target).code == 0
+    with np.load(target) as data:
+        assert data["main/loop_2.body/better@at"].tolist() == [[1], [2]]
+    assert treadle(*command, "--json").data["recorded"] == {"main/loop_2.body/better": "4 times"}
+    assert treadle(*command, "--iterations", "a:b").code == 2

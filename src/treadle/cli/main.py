@@ -16,7 +16,7 @@ from treadle.cli.verb import Interrupted
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain"),
     "Run": ("run", "bench"),
-    "See inside": ("expose",),
+    "See inside": ("expose", "trace"),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "convert"),
     "Ship": ("build",),

@@ -12,8 +12,8 @@ import click
 
 import treadle
 from treadle.cli.archive import like, read_archive
+from treadle.cli.event_lines import listener
 from treadle.cli.output import is_quiet
-from treadle.cli.trace import listener
 from treadle.report import Difference, as_data, compare, engine_counts
 from treadle.tracing import Listener, Selector, has_calls
 

@@ -1,83 +1,105 @@
-"""What happens inside bodies, a line an event, for what a selector picks."""
+"""`treadle trace`: values of bodies, iteration by iteration, into an .npz file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Mapping
+from pathlib import Path
 
-from treadle.ir import Model
-from treadle.report import as_data
-from treadle.tracing import (
-    BranchTaken,
-    Event,
-    Iterations,
-    Kind,
-    Listener,
-    LoopEnded,
-    LoopStarted,
-    Selectable,
-    Selector,
-    ValueMade,
-    selectables,
-    show_value,
+import click
+
+import treadle
+from treadle.cli.options import Piped, Target, feed_options
+from treadle.cli.output import echo, echo_json, working
+from treadle.cli.verb import Verb, engines_option, json_option, model_argument
+
+_EXAMPLE = """
+$ treadle trace lstm.onnx --input x.npz --values main/loop_0.body/h -o trace.npz
+$ treadle trace lstm.onnx --random --values 'op:Softmax' --iterations 30:35
+$ treadle trace lstm.onnx --random --around isnan --margin 2 -o trace.npz
+"""
+
+
+def _slice(ctx: click.Context, param: click.Parameter, given: str | None) -> slice | None:
+    if given is None:
+        return None
+    if not re.fullmatch(r"\d*(:\d*){0,2}", given) or given in ("", ":", "::"):
+        raise click.BadParameter(f'"{given}" is not like 30, 30:35 or 0:1000:10', ctx, param)
+    parts = [int(part) if part else None for part in given.split(":")]
+    if len(parts) == 1:
+        assert parts[0] is not None, "the pattern wants a digit"
+        return slice(parts[0], parts[0] + 1)
+    if len(parts) == 3 and parts[2] == 0:
+        raise click.BadParameter("the step is 0, wanted 1 or more", ctx, param)
+    return slice(*parts)
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@model_argument
+@feed_options
+@click.option(
+    "--values",
+    "patterns",
+    multiple=True,
+    default=("*",),
+    show_default=True,
+    metavar="SELECTOR",
+    help="What to record: a glob over names, paths, steps; op:Softmax; role:carried.",
 )
+@click.option("-o", "--output", type=Target(".npz"), help="Write what was recorded here, as .npz.")
+@click.option(
+    "--iterations", metavar="A:B", callback=_slice, help="Only these iterations: 30, 30:35, ::100."
+)
+@click.option("--last", type=int, metavar="N", help="Only the last N iterations.")
+@click.option(
+    "--around", metavar="TEST", help='Only around iterations with isnan, isinf, or as ">1e6".'
+)
+@click.option("--margin", type=int, default=5, show_default=True, help="So many around each.")
+@engines_option
+@json_option
+def trace(
+    model: Path | Piped,
+    archive: Path | None,
+    assignments: tuple[str, ...],
+    made_up: bool,
+    seed: int,
+    extents: Mapping[str, int],
+    patterns: tuple[str, ...],
+    output: Path | None,
+    iterations: slice | None,
+    last: int | None,
+    around: str | None,
+    margin: int,
+    engines: list[str] | None,
+    as_json: bool,
+) -> None:
+    """Record values of bodies in every iteration, or in some, and write them to a file.
 
-Report = Callable[[str, dict[str, object]], None]
-
-
-def listener(selector: Selector, model: Model, report: Report) -> Listener:
-    """A listener that gives `report` each selected event, as a line and as plain data.
-
-    `model` is the one that runs. What a call is expanded into as it runs is not in it: such values
-    are selected by their names alone.
+    The file has PATH/NAME, iterations first, and PATH/NAME@at, the iteration numbers of each. A run
+    that fails leaves what was recorded up to there.
     """
-    known = {(item.path, item.name): selector.picks(item) for item in selectables(model)}
+    from treadle.cli.feeds import collect
+    from treadle.report import plural, show_bytes, table
 
-    def hear(event: Event) -> None:
-        item = _item(event)
-        if item is None:
-            return
-        picked = known.get((item.path, item.name))
-        line = _line(event) if (selector.picks(item) if picked is None else picked) else ""
-        if line:
-            report(line, _data(event))
-
-    return hear
-
-
-def _item(event: Event) -> Selectable | None:
-    match event:
-        case ValueMade(path=path, name=name, step=step):
-            operator = step.rpartition("/")[2].rpartition("_")[0]
-            return Selectable(path, name, Kind.MADE, step, operator)
-        case LoopStarted(path=path) | LoopEnded(path=path):
-            return Selectable(path, "", Kind.LOOP, path)
-        case BranchTaken(path=path):
-            return Selectable(path, "", Kind.BRANCH, path)
-    return None
-
-
-def _line(event: Event) -> str:
-    match event:
-        case ValueMade(path=path, iterations=iterations, name=name, value=value):
-            return f"{path}{_at(iterations)} {name} = {show_value(value)}"
-        case LoopStarted(path=path, iterations=iterations, trip=trip):
-            bound = "no trip count" if trip is None else f"trip count {trip}"
-            return f"{path}{_at(iterations)} starts, {bound}"
-        case LoopEnded(path=path, iterations=iterations, trips=trips, by=by):
-            return f"{path}{_at(iterations)} ends after {trips}, by its {_WORDS[by]}"
-        case BranchTaken(path=path, iterations=iterations, taken=taken):
-            return f"{path}{_at(iterations)} takes its {taken}"
-    return ""
-
-
-_WORDS = {"trip": "trip count", "condition": "condition"}
-
-
-def _at(iterations: Iterations) -> str:
-    return "".join(f"[{number}]" for number in iterations)
-
-
-def _data(event: Event) -> dict[str, object]:
-    data = as_data(event)
-    assert isinstance(data, dict)
-    return {"event": type(event).__name__, **data}
+    recorder = treadle.Recorder(
+        select=patterns, iterations=iterations, last=last, around=around, margin=margin
+    )
+    with working(f"preparing {model}", quiet=as_json):
+        session = treadle.InferenceSession(model, engines=engines)
+    feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+    try:
+        with working(f"running {model}", quiet=as_json):
+            session.run(None, feeds, listener=recorder)
+    finally:
+        if output is not None:
+            recorder.to_npz(output)
+    rows = [
+        (f"{each.path}/{each.name}", plural(len(each), "time"), show_bytes(each.bytes))
+        for each in recorder.columns
+    ]
+    if as_json:
+        echo_json({"output": str(output or ""), "recorded": {row[0]: row[1] for row in rows}})
+        return
+    echo(table(rows, indent=2))
+    if output is not None:
+        click.echo(f"wrote {output}", err=True)

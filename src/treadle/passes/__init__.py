@@ -4,7 +4,7 @@ from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.decompose_ops import decompose_ops
 from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
-from treadle.passes.exposing import Exposure, Form, Target, expose, refuse
+from treadle.passes.exposing import Exposure, Form, Target, chosen, expose, refuse
 from treadle.passes.fixes import FOR_RUNTIMES, REPAIRED, Fix, fixed_by_reading, repair
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
@@ -40,6 +40,7 @@ __all__ = [
     "Target",
     "Unrolling",
     "bind_attributes",
+    "chosen",
     "convert_version",
     "decompose_ops",
     "dim_names",

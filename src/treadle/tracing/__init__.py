@@ -1,5 +1,6 @@
 """Events of loading and running, and those who listen to them. Knows no engine."""
 
+from treadle.tracing.columns import Column
 from treadle.tracing.events import (
     BranchTaken,
     Event,
@@ -11,16 +12,20 @@ from treadle.tracing.events import (
     StageDone,
     ValueMade,
 )
+from treadle.tracing.npz import write_npz
 from treadle.tracing.progress import Progress
-from treadle.tracing.recorders import Recorder, Verbose
+from treadle.tracing.recorder import Recorder
 from treadle.tracing.selectable import Kind, Selectable, has_calls, selectables
 from treadle.tracing.selector import EXTRAS, ROLES, Selector
+from treadle.tracing.statistics import Statistics
 from treadle.tracing.values import show_value, size_of
+from treadle.tracing.verbose import Verbose
 
 __all__ = [
     "EXTRAS",
     "ROLES",
     "BranchTaken",
+    "Column",
     "Event",
     "IterationStarted",
     "Iterations",
@@ -33,10 +38,12 @@ __all__ = [
     "Selectable",
     "Selector",
     "StageDone",
+    "Statistics",
     "ValueMade",
     "Verbose",
     "has_calls",
     "selectables",
     "show_value",
     "size_of",
+    "write_npz",
 ]

@@ -35,8 +35,8 @@ class Form(Enum):
 class Target:
     """One thing to expose: the value `name` of the block at `path`, made inside `depth` loops.
 
-    `extra` is `trips`, `ended` or `taken` where a loop or branch, the step at `step`, is asked for
-    it; `value` is None then. The output is called `output`.
+    `step` is the path of the step that makes it. `extra` is `trips`, `ended` or `taken` where that
+    step, a loop or branch, is asked for it; `value` is None then. The output is called `output`.
     """
 
     path: str
@@ -70,6 +70,12 @@ _EXTRA_TYPES = {
     "ended": Tensor(DType.BOOL, ()),
     "taken": Tensor(DType.BOOL, ()),
 }
+
+
+def chosen(model: Model, selector: Selector) -> frozenset[tuple[str, str]]:
+    """The values that a selector picks to be exposed: the path of the block, and the name."""
+    found = (item for item in selectables(model) if item.kind not in EXTRAS)
+    return frozenset((i.path, i.name) for i in found if _is_meant(i, selector))
 
 
 def targets(
@@ -131,7 +137,7 @@ def _value(item: Selectable, given: _Given) -> Target | Refusal:
     form = _form(proved, place, given.known.has_one_shape(item.value), given)
     if isinstance(form, str):
         return Refusal(item.full_name, form)
-    return Target(item.path, item.name, len(place.loops), form, proved, item.value)
+    return Target(item.path, item.name, len(place.loops), form, proved, item.value, step=item.step)
 
 
 def _form(type_: Type | None, place: Place, has_one_shape: bool, given: _Given) -> Form | str:

@@ -1,85 +1,21 @@
-"""Listeners ready for use: one that keeps what it hears, one that writes it down in words."""
+"""A listener that writes a run down in words."""
 
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from collections.abc import Callable
 from typing import TextIO
 
-from treadle.arguments import expect
 from treadle.tracing.events import (
     BranchTaken,
     Event,
-    Iterations,
     IterationStarted,
     LoopEnded,
     LoopStarted,
     StageDone,
     ValueMade,
 )
-from treadle.tracing.values import show_value, size_of
-
-
-@dataclass(slots=True)
-class Recorder:
-    """Keeps every value it hears of, bodies included.
-
-        recorder = Recorder(names="h*", paths="main/loop_*")
-        session.run(None, feed, listener=recorder)
-        recorder.of("h_next")[41].value
-
-    `names` and `paths` are globs of the values' names and of the blocks they are in. With
-    `max_bytes` the oldest values are let go once more than that is held; `dropped` counts them. It
-    hears one run at a time.
-    """
-
-    names: str = "*"
-    paths: str = "*"
-    max_bytes: int | None = None
-    dropped: int = 0
-    _heard: deque[ValueMade] = field(default_factory=deque)
-    _held: int = 0
-
-    def __post_init__(self) -> None:
-        expect(self.names, str, "names", "a glob, as one str")
-        expect(self.paths, str, "paths", "a glob, as one str")
-        if self.max_bytes is not None:
-            expect(self.max_bytes, int, "max_bytes", "a whole number, or None")
-
-    def __call__(self, event: Event) -> None:
-        """Keep the event if it is a value that was asked for."""
-        if not isinstance(event, ValueMade) or not self._wants(event):
-            return
-        self._heard.append(event)
-        if self.max_bytes is None:
-            return
-        self._held += size_of(event.value)
-        while self._held > self.max_bytes:
-            self._held -= size_of(self._heard.popleft().value)
-            self.dropped += 1
-
-    def _wants(self, event: ValueMade) -> bool:
-        return fnmatchcase(event.name, self.names) and fnmatchcase(event.path, self.paths)
-
-    @property
-    def values(self) -> Mapping[tuple[str, str], Mapping[Iterations, object]]:
-        """What was kept: by (path of the block, name), then by the iterations around it."""
-        kept: dict[tuple[str, str], dict[Iterations, object]] = {}
-        for event in self._heard:
-            kept.setdefault((event.path, event.name), {})[event.iterations] = event.value
-        return kept
-
-    def of(self, name: str, path: str = "*") -> list[ValueMade]:
-        """Every time a value of this name was made, in order; `path` is a glob."""
-        return [e for e in self._heard if e.name == name and fnmatchcase(e.path, path)]
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._heard.clear()
-        self._held = self.dropped = 0
+from treadle.tracing.values import show_value
 
 
 class Verbose:

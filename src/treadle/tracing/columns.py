@@ -1,0 +1,79 @@
+"""What was recorded of one value: every time it was made, with the iteration numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from treadle.errors import InputError
+from treadle.tracing.events import Iterations
+from treadle.tracing.values import size_of
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The value `name` of the block at `path`.
+
+    `made` has what it was each time, in the order of execution: an array with an axis in front, or
+    a list where shapes differ or the value is no tensor. `numbers`, int64[n, loops], are the
+    iteration numbers of each; None where all iterations of loops that run `extents` times are
+    there, in order. `step` is the path of the step that makes it.
+    """
+
+    path: str
+    name: str
+    made: np.ndarray | Sequence[Any]
+    numbers: np.ndarray | None = None
+    extents: tuple[int, ...] = ()
+    step: str = ""
+
+    def __len__(self) -> int:
+        return len(self.made)
+
+    @cached_property
+    def at(self) -> np.ndarray:
+        """The iteration numbers of each, int64[n, loops]."""
+        if self.numbers is not None:
+            return self.numbers
+        return np.indices(self.extents, np.int64).reshape(len(self.extents), len(self)).T
+
+    def items(self) -> Iterator[tuple[Iterations, Any]]:
+        """Each time, with its iteration numbers."""
+        return zip(map(tuple, self.at.tolist()), self.made, strict=True)
+
+    @cached_property
+    def bytes(self) -> int:
+        """What the values hold."""
+        return sum(map(size_of, self.made)) if isinstance(self.made, list) else size_of(self.made)
+
+    def rows(self) -> np.ndarray | None:
+        """All times in one array, [n, *shape]; None where they are not tensors of one shape."""
+        if isinstance(self.made, np.ndarray):
+            return self.made
+        if not all(isinstance(each, np.ndarray) for each in self.made):
+            return None
+        kinds = {(each.shape, each.dtype) for each in self.made}
+        return np.stack(self.made) if len(kinds) == 1 else None
+
+    def stacked(self) -> np.ndarray:
+        """The rows with an axis for each loop, where all iterations are there; else [n, *shape]."""
+        rows = self.rows()
+        if rows is None:
+            raise InputError(
+                f"{self.path}/{self.name} is not a tensor of one shape in every iteration;"
+                f' recorder["{self.path}/{self.name}"] has each of them'
+            )
+        if self.numbers is None and self.extents:
+            return rows.reshape(*self.extents, *rows.shape[1:])
+        if not self.at.shape[1]:
+            return rows[0] if len(rows) == 1 else rows
+        extents = tuple(int(each) + 1 for each in self.at.max(axis=0, initial=-1))
+        if len(rows) != np.prod(extents):
+            return rows
+        in_order = np.indices(extents).reshape(len(extents), -1).T
+        is_dense = np.array_equal(self.at, in_order)
+        return rows.reshape(*extents, *rows.shape[1:]) if is_dense else rows
