@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
+from treadle.boundary import is_debugging
 from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
-from treadle.ir import Leaf, Model, expanded_size, walk
+from treadle.ir import Leaf, Model, expanded_size, verify, walk
 from treadle.limits import expect_size
 
 __all__ = ["lacks_layer", "locate", "onnx", "read", "schema_function", "write"]
@@ -29,6 +30,8 @@ def read(
     """
     model, findings = _read(_text_or_same(source), broken=broken, supplied=supplied)
     if model is not None:
+        if is_debugging():
+            verify(model, "the reader")
         nodes = sum(1 for _ in walk(model))
         expect_size(nodes, expanded_size(model)[1])
     return model, findings

@@ -9,9 +9,20 @@ from treadle.infer.block import infer_block
 from treadle.infer.context import Conflict, Inference, Scope
 from treadle.infer.facts import Fact, constant_fact, map_shapes, meet_types, without_shapes
 from treadle.infer.functions import typed_functions
-from treadle.ir import Dim, Model, Shape, Symbol, Tensor, Value, clone_with_new_values, typed
+from treadle.ir import (
+    Dim,
+    Model,
+    Shape,
+    Symbol,
+    Tensor,
+    Value,
+    clone_with_new_values,
+    typed,
+    verified,
+)
 
 
+@verified
 def infer(model: Model) -> Model:
     """The model with `inferred` types on every value of its main block, bodies included.
 
@@ -22,6 +33,7 @@ def infer(model: Model) -> Model:
     return infer_with_conflicts(model)[0]
 
 
+@verified
 def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
     """What `infer` gives, and each step whose operands do not fit it."""
     run = infer_main(model)

@@ -70,6 +70,7 @@ from treadle.ir.values import (
     Value,
     typed,
 )
+from treadle.ir.verify import faults, verified, verify
 from treadle.ir.walk import (
     Visit,
     block_values,
@@ -146,6 +147,7 @@ __all__ = [
     "dim_symbols",
     "dtype_of",
     "expanded_size",
+    "faults",
     "map_blocks",
     "map_bodies",
     "map_steps",
@@ -170,6 +172,8 @@ __all__ = [
     "tensor",
     "type_symbols",
     "typed",
+    "verified",
+    "verify",
     "walk",
     "walk_block",
     "with_operands",

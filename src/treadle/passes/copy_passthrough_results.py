@@ -20,9 +20,11 @@ from treadle.ir import (
     map_blocks,
     map_bodies,
     map_steps,
+    verified,
 )
 
 
+@verified
 def copy_passthrough_results(model: Model) -> Model:
     """The model in which a step makes each result of the bodies of foreign loops and branches."""
     version = ops.since_version("", "Identity", model.opsets.get("", 0))

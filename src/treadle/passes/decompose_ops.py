@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from treadle.infer import infer
-from treadle.ir import Block, Leaf, Model, Step, walk_block
+from treadle.ir import Block, Leaf, Model, Step, verified, walk_block
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.expand_functions import Expand
 from treadle.passes.inline_block import assign_paths, inline_blocks
@@ -20,6 +20,7 @@ from treadle.passes.inline_block import assign_paths, inline_blocks
 _MOST_ROUNDS = 8
 
 
+@verified
 def decompose_ops(model: Model, expand: Expand, lacks: Callable[[Leaf], bool]) -> Model:
     """The model without leaves somebody lacks, as far as the standard defines them by others."""
 

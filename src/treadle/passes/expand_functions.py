@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.infer import infer
-from treadle.ir import Block, Call, Function, Leaf, Model, Step, Type, walk_block
+from treadle.ir import Block, Call, Function, Leaf, Model, Step, Type, verified, walk_block
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.inline_block import assign_paths, inline_blocks
 
@@ -20,6 +20,7 @@ Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
 """The function the standard defines a step by, for operands of these types."""
 
 
+@verified
 def expand_functions(model: Model, expand: Expand) -> Model:
     """The model without calls of schema-defined operators whose operands have known types."""
 

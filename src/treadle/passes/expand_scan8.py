@@ -34,12 +34,14 @@ from treadle.ir import (
     Step,
     Value,
     attribute,
+    verified,
 )
 from treadle.passes.inline_block import inline_blocks
 
 SCAN = FunctionId("", "Scan")
 
 
+@verified
 def expand_scan8(model: Model) -> Model:
     """The model without Scan-8. Needs functions to be inlined."""
     main = inline_blocks(model.main, _expanded)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Loop, Model, Step, map_blocks, map_steps
+from treadle.ir import Loop, Model, Step, map_blocks, map_steps, verified
 
 
+@verified
 def ignore_omitted_condition(model: Model) -> Model:
     """The model in which no ONNX Loop with an omitted condition is stopped by its body."""
     return map_blocks(model, lambda block: map_steps(block, _unconditional))

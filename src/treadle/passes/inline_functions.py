@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Call, Model, Step, expanded_size
+from treadle.ir import Block, Call, Model, Step, expanded_size, verified
 from treadle.limits import expect_size
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.inline_block import assign_paths, inline_blocks
 
 
+@verified
 def inline_functions(model: Model) -> Model:
     """The model without functions and calls of them. Needs functions that do not call themselves.
 

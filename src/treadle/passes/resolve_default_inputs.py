@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from treadle.ir import Model
+from treadle.ir import Model, verified
 
 
+@verified
 def resolve_default_inputs(model: Model, overridden: Collection[str] = ()) -> Model:
     """The model whose params are exactly what a run feeds; `overridden` are the defaults fed."""
     block = model.main

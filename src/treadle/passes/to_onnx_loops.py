@@ -39,6 +39,7 @@ from treadle.ir import (
     map_blocks,
     ports,
     reads,
+    verified,
     walk,
 )
 from treadle.passes.copy_passthrough_results import copy_passthrough_results
@@ -48,6 +49,7 @@ from treadle.passes.uniquify_names import uniquify_names
 _PLAIN = Stacked()
 
 
+@verified
 def to_onnx_loops(model: Model) -> Model:
     """The model with loops of ONNX's forms only, and types on all values; itself if all are.
 
@@ -63,6 +65,7 @@ def to_onnx_loops(model: Model) -> Model:
     return with_onnx_loops(infer(model), is_mixed)
 
 
+@verified
 def unmix_loops(model: Model) -> Model:
     """The model, which has types, without loops no form of ONNX has; others stay as they are."""
     return with_onnx_loops(model, is_mixed) if any(map(is_mixed, _loops(model))) else model

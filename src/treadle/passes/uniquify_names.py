@@ -10,9 +10,19 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import count
 
-from treadle.ir import Block, Model, Value, block_values, bodies, captures, clone_with_new_values
+from treadle.ir import (
+    Block,
+    Model,
+    Value,
+    block_values,
+    bodies,
+    captures,
+    clone_with_new_values,
+    verified,
+)
 
 
+@verified
 def uniquify_names(model: Model) -> Model:
     """The model in which no name of a body is that of a value around it; itself where none is."""
     names: dict[Value, str] = {}

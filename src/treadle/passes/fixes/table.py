@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from treadle.ir import Model
+from treadle.ir import Model, verified
 from treadle.passes.fixes.attributes import drop_attributes
 from treadle.passes.fixes.conditions import make_conditions_explicit, make_scalar
 from treadle.passes.fixes.declarations import correct_declarations
@@ -46,6 +46,6 @@ def repair(
     mended: list[Fix] = []
     for answered, mend in REPAIRS:
         if set(answered) & set(codes):
-            model, done = mend(model)
+            model, done = verified(mend)(model)
             mended += done
     return model, mended

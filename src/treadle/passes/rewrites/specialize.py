@@ -37,6 +37,7 @@ from treadle.ir import (
     clone_with_new_values,
     map_blocks,
     map_bodies,
+    verified,
 )
 from treadle.ops import since_version
 from treadle.passes.fixes import FOR_RUNTIMES, repair
@@ -54,6 +55,7 @@ _OPERATIONS: Mapping[type, Callable[[int, int], int]] = {
 }
 
 
+@verified
 def specialize(
     model: Model,
     dims: Mapping[str, int],

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from treadle.boundary import is_debugging
 from treadle.ir import (
     Block,
     Model,
     Step,
     map_bodies,
+    verified,
+    verify,
 )
 from treadle.limits import poll
 from treadle.passes.inline_block import assign_paths
@@ -59,6 +62,7 @@ PASSES: tuple[Pass, ...] = (
 _MOST_ROUNDS = 16
 
 
+@verified
 def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]:
     """The model with everything gone that need not be done, and what was done.
 
@@ -75,6 +79,8 @@ def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Repo
         for each in passes:
             poll()
             block = with_output_names(block, each(block, at), at)
+            if is_debugging():
+                verify(replace(current, main=block), each.__name__, is_open=True)
         if not at.done:
             break
         done += at.done

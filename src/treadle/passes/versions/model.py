@@ -18,6 +18,7 @@ from treadle.ir import (
     bodies,
     map_blocks,
     map_bodies,
+    verified,
     walk,
 )
 from treadle.passes.expand_functions import Expand, expand_functions
@@ -43,6 +44,7 @@ _FUNCTIONS_SINCE = 8
 _UNLISTED_SINCE = 4
 
 
+@verified
 def convert_version(
     model: Model, opset: int, expand: Expand, ir_version: int | None = None
 ) -> tuple[Model, Report]:

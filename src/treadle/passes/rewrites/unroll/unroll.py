@@ -25,6 +25,7 @@ from treadle.ir import (
     defining_steps,
     map_bodies,
     tensor,
+    verified,
     walk_block,
 )
 from treadle.limits import poll
@@ -73,6 +74,7 @@ class Unrolling:
     by: int | None = None
 
 
+@verified
 def unroll(model: Model, how: Unrolling) -> tuple[Model, Report]:
     """The model whose chosen loops are straight lines, and which they were."""
     told = Obstacles(NAME)
