@@ -21,10 +21,11 @@ bench build
 single_operator
 coercion
 session
+warming
 pickling ort_session
 iobinding recording
 call_arguments
-engines feeds load_cache options profiling variants
+engines feeds load_cache made_up options profiling variants
 adapters parity
 execution
 interp jit delegate report
@@ -36,7 +37,7 @@ infer
 ops
 tracing
 ir
-limits
+limits processors
 arguments boundary
 ort_exceptions
 errors

@@ -101,10 +101,11 @@ def _versions() -> str:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Path, time and size of each source; times in seconds, as layers of images keep them."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
                 found = entry.stat()
-                yield entry.path, found.st_mtime_ns, found.st_size
+                yield entry.path, int(found.st_mtime), found.st_size
             elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
                 yield from _files(Path(entry.path))

@@ -234,7 +234,8 @@ class SessionOptions(_Checked):
 
     `load_limits` bounds what making the model ready may take; None: the defaults of LoadLimits.
 
-    `intra_op_num_threads` holds for native code too: 0 for as many as the process has processors.
+    `intra_op_num_threads` holds for native code too: 0 for as many as the process has processors,
+    or its cgroup's quota allows.
 
     `use_deterministic_compute`: the bits of a result depend on the model, the feeds, the options,
     the machine and the versions only, not on earlier runs or other threads. Every new set of shapes

@@ -24,6 +24,7 @@ from treadle import formats, passes
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
+from treadle.processors import processor_count
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -208,7 +209,7 @@ class OrtSession(ABC):
 
         with _lock:
             if self._workers is None or self._workers[0] != os.getpid():
-                count = getattr(self._options, "intra_op_num_threads", 0) or os.cpu_count()
+                count = getattr(self._options, "intra_op_num_threads", 0) or processor_count()
                 self._workers = os.getpid(), ThreadPoolExecutor(count, "treadle run_async")
             return self._workers[1]
 

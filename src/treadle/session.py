@@ -64,6 +64,7 @@ from treadle.plan import (
 from treadle.profiling import Profile, Timed, locations_of
 from treadle.tracing import Listener, Recorder, Selector, StageDone
 from treadle.variants import PLAIN, RunMode
+from treadle.warming import warm
 
 if TYPE_CHECKING:
     from treadle import execution
@@ -376,6 +377,27 @@ class InferenceSession(OrtSession):
                 session = InferenceSession(exposure.model, engines=self._named_engines)
             found = self._exposures[selector] = session, exposure
         return found
+
+    @public
+    def warm_up(
+        self,
+        feeds: Mapping[str, object] | None = None,
+        *,
+        dims: Mapping[str, int | Sequence[int]] | None = None,
+    ) -> None:
+        """Run the model before the first run that matters, so that its loops are compiled by then.
+
+        `feeds` are those of one run; inputs that are not among them are made up of their types.
+        `dims` says the extents of symbols of the inputs, one or several: `dims={"T": [100, 200]}`
+        runs the model for each, and for each combination of several symbols. A symbol that is not
+        there has the extent 3: name those that matter, as code is made for extents. Only the axis
+        that a loop slices is mostly open, so that any length of it warms all. A run of made-up
+        feeds ends after five seconds, as a loop may never stop on them.
+
+        Raises InputError for a symbol that no input has, and where the model fails on what was
+        made up, or its type is not declared: give feeds then.
+        """
+        warm(self, feeds, dims)
 
     def _at_once(self, feed: dict[str, object]) -> list[Any] | None:
         """The outputs of a program that is one call of an engine, fed as it was before."""

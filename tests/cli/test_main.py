@@ -12,10 +12,11 @@ from tests.cli.conftest import Treadle
 from treadle import __version__, checks
 from treadle.cli.check import RUNTIMES
 from treadle.cli.main import GROUPS
+from treadle.cli.main import __file__ as verb_file
 
 ROOT = Path(__file__).parent.parent.parent
 VERBS = sorted(verb for verbs in GROUPS.values() for verb in verbs)
-WITHOUT_MODEL = {"completion", "demo"}
+WITHOUT_MODEL = {"cache", "completion", "demo"}
 READERS = [verb for verb in VERBS if verb not in WITHOUT_MODEL]
 HEAVY = {"llvmlite", "ml_dtypes", "numpy", "onnx", "onnxruntime", "rich"}
 IMPORTED = """
@@ -29,6 +30,7 @@ finally:
 """
 
 
+<<<<<<< HEAD
 def test_the_verbs() -> None:
     assert VERBS == [
         "bench",
@@ -48,6 +50,13 @@ def test_the_verbs() -> None:
         "trace",
         "unroll",
     ]
+=======
+def test_every_verb_is_in_one_group() -> None:
+    folder = Path(verb_file).parent
+    made = [path for path in folder.rglob("*.py") if "cls=Verb" in path.read_text(encoding="utf-8")]
+    names = [path.parent.name if path.name == "command.py" else path.stem for path in made]
+    assert sorted(name.replace("_", "-") for name in names) == VERBS
+>>>>>>> be195e5 (warm_up, treadle warm and cache, quotas of cgroups, a log, and a page on deploying)
 
 
 def imported_by(*arguments: str, **variables: str) -> tuple[str, set[str]]:
@@ -123,7 +132,7 @@ def test_no_model_is_a_wrong_model(
 ) -> None:
     for name in ("bad.onnx", "bad.onnxtxt"):
         (tmp_path / name).write_bytes(content)
-        done = treadle(verb, tmp_path / name)
+        done = treadle(verb, tmp_path / name, TREADLE_CACHE_DIR=str(tmp_path / "cache"))
         assert done.code == 1
         assert "CF0" in done.out + done.err
         assert "Traceback" not in done.out + done.err

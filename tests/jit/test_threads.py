@@ -29,6 +29,7 @@ from treadle.errors import RunError
 from treadle.jit import Jit
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.threads import thread_pool
+from treadle.processors import processor_count
 
 SHARED = (
     "heat", "lstm_64_b1", "lstm_64_b16", "lstm_both", "gru_128_b4", "rnn",
@@ -119,8 +120,7 @@ def test_words_of_a_team_that_is_forgotten_stay_with_its_helpers():
 
 
 def test_all_processors_of_the_process_are_meant_by_none():
-    wanted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert thread_pool.processor_count() == wanted
+    wanted = processor_count()
     assert Jit.of(treadle.SessionOptions()).threads == wanted
     assert Jit.of(treadle.SessionOptions(intra_op_num_threads=7)).threads == 7
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from treadle.cli.archive import as_type, read_archive, read_array
-from treadle.cli.random import random_value
-from treadle.errors import did_you_mean
+from treadle.errors import InputError, did_you_mean
 from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type, type_symbols
+from treadle.made_up import made_up_value
 from treadle.report import plural, table
 
 Inputs = Mapping[str, Type | None]
@@ -44,10 +44,17 @@ def collect(
         feeds[name] = value
     missing = {name: type_ for name, type_ in wanted(model).items() if name not in feeds}
     if seed is not None:
-        feeds |= {n: random_value(n, t, seed, extents) for n, t in missing.items()}
+        feeds |= {n: _made_up(n, t, seed, extents) for n, t in missing.items()}
     elif missing:
         raise click.UsageError(_show_missing(missing))
     return feeds
+
+
+def _made_up(name: str, type_: Type | None, seed: int, extents: Mapping[str, int]) -> object:
+    try:
+        return made_up_value(name, type_, seed, extents)
+    except InputError as error:
+        raise click.UsageError(f"--random: {error}; give it with -i {name}=@FILE.npy") from None
 
 
 def assignment(text: str, inputs: Inputs) -> tuple[str, object]:

@@ -19,7 +19,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "See inside": ("expose", "trace"),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "convert"),
-    "Ship": ("build",),
+    "Deploy": ("build", "warm", "cache"),
     "Other": ("completion",),
 }
 """The verbs by what they are for. A verb is the command of the same name in the file of that name,

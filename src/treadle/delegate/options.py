@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.delegate.ort_errors import translating_errors
 from treadle.errors import InputError
+from treadle.processors import processor_count, quota
 
 Providers = tuple[tuple[str, Mapping[str, Any]], ...]
 
@@ -80,6 +81,8 @@ class Options:
             value = getattr(self, name)
             if value is not None:
                 setattr(made, name, value)
+        if not self.intra_op_num_threads and quota() is not None:
+            made.intra_op_num_threads = processor_count()  # it does not look at quotas itself
         level = self.graph_optimization_level
         if level is not None:
             number = _LEVELS[level] if isinstance(level, str) else level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from treadle.errors import RunError, Unsupported
 from treadle.interp import Executable, with_location
 from treadle.plan import BlockPlan, FallbackRequired, Region, RunContext
 from treadle.tracing import Iterations
+
+_log = logging.getLogger("treadle")
 
 
 def prepare_region(
@@ -33,6 +36,8 @@ def prepare_region(
             raise with_location(refusal.error, path, iterations) from refusal
         try:
             if not fallback:
+                told = path, region.engine, refusal.error.reason
+                _log.info("%s: %s hands it over: %s", *told)
                 fallback.append(prepare(region.otherwise()))
             known = dict(context.declined or {})
             with ops.ignore_fp_warnings():

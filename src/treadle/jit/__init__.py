@@ -1,21 +1,24 @@
 """Loops as native code: a region, the kernel IR, LLVM. The only room that imports llvmlite."""
 
-from treadle.jit.engine import Jit
+from treadle.jit.engine import Jit, cache_folder
 from treadle.jit.kernel.free_kernel import FreeKernel
 from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.kernel.target import Target
 from treadle.jit.library import Member, Signatures, compile_library, memory_object, signatures
 from treadle.jit.runtime.free_kernel import free_kernel, operators_without_code
+from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.llvm import host_target
 
 __all__ = [
     "NATIVE",
     "Declined",
+    "DiskCache",
     "FreeKernel",
     "Jit",
     "Member",
     "Signatures",
     "Target",
+    "cache_folder",
     "compile_library",
     "free_kernel",
     "host_target",

@@ -19,9 +19,17 @@ from treadle.jit.runtime.compilation import identity
 from treadle.jit.runtime.kernel_records import KernelRecords
 from treadle.jit.runtime.native_region import NativeRegion
 from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
-from treadle.jit.threads.thread_pool import processor_count
 from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
 from treadle.plan import Engine, EngineTraits, Region, Runnable, Verdict
+from treadle.processors import processor_count
+
+
+def cache_folder(options: object) -> Path | None:
+    """The folder where a session of these options keeps machine code; None: nowhere."""
+    named = getattr(options, "cache_dir", None)
+    if named is None:
+        return default_folder()
+    return Path(named) if named else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +52,7 @@ class Jit:
     @classmethod
     def of(cls, options: object) -> Jit:
         """With the settings that a session's options give it."""
-        named = getattr(options, "cache_dir", None)
-        folder = default_folder() if named is None else Path(named) if named else None
+        folder = cache_folder(options)
         threads = getattr(options, "intra_op_num_threads", 0) or processor_count()
         is_deterministic = bool(getattr(options, "use_deterministic_compute", False))
         store = None if folder is None else DiskCache(folder)

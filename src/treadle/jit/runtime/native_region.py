@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,6 +46,7 @@ from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.uninterruptible import run_aside
 from treadle.plan import CompilationReport, FallbackRequired, Region, RunContext, RunnableTraits
 
+_log = logging.getLogger("treadle")
 _MAX_SHAPES = 256
 """Sets of input shapes whose kernel a region remembers."""
 _MAX_KERNELS = 32
@@ -392,6 +394,11 @@ def _ready(
     machine: LoadedKernel,
 ) -> CompiledKernel:
     threads = native.threads if kernel.parallel_threshold_ns else 1
+    if machine.was_kept:
+        _log.debug("%s: code found in %.1f ms", native.region.path, machine.seconds * 1e3)
+    else:
+        told = native.region.path, machine.seconds * 1e3, machine.size
+        _log.info("%s: compiled in %.1f ms, %d bytes", *told)
     return CompiledKernel.of(
         kernel, code, machine, trip_count_inputs(kernel), exact, threads, native.kernels
     )

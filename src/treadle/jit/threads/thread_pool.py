@@ -55,13 +55,6 @@ class PoolSettings:
 POOL_SETTINGS = PoolSettings()
 
 
-def processor_count() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def minimum_work_ns(threads: int) -> int:
     """How many nanoseconds a nest takes that is shared by so many threads; 0: none is."""
     return POOL_SETTINGS.least if threads > 1 and is_available() else 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import sys
 import tempfile
@@ -19,8 +20,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
-from treadle.jit.toolchain.trust import make_folder, read_trusted
+from treadle.jit.toolchain.trust import is_trusted, make_folder, read_trusted
 
 VARIABLE = "TREADLE_CACHE_DIR"
 """The environment variable that moves the folder; empty: nothing is kept."""
@@ -33,6 +35,9 @@ _SUFFIX, _PARTIAL_SUFFIX = ".kernel", ".kernel-part"
 _ABANDONED_SECONDS = 3600.0
 """Age from which a half-written file belongs to no living process."""
 _VARIABLES = ("LOCALAPPDATA", "XDG_CACHE_HOME", "HOME", "USERPROFILE")
+_PLAN = "plan-"
+_log = logging.getLogger("treadle")
+_told: set[Path] = set()
 _FILE_ERRORS = (OSError, ValueError)  # a path no system has is a ValueError
 
 
@@ -62,6 +67,15 @@ def _caches() -> Path:
     return Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
 
 
+class Entry(NamedTuple):
+    """A file of the cache: its name, what it is, its size, and when it was last read or written."""
+
+    name: str
+    kind: str
+    bytes: int
+    used: float
+
+
 @dataclass(frozen=True, slots=True)
 class DiskCache:
     """A folder of files by key; never raises for what is wrong with the folder."""
@@ -77,6 +91,7 @@ class DiskCache:
         except _FILE_ERRORS:
             return None
         if data is None:
+            self._tell()
             return None
         with contextlib.suppress(OSError):  # a folder that may only be read
             os.utime(path)
@@ -87,10 +102,51 @@ class DiskCache:
 
     def write(self, key: str, content: bytes) -> None:
         """Keep the content under the key."""
-        with contextlib.suppress(*_FILE_ERRORS):
+        try:
             if make_folder(self.folder):
                 self._put(self._path(key), _MAGIC + _DIGEST(content).digest() + content)
                 self._shrink()
+                return
+        except _FILE_ERRORS:
+            pass
+        self._tell()
+
+    def _tell(self) -> None:
+        """Log, once a process, why nothing is kept in the folder."""
+        if self.folder not in _told:
+            _told.add(self.folder)
+            why = self.why_unused() or f"{self.folder} cannot be written"
+            _log.info("the cache is not used: %s", why)
+
+    def why_unused(self, *, making: bool = False) -> str:
+        """Why nothing of the folder is read; "" where it is. `making`: and that none is missing."""
+        try:
+            is_there = make_folder(self.folder) if making else self.folder.exists()
+            if (not is_there and not making) or is_trusted(self.folder):
+                return ""
+        except _FILE_ERRORS as error:
+            return f"{self.folder}: {error}"
+        return f"others than its owner may write to {self.folder} or a folder above it"
+
+    def entries(self) -> list[Entry]:
+        """The files of the cache, by name; none where there is no such folder."""
+        try:
+            found = list(self._files())
+        except _FILE_ERRORS:
+            return []
+        kinds = {True: "plan", False: "kernel"}
+        return sorted(
+            Entry(path.stem, kinds[path.name.startswith(_PLAN)], size, used)
+            for path, used, size in found
+        )
+
+    def delete(self, key: str) -> bool:
+        """Delete what is kept under the key; whether it was there and could be."""
+        try:
+            self._path(key).unlink()
+        except _FILE_ERRORS:
+            return False
+        return True
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"

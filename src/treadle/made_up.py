@@ -1,4 +1,4 @@
-"""Random values of a declared type, the same for the same seed."""
+"""Made-up values of a declared type, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import math
 import zlib
 from collections.abc import Mapping
 
-import click
 import numpy as np
 
+from treadle.errors import InputError
 from treadle.ir import Dim, DType, Expression, Optional, Range, Sequence, Symbol, Tensor, Type
 
-_EXTENT = 3
+__all__ = ["EXTENT", "made_up_value"]
+
+EXTENT = 3
+"""The extent of a symbol that has none."""
 _ITEMS = 3
 
 
-def random_value(name: str, type_: Type | None, seed: int, extents: Mapping[str, int]) -> object:
+def made_up_value(name: str, type_: Type | None, seed: int, extents: Mapping[str, int]) -> object:
     """A value of the type: normal floats, whole numbers from 0 to 4, three items for a sequence.
 
-    `extents` gives symbols their value, 3 where it does not. Raises UsageError where the type does
+    `extents` gives symbols their value, 3 where it does not. Raises InputError where the type does
     not say enough.
     """
     generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
@@ -35,10 +38,7 @@ def _value(
             return _value(name, element, generator, extents)
         case Tensor(DType() as dtype, tuple() as shape):
             return _tensor(dtype, tuple(_extent(dim, extents) for dim in shape), generator)
-    raise click.UsageError(
-        f'--random cannot make up "{name}": the model does not declare its type and rank; give it'
-        f" with -i {name}=@FILE.npy"
-    )
+    raise InputError(f'"{name}" cannot be made up: the model does not declare its type and rank')
 
 
 def _tensor(dtype: DType, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
@@ -59,11 +59,11 @@ def _extent(dim: Dim, extents: Mapping[str, int]) -> int:
         case int():
             return dim
         case Symbol(name):
-            return extents.get(name, _EXTENT)
+            return extents.get(name, EXTENT)
         case Expression(terms):
-            factors = ((c, [extents.get(s, _EXTENT) for s in symbols]) for symbols, c in terms)
+            factors = ((c, [extents.get(s, EXTENT) for s in symbols]) for symbols, c in terms)
             return max(0, sum(c * math.prod(values) for c, values in factors))
         case Range(low, high):
-            return max(low, _EXTENT if high is None else min(high, _EXTENT))
+            return max(low, EXTENT if high is None else min(high, EXTENT))
         case None:
-            return _EXTENT
+            return EXTENT

@@ -1,0 +1,70 @@
+"""How many processors this process may use: those it may run on, and no more than its quota.
+
+A container's share is a quota of its cgroup, which the count of processors does not tell: with 64
+processors and a quota of two, 64 threads run for a thirtieth of the time and wait for the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["processor_count", "quota"]
+
+_ROOT, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+def processor_count() -> int:
+    """How many processors this process may use, at least 1."""
+    count = _runnable()
+    limit = quota()
+    return count if limit is None else max(1, min(count, math.ceil(limit)))
+
+
+def quota(root: Path = _ROOT, own: Path = _OWN) -> float | None:
+    """How many processors' time the cgroup of this process has, or one above it; None: no bound.
+
+    Read as it is at the time of the call: `cpu.max` of version 2, `cpu.cfs_quota_us` and
+    `cpu.cfs_period_us` of version 1. Paths of other cgroup namespaces are left out.
+    """
+    found = [limit for folder in _folders(root, own) if (limit := _limit(folder)) is not None]
+    return min(found, default=None)
+
+
+def _runnable() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _folders(root: Path, own: Path) -> Iterator[Path]:
+    """The folders of the process's cgroup and of those above it."""
+    try:
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        names = controllers.split(",")
+        if controllers and "cpu" not in names:
+            continue
+        top = root / "cpu" if controllers else root
+        yield top
+        place = top
+        for part in Path(path.lstrip("/")).parts:
+            place = place / part
+            yield place
+
+
+def _limit(folder: Path) -> float | None:
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        allowed, period = (folder / "cpu.max").read_text(encoding="ascii").split()
+        return None if allowed == "max" else int(allowed) / int(period)
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        allowed = (folder / "cpu.cfs_quota_us").read_text(encoding="ascii")
+        period = (folder / "cpu.cfs_period_us").read_text(encoding="ascii")
+        return int(allowed) / int(period) if int(allowed) > 0 else None
+    return None

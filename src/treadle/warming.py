@@ -1,0 +1,88 @@
+"""Runs before the first one that matters, so that its loops are compiled by then."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from operator import index
+from typing import Any
+
+from treadle.arguments import expect
+from treadle.errors import InputError, LimitExceeded, RunError, did_you_mean
+from treadle.ir import Type, type_symbols
+from treadle.made_up import made_up_value
+from treadle.options import RunOptions
+
+__all__ = ["open_extents", "warm"]
+
+Dims = Mapping[str, Sequence[int]]
+_SECONDS = 5.0
+"""How long a run of made-up feeds may take: a loop they never stop is compiled by then."""
+
+
+def warm(session: Any, feeds: Mapping[str, object] | None, dims: Mapping[str, Any] | None) -> None:
+    """What `InferenceSession.warm_up` does."""
+    expect(feeds, (Mapping, type(None)), "feeds", "a mapping of names to values, or None")
+    types = {value.name: value.type for value in session.model.main.params}
+    given = dict(feeds or {})
+    wanted = _checked(dims, types)
+    missing = {name: types[name] for name in _needed(session) if name not in given}
+    if not missing:
+        session.run(None, given)
+        return
+    for extents in _combinations(wanted):
+        made = {name: made_up_value(name, type_, 0, extents) for name, type_ in missing.items()}
+        _run(session, {**made, **given}, list(missing))
+
+
+def open_extents(session: Any, dims: Mapping[str, Any]) -> list[str]:
+    """The symbols of inputs that `dims` gives no extent: 3 is made up for them."""
+    types = [value.type for value in session.model.main.params]
+    return sorted(set().union(*map(type_symbols, types)) - set(dims))
+
+
+def _run(session: Any, feeds: Mapping[str, object], made_up: Sequence[str]) -> None:
+    try:
+        session.run(None, feeds, RunOptions(max_seconds=_SECONDS))
+    except LimitExceeded:
+        return
+    except (RunError, InputError) as error:
+        names = ", ".join(made_up)
+        raise InputError(
+            f"the model fails on what was made up for {names}; give feeds: {error}"
+        ) from error
+
+
+def _needed(session: Any) -> list[str]:
+    return [argument.name for argument in session.get_inputs()]
+
+
+def _checked(dims: Mapping[str, Any] | None, types: Mapping[str, Type | None]) -> Dims:
+    """The extents of each symbol, one or several; InputError for a symbol no input has."""
+    expect(dims, (Mapping, type(None)), "dims", "a mapping of names to extents, or None")
+    known = sorted(set().union(*map(type_symbols, types.values())))
+    found = {}
+    for name, extents in (dims or {}).items():
+        if name not in known:
+            raise InputError(f'no input has an extent "{name}", {did_you_mean(name, known)}')
+        found[name] = [_extent(name, each) for each in _listed(extents)]
+    return found
+
+
+def _listed(extents: Any) -> Sequence[Any]:
+    return list(extents) if isinstance(extents, list | tuple | range) else [extents]
+
+
+def _extent(name: str, extent: Any) -> int:
+    try:
+        number = index(extent)
+    except TypeError:
+        number = -1
+    if number < 0 or isinstance(extent, bool):
+        raise InputError(f'the extent of "{name}" is {extent!r}, wanted a whole number from 0')
+    return number
+
+
+def _combinations(dims: Dims) -> Iterator[dict[str, int]]:
+    for extents in itertools.product(*dims.values()):
+        yield dict(zip(dims, extents, strict=True))
