@@ -25,7 +25,7 @@ warming
 pickling ort_session
 iobinding recording
 call_arguments
-engines feeds load_cache made_up options profiling variants
+engines feeds load_cache options profiling variants
 adapters parity
 execution
 interp jit delegate report

@@ -68,7 +68,7 @@ def test_feeds_are_those_of_a_run() -> None:
 
 
 def test_a_loop_that_never_stops_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treadle.warming._SECONDS", 0.3)
+    monkeypatch.setattr("treadle.warming.warm_up._SECONDS", 0.3)
     session = session_of(ENDLESS)
     session.warm_up()
     assert made(session) == 1

@@ -30,33 +30,11 @@ finally:
 """
 
 
-<<<<<<< HEAD
-def test_the_verbs() -> None:
-    assert VERBS == [
-        "bench",
-        "build",
-        "check",
-        "completion",
-        "convert",
-        "demo",
-        "explain",
-        "expose",
-        "infer",
-        "inspect",
-        "optimize",
-        "rewrite",
-        "run",
-        "specialize",
-        "trace",
-        "unroll",
-    ]
-=======
 def test_every_verb_is_in_one_group() -> None:
     folder = Path(verb_file).parent
     made = [path for path in folder.rglob("*.py") if "cls=Verb" in path.read_text(encoding="utf-8")]
     names = [path.parent.name if path.name == "command.py" else path.stem for path in made]
     assert sorted(name.replace("_", "-") for name in names) == VERBS
->>>>>>> be195e5 (warm_up, treadle warm and cache, quotas of cgroups, a log, and a page on deploying)
 
 
 def imported_by(*arguments: str, **variables: str) -> tuple[str, set[str]]:

@@ -11,8 +11,8 @@ import click
 from treadle.cli.archive import as_type, read_archive, read_array
 from treadle.errors import InputError, did_you_mean
 from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type, type_symbols
-from treadle.made_up import made_up_value
 from treadle.report import plural, table
+from treadle.warming import made_up_value
 
 Inputs = Mapping[str, Type | None]
 

@@ -14,9 +14,8 @@ from treadle.cli.output import show_error
 from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Look": ("demo", "inspect", "infer", "explain"),
+    "Look": ("demo", "inspect", "infer", "explain", "trace", "expose"),
     "Run": ("run", "bench"),
-    "See inside": ("expose", "trace"),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "convert"),
     "Deploy": ("build", "warm", "cache"),
@@ -24,6 +23,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """The verbs by what they are for. A verb is the command of the same name in the file of that name,
 with underscores for hyphens; the file imports heavy packages in its functions alone."""
+
+
+_FOLDERS = dict.fromkeys(("warm", "cache", "completion"), "deploy.")
+"""The verbs whose file lies in a folder."""
 
 
 class _Verbs(click.Group):
@@ -58,7 +61,8 @@ class _Verbs(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         name = cmd_name.replace("-", "_")
-        verb = getattr(import_module(f"treadle.cli.{name}"), name)
+        folder = _FOLDERS.get(cmd_name, "")
+        verb = getattr(import_module(f"treadle.cli.{folder}{name}"), name)
         assert isinstance(verb, click.Command)
         return verb
 

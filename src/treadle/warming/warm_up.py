@@ -10,8 +10,8 @@ from typing import Any
 from treadle.arguments import expect
 from treadle.errors import InputError, LimitExceeded, RunError, did_you_mean
 from treadle.ir import Type, type_symbols
-from treadle.made_up import made_up_value
 from treadle.options import RunOptions
+from treadle.warming.made_up import made_up_value
 
 __all__ = ["open_extents", "warm"]
 
