@@ -1,4 +1,4 @@
-"""Control flow in old versions: a Loop needs a carried value before opset 13."""
+"""Control flow in old versions: what a Loop needs before opset 13, and an If before opset 11."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from treadle.infer import IncrementalInference, array_of
 from treadle.ir import (
+    Branch,
     Carried,
     Constant,
     DType,
@@ -15,16 +17,20 @@ from treadle.ir import (
     Leaf,
     Literal,
     Loop,
+    Shape,
     Tensor,
+    Type,
     Value,
     operator_of,
     ports,
 )
+from treadle.passes.versions.no_form import NoForm
 from treadle.passes.versions.rewriter import Names
 
 HANDLED = ("If", "Loop", "Scan")
 """Operators that are no leaves; their bodies are converted, and their types looked at."""
 
+UNLIKE_BRANCHES_SINCE = 11
 _NO_STATE_SINCE = 13
 
 
@@ -66,3 +72,21 @@ def with_a_state(step: Loop, names: Names) -> tuple[Loop, list[Constant]]:
         results=(value("no_state_end"), *step.results),
     )
     return made, [start]
+
+
+def expect_like_branches(step: Branch, facts: IncrementalInference) -> None:
+    """Raise NoForm where the branches are known to give unlike shapes and either may be taken."""
+    if array_of(facts.fact(step.condition)) is not None:
+        return
+    for one, other in zip(step.then.results, step.otherwise.results, strict=True):
+        left, right = (_shape(facts.fact(value).type) for value in (one, other))
+        if left is None or right is None:
+            continue
+        known = zip(left, right, strict=False)
+        unlike = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in known)
+        if unlike or len(left) != len(right):
+            raise NoForm("the branches give unlike shapes, which If does since opset 11")
+
+
+def _shape(type_: Type | None) -> Shape | None:
+    return type_.shape if isinstance(type_, Tensor) else None

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle import ops
-from treadle.infer import IncrementalInference
+from treadle.infer import IncrementalInference, array_of
 from treadle.ir import (
     Block,
     Branch,
@@ -33,14 +33,19 @@ from treadle.ir import (
 from treadle.limits import poll
 from treadle.passes.report import Change
 from treadle.passes.rewrites import Obstacles
-from treadle.passes.versions.control_flow import with_a_state
+from treadle.passes.versions.control_flow import (
+    UNLIKE_BRANCHES_SINCE,
+    expect_like_branches,
+    with_a_state,
+)
 from treadle.passes.versions.definitions import Definitions
 from treadle.passes.versions.lifting import admits, lifted, type_word
 from treadle.passes.versions.no_form import NoForm
-from treadle.passes.versions.placing import Placed, placed, versioned
+from treadle.passes.versions.placing import Placed, bound, placed, versioned
 from treadle.passes.versions.reasons import why_not
 from treadle.passes.versions.rewriter import Names, Rewriter
 from treadle.passes.versions.routes import route
+from treadle.passes.versions.splicing import spliced
 
 NAME = "convert_version"
 _DEEPEST = 64
@@ -113,6 +118,10 @@ class Conversion:
         return self._leaf(step, path, depth)
 
     def _with_bodies(self, step: Step, path: str) -> tuple[Sequence[Step], Sequence[Constant]]:
+        if isinstance(step, Branch) and self.target < UNLIKE_BRANCHES_SINCE:
+            chosen = self._chosen(step, path)
+            if chosen is not None:
+                return chosen
         changed = map_bodies(step, lambda name, b: self.typed_block(b, f"{path}.{name}"))
         if isinstance(step, Call) and not step.version:
             return [changed], []
@@ -129,6 +138,17 @@ class Conversion:
             return [changed], []
         loop, constants = with_a_state(changed, self.names)
         return [loop], constants
+
+    def _chosen(self, step: Branch, path: str) -> tuple[Sequence[Step], Sequence[Constant]] | None:
+        """The steps of the branch that is taken in every run; None where that is not known."""
+        expect_like_branches(step, self.facts)
+        condition = array_of(self.facts.fact(step.condition))
+        if condition is None:
+            return None
+        rewriter = Rewriter(self.facts, self.names, self.target, path, step.info.name or "if")
+        block = step.then if condition.item() else step.otherwise
+        values = spliced(rewriter, block, step.operands)
+        return self._again(bound(rewriter, step, values), path, 0, ())
 
     def typed_block(self, body: Block, path: str) -> Block:
         """The block in the target opset, every result of which says its type."""

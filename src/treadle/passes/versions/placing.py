@@ -48,7 +48,7 @@ def versioned(leaf: Leaf, version: int) -> Leaf:
     )  # fmt: skip
 
 
-def bound(rewriter: Rewriter, step: Leaf, values: Operands) -> Rewriter:
+def bound(rewriter: Rewriter, step: Step, values: Operands) -> Rewriter:
     """The rewriter, whose steps make the results of the step."""
     made = {value for each in rewriter.steps for value in each.results}
     by: dict[Value, Value | None] = {}

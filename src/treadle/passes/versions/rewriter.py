@@ -271,6 +271,15 @@ class Rewriter:
         parts = [self.ints(n) if isinstance(n, int) else n for n in shape]
         return self.op("Reshape", x, self.concat(*parts))
 
+    def compress(self, x: Value, kept: Value, axis: int) -> Value:
+        """The items along an axis for which `kept` is true; as many as the run says."""
+        result = self.op("Compress", x, kept, axis=axis)
+        shape = self.shape(x)
+        if shape is not None:
+            dims = tuple(None if k == axis else dim for k, dim in enumerate(shape))
+            self.facts.know(result, Tensor(self.dtype(x), dims))
+        return result
+
     def scalar_like(self, x: Value, number: Scalar) -> Value:
         """A constant scalar of the element type of a tensor."""
         return self.const(np.array(number), self.dtype(x))

@@ -8,7 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from treadle.ir import Leaf, Value
-from treadle.passes.versions.adapters.computed_axes import reduced_in_the_run
+from treadle.passes.versions.adapters.computed_axes import (
+    reduced_in_the_run,
+    squeezed_in_the_run,
+    unsqueezed_in_the_run,
+)
 from treadle.passes.versions.adapters.steps import first, having, operand, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, down, up
@@ -17,6 +21,7 @@ _REDUCTIONS = (
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
     " ReduceSumSquare"
 )
+_IN_THE_RUN = {"Squeeze": squeezed_in_the_run, "Unsqueeze": unsqueezed_in_the_run}
 _ELEMENTWISE = {
     "ReduceL1": ("Abs",),
     "ReduceL2": ("Abs",),
@@ -41,8 +46,8 @@ def axes_to_input(at: Rewriter, step: Leaf) -> Adapted:
 def axes_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
     """The second input becomes the attribute `axes`, where it is constant."""
     x, given = first(step), at.attributes(step)
-    if _is_computed(at, step) and step.op.startswith("Reduce"):
-        return reduced_in_the_run(at, step)
+    if _is_computed(at, step):
+        return _IN_THE_RUN.get(step.op, reduced_in_the_run)(at, step)
     axes = _axes(at, step, operand(step, 1))
     if axes is None and given.get("noop_with_empty_axes"):
         return _reduced_over_nothing(at, step, x)

@@ -1,14 +1,15 @@
-"""Reductions over axes that are computed in the run: along each axis there is, both are at hand."""
+"""Axes that are computed in the run: of reductions, Squeeze and Unsqueeze."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from treadle.ir import DType, Leaf, Value
-from treadle.passes.versions.adapters.steps import first, operand
+from treadle.passes.versions.adapters.steps import first, operand, two
 from treadle.passes.versions.no_form import NoForm
 from treadle.passes.versions.rewriter import Rewriter
 
+_SCATTER_RENAMED = 11
 _TOGETHER = frozenset(["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"])
 """Reductions over one axis after the other that are those over all of them."""
 
@@ -21,6 +22,28 @@ def mask_of_axes(at: Rewriter, axes: Value, rank: int) -> Value:
     same = at.op("Equal", at.unsqueeze(wide, 1), at.const(np.arange(rank)))
     counts = at.reduce("ReduceSum", at.cast(same, DType.INT32), [0], keepdims=False)
     return at.op("Greater", counts, at.const(np.array(0, np.int32)))
+
+
+def unsqueezed_in_the_run(at: Rewriter, step: Leaf) -> Value:
+    """The operand in its shape with ones between its extents."""
+    x, axes = two(step)
+    count = at.dim(axes, 0)
+    if not isinstance(count, int):
+        raise NoForm("how many axes are added is not known", "make axes a constant")
+    rank = at.rank(x) + count
+    kept = at.op("Not", mask_of_axes(at, axes, rank))
+    places = at.reshape(at.op("NonZero", kept), -1)
+    ones = at.ints(*[1] * rank)
+    scatter = "ScatterElements" if at.opset >= _SCATTER_RENAMED else "Scatter"
+    shape = at.op(scatter, ones, places, at.op("Shape", x), axis=0) if at.rank(x) else ones
+    return at.op("Reshape", x, shape)
+
+
+def squeezed_in_the_run(at: Rewriter, step: Leaf) -> Value:
+    """The operand in its shape without the extents of the axes."""
+    x, axes = two(step)
+    kept = at.op("Not", mask_of_axes(at, axes, at.rank(x)))
+    return at.op("Reshape", x, at.compress(at.op("Shape", x), kept, 0))
 
 
 def reduced_in_the_run(at: Rewriter, step: Leaf) -> Value:
@@ -37,7 +60,7 @@ def reduced_in_the_run(at: Rewriter, step: Leaf) -> Value:
         x = _reduced_if(at, step.op, x, axis, at.op("Gather", chosen, at.ints(axis)))
     if given["keepdims"]:
         return x
-    kept = at.op("Compress", at.op("Shape", x), at.op("Not", chosen), axis=0)
+    kept = at.compress(at.op("Shape", x), at.op("Not", chosen), 0)
     return at.op("Reshape", x, kept)
 
 
@@ -45,4 +68,4 @@ def _reduced_if(at: Rewriter, op: str, x: Value, axis: int, chosen: Value) -> Va
     """The one reduced item where the axis is chosen, else the items of the operand."""
     both = at.concat(at.reduce(op, x, [axis]), x, axis=axis)
     others = at.op("Expand", at.op("Not", chosen), at.extent(x, axis))
-    return at.op("Compress", both, at.concat(chosen, others), axis=axis)
+    return at.compress(both, at.concat(chosen, others), axis)

@@ -233,11 +233,16 @@ def bitwise(at: Rewriter, step: Leaf) -> Adapted:
 
 def _bits(at: Rewriter, x: Value, count: int) -> Value:
     """The lowest bits of whole numbers along a new last axis, bool."""
-    column = at.unsqueeze(at.cast(x, DType.UINT64), at.rank(x))
-    lead = at.const(63 - np.arange(count, dtype=np.uint64))
-    shifted = at.op("BitShift", column, lead, direction="LEFT")
-    last = at.const(np.array(63, np.uint64))
-    return at.cast(at.op("BitShift", shifted, last, direction="RIGHT"), DType.BOOL)
+    column = at.unsqueeze(at.cast(x, DType.INT64), at.rank(x))
+    zero = at.const(np.array(0))
+    negative = at.op("Less", column, zero)
+    rest = at.op("Where", negative, at.op("Sub", column, at.const(np.array(-(2**63)))), column)
+    low = min(count, 63)
+    halves = [at.op("Div", rest, at.const(2 ** np.arange(low, dtype=np.int64)))]
+    halves.append(at.op("Div", halves[0], at.const(np.array(2))))
+    odd = at.op("Sub", halves[0], at.op("Mul", halves[1], at.const(np.array(2))))
+    bits = at.cast(odd, DType.BOOL)
+    return bits if low == count else at.concat(bits, negative, axis=at.rank(x))
 
 
 @down("ReduceMax ReduceMin", 20)

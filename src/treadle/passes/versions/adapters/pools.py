@@ -103,7 +103,7 @@ def average_rounded_down(at: Rewriter, step: Leaf) -> Adapted:
 def greatest_rounded_down(at: Rewriter, step: Leaf) -> Adapted:
     """The windows at the end get pads, which are never the greatest."""
     if not _is_plain(at, step, "dilations"):
-        raise NoForm("MaxPool has no dilations before opset 10")
+        return _greatest(at, step)
     plain = without(step, "ceil_mode", "dilations")
     return plain if _is_plain(at, step, "ceil_mode") else _padded(plain, windows(at, step))
 
@@ -117,6 +117,23 @@ def norm_without_dilations(at: Rewriter, step: Leaf) -> Adapted:
     powers = at.op("Pow", at.op("Abs", x), at.scalar_like(x, power))
     summed = _sums(at, step, powers, windows(at, step))
     return at.op("Pow", summed, at.scalar_like(x, 1 / power))
+
+
+def _greatest(at: Rewriter, step: Leaf) -> Value:
+    """The greatest of each window, one axis after the other."""
+    if any(step.results[1:]):
+        raise NoForm("where the greatest stands has no form with dilations before opset 10")
+    x, found = first(step), windows(at, step)
+    rank = at.rank(x)
+    before = [0, 0, *(each.before for each in found)]
+    behind = [0, 0, *(max(each.behind, each.behind + each.missing) for each in found)]
+    x = at.op("Pad", x, mode="constant", pads=[*before, *behind], value=float("-inf"))
+    for axis, each in enumerate(found, rank - len(found)):
+        places = np.arange(each.count)[:, None] * each.stride
+        places = places + np.arange(each.kernel) * each.dilation
+        x = at.op("Gather", x, at.const(places), axis=axis)
+        x = at.reduce("ReduceMax", x, [axis + 1], keepdims=False)
+    return x
 
 
 def _padded(step: Leaf, found: list[Window]) -> Leaf:

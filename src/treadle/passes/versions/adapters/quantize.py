@@ -175,6 +175,7 @@ def _over(at: Rewriter, step: Leaf, parameter: Value) -> Value:
 def integer_product(at: Rewriter, step: Leaf) -> Adapted:
     """The product of the dequantized matrices, quantized."""
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = step.operands
+    a_scale, b_scale, scale = (at.cast(v, DType.FLOAT32) for v in (a_scale, b_scale, scale) if v)
     left = at.op("Mul", _shifted(at, a, a_zero), a_scale)
     right = at.op("Mul", _shifted(at, b, b_zero), b_scale)
     quotient = at.op("Div", at.op("MatMul", left, right), scale)

@@ -119,7 +119,7 @@ def _by_mask(at: Rewriter, step: Leaf) -> Value:
         places = at.squeeze(at.op("NonZero", ones), 0)
         low, high = (_bound(at, each, position, extent) for each in (starts, ends))
         inside = at.op("And", at.op("Not", at.op("Less", places, low)), at.op("Less", places, high))
-        x = at.op("Compress", x, inside, axis=axis)
+        x = at.compress(x, inside, axis)
     return x
 
 
@@ -162,11 +162,36 @@ def pad_by_inputs(at: Rewriter, step: Leaf) -> Adapted:
 @down("Pad", 11)
 def pad_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
     """Pads and the value become attributes, where they are constant."""
-    value = operand(step, 2)
-    pads = at.constant_of(operand(step, 1), "pads")
+    value, given = operand(step, 2), operand(step, 1)
+    if at.array(given) is None or (value is not None and at.array(value) is None):
+        return _surrounded(at, step)
+    pads = at.constant_of(given, "pads")
     number = 0.0 if value is None else float(at.constant_of(value, "the padding value").item())
     plain = replace(step, operands=(first(step),))
     return having(plain, pads=[int(n) for n in pads], value=number or None)
+
+
+def _surrounded(at: Rewriter, step: Leaf) -> Value:
+    """Pads that are computed in the run: blocks of the value before and behind, axis by axis."""
+    x, pads, value = first(step), operand(step, 1), operand(step, 2)
+    if pads is None or at.attributes(step)["mode"] != "constant":
+        raise NoForm("pads is computed in the run", "make pads a constant")
+    rank = at.rank(x)
+    filled = value if value is not None else at.scalar_like(x, 0)
+    for axis in range(rank):
+        sides = [
+            _block(at, x, filled, at.op("Gather", pads, at.ints(k)), axis)
+            for k in (axis, axis + rank)
+        ]
+        x = at.concat(sides[0], x, sides[1], axis=axis)
+    return x
+
+
+def _block(at: Rewriter, x: Value, filled: Value, extent: Value, axis: int) -> Value:
+    """The value, as large as the tensor but for one axis."""
+    rank = at.rank(x)
+    extents = [extent if k == axis else at.extent(x, k) for k in range(rank)]
+    return at.op("Expand", at.reshape(filled, *[1] * rank), at.concat(*extents))
 
 
 @down("Pad", 18)

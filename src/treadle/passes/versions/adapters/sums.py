@@ -10,12 +10,13 @@ from treadle import ops
 from treadle.ir import (
     BlockBuilder,
     Carried,
+    DType,
     Leaf,
     Sliced,
     Stacked,
     Value,
 )
-from treadle.passes.versions.adapters.steps import first, operand
+from treadle.passes.versions.adapters.steps import first, two
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down
 
@@ -24,8 +25,22 @@ from treadle.passes.versions.table import Adapted, NoForm, down
 @down("CumProd", 26)
 def running(at: Rewriter, step: Leaf) -> Adapted:
     """A Scan along the axis, which hands on what was summed so far."""
+    x, axis = two(step)
+    array, rank = at.array(axis), at.rank(x)
+    if array is not None:
+        return _along(at, step, int(array.item()) % rank)
+    place = at.cast(axis, DType.INT64)
+    place = at.op(
+        "Where", at.op("Less", place, at.ints(0)), at.op("Add", place, at.ints(rank)), place
+    )
+    made = _along(at, step, 0)
+    for k in range(1, rank):
+        made = at.op("Where", at.op("Equal", place, at.ints(k)), _along(at, step, k), made)
+    return made
+
+
+def _along(at: Rewriter, step: Leaf, axis: int) -> Value:
     x, given = first(step), at.attributes(step)
-    axis = int(at.constant_of(operand(step, 1), "the axis").item()) % at.rank(x)
     op, start = ("Add", 0) if step.op == "CumSum" else ("Mul", 1)
     dtype = at.dtype(x)
     row = at.op("Gather", at.shape_of(x), at.ints(*(k for k in range(at.rank(x)) if k != axis)))
