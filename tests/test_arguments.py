@@ -49,6 +49,8 @@ WRONG_TYPES = {
     "external_data": (lambda: treadle.save(TEXT, "m.onnx", external_data=1), "external_data is an"),
     "code": (lambda: session().explain(3), "code is an int"),
     "names": (lambda: treadle.Recorder(names=["y"]), "names is a list"),
+    "a field of a run": (lambda: RunOptions(typo=1), '"typo"'),
+    "a field of loading": (lambda: treadle.LoadLimits(node=1), 'did you mean "nodes"'),
     "max_seconds": (lambda: RunOptions(max_seconds="2"), "max_seconds"),
 }
 WRONG_VALUES = {

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from dataclasses import fields
+from functools import wraps
+from typing import Any, TypeVar
 
-from treadle.errors import InputError, InputTypeError, nearest
+from treadle.errors import InputError, InputTypeError, did_you_mean, nearest
 from treadle.messages import a_or_an
 
 __all__ = [
@@ -20,8 +22,30 @@ __all__ = [
     "expect_opset",
     "expect_path",
     "names_of",
+    "naming_fields",
     "shown",
 ]
+
+
+_Kind = TypeVar("_Kind", bound=type)
+
+
+def naming_fields(kind: _Kind) -> _Kind:
+    """A dataclass of named fields whose constructor raises InputTypeError for others."""
+    names = [each.name for each in fields(kind)]
+    construct = kind.__init__  # type: ignore[misc]
+
+    @wraps(construct)
+    def __init__(self: object, *unnamed: object, **given: object) -> None:  # noqa: N807
+        if unnamed:
+            raise InputTypeError(f"{kind.__name__} takes its fields by name: {', '.join(names)}")
+        for name in given.keys() - names:
+            hint = did_you_mean(name, names)
+            raise InputTypeError(f'{kind.__name__} has no field "{name}", {hint}')
+        construct(self, **given)
+
+    kind.__init__ = __init__  # type: ignore[misc]
+    return kind
 
 
 def shown(value: object) -> str:

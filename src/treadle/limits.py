@@ -13,12 +13,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from operator import index
 
-from treadle.arguments import expect
+from treadle.arguments import expect, naming_fields
 from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
 
 __all__ = ["LoadLimits", "expect_size", "poll", "remaining_seconds", "spend", "within"]
 
 
+@naming_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLimits:
     """What making a model ready may take; None: as much as it needs.

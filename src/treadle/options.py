@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from treadle.adapters import LoraAdapter
+from treadle.arguments import naming_fields
 from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputTypeError
 from treadle.limits import LoadLimits
@@ -224,6 +225,7 @@ def _look_up(options: str, entries: Mapping[str, str], key: str) -> str:
 
 
 @telling_missing
+@naming_fields
 @dataclass(slots=True, kw_only=True)
 class SessionOptions(_Checked):
     """What onnxruntime's SessionOptions holds, handed on to it, and three fields of our own.
@@ -402,6 +404,7 @@ def _add(known: dict[str, Any], name: object, value: Any) -> None:
 
 
 @telling_missing
+@naming_fields
 @dataclass(slots=True, kw_only=True)
 class RunOptions(_Checked):
     """What may stop one run.

@@ -24,6 +24,8 @@ CALLS = {
     "GridSample (a, b)": 20,
     "QLinearConv (u, s, z, v, s, z, s, z)": 17,
     "ReverseSequence (a, n)": 17,
+    "RoiAlign (a, b, n)": 16,
+    "Multinomial (a)": 17,
     "Attention (a, b, c)": 23,
     'Einsum <equation = "ij->ji"> (a)': 17,
     "com.microsoft.Attention <num_heads = 1> (a, b, c)": 17,

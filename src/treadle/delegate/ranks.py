@@ -25,8 +25,10 @@ _RANKS: Mapping[tuple[str, str], Ranks] = {
     ("", "Conv"): {1: (2, _MOST)},
     ("", "ConvInteger"): {0: (2, _MOST), 1: (2, _MOST)},
     ("", "GridSample"): {0: (1, _MOST), 1: (1, _MOST)},
+    ("", "Multinomial"): {0: (2, 2)},
     ("", "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
     ("", "ReverseSequence"): {0: (2, _MOST)},
+    ("", "RoiAlign"): {0: (4, 4), 1: (2, 2), 2: (1, 1)},
     (_MS, "CropAndResize"): {0: (4, 4), 1: (2, 2), 2: (1, 1), 3: (1, 1)},
     (_MS, "DynamicQuantizeMatMul"): {1: (2, _MOST)},
     (_MS, "EmbedLayerNormalization"): {

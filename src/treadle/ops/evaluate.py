@@ -13,6 +13,7 @@ from treadle.messages import join_words
 from treadle.ops.attributes import attributes_of, defaults_of
 from treadle.ops.contrib import assumed_opset
 from treadle.ops.kernels import kernel
+from treadle.ops.ranks import has_wanted_ranks, rank_fault
 from treadle.ops.reasons import reason
 from treadle.ops.schema import newest_opset
 
@@ -39,6 +40,8 @@ def bind_kernel(leaf: Leaf, *, silent: bool = True) -> Prepared:
     attributes = defaults_of(leaf.domain, leaf.op, leaf.version) | attributes_of(leaf.attributes)
     with ignore_fp_warnings():
         body = _bind(leaf, found.bind, attributes)
+    if not leaf.domain and has_wanted_ranks(leaf.op):
+        body = _with_ranks_checked(leaf.op, body)
     body = _bordered(f"{leaf.op}-{leaf.version}", body, len(leaf.results))
     return _silent(body) if silent else body
 
@@ -59,6 +62,16 @@ def _bind(leaf: Leaf, bind: Callable[..., Prepared], attributes: dict[str, Any])
         return bind(attributes, len(leaf.results))
     except Exception as error:  # border: a kernel of onnx's may raise anything
         raise Unsupported(leaf.op, leaf.version, reason(error), leaf.info.path) from error
+
+
+def _with_ranks_checked(op: str, body: Prepared) -> Prepared:
+    def run(inputs: Sequence[Any]) -> tuple[Any, ...]:
+        fault = rank_fault(op, inputs)
+        if fault:
+            raise ValueError(fault)
+        return body(inputs)
+
+    return run
 
 
 def _bordered(name: str, body: Prepared, wanted: int) -> Prepared:

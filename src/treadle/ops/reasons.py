@@ -41,6 +41,15 @@ _SAID_OTHERWISE = tuple(
             r"a tensor would have rank \2, at most \1 is possible",
         ),
         (r"zip\(\) argument \d+ is .*", "its operands or attributes are not equally long"),
+        (
+            r"axis (-?\d+) is out of bounds for array of dimension (\d+)",
+            r"axis \1 is not one of a tensor of rank \2",
+        ),
+        (r"axes don't match array", "the permutation does not name each axis once"),
+        (
+            r"cannot select an axis to squeeze out which has size not equal to one",
+            "an axis to squeeze out has another extent than 1",
+        ),
         (r"negative dimensions are not allowed", "an extent of the result would be negative"),
     )
 )

@@ -1,0 +1,74 @@
+"""Which ranks the operands of operators have, where the standard says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """From `least` to `most`; `is_first`: as many as operand 0 has."""
+
+    least: int = 0
+    most: int | None = None
+    is_first: bool = False
+
+
+_AS_FIRST = _Ranks(is_first=True)
+
+
+def _exactly(rank: int) -> _Ranks:
+    return _Ranks(rank, rank)
+
+
+_TABLE: Mapping[str, Sequence[_Ranks]] = {
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), (_Ranks(3),)),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), (_Ranks(3),)),
+    **dict.fromkeys(("Conv", "ConvInteger", "ConvTranspose"), (_Ranks(2), _AS_FIRST)),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), (_exactly(4),)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), (_exactly(3),) * 3),
+    "AffineGrid": (_exactly(3), _exactly(1)),
+    "Col2Im": (_exactly(3), _exactly(1), _exactly(1)),
+    "DeformConv": (_exactly(4),) * 3,
+    **dict.fromkeys(("Gather", "GatherND", "ScatterND"), (_Ranks(1),)),
+    **dict.fromkeys(("GatherElements", "Scatter", "ScatterElements"), (_Ranks(1), _AS_FIRST)),
+    **dict.fromkeys(("MatMul", "MatMulInteger"), (_Ranks(1), _Ranks(1))),
+    "Concat": (_Ranks(1),),
+    "Slice": (_Ranks(1), _exactly(1), _exactly(1), _exactly(1), _exactly(1)),
+    "Det": (_Ranks(2),),
+    "EyeLike": (_exactly(2),),
+    "Gemm": (_exactly(2), _exactly(2)),
+    "GridSample": (_Ranks(3), _AS_FIRST),
+    "GroupNormalization": (_Ranks(2), _exactly(1), _exactly(1)),
+    "InstanceNormalization": (_Ranks(3), _exactly(1), _exactly(1)),
+    "LRN": (_Ranks(2),),
+    "MaxRoiPool": (_exactly(4), _exactly(2)),
+    "MaxUnpool": (_Ranks(3), _AS_FIRST),
+    "NonMaxSuppression": (_exactly(3), _exactly(3)),
+    "ReverseSequence": (_Ranks(2), _exactly(1)),
+    "RoiAlign": (_exactly(4), _exactly(2), _exactly(1)),
+    "Trilu": (_Ranks(2),),
+}
+
+
+def rank_fault(op: str, operands: Sequence[Any]) -> str:
+    """What is wrong with the ranks of a standard operator's operands; "" if nothing."""
+    for position, (wanted, array) in enumerate(zip(_TABLE.get(op, ()), operands, strict=False)):
+        if not isinstance(array, np.ndarray):
+            continue
+        least = operands[0].ndim if wanted.is_first else wanted.least
+        most = least if wanted.is_first else wanted.most
+        if array.ndim < least or (most is not None and array.ndim > most):
+            words = f"{least}" if least == most else f"{least} or more"
+            as_first = ", as operand 0 has" if wanted.is_first else ""
+            return f"operand {position} has rank {array.ndim}, wanted {words}{as_first}"
+    return ""
+
+
+def has_wanted_ranks(op: str) -> bool:
+    """Whether `rank_fault` knows anything of the operator."""
+    return op in _TABLE

@@ -1,0 +1,40 @@
+"""Operands of a wrong rank are named, with the rank that is wanted, in treadle's own words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from treadle.errors import KernelError
+
+HEAD = '<ir_version: 10, opset_import: ["" : 20]>\n'
+CASES = {
+    "Conv (a, c)": "operand 0 has rank 1, wanted 2 or more",
+    "Conv (c, a)": "operand 1 has rank 1, wanted 3, as operand 0 has",
+    "GridSample (a, a)": "operand 0 has rank 1, wanted 3 or more",
+    "LRN <size = 3> (a)": "operand 0 has rank 1, wanted 2 or more",
+    "MaxPool <kernel_shape = [2]> (a)": "operand 0 has rank 1, wanted 3 or more",
+    "DepthToSpace <blocksize = 2> (c)": "operand 0 has rank 3, wanted 4",
+    "LSTM <hidden_size = 2> (c, a, c)": "operand 1 has rank 1, wanted 3",
+    "RoiAlign (d, a, i)": "operand 1 has rank 1, wanted 2",
+    "Gemm (c, c)": "operand 0 has rank 3, wanted 2",
+    "Concat <axis = 0> (s, s)": "operand 0 has rank 0, wanted 1 or more",
+    "MatMul (a, s)": "operand 1 has rank 0, wanted 1 or more",
+    "Softmax <axis = 3> (a)": "axis 3 is not one of a tensor of rank 1",
+    "Transpose <perm = [1, 0]> (a)": "the permutation does not name each axis once",
+}
+SHAPES = {"s": (), "a": (3,), "c": (3, 3, 3), "d": (2, 2, 2, 2), "i": (3,)}
+
+
+@pytest.mark.parametrize("call", CASES)
+def test_the_message_names_the_operand_and_the_rank(call):
+    names = sorted(set(call.split("(")[1].strip(")").replace(" ", "").split(",")))
+    ports = ", ".join(("int64[] " if name == "i" else "float[] ") + name for name in names)
+    session = treadle.InferenceSession(f"{HEAD}g ({ports}) => (float[] y) {{ y = {call} }}")
+    feeds = {n: np.ones(SHAPES[n], np.int64 if n == "i" else np.float32) for n in names}
+    with pytest.raises(KernelError) as raised:
+        session.run(None, feeds)
+    assert CASES[call] in str(raised.value)
+    operator = call.split()[0]
+    assert f"main/{operator.lower()}_0: {operator}-" in str(raised.value)
