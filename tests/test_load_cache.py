@@ -11,7 +11,7 @@ from onnx import numpy_helper, parser
 import treadle
 from tests.conformance.data import EXPORTED, exported
 from treadle import formats, plan
-from treadle.jit.runtime import native_region
+from treadle.jit.runtime import region_compiler
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 SCAN = """<ir_version: 8, opset_import: ["" : 17]>
@@ -69,7 +69,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
         monkeypatch.setattr(formats, "read", never)
         monkeypatch.setattr(plan.planner, "_plan_block", never)
-        monkeypatch.setattr(native_region, "specialize", never)
+        monkeypatch.setattr(region_compiler, "specialize", never)
 
     return forbid
 

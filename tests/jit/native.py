@@ -33,12 +33,14 @@ def natives(session: treadle.InferenceSession) -> list[NativeRegion]:
 
 def outcomes(session: treadle.InferenceSession) -> list[object]:
     """What became of every signature that came: a kernel, or why there is none."""
-    return [made for native in natives(session) for made in native.made.values()]
+    return [made for native in natives(session) for made in native.cache.compiled.values()]
 
 
 def escapes(session: treadle.InferenceSession) -> list[str]:
     """The operators that the session's kernels call."""
-    kernels = [made.kernel for native in natives(session) for made in native.made.values()]
+    kernels = [
+        made.kernel for native in natives(session) for made in native.cache.compiled.values()
+    ]
     nodes = [node for kernel in kernels for node in all_nodes(kernel.main)]
     return [node.op.leaf.op for node in nodes if isinstance(node.op, HostCall)]
 

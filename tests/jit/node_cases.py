@@ -123,7 +123,7 @@ def status(session: treadle.InferenceSession) -> str:
     whys = [why for why in made if isinstance(why, str)]
     if whys:
         return whys[0]
-    nodes = [n for native in natives(session) for m in native.made.values()
+    nodes = [n for native in natives(session) for m in native.cache.compiled.values()
              for n in all_nodes(m.kernel.main)]  # fmt: skip
     return "escape" if any(isinstance(n.op, HostCall) for n in nodes) else "native"
 

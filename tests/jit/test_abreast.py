@@ -32,7 +32,7 @@ def written(model: str, x: np.ndarray) -> str:
     session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
     session.run(None, {"n": np.array(2), "x": x})
     (native,) = natives(session)
-    (made,) = native.made.values()
+    (made,) = native.cache.compiled.values()
     return generate_code(made.kernel, made.exact).text
 
 

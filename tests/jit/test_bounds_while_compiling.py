@@ -102,7 +102,7 @@ def test_in_a_thread_that_waits_for_another_one_to_compile(session, slow):
     options.max_seconds = 0.05
     stopped(session, options, LimitExceeded)
     first.join()
-    assert len(natives(session)[0].made) == 1
+    assert len(natives(session)[0].cache.compiled) == 1
 
 
 def compiling():

@@ -150,7 +150,7 @@ def test_what_was_declined_is_not_tried_again(monkeypatch):
         tries.append(1)
         raise Declined("for a test")
 
-    monkeypatch.setattr("treadle.jit.runtime.native_region.compile_region", refuse)
+    monkeypatch.setattr("treadle.jit.runtime.kernel_cache.compile_kernel", refuse)
     for _ in range(3):
         assert session.run(None, feed)[0] == 24
     # the loop with what stands beside it, then the loop: in its place, and in the new plan
@@ -298,7 +298,7 @@ def test_one_large_feed_changes_nothing_for_small_ones():
 
 def test_what_is_planned_for_a_large_feed_says_nothing_of_others(monkeypatch):
     monkeypatch.setattr(
-        "treadle.jit.runtime.native_region.why_unprofitable", lambda *_: "for a test"
+        "treadle.jit.runtime.region_compiler.why_unprofitable", lambda *_: "for a test"
     )
     refused = treadle.InferenceSession(HEAD + UNTOLD)
     refused.run(None, untold(100_000))

@@ -150,6 +150,6 @@ def test_items_that_products_read() -> None:
 def test_what_is_counted() -> None:
     session = treadle.InferenceSession(HEAD + scan("5", "5,T", "float32", axis=1))
     session.run(None, feeds((5,), 1, 20, "float32"))
-    made = [each for native in natives(session) for each in native.made.values()]
+    made = [each for native in natives(session) for each in native.cache.compiled.values()]
     kernels = [each for each in made if isinstance(each, CompiledKernel)]
     assert [dict(each.code.counts).get("columns", 0) for each in kernels] == [0]

@@ -78,7 +78,7 @@ def test_arranged_constants_are_constants(use: str, dtype: str) -> None:
             "h0": RNG.standard_normal((2, size)).astype(kind),
         }
         assert_same(session.run(None, feeds), interp.run(None, feeds), ["last_h", "ys"])
-    made = [each for native in natives(session) for each in native.made.values()]
+    made = [each for native in natives(session) for each in native.cache.compiled.values()]
     kernels = [each.kernel for each in made if isinstance(each, CompiledKernel)]
     assert len(kernels) == len(made)
     nodes = [node for kernel in kernels for node in all_nodes(kernel.main)]
@@ -99,7 +99,7 @@ def test_a_constant_that_is_broadcast_stays_small() -> None:
     np.testing.assert_array_equal(
         session.run(None, {"x": x})[0], x * np.arange(300, dtype=np.float32)
     )
-    (made,) = [each for native in natives(session) for each in native.made.values()]
+    (made,) = [each for native in natives(session) for each in native.cache.compiled.values()]
     assert isinstance(made, CompiledKernel)
     constants = [n for n in all_nodes(made.kernel.main) if isinstance(n.op, Constant)]
     assert max(node.size for node in constants) <= 300

@@ -56,7 +56,7 @@ def test_a_line_in_registers_or_memory(order: str, rows: int, width: int) -> Non
 def test_nothing_is_copied(order: str) -> None:
     session = InferenceSession(HEAD + scan(order, 40, 3), engines=("jit", "interp"))
     session.run(None, feed(9, 40, 3))
-    (made,) = session.plan.main.regions[0].runnable.made.values()
+    (made,) = session.plan.main.regions[0].runnable.cache.compiled.values()
     assert isinstance(made, CompiledKernel)
     assert dict(made.code.counts)["delay_lines"] == 1
     assert dict(made.code.counts)["copied"] == 0

@@ -15,7 +15,7 @@ from tests.jit.test_misfits import BROADCAST, LAST_OF_A_LIST, ONE, SIX
 from tests.jit.test_openings import ATTENDED
 from tests.jit.test_shaping import TEXT as EXPANDED
 from treadle import delegate
-from treadle.jit.runtime import native_region
+from treadle.jit.runtime import kernel_cache
 from treadle.jit.runtime.invoke import CompiledKernel
 
 Feeds = dict[str, Any]
@@ -79,7 +79,7 @@ def paths(used: treadle.InferenceSession) -> dict[object, object]:
     (native,) = natives(used)
     return {
         key: made if isinstance(made, str) else made.kernel.assumes
-        for key, made in native.made.items()
+        for key, made in native.cache.compiled.items()
     }
 
 
@@ -100,7 +100,7 @@ def test_without_it_earlier_shapes_choose_the_code() -> None:
     for each in feeds:
         used.run(None, each)
     (native,) = natives(used)
-    assert len(native.made) < len(feeds)
+    assert len(native.cache.compiled) < len(feeds)
 
 
 def test_threads_that_bring_other_shapes_change_no_bits() -> None:
@@ -144,16 +144,16 @@ def test_inputs_changed_as_they_run_change_no_later_bits() -> None:
 
 
 def test_the_least_used_kernel_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_region, "_MAX_KERNELS", 3)
+    monkeypatch.setattr(kernel_cache, "_MAX_KERNELS", 3)
     used, first = session(SUMS), summed(3)
     for length in range(4, 10):
         used.run(None, first)
         each = summed(length)
         assert bits(used.run(None, each)) == answers(SUMS, each)
     (native,) = natives(used)
-    assert len(native.made) == 3
-    assert all(isinstance(made, CompiledKernel) for made in native.made.values())
-    kept = [{entry[1] for entry in key} for key in native.made]
+    assert len(native.cache.compiled) == 3
+    assert all(isinstance(made, CompiledKernel) for made in native.cache.compiled.values())
+    kept = [{entry[1] for entry in key} for key in native.cache.compiled]
     assert any((3,) in shapes for shapes in kept), "the one used most often stayed"
     assert not any((4,) in shapes for shapes in kept), "the oldest went"
 

@@ -340,4 +340,4 @@ def test_a_kernel_made_for_values_is_found_by_them_alone():
         (found,) = session.run(None, {"n": np.array(3), "shape": np.array(shape)})
         assert found.tolist() == [k * shape[0] * shape[1] for k in range(3)]
         (native,) = natives(session)
-        assert all(len(key) == 2 + len(native.shaping.all) for key in native.seen)
+        assert all(len(key) == 2 + len(native.cache.values.all) for key in native.cache.by_shapes)

@@ -78,7 +78,7 @@ def test_declines_are_told():
 
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     (region,) = session.plan.main.regions
-    region.runnable.made[((None, ()),) * 3] = "for a test"
+    region.runnable.cache.compiled[((None, ()),) * 3] = "for a test"
     (account,) = region.runnable.traits.reports()
     assert isinstance(account, CompilationReport)
     assert account.facts == ("declined: for a test",)

@@ -10,7 +10,7 @@ from tests.jit.native import HEAD, natives
 from tests.values import assert_same
 from treadle.errors import InternalCompilerWarning
 from treadle.jit import internal_errors
-from treadle.jit.runtime import ahead_of_time, native_region
+from treadle.jit.runtime import ahead_of_time, region_compiler
 
 NOT_YET = "not compiled yet: it is at the first run, for the shapes that come"
 NO_CODE = "# nothing is compiled yet, and types alone give no code: "
@@ -55,7 +55,7 @@ def test_known_shapes_have_the_code_of_the_run():
 
 
 def test_the_plan_says_that_nothing_is_compiled_yet(monkeypatch):
-    monkeypatch.setattr(native_region, "specialize", None)  # nobody makes a kernel for that
+    monkeypatch.setattr(region_compiler, "specialize", None)  # nobody makes a kernel for that
     session = prepared(loop())
     assert session.explain().splitlines()[-1] == f"  {NOT_YET}"
 
@@ -93,10 +93,17 @@ def test_what_loops_slice_is_as_long_as_what_has_its_name():
 def test_nothing_is_kept_of_it(monkeypatch):
     session = prepared(loop("T,7"))
     with monkeypatch.context() as patched:
-        patched.setattr(native_region, "compiled", None)  # no machine code is made
+        patched.setattr(region_compiler, "compiled", None)  # no machine code is made
         session.explain("kernel"), session.explain("llvm")
     (native,) = natives(session)
-    assert not any((native.made, native.seen, native.openings.seen, native.shaping.inputs))
+    assert not any(
+        (
+            native.cache.compiled,
+            native.cache.by_shapes,
+            native.cache.dynamic_dims.seen,
+            native.cache.values.inputs,
+        )
+    )
 
 
 def test_runs_are_the_same_whoever_asked():
@@ -109,9 +116,9 @@ def test_runs_are_the_same_whoever_asked():
         assert_same(found, unasked.run(None, feed(length, 7)), ["y"])
         assert_same(found, interp.run(None, feed(length, 7)), ["y"])
     (one,), (other,) = natives(asked), natives(unasked)
-    assert [*one.made] == [*other.made]
-    assert one.openings.seen == other.openings.seen
-    assert one.openings.misses == other.openings.misses
+    assert [*one.cache.compiled] == [*other.cache.compiled]
+    assert one.cache.dynamic_dims.seen == other.cache.dynamic_dims.seen
+    assert one.cache.dynamic_dims.misses == other.cache.dynamic_dims.misses
 
 
 MISSING = {

@@ -131,9 +131,9 @@ def test_one_that_computes_much_though_numpy_could():
     }""".replace("SMALL", SMALL)
     session = both(text, {"n": np.array(3), "x": floats(1, 1, 4, 4)})
     (native,) = natives(session)
-    (made,) = native.made.values()
+    (made,) = native.cache.compiled.values()
     assert escapes(session) == ["LRN"]
-    assert len(native.kernels._ready) == 1
+    assert len(native.compiler.host_kernels._ready) == 1
     assert made.layout.calls
 
 
@@ -165,7 +165,7 @@ def test_numpy_has_what_the_other_engine_refuses():
     with refused_nothing():
         session = both(text, {"n": np.array(3), "x": floats(1, 1, 4, 4)})
     assert escapes(session) == ["Resize"]
-    assert len(natives(session)[0].kernels._ready) == 1
+    assert len(natives(session)[0].compiler.host_kernels._ready) == 1
 
 
 def test_its_failure_says_where():
@@ -231,8 +231,8 @@ def test_its_constants_are_held_once_for_all_shapes_of_the_run():
     }""".replace("SMALL", SMALL)
     session = both(text, *({"n": np.array(2), "x": floats(rows, 4)} for rows in (2, 3, 4, 5)))
     (native,) = natives(session)
-    assert len(native.made) > 1
-    assert len(native.kernels._ready) == 1
+    assert len(native.cache.compiled) > 1
+    assert len(native.compiler.host_kernels._ready) == 1
 
 
 def test_extents_that_hang_on_the_data():

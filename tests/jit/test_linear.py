@@ -49,7 +49,7 @@ def run(text, given, *, linear=1):
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     found = session.run(None, given)
     (native,) = natives(session)
-    (made,) = native.made.values()
+    (made,) = native.cache.compiled.values()
     assert not isinstance(made, str), made
     assert dict(made.code.counts).get("linear", 0) == linear
     return found

@@ -67,7 +67,7 @@ def test_a_slice_of_nothing_is_run_by_other_code_from_then_on() -> None:
         made.kernel.assumes for made in outcomes(session) if isinstance(made, CompiledKernel)
     ] == [False]
     (native,) = natives(session)
-    assert not native.misfits
+    assert not native.cache.misfits
 
 
 BROADCAST = """g (int64 n, float[6] x, float[6] y) => (float[6] last) {
@@ -101,4 +101,4 @@ def test_code_that_fits_between_is_kept() -> None:
             feeds = {"n": np.array(trips), "x": SIX, "y": y}
             np.testing.assert_array_equal(session.run(None, feeds)[0], SIX + trips * added)
     (native,) = natives(session)
-    assert all(isinstance(made, CompiledKernel) for made in native.made.values())
+    assert all(isinstance(made, CompiledKernel) for made in native.cache.compiled.values())

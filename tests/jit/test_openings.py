@@ -11,7 +11,7 @@ from tests.values import assert_same
 from treadle.errors import RunError
 from treadle.jit.kernel.ir import SymbolicDim
 from treadle.jit.kernel.node_builder import Declined
-from treadle.jit.runtime import native_region
+from treadle.jit.runtime import kernel_cache
 from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.runtime.specialize import DynamicDims
@@ -101,23 +101,23 @@ def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
         x1 = Neg (x)
       }>
     }"""
-    whole, tries = native_region.compile_region, []
+    whole, tries = kernel_cache.compile_kernel, []
 
-    def compile_region(native, kernel, lengths):
-        if lengths is not native.lengths:
+    def compile_kernel(compiler, kernel, lengths):
+        if lengths is not compiler.base:
             tries.append(lengths)
             raise Declined("for a test")
-        return whole(native, kernel, lengths)
+        return whole(compiler, kernel, lengths)
 
-    monkeypatch.setattr(native_region, "compile_region", compile_region)
+    monkeypatch.setattr(kernel_cache, "compile_kernel", compile_kernel)
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     for length in (4, 5, 6, 7, 6, 4, 8):
         x = floats(length)
         assert_same(session.run(None, {"n": np.array(3), "x": x}), [-x], ["a"])
     (native,) = natives(session)
-    assert native.openings.is_closed
+    assert native.cache.dynamic_dims.is_closed
     assert len(tries) == 1
-    made = [each for each in native.made.values() if isinstance(each, CompiledKernel)]
+    made = [each for each in native.cache.compiled.values() if isinstance(each, CompiledKernel)]
     assert len(made) == 5, "a kernel for every length"
 
 
@@ -137,11 +137,11 @@ def test_feeds_that_no_kernel_fits_close_nothing():
     for a, b in ((5, 4), (6, 4), (7, 4), (4, 3)):
         with pytest.raises(RunError):
             session.run(None, {"n": np.array(2), "x": floats(a), "y": floats(b)})
-    assert not native.openings.is_closed
-    made = len(native.made)
+    assert not native.cache.dynamic_dims.is_closed
+    made = len(native.cache.compiled)
     for length in range(8, 20):
         session.run(None, {"n": np.array(2), "x": floats(length), "y": floats(length)})
-    assert len(native.made) == made
+    assert len(native.cache.compiled) == made
 
 
 def test_kernels_that_failed_to_fit_are_forgotten(monkeypatch):
@@ -149,17 +149,17 @@ def test_kernels_that_failed_to_fit_are_forgotten(monkeypatch):
     for length in (2, 3, 4, 9):
         session.run(None, {"n": np.array(2), "x": floats(length), "y": floats(length)})
     (native,) = natives(session)
-    assert not native.openings.is_closed
-    assert native.seen
-    monkeypatch.setattr(native_region.NativeRegion, "_can_be", lambda *_: True)
+    assert not native.cache.dynamic_dims.is_closed
+    assert native.cache.by_shapes
+    monkeypatch.setattr(kernel_cache.KernelCache, "_has_static_kernel", lambda *_: True)
     for a, b in ((5, 4), (6, 4), (7, 4)):
         with pytest.raises(RunError):
             session.run(None, {"n": np.array(2), "x": floats(a), "y": floats(b)})
-    assert native.openings.is_closed
+    assert native.cache.dynamic_dims.is_closed
     x = floats(9)
     (found,) = session.run(None, {"n": np.array(2), "x": x, "y": x})
     assert np.allclose(found, 3 * x)
-    assert ((9,), (9,)) in [tuple(shape for _, shape in key)[1:] for key in native.made]
+    assert ((9,), (9,)) in [tuple(shape for _, shape in key)[1:] for key in native.cache.compiled]
 
 
 def test_an_axis_as_long_as_a_sequence_by_chance():

@@ -10,7 +10,7 @@ import treadle
 from tests.jit.native import HEAD, natives
 from tests.values import assert_same
 from treadle.jit.kernel.node_builder import Declined
-from treadle.jit.runtime import native_region
+from treadle.jit.runtime import kernel_cache
 
 MODEL = """g (int64 n, float[2,2] p) => (float[2,2] y) {
   start = MatMul (p, p)
@@ -28,15 +28,15 @@ ALL = ("jit", "onnxruntime", "interp")
 def refusing(monkeypatch, is_refused=lambda region: True):
     """Native code that is declined for such regions; gives the list of tries."""
     tries: list[int] = []
-    whole = native_region.compile_region
+    whole = kernel_cache.compile_kernel
 
-    def compile_region(native, *given):
-        tries.append(len(native.region.steps))
-        if is_refused(native.region):
+    def compile_kernel(compiler, *given):
+        tries.append(len(compiler.region.steps))
+        if is_refused(compiler.region):
             raise Declined("for a test")
-        return whole(native, *given)
+        return whole(compiler, *given)
 
-    monkeypatch.setattr(native_region, "compile_region", compile_region)
+    monkeypatch.setattr(kernel_cache, "compile_kernel", compile_kernel)
     return tries
 
 
@@ -117,9 +117,9 @@ def test_a_refusal_is_judged_while_nobody_makes_a_kernel(monkeypatch):
 
     class Looked(dict):
         def values(self):
-            assert native._lock.locked()
+            assert native.cache.lock.locked()
             return super().values()
 
-    native.made = Looked()
+    native.cache.compiled = Looked()
     session.run(None, FEED)
-    assert native.made
+    assert native.cache.compiled

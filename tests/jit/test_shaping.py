@@ -29,7 +29,7 @@ def test_values_then_any():
     for count, length in enumerate((20, 33, 20, 47, 20, 64, 33, 0, 3), start=1):
         feed = {"length": np.array([length]), "x": x, "n": np.array(3 + count)}
         assert_same(session.run(None, feed), plain.run(None, feed), ["y"])
-    made = [list(native.made) for native in natives(session)]
+    made = [list(native.cache.compiled) for native in natives(session)]
     assert [len(keys) for keys in made] == [3], "two lengths have their own, the others share one"
 
 
@@ -38,7 +38,7 @@ def test_a_trip_count_is_no_shape():
     x = np.linspace(-1, 1, 5, dtype=np.float32)
     for trips in range(6):
         session.run(None, {"length": np.array([20]), "x": x, "n": np.array(trips)})
-    assert all(len(native.made) == 1 for native in natives(session))
+    assert all(len(native.cache.compiled) == 1 for native in natives(session))
 
 
 def test_the_most_trips_of_a_loop_with_a_condition_are_no_shape():
@@ -56,4 +56,4 @@ def test_the_most_trips_of_a_loop_with_a_condition_are_no_shape():
     x = np.full(5, 4, np.float32)
     lengths = [len(session.run(None, {"n": np.array(n), "x": x})[1]) for n in (1, 2, 3, 9)]
     assert lengths == [1, 2, 3, 4]
-    assert [len(native.made) for native in natives(session)] == [1]
+    assert [len(native.cache.compiled) for native in natives(session)] == [1]

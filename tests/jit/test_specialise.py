@@ -37,11 +37,11 @@ def test_what_is_sliced_together_is_one_extent_through_any_loop():
     check(model, *(feed(*[(length,)] * 4) for length in (5, 1, 7)))
     session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
     (native,) = natives(session)
-    assert len(native.lengths.open) == 4
-    assert len(set(native.lengths.open.values())) == 1
+    assert len(native.compiler.base.open) == 4
+    assert len(set(native.compiler.base.open.values())) == 1
     session.run(None, feed(*[(5,)] * 4))
     session.run(None, feed(*[(8,)] * 4))
-    assert len(native.made) == 1
+    assert len(native.cache.compiled) == 1
 
 
 def test_an_axis_counted_from_the_end():
@@ -49,7 +49,7 @@ def test_an_axis_counted_from_the_end():
     model = text(sliced, shape="2,A", result="float[2]")
     session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
     (native,) = natives(session)
-    assert {axis for _, axis in native.lengths.open} == {1}
+    assert {axis for _, axis in native.compiler.base.open} == {1}
     start = np.zeros(2, np.float32)
     check(model, *({**feed(*[(2, length)] * 4), "start": start} for length in (4, 1, 6)))
 
@@ -61,6 +61,6 @@ def test_what_is_read_otherwise_too_is_closed():
     model = text(scan("r0", "z", "y"), whole)
     session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
     names = [value.name for native in natives(session) for value in native.region.inputs]
-    opened = [names[k] for native in natives(session) for k, _ in native.lengths.open]
+    opened = [names[k] for native in natives(session) for k, _ in native.compiler.base.open]
     assert sorted(opened) == ["x", "z"]
     check(model, *(feed((2,), (length,), (length,), (1,)) for length in (3, 4)))

@@ -16,8 +16,10 @@ from treadle.jit.lowering import lowering
 from treadle.jit.policy.companions import may_be_small
 from treadle.jit.policy.profitability import why_host_calls_dominate
 from treadle.jit.runtime.compilation import identity
+from treadle.jit.runtime.kernel_cache import KernelCache
 from treadle.jit.runtime.kernel_records import KernelRecords
 from treadle.jit.runtime.native_region import NativeRegion
+from treadle.jit.runtime.region_compiler import RegionCompiler
 from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
 from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
 from treadle.plan import Engine, EngineTraits, Region, Runnable, Verdict
@@ -108,13 +110,12 @@ class Jit:
 
     def prepare(self, region: Region, model: Model) -> Runnable:
         """The region, compiled for each kind of data when it first comes."""
-        known = known_inputs(region, model)
-        lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
-        lengths = DynamicDims.of(region)
-        return NativeRegion(
-            region, lengths, conditions(region), known, self.store, self.threads, lists,
+        compiler = RegionCompiler(
+            region, DynamicDims.of(region), known_inputs(region, model), self.store, self.threads,
             self.counts, self.weighs, HostKernels(self.others, model), self.is_deterministic,
         )  # fmt: skip
+        lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
+        return NativeRegion(region, compiler, KernelCache(compiler), lists, conditions(region))
 
     @property
     def identity(self) -> str | None:
@@ -136,7 +137,7 @@ class Jit:
     def adopt(self, runnable: Runnable, name: str) -> None:
         """Keep the kernels of the region under this name, and look for them there."""
         if isinstance(runnable, NativeRegion) and self.store is not None:
-            runnable.records = KernelRecords(self.store, name)
+            runnable.cache.records = KernelRecords(self.store, name)
 
 
 def _refusal(step: Step, kernels: HostKernels) -> str:

@@ -57,6 +57,6 @@ def test_kernels(name, golden):
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     session.run(None, feed)
     (native,) = natives(session)
-    (compiled,) = native.made.values()
+    (compiled,) = native.cache.compiled.values()
     kernel = replace(compiled.kernel, parallel_threshold_ns=0)  # the machine's
     golden(f"jit/{name}.txt", show_kernel(kernel) + "\n")

@@ -1,0 +1,261 @@
+"""The kernels of one region by signature: which one runs some arrays, made when it is not there.
+
+A guard that fails teaches the cache: the next kernel of the signature assumes nothing, or has no
+axis more dynamic than the region needs, or there is none. Where runs must be deterministic nothing
+is learned: no axis becomes dynamic, no kernel is made for values or assumes anything.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treadle.ir import Leaf
+from treadle.jit.host.boxed_values import HANDLE
+from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
+from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.runtime.kernel_records import KernelRecords
+from treadle.jit.runtime.region_compiler import (
+    RegionCompiler,
+    compile_kernel,
+    lowered,
+    read_record,
+    write_record,
+)
+from treadle.jit.runtime.specialize import DynamicDims, Signature, signature
+from treadle.jit.runtime.value_specialization import ValueSpecialization
+from treadle.jit.toolchain.uninterruptible import run_aside
+from treadle.plan import RunContext
+
+_MAX_SHAPES = 256
+"""Sets of input shapes whose kernel a region remembers."""
+_MAX_KERNELS = 32
+"""Kernels that a region keeps."""
+_POLL_SECONDS = 0.005
+"""How often a run that waits for another's compilation looks whether it must stop."""
+_MAX_MISFITS = 2
+"""Runs in a row that a kernel may refuse before its signature has no kernel."""
+_MISFIT = "shapes that change inside the run did not fit its code, twice in a row"
+_UNFINISHED = "its native code is still being made, and a later run will find it"
+
+Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
+Found = tuple[CompiledKernel, Mapping[SymbolicDim, int]] | str
+"""A kernel and the extents of its dynamic dims, or why there is none."""
+
+
+@dataclass(eq=False, slots=True)
+class KernelCache:
+    """The kernels of a region, safe for several threads.
+
+    `compiled` has a kernel, or the reason why there is none, for each signature; the least recently
+    used one is first. `by_shapes` finds them by the shapes of the arrays alone. `misfits` counts
+    for a signature how often in a row its kernel refused the data; `unassuming` are the signatures
+    whose kernels assume nothing of it. `records` are the kernels that other processes have made of
+    the same region.
+    """
+
+    compiler: RegionCompiler
+    compiled: dict[Signature, CompiledKernel | str] = field(default_factory=dict)
+    by_shapes: dict[Shapes, Found] = field(default_factory=dict)
+    dynamic_dims: DynamicDimTracker = field(init=False)
+    values: ValueSpecialization = field(default_factory=ValueSpecialization)
+    misfits: dict[Signature, int] = field(default_factory=dict)
+    unassuming: set[Signature] = field(default_factory=set)
+    records: KernelRecords | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """No shapes have come yet."""
+        self.dynamic_dims = DynamicDimTracker(self.compiler.base)
+        if self.compiler.is_deterministic:
+            self.dynamic_dims.close()
+            self.values = ValueSpecialization(most_values=0)
+
+    def find(
+        self, arrays: Sequence[np.ndarray], context: RunContext
+    ) -> tuple[CompiledKernel, Mapping[SymbolicDim, int]]:
+        """The kernel for these arrays and the extents of its dynamic dims; Declined without one."""
+        shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
+        watched = self.values.all
+        if watched:
+            shapes = (*shapes, *(arrays[k].tobytes() for k in watched))
+        found = self.by_shapes.get(shapes)
+        if found is None:
+            compiled = self.compiled
+            found = self._awaited(arrays, context)
+            if len(self.by_shapes) >= _MAX_SHAPES:
+                self.by_shapes.clear()
+            if watched == self.values.all and compiled is self.compiled:
+                self.by_shapes[shapes] = found
+        if isinstance(found, str):
+            raise Declined(found)
+        return found
+
+    def _awaited(self, arrays: Sequence[np.ndarray], context: RunContext) -> Found:
+        """The kernel, made in a thread that goes on where the run must stop meanwhile."""
+        seek = partial(self._sought, arrays)
+        if not context.may_stop:
+            return seek()
+        poll = partial(context.poll, self.compiler.region.path, (), _UNFINISHED)
+        while self.lock.locked():  # here: a thread for each run that waits would outlive it
+            poll()
+            time.sleep(_POLL_SECONDS)
+        return run_aside(seek, poll)
+
+    def _sought(self, arrays: Sequence[np.ndarray]) -> Found:
+        with self.lock:
+            dims = self.dynamic_dims.lengths(arrays)
+            found = self._cached(arrays, dims)
+            if isinstance(found, str) and dims is not self.compiler.base:
+                found = self._cached(arrays, self.compiler.base)
+                if not isinstance(found, str):
+                    self.dynamic_dims.close()
+        return found
+
+    def _cached(self, arrays: Sequence[np.ndarray], dims: DynamicDims) -> Found:
+        key = self.values.valued(signature(arrays, dims), arrays)
+        if key not in self.compiled:
+            self._evict()
+            key = self._make(key, arrays, dims)
+        made = self.compiled[key] = self.compiled.pop(key)
+        try:
+            return made if isinstance(made, str) else (made, _extents(arrays, dims))
+        except Declined as why:
+            return str(why)
+
+    def _make(self, key: Signature, arrays: Sequence[np.ndarray], dims: DynamicDims) -> Signature:
+        """Make the kernel of a signature, or of its values too where its extents depend on them."""
+        try:
+            kept = self._read_record(key, dims)
+            if kept is not None:
+                self.compiled[key] = kept
+                return key
+            kernel = lowered(self.compiler, key, dims, may_assume=key not in self.unassuming)
+            if self.values.found(key, kernel):
+                self.by_shapes.clear()
+                open_key, key = key, self.values.valued(key, arrays)
+                if key != open_key:
+                    may_assume = key not in self.unassuming
+                    kernel = lowered(self.compiler, key, dims, may_assume=may_assume)
+            self.compiled[key] = made = compile_kernel(self.compiler, kernel, dims)
+            self._write_record(key, made, dims)
+        except Declined as why:
+            self.compiled[key] = str(why)
+        return key
+
+    def _read_record(self, key: Signature, dims: DynamicDims) -> CompiledKernel | None:
+        if self.records is None or key in self.unassuming:
+            return None
+        return read_record(self.compiler, self.records, key, dims)
+
+    def _write_record(self, key: Signature, made: CompiledKernel, dims: DynamicDims) -> None:
+        if self.records is None or key in self.unassuming or key in self.values.inputs:
+            return
+        write_record(self.compiler, self.records, key, made, dims)
+
+    def _evict(self) -> None:
+        """Make room for another kernel: the least recently used one goes.
+
+        `by_shapes` is cleared, so that each signature used from here on comes by `_cached` once,
+        which puts it last: a run that finds its shapes in `by_shapes` pays nothing for that.
+        """
+        while len(self.compiled) >= _MAX_KERNELS:
+            key = next(iter(self.compiled))
+            del self.compiled[key]
+            self.misfits.pop(key, None)
+            self.unassuming.discard(key)
+            self.values.forget(key)
+            self.by_shapes.clear()
+
+    def missed(
+        self, arrays: Sequence[np.ndarray], kernel: CompiledKernel
+    ) -> Callable[[], None] | None:
+        """Learn from a failed guard.
+
+        Gives what to do once another engine has answered, so that the data is not at fault: the
+        misfit of a kernel that assumes nothing and has no more dynamic axes than it needs.
+        """
+        if self.compiler.is_deterministic:
+            return None
+        with self.lock:
+            dims = self.dynamic_dims.lengths(arrays)
+            if kernel.kernel.assumes:
+                self._assume_nothing(kernel)
+            elif dims is self.compiler.base:
+                return partial(self._misfit, kernel)
+            elif self._has_static_kernel(arrays):
+                self.dynamic_dims.miss(dims)
+                if self.dynamic_dims.is_closed:
+                    self.by_shapes.clear()
+        return None
+
+    def _keys(self, kernel: CompiledKernel) -> list[Signature]:
+        return [key for key, made in self.compiled.items() if made is kernel]
+
+    def _assume_nothing(self, kernel: CompiledKernel) -> None:
+        """Have another kernel made in the place of this one."""
+        for key in self._keys(kernel):
+            self.unassuming.add(key)
+            del self.compiled[key]
+        self.by_shapes.clear()
+
+    def _misfit(self, kernel: CompiledKernel) -> None:
+        """Have no kernel for its signature any more where it refused the data twice in a row."""
+        with self.lock:
+            for key in self._keys(kernel):
+                self.misfits[key] = self.misfits.get(key, 0) + 1
+                if self.misfits[key] >= _MAX_MISFITS:
+                    self.compiled[key] = _MISFIT
+                    self.by_shapes.clear()
+
+    def fitted(self, kernel: CompiledKernel) -> None:
+        """Forget how often the kernel refused the data before."""
+        with self.lock:
+            for key in self._keys(kernel):
+                self.misfits.pop(key, None)
+
+    def _has_static_kernel(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether a kernel without additional dynamic axes could run this."""
+        base = self.compiler.base
+        key = signature(arrays, base)
+        try:
+            lowered(self.compiler, key, base, may_assume=key not in self.unassuming)
+        except Declined:
+            return False
+        return True
+
+    def forget_shapes_of(self, leaf: Leaf) -> None:
+        """Drop all kernels: the next ones expect no extents of the results of this host call."""
+        if self.compiler.is_deterministic or not self.compiler.host_kernels.vary(leaf):
+            return
+        with self.lock:
+            self.compiled = {}
+            self.by_shapes.clear()
+
+    def is_hopeless(self) -> bool:
+        """Whether there was no kernel for any data that came."""
+        if self.compiler.is_deterministic:
+            return False
+        with self.lock:
+            made = self.compiled.values()  # none where another thread has begun anew
+            return bool(made) and all(isinstance(each, str) for each in made)
+
+
+def _extents(arrays: Sequence[np.ndarray], dims: DynamicDims) -> Mapping[SymbolicDim, int]:
+    found: dict[SymbolicDim, int] = {}
+    native = {key: dim for key, dim in dims.open.items() if arrays[key[0]].dtype != HANDLE}
+    for (position, axis), dim in native.items():
+        length = arrays[position].shape[axis]
+        if found.setdefault(dim, length) != length:
+            raise Declined(
+                f"scan inputs of {found[dim]} and {length} items: the trip counts must be equal"
+            )
+    return found

@@ -1,0 +1,142 @@
+"""From a region and a signature to machine code: what a region's kernels have in common.
+
+signature -> `lowered` -> Kernel -> `configured` -> Kernel -> `compile_kernel` -> CompiledKernel
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from treadle.jit.host.kernels import HostKernels
+from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.artifact import KernelArtifact
+from treadle.jit.kernel.ir import Kernel, SymbolicDim
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.traversal import all_nodes, makes_objects
+from treadle.jit.policy.profitability import why_unprofitable
+from treadle.jit.runtime.compilation import compiled, loaded, machine_code_of
+from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.runtime.kernel_records import KernelRecord, KernelRecords
+from treadle.jit.runtime.specialize import (
+    DynamicDims,
+    Known,
+    Signature,
+    specialize,
+    trip_count_inputs,
+)
+from treadle.jit.threads.thread_pool import minimum_work_ns
+from treadle.jit.toolchain.disk_cache import DiskCache
+from treadle.jit.toolchain.llvm import LoadedKernel
+from treadle.plan import Region
+
+_log = logging.getLogger("treadle")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RegionCompiler:
+    """A region and how its kernels are made.
+
+    `base` are the axes that are dynamic in every kernel, `known` the inputs whose value never
+    changes. `store` keeps machine code for other processes. `threads` may share the work of a run.
+    The kernels count iterations and bytes where a run limits them. `host_kernels` run the operators
+    without native code. `is_deterministic`: see `engine.Jit`.
+    """
+
+    region: Region
+    base: DynamicDims
+    known: Known = field(default_factory=dict)
+    store: DiskCache | None = None
+    threads: int = 1
+    limits_iterations: bool = False
+    limits_memory: bool = False
+    host_kernels: HostKernels = field(default_factory=HostKernels)
+    is_deterministic: bool = False
+
+
+def lowered(
+    compiler: RegionCompiler, key: Signature, dims: DynamicDims, *, may_assume: bool
+) -> Kernel:
+    """The kernel IR of the region for a signature; Declined where it has no native code."""
+    return specialize(
+        compiler.region, key, dims, compiler.known, compiler.host_kernels,
+        parts=not compiler.limits_memory,
+        may_assume=may_assume and not compiler.is_deterministic,
+    )  # fmt: skip
+
+
+def configured(compiler: RegionCompiler, kernel: Kernel) -> Kernel:
+    """The kernel with the limits it observes; Declined where compiling it does not pay."""
+    region = compiler.region
+    if region.next_best_engine:
+        why = why_unprofitable(region.steps, kernel, compiler.threads, compiler.host_kernels)
+        if why:
+            raise Declined(f"{region.next_best_engine} is expected to be faster: {why}")
+    if compiler.limits_memory and any(map(makes_objects, all_nodes(kernel.main))):
+        raise Declined(
+            "values without a native form, whose bytes native code does not count: max_bytes needs"
+            " tensors of fixed-size elements"
+        )
+    return replace(
+        kernel,
+        limits_iterations=compiler.limits_iterations,
+        limits_memory=compiler.limits_memory,
+        parallel_threshold_ns=minimum_work_ns(compiler.threads),
+    )
+
+
+def exact_dims(kernel: Kernel, dims: DynamicDims) -> Collection[SymbolicDim]:
+    """The symbolic dims whose extents are known before the kernel runs."""
+    return {*dims.open.values(), *trip_count_inputs(kernel)}
+
+
+@decline_on_internal_error
+def compile_kernel(compiler: RegionCompiler, kernel: Kernel, dims: DynamicDims) -> CompiledKernel:
+    """The kernel as machine code."""
+    kernel = configured(compiler, kernel)
+    exact = exact_dims(kernel, dims)
+    code, machine = compiled(kernel, exact, compiler.store)
+    return _ready(compiler, kernel, exact, code, machine)
+
+
+def _ready(
+    compiler: RegionCompiler,
+    kernel: Kernel,
+    exact: Collection[SymbolicDim],
+    code: KernelArtifact,
+    machine: LoadedKernel,
+) -> CompiledKernel:
+    path, milliseconds = compiler.region.path, machine.seconds * 1e3
+    if machine.was_kept:
+        _log.debug("%s: code found in %.1f ms", path, milliseconds)
+    else:
+        _log.info("%s: compiled in %.1f ms, %d bytes", path, milliseconds, machine.size)
+    threads = compiler.threads if kernel.parallel_threshold_ns else 1
+    trips = trip_count_inputs(kernel)
+    return CompiledKernel.of(kernel, code, machine, trips, exact, threads, compiler.host_kernels)
+
+
+def read_record(
+    compiler: RegionCompiler, records: KernelRecords, key: Signature, dims: DynamicDims
+) -> CompiledKernel | None:
+    """The kernel that another process made for a signature of the same region."""
+    record = records.read(key, dims, compiler.known)
+    machine = None if record is None else loaded(record, compiler.store)
+    if record is None or machine is None:
+        return None
+    return _ready(compiler, record.kernel, record.exact, record.artifact, machine)
+
+
+def write_record(
+    compiler: RegionCompiler,
+    records: KernelRecords,
+    key: Signature,
+    made: CompiledKernel,
+    dims: DynamicDims,
+) -> None:
+    """Keep a kernel for other processes."""
+    machine_code = machine_code_of(made.kernel, made.exact, compiler.store)
+    if machine_code is not None:
+        record = KernelRecord(made.kernel, made.code, made.exact, machine_code)
+        records.write(key, record, dims, compiler.known)
