@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.branch import BranchResult, emit_branch
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried.growable import appended, join_into
 from treadle.jit.codegen.carried.in_place import mark_updated, reused_buffers
 from treadle.jit.codegen.context import UNFIT, UNMATCHED, CodegenContext
+from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
 from treadle.jit.codegen.host_call import emit_host_call
 from treadle.jit.codegen.llvm_types import literal
@@ -113,7 +115,7 @@ def _empty(context: CodegenContext, node: Node) -> None:
     if context.access.storage_of(node) is Storage.REGISTERS:
         context.access.keep(node, [])
     else:
-        context.access.buffers[node] = context.allocate(node)
+        context.access.buffers[node] = allocate(context, node)
 
 
 def _length(context: CodegenContext, node: Node) -> None:
@@ -126,26 +128,28 @@ def _dim(context: CodegenContext, node: Node) -> None:
     op = node.op
     assert isinstance(op, DimOf)
     whose = node.operands[0] if node.operands else node.home
-    context.access.keep(node, [context.builder.index(context.dims[whose, op.number, op.axis])])
+    context.access.keep(
+        node, [context.builder.index(context.results.dims[whose, op.number, op.axis])]
+    )
 
 
 def _guard(context: CodegenContext, node: Node) -> None:
     op = node.op
     assert isinstance(op, Guard)
     status = UNMATCHED if op.is_of_shapes else UNFIT
-    context.fail_if(context.builder.builder.not_(context.access.scalar(node.operands[0])), status)
+    fail_if(context, context.builder.builder.not_(context.access.scalar(node.operands[0])), status)
     context.access.keep(node, [literal(node.dtype, True)])
 
 
 def _state(context: CodegenContext, node: Node) -> None:
-    if node in context.moving:
-        context.access.buffers[node] = context.moving[node].buffer(context)
+    if node in context.carried.growable:
+        context.access.buffers[node] = context.carried.growable[node].buffer(context)
     assert node in context.access.registers or node in context.access.buffers
 
 
 def _computed(context: CodegenContext, node: Node) -> None:
     if context.access.storage_of(node) is Storage.BUFFER:
-        access, buffer = context.access, context.allocate(node)
+        access, buffer = context.access, allocate(context, node)
         cost = per_element(access.places, access.buffers, (node,))
         copy_view(context, node, buffer, cost, access.compute)
         access.buffers[node] = buffer
@@ -164,8 +168,8 @@ def _elements(
 def _join(context: CodegenContext, node: Node) -> None:
     op = node.op
     assert isinstance(op, Concat)
-    if node in context.delays:
-        context.delays[node].storage_of(
+    if node in context.carried.delay_lines:
+        context.carried.delay_lines[node].storage_of(
             context, node, context.builder.add(context.access.counters[node.home], 1)
         )
         return
@@ -193,7 +197,7 @@ def _piece(context: CodegenContext, node: Node, axis: int, index: Sequence[int])
 def _part(context: CodegenContext, node: Node) -> None:
     op = node.op
     assert isinstance(op, Result)
-    found = context.parts.get((node.operands[0], op.number))
+    found = context.results.values.get((node.operands[0], op.number))
     if isinstance(found, BranchResult):
         found = found.found(context)
     if found is None:

@@ -11,6 +11,13 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.codegen.allocation import (
+    alias_scope,
+    allocate,
+    allocate_in,
+    new_heap_buffer,
+    result_node,
+)
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried.in_place import branch_side, reused_buffers
 from treadle.jit.codegen.context import CodegenContext
@@ -31,7 +38,7 @@ def emit_branch(
     op, b = node.op, context.builder.builder
     assert isinstance(op, Branch)
     own, dims = reused_buffers(context, node, nests), _dims(context, node, op)
-    parts = [context.part(node, number) for number in range(len(op.then_results))]
+    parts = [result_node(context, node, number) for number in range(len(op.then_results))]
     homes = [_home(context, op, number, part, own.get(number)) for number, part in enumerate(parts)]
     order = sorted(range(len(parts)), key=lambda number: number in own)
     then = context.builder.function.append_basic_block("then")
@@ -55,8 +62,8 @@ def emit_branch(
         b.branch(after)
     b.position_at_end(after)
     for (number, axis), variable in dims.items():
-        context.dims[node, number, axis] = b.load(variable, typ=I64)
-    context.parts.update({(node, number): home for number, home in enumerate(homes)})
+        context.results.dims[node, number, axis] = b.load(variable, typ=I64)
+    context.results.values.update({(node, number): home for number, home in enumerate(homes)})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,12 +110,12 @@ def _home(
         type_ = register_type(part.dtype)
         return BranchResult(part, [context.builder.variable(type_) for _ in range(part.size)])
     if part.is_static or part in context.bound:
-        return BranchResult(part, memory=context.allocate(part))
-    scope = context.scope(part)
+        return BranchResult(part, memory=allocate(context, part))
+    scope = alias_scope(context, part)
     for block, results in ((op.then, op.then_results), (op.otherwise, op.otherwise_results)):
         if results[number].home is block and results.count(results[number]) == 1:
-            context.scopes[results[number]] = scope
-    return BranchResult(part, scratch=context.scratch(), scope=scope)
+            context.carried.scopes[results[number]] = scope
+    return BranchResult(part, scratch=new_heap_buffer(context), scope=scope)
 
 
 def _put(context: CodegenContext, home: BranchResult | None, result: Node, block: Block) -> None:
@@ -122,7 +129,7 @@ def _put(context: CodegenContext, home: BranchResult | None, result: Node, block
         if found is not None and found.owner is not None and found.scope == home.scope:
             home.scratch.exchange(context.builder, found.owner)
         else:
-            copy_node(context, result, context.fill(home.scratch, result, home.scope))
+            copy_node(context, result, allocate_in(context, home.scratch, result, home.scope))
     for position, variable in enumerate(home.variables):
         index = context.access.unflat(position, symbolic_dims(home.part))
         context.builder.builder.store(context.access.read(result, index), variable)

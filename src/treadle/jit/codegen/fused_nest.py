@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_index, each_position
+from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.concat_in_place import concat_memory
 from treadle.jit.codegen.parallel import split_nest
 from treadle.jit.kernel.ir import Block, Elementwise, Loop, Node
@@ -136,7 +138,7 @@ class FusedNests:
         targets = self._targets(nest)
         t, e = self.context.access, self.context
         e.counts.update({"nests": 1, "fused": len(nest)})
-        with e.outlined(when=any(e.is_turning(b) for node in nest for b in targets[node])):
+        with outlined(e, when=any(is_swapped(e, b) for node in nest for b in targets[node])):
             self._write(nest, targets)
         for node in nest:
             del self.member[node]
@@ -208,13 +210,13 @@ class FusedNests:
         return False
 
     def _memory(self, node: Node, nest: list[Node]) -> Buffer:
-        if node in self.context.swaps:
-            target: Buffer = self.context.swaps[node].target
+        if node in self.context.carried.double_buffers:
+            target: Buffer = self.context.carried.double_buffers[node].target
             return target
         state = self.ending.state_of.get(node)
         if state is None or state in self.ending.written or not self._is_last(state, nest):
             part = concat_memory(self.context, node, nest) if state is None else None
-            return part or self.context.allocate(node)
+            return part or allocate(self.context, node)
         self.ending.written.add(state)
         return self.context.access.buffers[state]
 

@@ -14,8 +14,16 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.codegen.allocation import (
+    alias_scope,
+    allocate,
+    allocate_in,
+    new_heap_buffer,
+    result_node,
+)
 from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import INTERRUPTED, OUT_OF_MEMORY, CodegenContext
+from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
 from treadle.jit.codegen.iteration_space import copy_node
@@ -27,7 +35,7 @@ from treadle.jit.kernel.traversal import is_known_kind
 
 
 def emit_host_call(context: CodegenContext, node: Node) -> None:
-    """The call; its parts are left in `e.parts`, the extents it tells in `e.dims`."""
+    """The call; its results go to `context.results`, with the extents it determines."""
     op = node.op
     assert isinstance(op, HostCall)
     wholes = [_whole(context, operand) for operand in node.operands]
@@ -43,7 +51,7 @@ def emit_host_call(context: CodegenContext, node: Node) -> None:
         if is_known_kind(kind):
             buffer = _known(context, node, number)
             words.put(buffer.pointer)
-            context.parts[node, number] = buffer
+            context.results.values[node, number] = buffer
         else:
             told.append(_told(context, number, words))
     _call(context, context.access.slots.escape(node), words, told)
@@ -93,14 +101,16 @@ class _Told:
 def _told(context: CodegenContext, number: int, words: _Words) -> _Told:
     """Its words: those extents that are known, so that they are compared."""
     op, first = words.node.op, words.count
-    part = context.part(words.node, number)
+    part = result_node(context, words.node, number)
     assert isinstance(op, HostCall)
     kind = op.results[number]
     assert kind is not None
     known = [None if extent is None else context.access.extent(extent) for extent in kind[1]]
     words.put(llvm.Constant(POINTER, None))
     words.put_all([SHAPE_WORDS_PER_RESULT if extent is None else extent for extent in known])
-    return _Told(number, tuple(known), first, part, None if part is None else context.scratch())
+    return _Told(
+        number, tuple(known), first, part, None if part is None else new_heap_buffer(context)
+    )
 
 
 def _whole(context: CodegenContext, operand: Node) -> Buffer:
@@ -112,7 +122,9 @@ def _whole(context: CodegenContext, operand: Node) -> Buffer:
     if operand.is_static:
         buffer = context.access.allocate(operand)
     else:
-        buffer = context.fill(context.scratch(), operand, context.access.aliases.fresh())
+        buffer = allocate_in(
+            context, new_heap_buffer(context), operand, context.access.aliases.fresh()
+        )
     copy_node(context, operand, buffer)
     return buffer
 
@@ -123,10 +135,10 @@ def _is_row_major(buffer: Buffer, operand: Node) -> bool:
 
 def _known(context: CodegenContext, node: Node, number: int) -> Buffer:
     """Memory for a result whose shape is known."""
-    op, part = node.op, context.part(node, number)
+    op, part = node.op, result_node(context, node, number)
     assert isinstance(op, HostCall)
     if part is not None:
-        return context.allocate(part)
+        return allocate(context, part)
     kind = op.results[number]
     assert kind is not None
     shape = tuple(extent for extent in kind[1] if isinstance(extent, int))
@@ -149,14 +161,14 @@ def _call(context: CodegenContext, callee: Any, words: _Words, told: Sequence[_T
     b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
     release_gil(context)
     if told:
-        context.fail_if(b.not_(is_there), OUT_OF_MEMORY)
+        fail_if(context, b.not_(is_there), OUT_OF_MEMORY)
 
 
 def _end_if_null(context: CodegenContext, found: Any) -> None:
     b = context.builder.builder
     with context.builder.rarely(b.icmp_unsigned("==", found, llvm.Constant(POINTER, None))):
-        b.store(llvm.Constant(I64, INTERRUPTED), context.status)
-        b.branch(context.leave)
+        b.store(llvm.Constant(I64, INTERRUPTED), context.exit.status)
+        b.branch(context.exit.block)
 
 
 def _copied(context: CodegenContext, told: _Told, words: _Words) -> Any:
@@ -167,7 +179,7 @@ def _copied(context: CodegenContext, told: _Told, words: _Words) -> Any:
         extent = known
         if known is None:
             extent = b.load(words.at(told.first + 1 + axis), typ=I64)
-            context.dims[words.node, number, axis] = extent
+            context.results.dims[words.node, number, axis] = extent
         shape.append(extent)
     part, scratch = told.part, told.scratch
     if part is None or scratch is None:
@@ -178,6 +190,6 @@ def _copied(context: CodegenContext, told: _Told, words: _Words) -> Any:
     source = b.load(words.at(told.first), typ=POINTER)
     target = scratch.at(w)
     b.call(w.external("memcpy", POINTER, POINTER, POINTER, I64), [target, source, taken])
-    buffer = Buffer(target, part.dtype, w.strides(shape), context.scope(part), owner=scratch)
-    context.parts[words.node, number] = buffer
+    buffer = Buffer(target, part.dtype, w.strides(shape), alias_scope(context, part), owner=scratch)
+    context.results.values[words.node, number] = buffer
     return is_there

@@ -8,6 +8,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.context import OVER_LIMIT, CodegenContext
+from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.kernel.ir import Loop, Node
@@ -43,7 +44,7 @@ def fail_over_limit(
     more: Mapping[int, Any] = {},
 ) -> None:
     """End the kernel; its slots tell the loop and the iterations, none where nobody knows them."""
-    assert not context.is_in_parallel_part, "what several threads write can fail"
+    assert not is_in_parallel_part(context), "what several threads write can fail"
     op = loop.op
     assert isinstance(op, Loop)
     number = loops(context.kernel.main).index(op)
@@ -53,8 +54,8 @@ def fail_over_limit(
         context.builder.builder.store(
             context.builder.index(value), context.access.slots.out("over", place)
         )
-    context.builder.builder.store(llvm.Constant(I64, status), context.status)
-    context.builder.builder.branch(context.leave)
+    context.builder.builder.store(llvm.Constant(I64, status), context.exit.status)
+    context.builder.builder.branch(context.exit.block)
 
 
 def _is_alone(loop: Node, op: Loop) -> bool:

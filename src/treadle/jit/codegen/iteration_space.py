@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
 from treadle.jit.kernel.ir import Node, symbolic_dims
@@ -24,7 +25,7 @@ _CACHE_LINE_ELEMENTS = 64
 @contextmanager
 def each_position(context: CodegenContext, size: Index, cost: float = 0.0) -> Iterator[Index]:
     """What is written inside, for the flat position of every element; `cost` nanoseconds each."""
-    tile = context.window
+    tile = context.tile
     if tile is None:
         with parallel_range(context, size, cost, _CACHE_LINE_ELEMENTS) as position:
             yield position
@@ -41,7 +42,7 @@ def each_index(
     context: CodegenContext, shape: Sequence[Index], cost: float = 0.0
 ) -> Iterator[tuple[Index, ...]]:
     """What is written inside, for the index of every element; `cost` nanoseconds each."""
-    tile, own = context.window, list[Index](shape)
+    tile, own = context.tile, list[Index](shape)
     if tile is None:
         with parallel_for(context, shape, cost) as index:
             yield index
@@ -54,7 +55,7 @@ def each_index(
 
 def copy_node(context: CodegenContext, source: Node, target: Buffer) -> None:
     """Write every element of a node into memory."""
-    with context.outlined(when=context.is_turning(target)):
+    with outlined(context, when=is_swapped(context, target)):
         _copy(context, source, target)
 
 
@@ -67,7 +68,7 @@ def _copy(context: CodegenContext, source: Node, target: Buffer) -> None:
     elif target.is_dense and access.is_flat(source):
         with each_position(context, access.size(source), cost) as position, access.scope():
             access.store(target, Flat(position), access.read(source, Flat(position)))
-    elif context.window is None and access.storage_of(source) is Storage.INLINE:
+    elif context.tile is None and access.storage_of(source) is Storage.INLINE:
         copy_view(context, source, target, cost, access.read)
     else:
         with each_index(context, access.shape(source), cost) as index, access.scope():

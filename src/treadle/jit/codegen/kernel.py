@@ -8,9 +8,10 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.abi_slots import AbiSlots
 from treadle.jit.codegen.alias_metadata import AliasScopes
+from treadle.jit.codegen.allocation import allocate_in, new_heap_buffer
 from treadle.jit.codegen.block import emit_block
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.context import CodegenContext, Exit, MemoryState, SafepointState
 from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.fused_nest import IterationEnd
@@ -57,23 +58,30 @@ def emit_kernel(
     t = ElementAccess(w, placed, slots, AliasScopes(module), chains=chains, exact=frozenset(exact))
     status = w.variable(I64, llvm.Constant(I64, 0))
     e = CodegenContext(
-        kernel, w, t, _bound(kernel, t), status, function.append_basic_block("leave"),
-        w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), w.variable(POINTER), slots.poll(),
-        w.variable(I64, llvm.Constant(I64, 0)), surroundings=surroundings,
-    )  # fmt: skip
+        kernel,
+        w,
+        t,
+        _bound(kernel, t),
+        Exit(status, function.append_basic_block("leave")),
+        SafepointState(
+            w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), w.variable(POINTER), slots.poll()
+        ),
+        MemoryState(w.variable(I64, llvm.Constant(I64, 0))),
+        surroundings,
+    )
     release_gil(e)
     emit_block(e, kernel.main, IterationEnd())
     grown = tuple(_give(e))
-    w.builder.branch(e.leave)
-    w.builder.position_at_end(e.leave)
-    for scratch in e.scratches:
+    w.builder.branch(e.exit.block)
+    w.builder.position_at_end(e.exit.block)
+    for scratch in e.heap_buffers:
         release(w, scratch.at(w))
     end(e)
     w.close_entry()
     calls = outline(module, function, w.nests)
     t.aliases.close()
     merge(module, calls)
-    merge_parts(module, e.shared)
+    merge_parts(module, e.functions.calls)
     set_inlining(module, inline=not calls)
     e.counts.update(_unjoined(placed))
     counts = tuple(sorted(e.counts.items()))
@@ -162,8 +170,8 @@ def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) ->
     owner = found.owner if found is not None and found.is_dense else None
     if owner is not None and owner not in others:
         return owner
-    scratch = context.scratch()
-    copy_node(context, node, context.fill(scratch, node, context.access.aliases.fresh()))
+    scratch = new_heap_buffer(context)
+    copy_node(context, node, allocate_in(context, scratch, node, context.access.aliases.fresh()))
     return scratch
 
 

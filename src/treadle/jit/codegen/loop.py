@@ -20,12 +20,20 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen import iteration_limit, memory_limit
+from treadle.jit.codegen.allocation import (
+    alias_scope,
+    allocate,
+    allocate_in,
+    new_heap_buffer,
+    result_node,
+)
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried import delay_line, double_buffer, growable
 from treadle.jit.codegen.carried.growable import ResizableState
 from treadle.jit.codegen.carried.in_place import update_chains
 from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
+from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.iteration_space import copy_node, each_position
 from treadle.jit.codegen.llvm_types import I64, register_type
@@ -47,7 +55,7 @@ _NO_LIMIT = 2**63 - 1
 def emit_loop(
     context: CodegenContext, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]
 ) -> None:
-    """The loop; its parts are left in `e.parts`. States start in the memory that is `taken`."""
+    """The loop; its results go to `context.results`. States start in the memory that is `taken`."""
     pack_matrices(context, node)
     _spend(context, node)
     weight = memory_limit.begin(context, node, _told(context, node))
@@ -152,7 +160,7 @@ def _limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:
     else:
         limit = functions.cast(w, context.access.scalar(trip), trip.dtype, DType.INT64)
     if length is not None:
-        context.fail_if(b.icmp_signed(">", limit, length), UNEQUAL_LENGTHS)
+        fail_if(context, b.icmp_signed(">", limit, length), UNEQUAL_LENGTHS)
     return limit
 
 
@@ -163,9 +171,11 @@ def _begin(
     for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
         if delay_line.begin(context, op, number, initial):
             continue
-        part = context.part(node, number)
+        part = result_node(context, node, number)
         if growable.resizable_states(state, number):
-            context.parts[node, number] = growable.begin(context, op, number, initial, part)
+            context.results.values[node, number] = growable.begin(
+                context, op, number, initial, part
+            )
             continue
         if context.access.storage_of(state) is Storage.REGISTERS:
             values = [
@@ -173,14 +183,16 @@ def _begin(
                 for position in range(state.size)
             ]
             context.access.buffers.pop(state, None)
-            context.parts[node, number] = [_variable(context, state, value) for value in values]
+            context.results.values[node, number] = [
+                _variable(context, state, value) for value in values
+            ]
             continue
         buffer = taken.get(number)
         if buffer is None:
-            buffer = context.allocate(part if part is not None else state)
+            buffer = allocate(context, part if part is not None else state)
             copy_node(context, initial, buffer)
         context.access.buffers[state] = buffer
-        context.parts[node, number] = buffer
+        context.results.values[node, number] = buffer
 
 
 def _variable(context: CodegenContext, state: Node, value: Any) -> Any:
@@ -203,13 +215,13 @@ def _iteration(
     double_buffer.load(context, op)
     column_tiles.load(context, items)
     for number, state in enumerate(op.states):
-        if state in context.delays:
-            context.delays[state].storage_of(context, state, index)
-        elif isinstance(context.parts[node, number], ResizableState):
-            growable.load(context, op, context.parts[node, number])
+        if state in context.carried.delay_lines:
+            context.carried.delay_lines[state].storage_of(context, state, index)
+        elif isinstance(context.results.values[node, number], ResizableState):
+            growable.load(context, op, context.results.values[node, number])
         elif context.access.storage_of(state) is Storage.REGISTERS:
             type_ = register_type(state.dtype)
-            variables = context.parts[node, number]
+            variables = context.results.values[node, number]
             context.access.keep(
                 state, [context.builder.builder.load(variable, typ=type_) for variable in variables]
             )
@@ -238,7 +250,7 @@ def _moving_nexts(context: CodegenContext, node: Node, op: Loop) -> list[Node]:
     return [
         after
         for number, after in enumerate(op.nexts)
-        if isinstance(context.parts.get((node, number)), ResizableState)
+        if isinstance(context.results.values.get((node, number)), ResizableState)
     ]
 
 
@@ -251,7 +263,7 @@ def _moved(context: CodegenContext, op: Loop) -> dict[Node, Node]:
         and context.access.storage_of(state) is not Storage.REGISTERS
         and after.home is op.body
         and op.nexts.count(after) == 1
-        and state not in context.moving
+        and state not in context.carried.growable
     }
 
 
@@ -262,24 +274,28 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
         for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
         if state is not after
         and state not in ending.written
-        and state not in context.moving
-        and state not in context.delays
-        and state not in context.swaps
+        and state not in context.carried.growable
+        and state not in context.carried.delay_lines
+        and state not in context.carried.double_buffers
     ]
-    changed = [context.moving[state] for state in op.states if state in context.moving]
+    changed = [
+        context.carried.growable[state] for state in op.states if state in context.carried.growable
+    ]
     for made in changed:
         growable.make_next(context, op, made)
     values: list[tuple[Any, Any]] = []
     moves: list[tuple[Node, Node | Buffer, Buffer]] = []
     for number, state, after in pairs:
         if context.access.storage_of(state) is Storage.REGISTERS:
-            for position, variable in enumerate(context.parts[node, number]):
+            for position, variable in enumerate(context.results.values[node, number]):
                 index = context.access.unflat(position, symbolic_dims(after))
                 values.append((context.access.read(after, index), variable))
             continue
-        moves.append((after, _safe(context, op, after), context.parts[node, number]))
+        moves.append((after, _safe(context, op, after), context.results.values[node, number]))
     context.counts.update({"in place": len(ending.written), "copied": len(moves)})
-    context.counts["taking turns"] += sum(state in context.swaps for state in op.states)
+    context.counts["taking turns"] += sum(
+        state in context.carried.double_buffers for state in op.states
+    )
     for value, variable in values:
         context.builder.builder.store(value, variable)
     for after, source, target in moves:
@@ -302,7 +318,7 @@ def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
     buffer = (
         context.access.allocate(after)
         if after.is_static
-        else context.fill(context.scratch(), after, context.scope(after))
+        else allocate_in(context, new_heap_buffer(context), after, alias_scope(context, after))
     )
     copy_node(context, after, buffer)
     return buffer
@@ -311,12 +327,13 @@ def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
 def _reads_state(context: CodegenContext, op: Loop, node: Node) -> bool:
     """Whether it is read out of memory a carried value is in, and the next one will be."""
     found = context.access.buffers.get(node)
-    changed = [state for state in op.states if state not in context.swaps]
+    changed = [state for state in op.states if state not in context.carried.double_buffers]
     if found is not None and any(found is context.access.buffers.get(state) for state in changed):
         return True
     if isinstance(node.op, CarriedArg):
         return (
-            context.access.storage_of(node) is not Storage.REGISTERS and node not in context.swaps
+            context.access.storage_of(node) is not Storage.REGISTERS
+            and node not in context.carried.double_buffers
         )
     if isinstance(node.op, Constant) or context.access.storage_of(node) is not Storage.INLINE:
         return False
@@ -328,18 +345,18 @@ def _end(
 ) -> None:
     double_buffer.end(context, op)
     for number, state in enumerate(op.states):
-        if state in context.delays:
-            context.delays[state].end(context, node, number, count)
-        elif state in context.moving:
-            growable.end(context, node, context.moving[state])
+        if state in context.carried.delay_lines:
+            context.carried.delay_lines[state].end(context, node, number, count)
+        elif state in context.carried.growable:
+            growable.end(context, node, context.carried.growable[state])
         elif context.access.storage_of(state) is Storage.REGISTERS:
             type_ = register_type(state.dtype)
-            variables = context.parts[node, number]
-            context.parts[node, number] = [
+            variables = context.results.values[node, number]
+            context.results.values[node, number] = [
                 context.builder.builder.load(v, typ=type_) for v in variables
             ]
     for number, each in enumerate(op.stacks, start=len(op.states)):
-        context.dims[node, number, each.axis] = count
+        context.results.dims[node, number, each.axis] = count
     for stack in stacks:
         stack.put_rest(context, count)
-        context.parts[node, stack.number] = stack.whole(context, node)
+        context.results.values[node, stack.number] = stack.whole(context, node)

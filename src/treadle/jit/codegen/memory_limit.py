@@ -56,7 +56,7 @@ def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAcc
     if not (context.kernel.limits_memory and op.path):
         return None
     initials = node.operands[len(node.operands) - len(op.states) :]
-    around = b.load(context.held, typ=I64)
+    around = b.load(context.memory.held, typ=I64)
     kept = [k for k, state in enumerate(op.states) if not resizable_states(state, k)]
     steady = _sum(context, around, (_bytes(context, initials[k]) for k in kept))
     row = _sum(
@@ -70,10 +70,10 @@ def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAcc
     others = (_bytes(context, initials[k]) for k in range(len(initials)) if k not in kept)
     total = _sum(context, steady, others)
     _expect(context, weight, total, [])
-    b.store(total, context.held)
+    b.store(total, context.memory.held)
     changed = [op.nexts[k] for k in range(len(initials)) if k not in kept]
     for value in (*changed, *_elements(op, late=True)):
-        context.weighed[value] = partial(_foresee, context, weight, value)
+        context.memory.checks[value] = partial(_foresee, context, weight, value)
     if limit is not None and is_stated_before(op):
         _expect_all(context, weight, context.builder.index(limit))
     return weight
@@ -89,13 +89,13 @@ def after(context: CodegenContext, weight: MemoryAccount | None, index: Any) -> 
     b.store(grown, weight.grown)
     rows = b.mul(b.add(index, context.builder.index(1)), weight.row)
     moved = (
-        _size(context, context.moving[state].shape(context), state)
+        _size(context, context.carried.growable[state].shape(context), state)
         for state in op.states
-        if state in context.moving
+        if state in context.carried.growable
     )
     total = _sum(context, b.add(b.add(weight.steady, rows), grown), moved)
     _expect(context, weight, total, [index])
-    b.store(total, context.held)
+    b.store(total, context.memory.held)
 
 
 def _foresee(
@@ -109,7 +109,7 @@ def _foresee(
     b, size = context.builder.builder, _size(context, shape, value)
     room = b.add(context.access.slots.room(), context.builder.index(_SLACK_BYTES))
     with context.builder.rarely(b.icmp_signed(">", b.lshr(size, context.builder.index(1)), room)):
-        total = b.add(b.load(context.held, typ=I64), size)
+        total = b.add(b.load(context.memory.held, typ=I64), size)
         _fail(
             context,
             weight,
@@ -121,7 +121,7 @@ def _foresee(
 def end(context: CodegenContext, weight: MemoryAccount | None) -> None:
     """The loop holds nothing any more."""
     if weight is not None:
-        context.builder.builder.store(weight.around, context.held)
+        context.builder.builder.store(weight.around, context.memory.held)
 
 
 def _elements(op: Loop, *, late: bool) -> list[Node]:

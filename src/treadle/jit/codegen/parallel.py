@@ -23,6 +23,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.callback import SHARE, call_back
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
 from treadle.jit.codegen.parallel_call import ParallelCall
@@ -53,9 +54,9 @@ def parallel_nest(
     """
     is_shared = _is_worth_it(context, count, least, size, cost)
     if (
-        not (is_shared or context.is_outlined)
-        or context.window is not None
-        or context.is_in_parallel_part
+        not (is_shared or context.functions.is_outlined)
+        or context.tile is not None
+        or is_in_parallel_part(context)
     ):
         yield 0, count
         return
@@ -63,7 +64,7 @@ def parallel_nest(
     function = llvm.Function(
         context.builder.module,
         llvm.FunctionType(VOID, [POINTER, I64, I64]),
-        f"part.{len(context.shared)}",
+        f"part.{len(context.functions.calls)}",
     )
     function.linkage = "internal"
     function.attributes.add("noinline")
@@ -78,10 +79,12 @@ def parallel_nest(
     data = _handed(outer, own)
     own.close_entry()
     if not is_shared:
-        context.shared.append(ParallelCall(function, None, _alone(context, function, data)))
+        context.functions.calls.append(
+            ParallelCall(function, None, _alone(context, function, data))
+        )
         return
     context.counts.update({"shared": 1})
-    context.shared.append(
+    context.functions.calls.append(
         _call(context, function, data, outer.product((*(size or (count,)), _fine(cost))))
     )
 

@@ -55,15 +55,13 @@ def cost(block: Block) -> int:
 def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:
     """Count down by one iteration of the block, or what it takes, and poll where it is time."""
     b, w = context.builder.builder, context.builder
-    own = (
-        taken
-        if taken is not None
-        else cost(block) // (context.window.parts if context.window else 1)
+    own = taken if taken is not None else cost(block) // (context.tile.parts if context.tile else 1)
+    left = b.sub(
+        b.load(context.safepoint.ticks, typ=I64), llvm.Constant(I64, min(own, SAFEPOINT_PERIOD))
     )
-    left = b.sub(b.load(context.ticks, typ=I64), llvm.Constant(I64, min(own, SAFEPOINT_PERIOD)))
-    b.store(left, context.ticks)
+    b.store(left, context.safepoint.ticks)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
-        b.store(llvm.Constant(I64, SAFEPOINT_PERIOD), context.ticks)
+        b.store(llvm.Constant(I64, SAFEPOINT_PERIOD), context.safepoint.ticks)
         if context.surroundings.is_free:
             _poll_caller(context)
         else:
@@ -73,7 +71,7 @@ def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -
 def _poll_python(context: CodegenContext) -> None:
     b, w = context.builder.builder, context.builder
     acquire_gil(context)
-    answer = b.call(w.external("PyObject_CallNoArgs", POINTER, POINTER), [context.poll])
+    answer = b.call(w.external("PyObject_CallNoArgs", POINTER, POINTER), [context.safepoint.poll])
     with w.rarely(b.icmp_unsigned("==", answer, llvm.Constant(POINTER, None))):
         _stop(context)
     b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
@@ -82,16 +80,16 @@ def _poll_python(context: CodegenContext) -> None:
 
 def _poll_caller(context: CodegenContext) -> None:
     b, w = context.builder.builder, context.builder
-    with w.rarely(b.icmp_unsigned("!=", context.poll, llvm.Constant(POINTER, None))):
-        answer = call_back(w, POLL, context.poll, ())
+    with w.rarely(b.icmp_unsigned("!=", context.safepoint.poll, llvm.Constant(POINTER, None))):
+        answer = call_back(w, POLL, context.safepoint.poll, ())
         with w.rarely(b.icmp_unsigned("!=", answer, llvm.Constant(I32, 0))):
             _stop(context)
 
 
 def _stop(context: CodegenContext) -> None:
     b = context.builder.builder
-    b.store(llvm.Constant(I64, INTERRUPTED), context.status)
-    b.branch(context.leave)
+    b.store(llvm.Constant(I64, INTERRUPTED), context.exit.status)
+    b.branch(context.exit.block)
 
 
 def acquire_gil(context: CodegenContext) -> None:
@@ -99,9 +97,9 @@ def acquire_gil(context: CodegenContext) -> None:
     if context.surroundings.is_free:
         return
     b = context.builder.builder
-    thread = b.load(context.thread, typ=POINTER)
+    thread = b.load(context.safepoint.thread, typ=POINTER)
     b.call(context.builder.external("PyEval_RestoreThread", VOID, POINTER), [thread])
-    b.store(llvm.Constant(POINTER, None), context.thread)
+    b.store(llvm.Constant(POINTER, None), context.safepoint.thread)
 
 
 def release_gil(context: CodegenContext) -> None:
@@ -109,15 +107,17 @@ def release_gil(context: CodegenContext) -> None:
     if context.surroundings.is_free:
         return
     b = context.builder.builder
-    b.store(b.call(context.builder.external("PyEval_SaveThread", POINTER), []), context.thread)
+    b.store(
+        b.call(context.builder.external("PyEval_SaveThread", POINTER), []), context.safepoint.thread
+    )
 
 
 def end(context: CodegenContext) -> Any:
     """Take the GIL back unless it is here, and give the status."""
     b, w = context.builder.builder, context.builder
     if context.surroundings.is_free:
-        return b.ret(b.load(context.status, typ=I64))
-    thread = b.load(context.thread, typ=POINTER)
+        return b.ret(b.load(context.exit.status, typ=I64))
+    thread = b.load(context.safepoint.thread, typ=POINTER)
     back = w.function.append_basic_block("back")
     out = w.function.append_basic_block("out")
     b.cbranch(b.icmp_unsigned("!=", thread, llvm.Constant(POINTER, None)), back, out)
@@ -125,4 +125,4 @@ def end(context: CodegenContext) -> Any:
     b.call(w.external("PyEval_RestoreThread", VOID, POINTER), [thread])
     b.branch(out)
     b.position_at_end(out)
-    return b.ret(b.load(context.status, typ=I64))
+    return b.ret(b.load(context.exit.status, typ=I64))

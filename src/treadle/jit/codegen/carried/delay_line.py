@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from treadle.jit.codegen.allocation import allocate, new_heap_buffer, reserve, result_node
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
@@ -75,14 +76,14 @@ class DelayLine:
 
     def end(self, context: CodegenContext, loop: Node, number: int, count: Any) -> None:
         """The window that is left is the last value of the loop."""
-        part = context.part(loop, number)
+        part = result_node(context, loop, number)
         if context.access.storage_of(self.state) is Storage.REGISTERS:
-            context.parts[loop, number] = self.elements(context, count)
+            context.results.values[loop, number] = self.elements(context, count)
         elif part is not None:
-            left, buffer = self.window(context, count), context.allocate(part)
+            left, buffer = self.window(context, count), allocate(context, part)
             with context.builder.nest(symbolic_dims(part)) as index, context.access.scope():
                 context.access.store(buffer, index, context.access.load(left, index))
-            context.parts[loop, number] = buffer
+            context.results.values[loop, number] = buffer
 
 
 def begin(context: CodegenContext, op: Loop, number: int, initial: Node) -> bool:
@@ -94,15 +95,15 @@ def begin(context: CodegenContext, op: Loop, number: int, initial: Node) -> bool
     state, w = op.states[number], context.builder
     count, *row = symbolic_dims(state)
     length = w.index(context.access.extent(source.shape[0]))
-    scratch, shape = context.scratch(), (w.add(length, count), *row)
-    context.reserve(scratch, shape, state.dtype)
+    scratch, shape = new_heap_buffer(context), (w.add(length, count), *row)
+    reserve(context, scratch, shape, state.dtype)
     line = Buffer(
         scratch.at(w), state.dtype, w.strides(shape), context.access.aliases.fresh(), owner=scratch
     )
     delay = DelayLine(state, line, length, is_forward)
     copy_node(context, initial, delay.window(context, 0))
     copy_node(context, source, _coming_rows(context, delay, count))
-    context.delays[state], context.delays[op.nexts[number]] = delay, delay
+    context.carried.delay_lines[state], context.carried.delay_lines[op.nexts[number]] = delay, delay
     context.counts["delay_lines"] += 1
     return True
 

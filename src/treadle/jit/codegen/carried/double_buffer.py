@@ -48,19 +48,23 @@ def begin(context: CodegenContext, node: Node) -> None:
     for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True)):
         if not _takes_turns(context, op, state, after):
             continue
-        first, second = context.parts[node, number], context.access.allocate(state)
+        first, second = context.results.values[node, number], context.access.allocate(state)
         now, other = (context.builder.variable(POINTER, each.pointer) for each in (first, second))
-        context.swaps[state] = context.swaps[after] = DoubleBuffer(
-            first, second, now, other, first, second
+        context.carried.double_buffers[state] = context.carried.double_buffers[after] = (
+            DoubleBuffer(first, second, now, other, first, second)
         )
-        context.turning.add(second.scope)
+        context.carried.swapped_scopes.add(second.scope)
         context.access.aliases.alike(context.builder.builder.block, first.scope, second.scope)
 
 
 def _takes_turns(context: CodegenContext, op: Loop, state: Node, after: Node) -> bool:
     if not state.is_static or state.size * state.dtype.numpy.itemsize < _FEWEST_BYTES:
         return False
-    if context.window is not None or state in context.delays or state in context.moving:
+    if (
+        context.tile is not None
+        or state in context.carried.delay_lines
+        or state in context.carried.growable
+    ):
         return False
     if after.home is not op.body or op.nexts.count(after) > 1:
         return False
@@ -108,7 +112,7 @@ def _is_in_nest(context: CodegenContext, node: Node, state: Node, is_same: bool)
 def load(context: CodegenContext, op: Loop) -> None:
     """Which is which in this iteration."""
     for state in op.states:
-        made = context.swaps.get(state)
+        made = context.carried.double_buffers.get(state)
         if made is not None:
             now, other = (
                 context.builder.builder.load(each, typ=POINTER) for each in (made.now, made.other)
@@ -127,7 +131,7 @@ def take_next(context: CodegenContext, op: Loop) -> None:
 def end(context: CodegenContext, op: Loop) -> None:
     """The last values, where they belong."""
     for state in op.states:
-        made = context.swaps.get(state)
+        made = context.carried.double_buffers.get(state)
         if made is None:
             continue
         context.access.buffers[state] = made.first
@@ -144,4 +148,8 @@ def end(context: CodegenContext, op: Loop) -> None:
 
 
 def _of(context: CodegenContext, op: Loop) -> list[DoubleBuffer]:
-    return [context.swaps[state] for state in op.states if state in context.swaps]
+    return [
+        context.carried.double_buffers[state]
+        for state in op.states
+        if state in context.carried.double_buffers
+    ]

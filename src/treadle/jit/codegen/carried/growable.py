@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.jit.codegen.allocation import allocate_in, check_memory, new_heap_buffer, reserve
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
@@ -96,8 +97,8 @@ def begin(
         k: context.builder.variable(I64, context.builder.index(shape[k]))
         for k in resizable_states(state, number)
     }
-    scope = context.scopes.get(part) if part is not None else None
-    made = ResizableState(number, state, after, context.scratch(), context.scratch(),
+    scope = context.carried.scopes.get(part) if part is not None else None
+    made = ResizableState(number, state, after, new_heap_buffer(context), new_heap_buffer(context),
                   scope or context.access.aliases.fresh(), dims)  # fmt: skip
     axis = _appends(op, state, after, dims)
     if axis is not None:
@@ -105,10 +106,10 @@ def begin(
         made.rows = context.builder.variable(I64, context.builder.index(shape[axis]))
         context.counts["growing"] += 1
     elif after.home is op.body and op.nexts.count(after) == 1:
-        context.scopes[after] = made.scope
-    buffer = context.fill(made.scratch, initial, made.scope)
+        context.carried.scopes[after] = made.scope
+    buffer = allocate_in(context, made.scratch, initial, made.scope)
     copy_node(context, initial, buffer)
-    context.moving[state] = made
+    context.carried.growable[state] = made
     return made
 
 
@@ -124,17 +125,19 @@ def _appends(op: Loop, state: Node, after: Node, dims: Mapping[int, Any]) -> int
 def load(context: CodegenContext, op: Loop, made: ResizableState) -> None:
     """The extents of this iteration."""
     for axis, variable in made.dims.items():
-        context.dims[op.body, made.number, axis] = context.builder.builder.load(variable, typ=I64)
+        context.results.dims[op.body, made.number, axis] = context.builder.builder.load(
+            variable, typ=I64
+        )
 
 
 def appended(context: CodegenContext, node: Node) -> bool:
     """Write a Join behind the carried value it begins with; whether it is such a Join."""
-    made = context.moving.get(node.operands[0])
+    made = context.carried.growable.get(node.operands[0])
     if made is None or made.after is not node or made.rows is None:
         return False
     old = made.shape(context)
     rows = context.builder.index(context.access.extent(node.shape[made.axis]))
-    context.foresee(node, made.room(context, old, rows))
+    check_memory(context, node, made.room(context, old, rows))
     _grow(context, made, old, rows)
     context.access.buffers[made.state] = made.buffer(context)
     whole = context.access.buffers[made.state]
@@ -151,9 +154,9 @@ def _grow(context: CodegenContext, made: ResizableState, old: Sequence[Index], r
         more = larger_of(w, larger_of(w, b.shl(room, w.index(1)), rows), w.index(_FIRST_ROWS))
         shape = made.room(context, old, more)
         if made.is_dense:
-            context.reserve(made.scratch, shape, made.state.dtype, keep=True)
+            reserve(context, made.scratch, shape, made.state.dtype, keep=True)
         else:
-            context.reserve(made.spare, shape, made.state.dtype)
+            reserve(context, made.spare, shape, made.state.dtype)
             before = made.buffer(context)
             after = Buffer(made.spare.at(w), made.state.dtype, w.strides(shape), made.scope)
             with w.nest(old) as index:
@@ -195,10 +198,10 @@ def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:
         return
     context.counts["remade"] += 1
     found = context.access.buffers.get(made.after)
-    if found is not None and context.scopes.get(made.after) == found.scope == made.scope:
+    if found is not None and context.carried.scopes.get(made.after) == found.scope == made.scope:
         made.pending = found.owner if found.is_dense else None
     if made.pending is None:
-        copy_node(context, made.after, context.fill(made.spare, made.after, made.scope))
+        copy_node(context, made.after, allocate_in(context, made.spare, made.after, made.scope))
         made.pending = made.spare
 
 
@@ -213,5 +216,7 @@ def take_next(context: CodegenContext, made: ResizableState) -> None:
 def end(context: CodegenContext, node: Node, made: ResizableState) -> None:
     """The last value and its extents."""
     for axis, variable in made.dims.items():
-        context.dims[node, made.number, axis] = context.builder.builder.load(variable, typ=I64)
-    context.parts[node, made.number] = made.buffer(context)
+        context.results.dims[node, made.number, axis] = context.builder.builder.load(
+            variable, typ=I64
+        )
+    context.results.values[node, made.number] = made.buffer(context)

@@ -15,8 +15,16 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.codegen.allocation import (
+    alias_scope,
+    allocate,
+    new_heap_buffer,
+    reserve,
+    result_node,
+)
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import UNMATCHED, CodegenContext
+from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.llvm_types import I64, memory_type
@@ -117,7 +125,7 @@ class StackedOutput:
             is_first = b.icmp_signed("==", index, context.builder.index(0))
             b.store(b.select(is_first, extent, b.load(variable, typ=I64)), variable)
             other = b.icmp_signed("!=", extent, b.load(variable, typ=I64))
-            context.fail_if(other, UNMATCHED)
+            fail_if(context, other, UNMATCHED)
 
     def _element_shape(self, context: CodegenContext) -> tuple[Index, ...]:
         b = context.builder.builder
@@ -134,7 +142,7 @@ class StackedOutput:
         with w.rarely(b.icmp_signed(">=", index, b.load(self.rows, typ=I64))):
             twice = b.shl(b.load(self.rows, typ=I64), w.index(1))
             more = larger_of(w, twice, w.index(_FIRST_CAPACITY))
-            context.reserve(self.scratch, (more, *shape), self.part.dtype, keep=True)
+            reserve(context, self.scratch, (more, *shape), self.part.dtype, keep=True)
             b.store(more, self.rows)
 
     def _growing(self, context: CodegenContext, shape: Sequence[Index]) -> Buffer:
@@ -153,12 +161,14 @@ class StackedOutput:
         )
 
     def whole(self, context: CodegenContext, loop: Node) -> Buffer:
-        """The memory of all iterations; the extents only the body knew are left in `e.dims`."""
+        """The memory of all iterations; extents that only the body knew go to `results.dims`."""
         if self.memory is not None:
             return self.memory
         for axis, variable in self.inner.items():
             at = axis if axis < self.stack.axis else axis + 1
-            context.dims[loop, self.number, at] = context.builder.builder.load(variable, typ=I64)
+            context.results.dims[loop, self.number, at] = context.builder.builder.load(
+                variable, typ=I64
+            )
         return self._growing(context, self._element_shape(context))
 
 
@@ -168,7 +178,7 @@ def stacked_outputs(
     """The stacks of a loop that somebody reads, or of which an extent is asked for."""
     found = []
     for number, stack in enumerate(op.stacks, start=len(op.states)):
-        part = context.part(node, number) or _measured(context, node, number, op, stack)
+        part = result_node(context, node, number) or _measured(context, node, number, op, stack)
         if part is not None:
             found.append(_stacking(context, part, number, op, stack, limit))
     return found
@@ -188,7 +198,7 @@ def _stacking(
     context: CodegenContext, part: Node, number: int, op: Loop, stack: Stack, limit: Any
 ) -> StackedOutput:
     if not any(_is_of(extent, part) for extent in part.shape):
-        memory = context.allocate(part)
+        memory = allocate(context, part)
         own = (
             column_tiles.rows(context, stack.element) if _is_column(context, part, stack) else None
         )
@@ -201,14 +211,22 @@ def _stacking(
     }
     rows = context.builder.variable(I64, none)
     return StackedOutput(
-        part, number, stack, context.scope(part), limit, None, context.scratch(), rows, inner
+        part,
+        number,
+        stack,
+        alias_scope(context, part),
+        limit,
+        None,
+        new_heap_buffer(context),
+        rows,
+        inner,
     )
 
 
 def _is_column(context: CodegenContext, part: Node, stack: Stack) -> bool:
     """Whether elements become columns, which are stacked some at a time."""
     count = part.shape[stack.axis]
-    is_plain = context.window is None and not stack.reverse and stack.axis > 0
+    is_plain = context.tile is None and not stack.reverse and stack.axis > 0
     return is_plain and column_tiles.are_columns(stack.element.shape, count, stack.axis)
 
 

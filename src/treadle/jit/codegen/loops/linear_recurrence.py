@@ -64,7 +64,7 @@ def find_linear_recurrence(
     assert isinstance(op, Loop)
     if count < _FEWEST or op.has_condition or op.next_condition is not None or not op.states:
         return None
-    if context.window is not None or context.kernel.limits_memory or _is_short(op, count):
+    if context.tile is not None or context.kernel.limits_memory or _is_short(op, count):
         return None
     if len(op.body.nodes) > _MOST_NODES:
         return None
@@ -98,8 +98,8 @@ def _is_short(op: Loop, count: int) -> bool:
 def _is_plain(context: CodegenContext, state: Node, after: Node) -> bool:
     """Whether it is a number in a register that the loop alone changes."""
     if (
-        state in context.delays
-        or state in context.moving
+        state in context.carried.delay_lines
+        or state in context.carried.growable
         or context.access.storage_of(state) is not Storage.REGISTERS
     ):
         return False

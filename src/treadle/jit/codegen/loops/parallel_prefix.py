@@ -89,7 +89,7 @@ def emit_prefix_scan(
     b.store(limit, stop)
     before = {}
     for k, state in enumerate(op.states):
-        (variable,) = context.parts[linear.node, k]
+        (variable,) = context.results.values[linear.node, k]
         start = b.load(variable, typ=register_type(state.dtype))
         start = vector_forms.splat(w, _widened(context, start, state.dtype), linear.lanes)
         before[state] = w.variable(start.type, start)
@@ -121,7 +121,7 @@ def emit_prefix_scan(
     for k, state in enumerate(op.states):
         last = b.load(before[state], typ=before[state].allocated_type)
         one = b.extract_element(last, w.index(0))
-        b.store(_narrowed(context, one, state.dtype), context.parts[linear.node, k][0])
+        b.store(_narrowed(context, one, state.dtype), context.results.values[linear.node, k][0])
     return again
 
 

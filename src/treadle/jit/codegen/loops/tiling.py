@@ -33,7 +33,7 @@ _FEWEST = 64
 @contextmanager
 def tiles(context: CodegenContext, node: Node) -> Iterator[None]:
     """What is written inside, for every part of the elements; or once for all."""
-    window = None if context.window else _window(context, node)
+    window = None if context.tile else _window(context, node)
     if window is None:
         yield
         return
@@ -41,9 +41,9 @@ def tiles(context: CodegenContext, node: Node) -> Iterator[None]:
     with context.builder.range(extent // count) as number:
         start = context.builder.multiply(number, count)
         context.counts["tiled"] += 1
-        context.window = Tile(axis, start, count, inner, extent // count)
+        context.tile = Tile(axis, start, count, inner, extent // count)
         yield
-        context.window = None
+        context.tile = None
 
 
 def _window(context: CodegenContext, node: Node) -> tuple[int, int, int, int] | None:

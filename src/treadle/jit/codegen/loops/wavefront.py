@@ -236,7 +236,7 @@ def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> No
     with e.builder.range(grid.lanes) as lane, e.access.scope():
         e.access.counters[outer.body] = e.builder.add(first, lane)
         for k in scalars:
-            state, variables = outer.states[k], e.parts[grid.rows, k]
+            state, variables = outer.states[k], e.results.values[grid.rows, k]
             type_ = register_type(state.dtype)
             e.access.keep(state, [b.load(variable, typ=type_) for variable in variables])
         own = Block("rows", outer.body.parent, True, [n for n in grid.own if n is not grid.row])
@@ -252,7 +252,7 @@ def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> No
                 variable,
             )
             for k in scalars
-            for at, variable in enumerate(e.parts[grid.rows, k])
+            for at, variable in enumerate(e.results.values[grid.rows, k])
         ]
         for value, variable in moved:
             b.store(value, variable)

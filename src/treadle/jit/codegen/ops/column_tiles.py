@@ -91,7 +91,7 @@ def are_columns(item: Shape, count: Number, axis: int) -> bool:
 def _is_column(context: CodegenContext, node: Node) -> bool:
     op, source = node.op, node.operands[0]
     assert isinstance(op, ScanSlice)
-    if context.window is not None or context.access.storage_of(node) is not Storage.INLINE:
+    if context.tile is not None or context.access.storage_of(node) is not Storage.INLINE:
         return False
     count, axis = source.shape[op.axis], op.axis
     if context.access.storage_of(source) is Storage.INLINE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.kernel.ir import CarriedArg, Concat, Node, Scatter, symbolic_dims
@@ -30,12 +31,16 @@ def concat_memory(
 
 def written_whole(context: CodegenContext, join: Node) -> Buffer:
     """The memory of a Join: that its operands were put into, or a part of another's, or its own."""
-    return context.joined.pop(join, None) or concat_memory(context, join) or _own(context, join)
+    return (
+        context.concats.buffers.pop(join, None)
+        or concat_memory(context, join)
+        or _own(context, join)
+    )
 
 
 def is_there(context: CodegenContext, join: Node, node: Node) -> bool:
     """Whether the operand is where it belongs already."""
-    return context.access.buffers.get(node) is context.placed.get((join, node), 0)
+    return context.access.buffers.get(node) is context.concats.operands.get((join, node), 0)
 
 
 @contextmanager
@@ -53,15 +58,18 @@ def write_invariant_operands(
 
 
 def _own(context: CodegenContext, join: Node) -> Buffer:
-    found = context.swaps.get(join)
-    return context.allocate(join) if found is None else found.target
+    found = context.carried.double_buffers.get(join)
+    return allocate(context, join) if found is None else found.target
 
 
 def _stays(context: CodegenContext, join: Node, operand: Node) -> bool:
     """Whether the loop neither changes the operand nor writes anything else where it is put."""
     is_known = join.home.is_loop and operand.home.depth < join.home.depth
     while (
-        is_known and join.is_static and join not in context.swaps and _is_left_alone(context, join)
+        is_known
+        and join.is_static
+        and join not in context.carried.double_buffers
+        and _is_left_alone(context, join)
     ):
         (reader, *others) = context.access.places.readers.get(join, (join,))
         if others or not _takes(context, reader, join):
@@ -86,9 +94,9 @@ def _takes(context: CodegenContext, join: Node, node: Node) -> bool:
 def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:
     op = join.op
     assert isinstance(op, Concat)
-    if join not in context.joined:
-        context.joined[join] = concat_memory(context, join) or _own(context, join)
-    buffer, first = context.joined[join], 0
+    if join not in context.concats.buffers:
+        context.concats.buffers[join] = concat_memory(context, join) or _own(context, join)
+    buffer, first = context.concats.buffers[join], 0
     for operand in join.operands:
         if operand is node:
             break
@@ -97,5 +105,5 @@ def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:
     is_whole = buffer.is_dense and all(extent == 1 for extent in node.shape[: op.axis])
     start = context.access.address(buffer, place)
     part = Buffer(start, node.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
-    context.placed[join, node] = part
+    context.concats.operands[join, node] = part
     return part

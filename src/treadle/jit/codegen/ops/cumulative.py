@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
@@ -22,7 +23,7 @@ def emit_cumulative(context: CodegenContext, node: Node) -> None:
     if t.storage_of(node) is Storage.REGISTERS:
         _unrolled(context, node, op)
         return
-    buffer = context.allocate(node)
+    buffer = allocate(context, node)
     count = t.shape(node)[op.axis]
     if not isinstance(count, int):
         with context.builder.builder.if_then(

@@ -7,7 +7,9 @@ from itertools import product
 from typing import Any
 
 from treadle.ir import DType
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.context import OUT_OF_RANGE, CodegenContext
+from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.scalar import functions
@@ -33,7 +35,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
             values.append(t.read(data, (*index[:axis], item, *index[axis + rank :])))
         t.keep(node, values)
         return
-    buffer = context.allocate(node)
+    buffer = allocate(context, node)
     with context.builder.nest(t.shape(indices)) as at, t.scope():
         item = _checked(context, indices, at, given[axis])
         with context.builder.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
@@ -45,7 +47,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
 def emit_flat_nonzero(context: CodegenContext, node: Node) -> None:
     """Where the mask holds, one after the other."""
     (mask,), t, b = node.operands, context.access, context.builder.builder
-    buffer = context.allocate(node)
+    buffer = allocate(context, node)
     most = context.builder.index(t.extent(node.shape[0]))
     found = context.builder.variable(I64, context.builder.index(0))
     with context.builder.nest(t.shape(mask)) as at, t.scope():
@@ -70,7 +72,7 @@ def emit_gather(context: CodegenContext, node: Node) -> None:
             [t.read(data, gather_address(context, data, op.axes, indices, at)) for at in every],
         )
         return
-    buffer, depth = context.allocate(node), depth_of(indices)
+    buffer, depth = allocate(context, node), depth_of(indices)
     with context.builder.nest(shape[:depth]) as at, t.scope():
         found = checked_index(context, data, op.axes, indices, at)
         with context.builder.nest(shape[depth:]) as rest, t.scope():
@@ -136,5 +138,5 @@ def _checked(context: CodegenContext, indices: Node, at: Sequence[Index], extent
     wrapped = b.select(
         b.icmp_signed("<", found, context.builder.index(0)), b.add(found, limit), found
     )
-    context.fail_if(b.icmp_unsigned(">=", wrapped, limit), OUT_OF_RANGE)
+    fail_if(context, b.icmp_unsigned(">=", wrapped, limit), OUT_OF_RANGE)
     return wrapped

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from treadle.ir import DType
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
@@ -58,7 +59,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
     if between:
         _emit_ahead(context, node, between)
         return
-    buffer = context.allocate(node)
+    buffer = allocate(context, node)
     cost = per_product(node.dtype, shape[-2]) * _known(inner)
     if has_rows:
         each = cost * _known(shape[-2]) * _known(shape[-1])

@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import I32, literal, register_type
@@ -60,7 +61,7 @@ def emit_reduce(context: CodegenContext, node: Node) -> None:
         indices = product(*map(range, symbolic_dims(node)))
         t.keep(node, [_one(context, node, op, index) for index in indices])
         return
-    buffer = context.allocate(node)
+    buffer = allocate(context, node)
     operand = node.operands[0]
     rank = len(operand.shape)
     if rank - 1 in op.axes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
 from treadle.jit.codegen.carried.in_place import is_in
 from treadle.jit.codegen.context import CodegenContext
@@ -44,7 +45,7 @@ def _target(context: CodegenContext, node: Node, nests: FusedNests) -> Buffer:
     elif _may_take(context, node, nests):
         return context.access.buffers[data]
     else:
-        buffer = context.allocate(node)
+        buffer = allocate(context, node)
     copy_node(context, data, buffer)
     return buffer
 

@@ -13,8 +13,10 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from treadle.jit.codegen.allocation import allocate, new_heap_buffer
 from treadle.jit.codegen.buffer import Buffer, Flat, dense_strides
 from treadle.jit.codegen.context import OUT_OF_MEMORY, CodegenContext
+from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
 from treadle.jit.codegen.llvm_types import I32, I64, memory_type, register_type
@@ -39,7 +41,7 @@ def emit_topk(context: CodegenContext, node: Node) -> None:
     op, t = node.op, context.access
     assert isinstance(op, ArgTopK)
     is_small = t.storage_of(node) is Storage.REGISTERS
-    buffer = _small(context, node) if is_small else context.allocate(node)
+    buffer = _small(context, node) if is_small else allocate(context, node)
     keys = node.operands[0]
     count, shape = t.shape(node)[op.axis], t.shape(keys)
     heap = _Heap(context, keys, op.axis, count)
@@ -84,9 +86,9 @@ class _Heap:
         item = self.type.width // 8
         if isinstance(count, int):
             return self.context.access.slots.workspace(count * item)
-        scratch, w = self.context.scratch(), self.context.builder
+        scratch, w = new_heap_buffer(self.context), self.context.builder
         is_there = scratch.ensure(w, byte_size(w, (count,), item), keep=False)
-        self.context.fail_if(w.builder.not_(is_there), OUT_OF_MEMORY)
+        fail_if(self.context, w.builder.not_(is_there), OUT_OF_MEMORY)
         return scratch.at(w)
 
     def choose(self, rest: tuple[Index, ...], buffer: Buffer) -> None:

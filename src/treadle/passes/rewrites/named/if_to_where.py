@@ -14,7 +14,7 @@ from dataclasses import replace
 from treadle.ir import Block, Branch, Constant, DType, Model, Step, Value
 from treadle.passes.report import Report
 from treadle.passes.rewrites.named.options import RewriteOptions
-from treadle.passes.rewrites.opened import Walk, map_open, rewrite_open
+from treadle.passes.rewrites.open_form import Walk, map_open, rewrite_open
 from treadle.passes.rewrites.paths import marked_path
 from treadle.passes.rewrites.select import Selecting
 from treadle.passes.simplify.captures import replaced

@@ -16,7 +16,7 @@ import numpy as np
 from treadle.ir import Block, Loop, Model, Step, declared_rank, ports
 from treadle.passes.report import Report
 from treadle.passes.rewrites.named.options import RewriteOptions
-from treadle.passes.rewrites.opened import Walk, map_open, rewrite_open
+from treadle.passes.rewrites.open_form import Walk, map_open, rewrite_open
 from treadle.passes.rewrites.paths import marked_path
 from treadle.passes.simplify import simplify
 from treadle.passes.simplify.captures import replaced

@@ -1,0 +1,84 @@
+"""Memory for nodes: that of a result, of the kernel's workspace, or of the heap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.ir import DType
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import OUT_OF_MEMORY, CodegenContext
+from treadle.jit.codegen.failure import fail_if
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
+from treadle.jit.codegen.llvm_types import I64
+from treadle.jit.kernel.ir import Node, Result
+
+
+def allocate(context: CodegenContext, node: Node) -> Buffer:
+    """Memory for a node: of the result it is, or the kernel's own."""
+    access = context.access
+    if node in context.bound:
+        pointer = access.slots.result(context.bound[node])
+        return Buffer(pointer, node.dtype, access.strides(node), access.aliases.fresh())
+    if node.is_static:
+        return access.allocate(node)
+    return allocate_in(context, new_heap_buffer(context), node, alias_scope(context, node))
+
+
+def alias_scope(context: CodegenContext, node: Node) -> str:
+    """The alias scope of a node's own memory."""
+    return context.carried.scopes.get(node) or context.access.aliases.fresh()
+
+
+def new_heap_buffer(context: CodegenContext) -> HeapBuffer:
+    """Memory of the kernel's own, empty as yet."""
+    context.heap_buffers.append(HeapBuffer.made(context.builder))
+    return context.heap_buffers[-1]
+
+
+def allocate_in(context: CodegenContext, heap_buffer: HeapBuffer, node: Node, scope: str) -> Buffer:
+    """The heap buffer as memory for a node, to be written; its contents may be lost."""
+    shape = context.access.shape(node)
+    check_memory(context, node, shape)
+    reserve(context, heap_buffer, shape, node.dtype)
+    strides = context.builder.strides(shape)
+    _count_work(context, shape)
+    pointer = heap_buffer.at(context.builder)
+    return Buffer(pointer, node.dtype, strides, scope, owner=heap_buffer)
+
+
+def _count_work(context: CodegenContext, shape: Sequence[Index]) -> None:
+    """About a nanosecond for each element, towards the next safepoint."""
+    builder = context.builder
+    ticks = context.safepoint.ticks
+    left = builder.builder.load(ticks, typ=I64)
+    builder.builder.store(builder.builder.sub(left, builder.index(builder.product(shape))), ticks)
+
+
+def check_memory(context: CodegenContext, node: Node, shape: Sequence[Index]) -> None:
+    """Count a value that a loop is to hold, where the run limits bytes."""
+    if node in context.memory.checks:
+        context.memory.checks[node](shape)
+
+
+def reserve(
+    context: CodegenContext,
+    heap_buffer: HeapBuffer,
+    shape: Sequence[Index],
+    dtype: DType,
+    *,
+    keep: bool = False,
+) -> None:
+    """At least the memory of the shape; the kernel fails where there is not so much."""
+    size = byte_size(context.builder, shape, dtype.numpy.itemsize)
+    is_there = heap_buffer.ensure(context.builder, size, keep=keep)
+    fail_if(context, context.builder.builder.not_(is_there), OUT_OF_MEMORY)
+
+
+def result_node(context: CodegenContext, node: Node, number: int) -> Node | None:
+    """The Result of a loop, a branch or a call; None where nothing reads it."""
+    readers = context.access.places.readers
+    for each in readers.get(node, ()):
+        if each.op == Result(number) and (readers.get(each) or each in context.kernel.results):
+            return each
+    return None

@@ -1,0 +1,22 @@
+"""Which loop nests become functions of their own as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.context import CodegenContext
+
+
+@contextmanager
+def outlined(context: CodegenContext, *, when: bool) -> Iterator[None]:
+    """Nests that are written inside become functions of their own."""
+    before, context.functions.is_outlined = context.functions.is_outlined, when
+    yield
+    context.functions.is_outlined = before
+
+
+def is_swapped(context: CodegenContext, buffer: Buffer) -> bool:
+    """Whether the buffer is the second one of a double buffer, or lies in one."""
+    return buffer.scope in context.carried.swapped_scopes
