@@ -47,7 +47,7 @@ def test_a_file_that_others_may_write(store, mode):
 
 
 def test_files_of_others(store, monkeypatch):
-    monkeypatch.setattr(trust, "_ROOT", -1)
+    monkeypatch.setattr(trust, "_ROOT_UID", -1)
     monkeypatch.setattr(os, "getuid", lambda: 4321)
     assert store.read("k") is None
 

@@ -11,7 +11,7 @@ from typing import Any
 from treadle import report
 from treadle.arguments import expect
 from treadle.bench.cold import cold_start
-from treadle.bench.contenders import TREADLE, Opened, expect_contenders, open_contender
+from treadle.bench.contenders import TREADLE, OpenContender, expect_contenders, open_contender
 from treadle.bench.result import Benchmark, Timing
 from treadle.bench.warm import warm_calls
 from treadle.boundary import public
@@ -60,7 +60,7 @@ def bench(
 
 def _opened(
     names: Sequence[str], data: bytes, feeds: Mapping[str, object], threads: int
-) -> tuple[dict[str, Opened], dict[str, Timing]]:
+) -> tuple[dict[str, OpenContender], dict[str, Timing]]:
     """Those that load and run the model, and what is known of all of them so far."""
     opened, timings = {}, {}
     expected: dict[str, object] = {}
@@ -81,7 +81,7 @@ def _opened(
     return opened, timings
 
 
-def _called(name: str, made: Opened, feeds: Mapping[str, object]) -> list[Any]:
+def _called(name: str, made: OpenContender, feeds: Mapping[str, object]) -> list[Any]:
     try:
         return made.call(feeds)
     except TreadleError:

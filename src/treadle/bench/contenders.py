@@ -20,7 +20,7 @@ Call = Callable[[Mapping[str, object]], list[Any]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Opened:
+class OpenContender:
     """A model that is loaded: a call of it, and the seconds spent so far on compiling."""
 
     call: Call
@@ -32,17 +32,17 @@ def expect_contenders(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys((TREADLE, *names_of(names, CONTENDERS, "against"))))
 
 
-def open_contender(name: str, data: bytes, threads: int) -> Opened:
+def open_contender(name: str, data: bytes, threads: int) -> OpenContender:
     """Load the model as this contender does; Unsupported or another TreadleError if it refuses."""
     options = SessionOptions(intra_op_num_threads=threads)
     if name == "onnxruntime":
         from treadle import delegate
 
-        return Opened(delegate.baseline(data, delegate.Options.of(options)), lambda: 0.0)
+        return OpenContender(delegate.baseline(data, delegate.Options.of(options)), lambda: 0.0)
     engines = {TREADLE: ENGINES, "jit": ("jit", "interp"), "interp": ("interp",)}[name]
     session = InferenceSession(data, options, engines=engines)
 
     def call(feeds: Mapping[str, object]) -> list[Any]:
         return session.run(None, feeds)
 
-    return Opened(call, lambda: seconds_compiling(session.plan))
+    return OpenContender(call, lambda: seconds_compiling(session.plan))

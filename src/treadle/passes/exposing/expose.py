@@ -25,7 +25,7 @@ from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.exposing.block import hand_out
 from treadle.passes.exposing.collect import Slots, initial
-from treadle.passes.exposing.fixed import Place, places
+from treadle.passes.exposing.fixed import BlockScope, places
 from treadle.passes.exposing.inside import Inside, Wanted
 from treadle.passes.exposing.targets import Form, Refusal, Target, targets
 from treadle.passes.exposing.writer import Names, Writer
@@ -96,7 +96,7 @@ def refuse(exposure: Exposure) -> None:
     obstacles.refuse()
 
 
-def _wanted(found: Sequence[Target], where: Mapping[str, Place], capacity: int) -> Wanted:
+def _wanted(found: Sequence[Target], where: Mapping[str, BlockScope], capacity: int) -> Wanted:
     here: dict[str, list[Target]] = {}
     below: dict[str, list[Target]] = {}
     for target in found:

@@ -31,7 +31,7 @@ _TRIPS = ".trips"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockScope:
     """Where a block is: the loops around it, outermost first, and whether a branch is.
 
     `loops` are their paths; `branched`: a branch around it decides whether it runs; `outer` are the
@@ -44,12 +44,12 @@ class Place:
     branched: bool = False
 
 
-def places(model: Model) -> dict[str, Place]:
+def places(model: Model) -> dict[str, BlockScope]:
     """The main block and the bodies of loops and branches, by path."""
-    return dict(_places(model.main, "main", Place(model.main)))
+    return dict(_places(model.main, "main", BlockScope(model.main)))
 
 
-def _places(block: Block, path: str, place: Place) -> Iterator[tuple[str, Place]]:
+def _places(block: Block, path: str, place: BlockScope) -> Iterator[tuple[str, BlockScope]]:
     yield path, place
     for position, step in enumerate(block.steps):
         if not isinstance(step, Loop | Branch):
@@ -58,7 +58,7 @@ def _places(block: Block, path: str, place: Place) -> Iterator[tuple[str, Place]
         loops = (*place.loops, here) if isinstance(step, Loop) else place.loops
         branched = place.branched or isinstance(step, Branch)
         for name, body in bodies(step):
-            inner = Place(body, (*place.outer, path), loops, branched)
+            inner = BlockScope(body, (*place.outer, path), loops, branched)
             yield from _places(body, f"{here}.{name}", inner)
 
 
@@ -82,7 +82,7 @@ class Fixed:
         return all(_is_fixed(dim, self.once) for dim in type_.shape)
 
 
-def fixed(model: Model, where: dict[str, Place]) -> Fixed:
+def fixed(model: Model, where: dict[str, BlockScope]) -> Fixed:
     """What inference proves of the model, which has no functions."""
     probed = replace(model, main=map_steps(model.main, _with_probe))
     facts = certain_facts(probed)

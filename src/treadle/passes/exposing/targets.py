@@ -16,7 +16,7 @@ from treadle.ir import (
     Value,
     show_type,
 )
-from treadle.passes.exposing.fixed import Fixed, Place, fixed, places
+from treadle.passes.exposing.fixed import BlockScope, Fixed, fixed, places
 from treadle.tracing import EXTRAS, Kind, Selectable, Selector, selectables
 
 OLDEST = 9
@@ -95,7 +95,7 @@ def targets(
 @dataclass(frozen=True, slots=True)
 class _Given:
     known: Fixed
-    where: Mapping[str, Place]
+    where: Mapping[str, BlockScope]
     opset: int
     capacity: int | None
 
@@ -140,7 +140,7 @@ def _value(item: Selectable, given: _Given) -> Target | Refusal:
     return Target(item.path, item.name, len(place.loops), form, proved, item.value, step=item.step)
 
 
-def _form(type_: Type | None, place: Place, has_one_shape: bool, given: _Given) -> Form | str:
+def _form(type_: Type | None, place: BlockScope, has_one_shape: bool, given: _Given) -> Form | str:
     """The form a value of this type takes there, or why it has none."""
     element = _element(type_)
     if given.opset < OLDEST:
@@ -166,7 +166,7 @@ def _form(type_: Type | None, place: Place, has_one_shape: bool, given: _Given) 
     return Form.SEQUENCE
 
 
-def _sequences_since(type_: Type | None, place: Place) -> int:
+def _sequences_since(type_: Type | None, place: BlockScope) -> int:
     """The opset from which a sequence of what is made there can be handed to the main graph."""
     if isinstance(type_, Optional):
         return 18  # OptionalHasElement and OptionalGetElement of what is no optional too
