@@ -30,7 +30,11 @@ g (float[3] x, int64[N] at) => (float[N] y) {
 
 def made(session: treadle.InferenceSession) -> int:
     """How many kernels the session has."""
-    return sum(len(region.runnable.made) for region in session.plan.main.regions if region.runnable)
+    return sum(
+        len(region.runnable.cache.compiled)
+        for region in session.plan.main.regions
+        if region.runnable
+    )
 
 
 def fed(steps: int, width: int) -> dict[str, np.ndarray]:
