@@ -17,7 +17,7 @@ LINES = """
 __main__
 cli backend
 api exposing rewriting
-bench build
+bench build predict
 single_operator
 coercion
 session
@@ -33,6 +33,7 @@ plan
 sources
 passes formats
 checks
+batching
 infer
 ops
 tracing

@@ -35,6 +35,7 @@ PUBLIC = [
     "ModelMetadata",
     "NodeArg",
     "Operator",
+    "Predictor",
     "Progress",
     "Recorder",
     "Report",

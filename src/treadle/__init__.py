@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
+    from treadle.predict import Predictor
     from treadle.rewriting import convert_version, rewrite, specialize, unroll
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
@@ -83,6 +84,7 @@ __all__ = [
     "ModelMetadata",
     "NodeArg",
     "Operator",
+    "Predictor",
     "Progress",
     "Recorder",
     "Report",
@@ -157,6 +159,7 @@ _HOMES = {
     ),
     "ort_session": ("ModelMetadata",),
     "passes": ("Change", "Report"),
+    "predict": ("Predictor",),
     "rewriting": ("convert_version", "rewrite", "specialize", "unroll"),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),

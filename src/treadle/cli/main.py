@@ -15,7 +15,7 @@ from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain", "trace", "expose"),
-    "Run": ("run", "bench"),
+    "Run": ("run", "bench", "map"),
     "Check": ("check",),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "convert"),
     "Deploy": ("build", "warm", "cache"),

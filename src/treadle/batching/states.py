@@ -1,0 +1,115 @@
+"""What is known of a value on the way through a model.
+
+State = None          it does not depend on the batch at all
+| Axis(k)       row i along axis k is made of row i of the inputs alone
+| Extents(...)  whole numbers made of shapes: which of them depend on the number of rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treadle.errors import TreadleError
+from treadle.ir import Leaf, Tensor, Value
+from treadle.ops import attributes_of, defaults_of
+
+
+class Mixed(TreadleError):
+    """A step whose result for one row depends on other rows, or may; `path` is its place."""
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.reason, self.path = reason, path
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The batch axis of a value, counted from the front."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """Numbers made of shapes: one or a list of them, and which depend on the number of rows."""
+
+    elements: tuple[bool, ...]
+    is_scalar: bool = False
+
+
+State = Axis | Extents | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A leaf with the states of its operands, as its rule sees it; `known` are constants."""
+
+    leaf: Leaf
+    states: tuple[State, ...]
+    known: tuple[np.ndarray | None, ...]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The plain value of an attribute, or the schema's default, or this one."""
+        leaf = self.leaf
+        if name in leaf.attributes:
+            return attributes_of({name: leaf.attributes[name]})[name]
+        return defaults_of(leaf.domain, leaf.op, leaf.version).get(name, default)
+
+    def rank(self, position: int) -> int:
+        """The rank of an operand; Mixed where it is not known."""
+        return rank_of(self.leaf.operands[position])
+
+    def state(self, position: int) -> State:
+        """The state of an operand, None for one that is absent."""
+        return self.states[position] if position < len(self.states) else None
+
+    def constant(self, position: int) -> np.ndarray | None:
+        """The value of an operand, where it is known."""
+        return self.known[position] if position < len(self.known) else None
+
+    def axis(self, position: int = 0) -> int:
+        """The batch axis of an operand that must have one."""
+        state = self.state(position)
+        if not isinstance(state, Axis):
+            raise Mixed(f"operand {position} has no batch axis and another one has")
+        return state.number
+
+    def only(self, *positions: int) -> None:
+        """Mixed where an operand besides these depends on the batch."""
+        for position, state in enumerate(self.states):
+            if position not in positions and depends(state):
+                raise Mixed(f"its operand {position} depends on the batch")
+
+    def axes(self, position: int, name: str = "axes") -> list[int] | None:
+        """Axes given as an operand or, before, as an attribute, from the front; None: not given."""
+        found = self.attribute(name)
+        has_operand = position < len(self.leaf.operands)
+        if found is None and has_operand and self.leaf.operands[position] is not None:
+            array = self.constant(position)
+            if array is None:
+                raise Mixed(f"its {name} are not known beforehand")
+            found = array.reshape(-1).tolist()
+        return None if found is None else [int(axis) for axis in found]
+
+
+def depends(state: State) -> bool:
+    """Whether a value changes with the batch: its rows, or how many there are."""
+    return isinstance(state, Axis) or (isinstance(state, Extents) and any(state.elements))
+
+
+def rank_of(value: Value | None) -> int:
+    """The rank of a value; Mixed where it is not known."""
+    shape = shape_of(value)
+    if shape is None:
+        raise Mixed("the rank of a value is not known")
+    return len(shape)
+
+
+def shape_of(value: Value | None) -> Sequence[Any] | None:
+    """The dims of a tensor, None where they are not known."""
+    found = value.type if value is not None else None
+    return found.shape if isinstance(found, Tensor) else None

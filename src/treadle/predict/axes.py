@@ -1,0 +1,88 @@
+"""Which axis of the inputs and outputs of a model is the batch: told, or proven by inference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from treadle import passes
+from treadle.batching import Mixed, batch_axes
+from treadle.errors import InputError
+from treadle.ir import Model, Tensor, Value, admits
+
+_FIRST_AXES = (0, 1)
+_MANY = 7919
+"""An extent that no model has of its own: one that takes it takes any number of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAxes:
+    """The batch axis of each input and output by name; None: it is the same for all rows.
+
+    `most` is how many rows may run together, None for any number; `reason` says why it is 1.
+    """
+
+    inputs: Mapping[str, int | None]
+    outputs: Mapping[str, int | None]
+    most: int | None = None
+    reason: str = ""
+
+
+def told_axes(model: Model, axis: int, lengths: str) -> BatchAxes:
+    """The axes as a caller tells them: this one of every input and output that has it.
+
+    `lengths` is the input that takes the lengths of rows, along its only axis; "" for none.
+    """
+    inputs = {v.name: 0 if v.name == lengths else _within(v, axis) for v in model.main.params}
+    if not any(number is not None for number in inputs.values()):
+        raise InputError(f"batch_axis is {axis}, and no input of the model has such an axis")
+    outputs = {v.name: _within(v, axis) for v in model.main.results if v is not None}
+    return BatchAxes(inputs, outputs)
+
+
+def proven_axes(model: Model, fed: set[str], lengths: str) -> BatchAxes:
+    """The first of the axes 0 and 1 along which rows are proven not to touch each other.
+
+    `fed` are the inputs that get a column. Those that have not this axis, or only with an extent of
+    their own, are the same for all rows that run together. Where the model takes one row only, the
+    axes are those of this one.
+    """
+    prepared = passes.prepare(model)
+    params = [value for value in model.main.params if value.name in fed - {lengths}]
+    reasons = []
+    for rows, axis in product((_MANY, 1), _FIRST_AXES):
+        axes = {v.name: axis for v in params if takes(v, axis, rows)}
+        if not axes:
+            continue
+        axes |= {lengths: 0} if lengths else {}
+        try:
+            outputs = batch_axes(prepared, axes)
+        except Mixed as why:
+            reasons.append(f"along axis {axis}: {why}")
+            continue
+        inputs = {v.name: axes.get(v.name) for v in model.main.params}
+        if rows > 1:
+            return BatchAxes(inputs, outputs)
+        return BatchAxes(inputs, outputs, 1, "the model takes one row at a time")
+    told = "; ".join(dict.fromkeys(reasons)) or "no input has an axis 0 or 1 that may be of rows"
+    return BatchAxes({}, {}, 1, told)
+
+
+def takes(value: Value, axis: int, rows: int) -> bool:
+    """Whether an input of the model may have this extent along an axis."""
+    found = value.declared if value.declared is not None else value.type
+    shape = found.shape if isinstance(found, Tensor) else None
+    return shape is not None and axis < len(shape) and admits(shape[axis], rows)
+
+
+def _within(value: Value, axis: int) -> int | None:
+    rank = rank_of(value)
+    return None if rank is None or not -rank <= axis < rank else axis % rank
+
+
+def rank_of(value: Value) -> int | None:
+    """The rank of an input or output; None where it is not known."""
+    found = value.type if value.type is not None else value.declared
+    shape = found.shape if isinstance(found, Tensor) else None
+    return None if shape is None else len(shape)

@@ -1,0 +1,230 @@
+"""A Parquet file through a Predictor, by several processes, so that an interrupt loses little.
+
+    input.parquet -> batches of rows -> a part file each, by any worker -> output.parquet, in order
+
+The parts lie in OUTPUT.parts beside the output until all are there. A file there says what they
+were made of; with `resume` those of the same model, input and settings are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treadle.errors import ConfigurationError, DataError, InputError, RunError
+from treadle.predict.predictor import Predictor
+
+Advance = Callable[[int, int], None]
+"""Called with how many rows are done and how many there are."""
+
+_MADE_OF = "made_of.json"
+_SUFFIX = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What was done: rows in all, those that failed, and those that an earlier call had done."""
+
+    rows: int
+    failed: int
+    resumed: int
+
+
+def map_parquet(
+    predictor: Predictor,
+    source: Path,
+    target: Path,
+    *,
+    workers: int = 1,
+    rows_of_part: int = 65_536,
+    resume: bool = False,
+    advance: Advance | None = None,
+) -> Mapped:
+    """Write the rows of a Parquet file with the outputs of a model, in the same order.
+
+    `workers` processes each have the predictor and read the rows of one part at a time. The output
+    is there when all is done; an interrupt leaves the parts, which `resume` finds again. Raises
+    DataError for a file that is no Parquet, InputError where the output is there, and what the
+    predictor raises.
+    """
+    parquet = _parquet()
+    try:
+        rows = parquet.ParquetFile(source).metadata.num_rows
+    except (OSError, ValueError) as error:
+        raise DataError(f"{source} is no Parquet file that can be read: {error}") from None
+    if target.suffix != _SUFFIX:
+        raise InputError(f'"{target}" must end in {_SUFFIX}')
+    folder = target.with_name(f"{target.name}.parts")
+    made_of = _made_of(predictor, source, rows_of_part)
+    _prepare_folder(folder, made_of, resume=resume)
+    starts = [*range(0, rows, rows_of_part)] or [0]
+    parts = {start: folder / f"{start:015d}{_SUFFIX}" for start in starts}
+    missing = [start for start, path in parts.items() if not path.exists()]
+    resumed = rows - sum(min(rows_of_part, rows - start) for start in missing)
+    done = resumed
+    if advance is not None:
+        advance(done, rows)
+    for start in _worked(predictor, source, parts, missing, rows_of_part, workers):
+        done += min(rows_of_part, rows - start)
+        if advance is not None:
+            advance(done, rows)
+    failed = _join(parquet, list(parts.values()), target)
+    shutil.rmtree(folder)
+    return Mapped(rows, failed, resumed)
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ConfigurationError(
+            "Parquet files need pyarrow: pip install 'treadle[data]'"
+        ) from None
+    return pyarrow.parquet
+
+
+def _made_of(predictor: Predictor, source: Path, rows_of_part: int) -> str:
+    """What decides the content of the parts, in words."""
+    found = source.stat()
+    settings = predictor.describe()
+    words = {
+        "input": [str(source.resolve()), found.st_size, found.st_mtime_ns],
+        "rows": rows_of_part,
+        "predictor": hashlib.sha256(settings.encode()).hexdigest(),
+    }
+    return json.dumps(words, indent=1)
+
+
+def _prepare_folder(folder: Path, made_of: str, *, resume: bool) -> None:
+    told = folder / _MADE_OF
+    if resume and folder.exists():
+        if told.exists() and told.read_text(encoding="utf-8") == made_of:
+            return
+        raise InputError(
+            f"{folder} holds parts of another model, input or settings; leave out --resume to"
+            " begin anew"
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    told.write_text(made_of, encoding="utf-8")
+
+
+def _worked(
+    predictor: Predictor,
+    source: Path,
+    parts: Mapping[int, Path],
+    missing: list[int],
+    rows_of_part: int,
+    workers: int,
+) -> Iterator[int]:
+    """Where each part begins, as they get done."""
+    if workers == 1 or len(missing) < 2:
+        for start in missing:
+            _work(predictor, source, parts[start], start, rows_of_part)
+            yield start
+        return
+    context = multiprocessing.get_context("spawn")
+    given = (predictor, source, rows_of_part)
+    with ProcessPoolExecutor(workers, context, _begin_worker, given) as pool:
+        waiting: dict[Future[None], int] = {}
+        queue = iter(missing)
+        try:
+            while True:
+                for start in queue:
+                    waiting[pool.submit(_work_here, parts[start], start)] = start
+                    if len(waiting) >= 2 * workers:
+                        break
+                if not waiting:
+                    return
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    future.result()
+                    yield waiting.pop(future)
+        except BrokenProcessPool:
+            raise RunError(
+                "a worker ended before its rows were done, perhaps for lack of memory; --resume"
+                " goes on where it stopped, --rows gives each worker fewer rows at a time"
+            ) from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+_worker: list[tuple[Predictor, Path, int]] = []
+
+
+def _begin_worker(predictor: Predictor, source: Path, rows_of_part: int) -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of Ctrl-C
+    _worker[:] = [(predictor, source, rows_of_part)]
+
+
+def _work_here(part: Path, start: int) -> None:
+    predictor, source, rows_of_part = _worker[0]
+    _work(predictor, source, part, start, rows_of_part)
+
+
+def _work(predictor: Predictor, source: Path, part: Path, start: int, rows: int) -> None:
+    """Write one part whole, or not at all."""
+    parquet = _parquet()
+    table = predictor(_rows(parquet, source, start, rows))
+    unfinished = part.with_suffix(f".{os.getpid()}")
+    parquet.write_table(table, unfinished)
+    os.replace(unfinished, part)
+
+
+def _rows(parquet: Any, source: Path, start: int, count: int) -> Any:
+    """Rows of a file from `start` on, of the row groups that hold them alone."""
+    import pyarrow
+
+    file = parquet.ParquetFile(source)
+    tables, first = [], 0
+    for number in range(file.metadata.num_row_groups):
+        size = file.metadata.row_group(number).num_rows
+        low, high = max(start - first, 0), min(start + count - first, size)
+        if low < high:
+            tables.append(file.read_row_group(number).slice(low, high - low))
+        first += size
+    return pyarrow.concat_tables(tables) if tables else file.schema_arrow.empty_table()
+
+
+def _join(parquet: Any, parts: list[Path], target: Path) -> int:
+    """Write the parts one after the other into the output; how many rows have an error."""
+    import pyarrow
+
+    schema = pyarrow.unify_schemas(
+        [parquet.read_schema(part) for part in parts], promote_options="permissive"
+    )
+    unfinished, failed = target.with_name(f"{target.name}.{os.getpid()}"), 0
+    try:
+        with parquet.ParquetWriter(unfinished, schema) as writer:
+            for part in parts:
+                table = parquet.read_table(part)
+                if "error" in table.column_names:
+                    failed += table.num_rows - table.column("error").null_count
+                writer.write_table(_as(table, schema))
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return failed
+
+
+def _as(table: Any, schema: Any) -> Any:
+    """The table with the columns of a schema, nulls for those that it has not."""
+    import pyarrow
+
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pyarrow.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pyarrow.table(columns, schema=schema)
