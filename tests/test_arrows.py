@@ -16,7 +16,7 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 __main__
 cli backend
-api exposing rewriting
+api exposing rewriting surgery
 bench build predict
 single_operator
 coercion

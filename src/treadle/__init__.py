@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treadle import ir as ir
+    from treadle import surgery as surgery
     from treadle.adapters import LoraAdapter
     from treadle.api import (
         build,
@@ -170,6 +172,10 @@ _HOMES = {
 _ROOM_OF = {name: room for room, names in _HOMES.items() for name in names}
 
 
+_PUBLIC_ROOMS = ("ir", "surgery")
+"""Rooms with functions for users that are not at the top level."""
+
+
 class _Package(ModuleType):
     """The package: importing the room `treadle.infer` must not replace the function `infer`."""
 
@@ -187,6 +193,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(import_module(f"treadle.{_ROOM_OF[name]}"), name)
         globals()[name] = found
         return found
+    if name in _PUBLIC_ROOMS:
+        return import_module(f"treadle.{name}")
     parity = import_module("treadle.parity")
     if name not in parity.SHARED:
         raise parity.missing(parity.MODULE, name)

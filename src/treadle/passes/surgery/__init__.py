@@ -1,0 +1,20 @@
+"""Models cut apart, put together and renamed; what only a body reads counts as read."""
+
+from treadle.passes.surgery.blocks import block_paths
+from treadle.passes.surgery.cut import cut
+from treadle.passes.surgery.extract import extract_body
+from treadle.passes.surgery.functions import inline, outline
+from treadle.passes.surgery.merge import merge
+from treadle.passes.surgery.rename import rename
+from treadle.passes.surgery.replace import replace_part
+
+__all__ = [
+    "block_paths",
+    "cut",
+    "extract_body",
+    "inline",
+    "merge",
+    "outline",
+    "rename",
+    "replace_part",
+]
