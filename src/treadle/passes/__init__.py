@@ -1,5 +1,6 @@
 """Model to Model, one file per pass; `pipeline` alone knows an order."""
 
+from treadle.passes import surgery
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.decompose_ops import decompose_ops
 from treadle.passes.expand_functions import Expand, expand_functions
@@ -60,6 +61,7 @@ __all__ = [
     "rewrite",
     "simplify",
     "specialize",
+    "surgery",
     "to_onnx_loops",
     "unmix_loops",
     "unroll",
