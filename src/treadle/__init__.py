@@ -9,8 +9,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treadle import ir as ir
-    from treadle import surgery as surgery
     from treadle.adapters import LoraAdapter
     from treadle.api import (
         build,
