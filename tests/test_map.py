@@ -20,6 +20,7 @@ the order of the arrows: a room imports only rooms below it.
 """
 OTHERS = {
     ".onnxtxt": "A model of the demo, as text.",
+    ".c": "The C source of operators of onnxruntime, around the functions of a library.",
     ".mjs": "JavaScript that loads a WebAssembly module of a model, and calls it.",
     ".tsv": "What `python -m tools.sweep` found onnxruntime to get wrong, a row a fault.",
     ".txt": "Examples of rules: what they are about, a bad model, the same mended.",

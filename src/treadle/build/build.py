@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -21,19 +21,22 @@ from treadle.build.folder import Files, draft_folder, publish
 from treadle.build.kernels import Leaving, leaving
 from treadle.build.link import expect_linker
 from treadle.build.link import link as link_archive
+from treadle.build.ort import operators_of
 from treadle.build.sample import made_up_inputs
-from treadle.build.shapes import expect_shapes
+from treadle.build.shapes import Shape, expect_shapes, of_data, with_shapes
 from treadle.build.targets import HOST, NamedTarget, targets_of
 from treadle.errors import InputError, TreadleError, Unsupported
 from treadle.formats import onnx as onnx_format
 from treadle.ir import Model
+from treadle.jit import FreeKernel
 from treadle.limits import LoadLimits, within
 from treadle.plan import Region, whole_region
 from treadle.session import InferenceSession
+from treadle.sources import loaded
 
 __all__ = ["Built", "build"]
 
-KINDS = ("c",)
+KINDS = ("c", "ort")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _KEYWORDS = frozenset(
     (
@@ -116,16 +119,22 @@ def build(
     inputs: Any = None,
     data: Mapping[str, Any] | None = None,
     link: bool = False,
+    fallback: bool = True,
     limits: LoadLimits | None = None,
 ) -> Built:
-    """Compile a model for programs without Python: a C library in `folder`.
+    """Compile a model for programs without Python, in `folder`.
 
         treadle.build("lstm.onnx", "out", targets=["x86_64-linux", "wasm32"])
 
-    It has `lstm.h`, C99 and C++; for each target an archive, `x86_64-linux/liblstm.a`;
-    `lstm.json`, which says what the library takes and gives; and `test/main.c`, a program that runs
-    it once. No compiler or linker is asked for, unless `link=True` has each archive linked: to a
-    shared library beside it, or a .wasm module.
+    `kind="c"` makes a C library. The folder has `lstm.h`, C99 and C++; for each target an archive,
+    `x86_64-linux/liblstm.a`; `lstm.json`, which says what the library takes and gives; and
+    `test/main.c`, a program that runs it once. No compiler or linker is asked for, unless
+    `link=True` has each archive linked: to a shared library beside it, or a .wasm module.
+
+    `kind="ort"` makes operators of onnxruntime: `lstm.onnx`, in which each part of the model that
+    native code has is one operator, and for each target the library that hosts register,
+    `x86_64-linux/liblstm_operators.so`, linked in any case. Where the data of a run does not fit
+    the code, the part runs as it was; `fallback=False` leaves it out, and such a run fails.
 
     `targets`: "host", "x86_64-linux", "aarch64-linux", "wasm32"; "riscv64-linux", "x86_64-windows"
     and "aarch64-macos" are written too, but treadle's tests do not run them. `cpu`: of x86-64,
@@ -147,21 +156,60 @@ def build(
     chosen = targets_of(tuple(targets), cpu)
     expect(link, bool, "link", "True or False")
     shapes = expect_shapes(inputs)
-    own = _name(name, model)
-    for named in chosen if link else ():
+    expect(fallback, bool, "fallback", "True or False")
+    request = _Request(_name(name, model), tuple(chosen), tuple(shapes), data, link, fallback)
+    for named in chosen if link or kind == "ort" else ():
+        if kind == "ort" and named.form == "wasm":
+            raise InputError('kind="ort" is a library for onnxruntime: there is none for wasm32')
         expect_linker(named)
     with within(limits):
-        session = InferenceSession(model)
-        region = whole_region(session.plan.model)
-        feeds = None if data is None else _feeds(data, region)
-        found = leaving(region, shapes, feeds)
-        if found.reasons:
-            raise _refused(session, found)
-        library = _library(own, session.model, region, found)
-        sample = _sample(session, region, library, feeds)
-        files = library_files(library, chosen, sample)
-    written = _written(target, files, own, chosen if link else [])
-    return Built(own, tuple(written), tuple(map(_shown_kernel, library.kernels)))
+        files, kernels = _MAKERS[kind](model, request)
+    written = _written(target, files, request.name, chosen if link and kind == "c" else [])
+    return Built(request.name, tuple(written), tuple(map(_shown_kernel, kernels)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Request:
+    """What is asked for."""
+
+    name: str
+    targets: tuple[NamedTarget, ...]
+    shapes: tuple[Mapping[str, Shape], ...]
+    data: Mapping[str, Any] | None
+    link: bool
+    has_fallback: bool
+
+
+Made = tuple[Files, Sequence[FreeKernel]]
+
+
+def _c_library(model: object, request: _Request) -> Made:
+    session = InferenceSession(model)
+    region = whole_region(session.plan.model)
+    feeds = None if request.data is None else _feeds(request.data, region)
+    found = leaving(region, request.shapes, feeds)
+    if found.reasons:
+        raise _refused(found)
+    library = _library(request.name, session.model, region, found)
+    sample = _sample(session, region, library, feeds)
+    return library_files(library, request.targets, sample), library.kernels
+
+
+def _operators(model: object, request: _Request) -> Made:
+    if len(request.shapes) > 1:
+        raise InputError('inputs has several shapes, and kind="ort" takes one')
+    original = loaded(model)[0]
+    told = of_data(original, request.shapes[0], request.data or {})
+    session = InferenceSession(with_shapes(original, told))
+    return operators_of(
+        session, original, request.name, _version(), request.targets, request.has_fallback
+    )
+
+
+_MAKERS: Mapping[str, Callable[[object, _Request], Made]] = {
+    "c": _c_library,
+    "ort": _operators,
+}
 
 
 def _written(folder: Path, files: Files, name: str, linked: Sequence[NamedTarget]) -> list[Path]:
@@ -205,9 +253,12 @@ def _feeds(data: Any, region: Region) -> dict[str, np.ndarray]:
     return {value.name: np.asarray(data[value.name]) for value in region.inputs}
 
 
-def _refused(session: InferenceSession, found: Leaving) -> Unsupported:
+def _refused(found: Leaving) -> Unsupported:
     """The error of a model that cannot leave as a whole, with every reason."""
-    why = "\n  ".join(["the model cannot be one:", *found.reasons])
+    advice = (
+        'kind="ort" compiles the parts that native code has, and leaves the rest to onnxruntime'
+    )
+    why = "\n  ".join(["the model cannot be one:", *found.reasons, advice])
     return Unsupported("a C library", None, why)
 
 

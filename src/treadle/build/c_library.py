@@ -19,7 +19,16 @@ from treadle.ir import DType, dtype_of
 from treadle.jit import FreeKernel
 from treadle.report import tolerance_of
 
-__all__ = ["Library", "Sample", "library_files", "members_of"]
+__all__ = [
+    "Library",
+    "Sample",
+    "as_sample",
+    "library_data",
+    "library_files",
+    "library_header",
+    "members_of",
+    "target_data",
+]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,13 +56,13 @@ class Sample:
 
 def library_files(library: Library, targets: Sequence[NamedTarget], sample: Sample | None) -> Files:
     """The files of the library, by path."""
-    data = _data(library)
-    files: dict[str, bytes] = {f"{library.name}.h": _header(library).encode()}
+    data = library_data(library)
+    files: dict[str, bytes] = {f"{library.name}.h": library_header(library).encode()}
     built = []
     for named in targets:
         path = f"{named.name}/lib{library.name}.a"
         files[path] = archive(members_of(library, named), named.form)
-        built.append({**_target_data(named), "file": path, "bytes": len(files[path])})
+        built.append({**target_data(named), "file": path, "bytes": len(files[path])})
     files[f"{library.name}.json"] = _json({**data, "targets": built}, indent=2)
     if sample is not None:
         numbers = {each.value: ops.element_to_proto(each) for each in DType}
@@ -64,7 +73,7 @@ def library_files(library: Library, targets: Sequence[NamedTarget], sample: Samp
 
 def members_of(library: Library, named: NamedTarget) -> list[jit.Member]:
     """The object files for a target."""
-    described = _json({**_data(library), "target": _target_data(named)}).decode()
+    described = _json({**library_data(library), "target": target_data(named)}).decode()
     return jit.compile_library(library.name, library.kernels, described, named.target)
 
 
@@ -72,7 +81,8 @@ def _json(data: Any, indent: int | None = None) -> bytes:
     return json.dumps(data, indent=indent, ensure_ascii=True).encode()
 
 
-def _target_data(named: NamedTarget) -> dict[str, Any]:
+def target_data(named: NamedTarget) -> dict[str, Any]:
+    """What a description says of a target."""
     target = named.target
     return {
         "name": named.name,
@@ -83,7 +93,7 @@ def _target_data(named: NamedTarget) -> dict[str, Any]:
     }
 
 
-def _data(library: Library) -> dict[str, Any]:
+def library_data(library: Library) -> dict[str, Any]:
     """What the library says of itself, on every target."""
     found = [jit.signatures(kernel) for kernel in library.kernels]
     dtypes = {dtype for each in found for dtype, _ in each.outputs}
@@ -121,7 +131,8 @@ def _tensors(
     ]
 
 
-def _header(library: Library) -> str:
+def library_header(library: Library) -> str:
+    """The header of a library."""
     found = jit.signatures(library.kernels[0])
     several = len(library.kernels) > 1
     rank = max((len(shape) for _, shape in found.outputs), default=0)

@@ -19,7 +19,7 @@ from treadle import jit
 from treadle.build.targets import NamedTarget, host_name
 from treadle.errors import ConfigurationError
 
-__all__ = ["expect_linker", "link", "linked_name"]
+__all__ = ["expect_linker", "link", "linked_name", "operators_command", "run_tool"]
 
 _WORDS = ("abi", "describe", "shapes", "workspace", "run")
 _STACK = 1 << 20
@@ -95,6 +95,19 @@ def run_tool(command: Sequence[str]) -> None:
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
         raise ConfigurationError(f"{Path(command[0]).name} failed:\n{said[:2000]}")
+
+
+def operators_command(
+    named: NamedTarget, folder: Path, source: str, archive: str, output: str
+) -> list[str]:
+    """What compiles a C source and links it with an archive, all in a folder."""
+    compiler = _cc(named)
+    first = [compiler] if compiler else zig("cc", "-target", named.zig)
+    hidden = [] if named.form != "elf" else ["-Wl,--exclude-libs,ALL", "-Wl,--build-id=none"]
+    return [
+        *first, "-std=gnu99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-I", str(folder),
+        str(folder / source), str(folder / archive), *hidden, "-lm", "-o", str(folder / output),
+    ]  # fmt: skip
 
 
 def _cc(named: NamedTarget) -> str | None:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treadle.arguments import expect, shown
 from treadle.errors import InputError, InputTypeError, did_you_mean
-from treadle.ir import Dim, Symbol, Tensor, Type, Value, show_type
+from treadle.ir import (
+    Dim,
+    Model,
+    Symbol,
+    Tensor,
+    Type,
+    Value,
+    clone_with_new_values,
+    show_type,
+)
 
-__all__ = ["Shape", "expect_shapes", "told_types", "types_of_data"]
+__all__ = ["Shape", "expect_shapes", "of_data", "told_types", "types_of_data", "with_shapes"]
 
 Shape = tuple[int | str | None, ...]
 """An extent, the name of one that stays open, or None for one that the model tells."""
@@ -78,6 +88,26 @@ def _extent(value: Value, dim: Dim, told: int | str | None) -> Dim:
     if told is None:
         return dim
     return Symbol(told) if isinstance(told, str) else told
+
+
+def of_data(
+    model: Model, shapes: Mapping[str, Shape], data: Mapping[str, Any]
+) -> Mapping[str, Shape]:
+    """The shapes that are told, and for other inputs those of data."""
+    inputs = {value.name for value in model.main.params}
+    return {**{name: np.shape(data[name]) for name in data if name in inputs}, **shapes}
+
+
+def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
+    """The model whose inputs have the extents that are told; raises InputError for what differs."""
+    if not shapes:
+        return model
+    params = model.main.params
+    told = dict(zip(params, told_types(params, shapes), strict=True))
+    main = clone_with_new_values(
+        model.main, lambda value: Value(value.name, told.get(value, value.type))
+    )
+    return replace(model, main=main)
 
 
 def types_of_data(

@@ -28,7 +28,13 @@ $ treadle build lstm.onnx -o out --input x=n,2,16 --input x=n,8,16
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder to write to; without, one named like the model, in this one.",
 )
-@click.option("--as", "kind", default="c", show_default=True, help="c: a C library.")
+@click.option(
+    "--as",
+    "kind",
+    default="c",
+    show_default=True,
+    help="c: a C library; ort: operators of onnxruntime.",
+)
 @click.option(
     "--target",
     "targets",

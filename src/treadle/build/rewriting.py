@@ -1,0 +1,99 @@
+"""A model in which regions are operators of a library: `operators.onnx`.
+
+fits = treadle.DIGEST::lstm_0_fits(inputs)
+outputs = treadle.DIGEST::lstm_0(inputs) if fits else the steps as they were
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from treadle.ir import (
+    Block,
+    Branch,
+    DType,
+    Leaf,
+    Model,
+    Step,
+    Tensor,
+    Value,
+    clone_with_new_values,
+    reads,
+)
+from treadle.plan import BlockPlan, Region
+
+__all__ = ["FITS", "Operator", "with_operators", "with_params_of"]
+
+FITS = "_fits"
+"""The end of the name of the operator that says whether a region's kernels fit."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operator:
+    """What takes the place of a region: an operator's name, and whether the steps stay, too."""
+
+    name: str
+    has_fallback: bool
+
+
+def with_operators(
+    model: Model, plan: BlockPlan, operators: Mapping[Region, Operator], domain: str
+) -> Model:
+    """The model with the regions of its main block replaced."""
+    steps: list[Step] = []
+    for region in plan.regions:
+        operator = operators.get(region)
+        steps += region.steps if operator is None else _instead(region, operator, domain)
+    block = replace(model.main, steps=tuple(steps))
+    read = {value for step in steps for value in reads(step)} | set(block.results)
+    kept = read.union(block.params)
+    constants = tuple(constant for constant in block.constants if constant.value in kept)
+    opsets = {**model.opsets, domain: 1}
+    return replace(model, main=replace(block, constants=constants), opsets=opsets)
+
+
+def _instead(region: Region, operator: Operator, domain: str) -> list[Step]:
+    if not operator.has_fallback:
+        return [Leaf(domain, operator.name, 1, region.inputs, region.outputs)]
+    fits = Value(f"{operator.name}{FITS}", Tensor(DType.BOOL, ()))
+    asks = Leaf(domain, f"{operator.name}{FITS}", 1, region.inputs, (fits,))
+    constants = tuple(constant.value for constant in region.constants)
+    operands = (*region.inputs, *constants)
+    branch = Branch(
+        fits, _renewed(_compiled(region, operator, domain, operands), f"{operator.name}_then"),
+        _renewed(Block(operands, (), region.steps, region.outputs), f"{operator.name}_else"),
+        operands, region.outputs,
+    )  # fmt: skip
+    return [asks, branch]
+
+
+def _compiled(region: Region, operator: Operator, domain: str, params: tuple[Value, ...]) -> Block:
+    step = Leaf(domain, operator.name, 1, region.inputs, region.outputs)
+    return Block(params, (), (step,), region.outputs)
+
+
+def _renewed(block: Block, name: str) -> Block:
+    """The block over values of its own, with a name that only it has."""
+    return replace(clone_with_new_values(block, partial(_unshaped, name)), name=name)
+
+
+def _unshaped(name: str, value: Value) -> Value:
+    """A value of its own; of a tensor only the element type is said, as shapes are the run's."""
+    known = value.type
+    kind = Tensor(known.dtype, None) if isinstance(known, Tensor) else known
+    return Value(f"{name}_{value.name}", kind)
+
+
+def with_params_of(model: Model, original: Model) -> Model:
+    """The model whose inputs are declared as those of another, by name."""
+    declared = {value.name: value.type for value in original.main.params}
+    params = set(model.main.params)
+    main = clone_with_new_values(
+        model.main,
+        lambda value: (
+            Value(value.name, declared.get(value.name, value.type)) if value in params else value
+        ),
+    )
+    return replace(model, main=main)
