@@ -56,7 +56,7 @@ elements are rounded one by one, as interp does. Sums of a reduction or of a pro
 be reordered, and so may a recurrence of single numbers that is linear, such as a moving average:
 that is computed in float64, several iterations at once, and rounded where it leaves.
 
-`pytest tests/jit/test_table.py --update-golden` writes this page.
+`pytest tests/jit/policy/test_operator_table.py --update-golden` writes this page.
 """
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.formats.openvino.written import layers, net, only, run, text, write
+from tests.formats.openvino.write.written import layers, net, only, run, text, write
 from treadle.formats.openvino.records import Body, Layer
 
 COUNT = "float s0, int64 M, bool go"

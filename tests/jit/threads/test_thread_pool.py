@@ -248,7 +248,7 @@ def test_helpers_sleep_between_runs():
 CHILD = """
 import os, sys, threading, numpy as np, treadle
 from treadle.jit.threads import thread_pool as team
-from tests.jit.test_threads import LONG, HEAD, P, session
+from tests.jit.threads.test_thread_pool import LONG, HEAD, P, session
 team.POOL_SETTINGS.least, team.POOL_SETTINGS.patience, team.POOL_SETTINGS.waits = 1, 0, True
 made = session(HEAD + LONG, 3)
 feed = {"n": np.array(3), "p": P}

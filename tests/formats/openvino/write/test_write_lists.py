@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.formats.openvino.written import run, text, write
+from tests.formats.openvino.write.written import run, text, write
 from treadle.errors import Unsupported
 
 APPENDED = text(

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import treadle
 from tests.formats.openvino.fixtures import DATA, NAMES, differences, feeds
-from tests.formats.openvino.written import layers, net, run, text, write
+from tests.formats.openvino.write.written import layers, net, run, text, write
 from treadle.cli.main import main
 from treadle.errors import InputError
 from treadle.formats import openvino

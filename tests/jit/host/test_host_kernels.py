@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import treadle
+from tests.jit.lowering.test_host_calls import escapes
 from tests.jit.native import natives, outcomes, refused_nothing
-from tests.jit.test_escape import escapes
 from tests.values import assert_same
 from treadle import delegate
 from treadle.errors import LimitExceeded, RunError, Unsupported

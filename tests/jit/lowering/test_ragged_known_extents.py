@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit import test_held as held
+from tests.jit.lowering import test_boxed_values as held
+from tests.jit.lowering.test_boxed_values import floats
+from tests.jit.lowering.test_ragged_sequences import native
 from tests.jit.native import HEAD
-from tests.jit.test_held import floats
-from tests.jit.test_parts import native
 from treadle.errors import RunError
 
 SIZES = {

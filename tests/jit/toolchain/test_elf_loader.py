@@ -345,7 +345,7 @@ import sys
 from treadle.jit.toolchain import symbols
 if sys.argv[2] == "LLVM":
     symbols.is_possible = lambda: False
-from tests.jit.test_linking import ran
+from tests.jit.toolchain.test_elf_loader import ran
 from treadle.jit.toolchain import host_cpu as processor
 from treadle.jit.threads import thread_pool as team
 processor.is_possible = symbols.is_possible

@@ -206,7 +206,7 @@ def test_code_depends_on_the_source_of_the_room(tmp_path, monkeypatch):
 
 SCRIPT = """
 import sys, numpy as np
-from tests.jit.test_store import FEED, ran
+from tests.jit.toolchain.test_disk_cache import FEED, ran
 for _ in range(4):
     made, (last, sums) = ran(sys.argv[1])
     print(last.tobytes().hex(), sums.tobytes().hex())

@@ -14,7 +14,7 @@ from onnx.backend.test.case.test_case import TestCase
 
 import treadle
 from tests.formats.openvino.oracle import Oracle
-from tests.formats.openvino.written import run, text, write
+from tests.formats.openvino.write.written import run, text, write
 from tests.ops.node_suite import differences, given, node_cases
 from treadle import ir, ops
 from treadle.api import _lowered

@@ -1,4 +1,4 @@
-"""docs/native.md is true; `pytest tests/jit/test_table.py --update-golden` writes it anew."""
+"""docs/native.md is what is registered; `--update-golden` writes it anew."""
 
 from collections.abc import Callable
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle
-from tests.jit import test_held as held
+from tests.jit.lowering import test_boxed_values as held
+from tests.jit.lowering.test_boxed_values import floats
 from tests.jit.native import HEAD, check, outcomes
-from tests.jit.test_held import floats
 from treadle.errors import RunError
 from treadle.jit import internal_errors
 from treadle.jit.kernel.node_builder import Declined

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.jit.leaves import attribute, is_native, natively
-from tests.jit.test_versions import Case, usable
+from tests.jit.lowering.test_operator_versions import Case, usable
 from tests.values import assert_same
 from treadle import ir, ops
 from treadle.errors import InvalidModel

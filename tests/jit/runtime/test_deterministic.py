@@ -11,9 +11,9 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, natives
-from tests.jit.test_misfits import BROADCAST, LAST_OF_A_LIST, ONE, SIX
-from tests.jit.test_openings import ATTENDED
-from tests.jit.test_shaping import TEXT as EXPANDED
+from tests.jit.runtime.test_dynamic_dims import ATTENDED
+from tests.jit.runtime.test_failed_guards import BROADCAST, LAST_OF_A_LIST, ONE, SIX
+from tests.jit.runtime.test_value_specialization import TEXT as EXPANDED
 from treadle import delegate
 from treadle.jit.runtime import kernel_cache
 from treadle.jit.runtime.invoke import CompiledKernel

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from tests.jit.leaves import leaf, natively
+from tests.jit.lowering.test_node_cases import CALLED, NOT_SCANNED, has_native_types
 from tests.jit.node_cases import single_nodes
-from tests.jit.test_nodes import CALLED, NOT_SCANNED, has_native_types
 from tests.ops.node_suite import leaf_of
 from tests.values import assert_same
 from treadle import ir, ops

@@ -1,6 +1,6 @@
 """docs/openvino-writing.md: the table of operators that are written.
 
-`pytest tests/formats/openvino/test_write_page.py --update-golden` writes the table anew.
+`pytest tests/formats/openvino/write/test_write_page.py --update-golden` writes the table anew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from treadle.formats.openvino.write.operators import ROWS
 
-PAGE = Path(__file__).parents[3] / "docs" / "openvino-writing.md"
+PAGE = Path(__file__).parents[4] / "docs" / "openvino-writing.md"
 START = "<!-- the table of operators, written by a test -->\n"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import treadle
-from tests.formats.openvino.written import text
+from tests.formats.openvino.write.written import text
 from treadle.errors import Finding, InvalidModel, Unsupported
 
 IF = """
