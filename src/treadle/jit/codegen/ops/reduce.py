@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, cast
@@ -16,6 +17,7 @@ from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import I32, literal, register_type
+from treadle.jit.codegen.ops.blocked_sum import is_long_sum, summed_in_blocks
 from treadle.jit.codegen.parallel import parallel_for, parallel_nest
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.element_types import is_float
@@ -106,11 +108,40 @@ def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index])
             context, node, op, kept, [symbolic_dims(operand)[axis] for axis in op.axes]
         )
     over = [t.extent(operand.shape[axis]) for axis in op.axes]
+    if is_long_sum(function, dtype, over):
+        return summed_in_blocks(context, dtype, over, partial(_block_sum, context, node, op, kept))
+    return _accumulated(context, node, op, over, partial(_source_index, node, op, kept))
+
+
+def _block_sum(
+    context: CodegenContext,
+    node: Node,
+    op: Reduce,
+    kept: Sequence[Index],
+    around: Sequence[Index],
+    first: Index,
+    count: Index,
+) -> Any:
+    def source_index(inner: Sequence[Index]) -> tuple[Index, ...]:
+        return _source_index(node, op, kept, (*around, context.builder.add(first, inner[0])))
+
+    return _accumulated(context, node, op, [count], source_index)
+
+
+def _accumulated(
+    context: CodegenContext,
+    node: Node,
+    op: Reduce,
+    over: Sequence[Index],
+    source_index: Callable[[Sequence[Index]], tuple[Index, ...]],
+) -> Any:
+    """The elements within the extents, one after the other; LLVM makes vectors of them."""
+    t, function, dtype = context.access, op.function, node.dtype
     total = context.builder.variable(register_type(dtype), neutral(function, dtype))
     is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
     hints = ("unroll.disable",) if is_wide else ()
     with context.builder.nest(over, hints) as inner, t.scope():
-        element = t.read(operand, _source_index(node, op, kept, inner))
+        element = t.read(node.operands[0], source_index(inner))
         before = context.builder.builder.load(total, typ=register_type(dtype))
         context.builder.builder.store(combine(context, function, dtype, before, element), total)
     return context.builder.builder.load(total, typ=register_type(dtype))

@@ -1,0 +1,70 @@
+"""Long sums of floats in blocks: no less accurate than numpy's pairwise sums.
+
+    total, lost = 0, 0
+    for first in range(0, last, BLOCK):
+        part = sum(elements[first : first + BLOCK])     # in vectors, as it comes
+        y = part - lost                                 # Kahan's compensated sum of the blocks
+        t = total + y
+        lost, total = (t - total) - y, t
+
+A block is short enough for the lanes of its vectors to keep their digits, and long enough for what
+is done once a block to cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import register_type
+
+_BLOCK = 4096
+_SUMMED = (DType.FLOAT32, DType.FLOAT64)
+
+
+def is_long_sum(function: str, dtype: DType, over: Sequence[Index]) -> bool:
+    """Whether the last of the extents summed over may be longer than a block."""
+    if function != "add" or dtype not in _SUMMED or not over:
+        return False
+    return not isinstance(over[-1], int) or over[-1] > _BLOCK
+
+
+@contextmanager
+def _blocks(context: CodegenContext, last: Index) -> Iterator[tuple[Index, Index]]:
+    """Where each block begins, and how long it is."""
+    builder = context.builder
+    with builder.range(last, step=_BLOCK, hints=("unroll.disable",)) as first:
+        b = builder.builder
+        left = b.sub(builder.index(last), builder.index(first))
+        block = builder.index(_BLOCK)
+        yield first, b.select(b.icmp_unsigned("<", left, block), left, block)
+
+
+def summed_in_blocks(
+    context: CodegenContext,
+    dtype: DType,
+    over: Sequence[Index],
+    sum_of: Callable[[Sequence[Index], Index, Index], Any],
+) -> Any:
+    """The sum over the extents; `sum_of(outer indices, first, count)` is that of one block."""
+    builder, type_ = context.builder, register_type(dtype)
+    zero = llvm.Constant(type_, 0.0)
+    total, lost = builder.variable(type_, zero), builder.variable(type_, zero)
+    *outer, last = over
+    with builder.nest(outer) as around, _blocks(context, last) as (first, count):
+        part = sum_of(around, first, count)
+        b = builder.builder
+        before = b.load(total, typ=type_)
+        corrected = b.fsub(part, b.load(lost, typ=type_))
+        after = b.fadd(before, corrected)
+        error = b.fsub(b.fsub(after, before), corrected)
+        # infinities have no error: what inf - inf gives must not reach the next block
+        b.store(b.select(b.fcmp_ordered("ord", error, error), error, zero), lost)
+        b.store(after, total)
+    return builder.builder.load(total, typ=type_)
