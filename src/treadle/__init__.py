@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from treadle.single_operator import Operator
     from treadle.tracing import Progress, Recorder
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Benchmark",
