@@ -8,7 +8,9 @@ import pytest
 import treadle
 
 SOURCE = Path(treadle.__file__).parent
-GLOSSARY = Path(__file__).parents[1] / "docs" / "glossary.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = (DOCS / "glossary.md", DOCS / "native-engine.md")
+LINES = [line for page in PAGES for line in page.read_text().splitlines() if ".py`" in line]
 
 HOMES = {
     "common subexpression elimination": "passes/simplify/cse.py",
@@ -29,9 +31,8 @@ def test_a_mechanism_has_a_file_of_its_name(mechanism):
     assert (SOURCE / HOMES[mechanism]).is_file()
 
 
-@pytest.mark.parametrize(
-    "line", [line for line in GLOSSARY.read_text().splitlines() if ".py`" in line]
-)
-def test_the_glossary_names_files_that_exist(line):
+@pytest.mark.parametrize("line", LINES)
+def test_the_pages_name_files_that_exist(line):
     for path in re.findall(r"`([a-z_0-9/]+\.py)`", line):
-        assert (SOURCE / path).is_file() or (SOURCE / "jit" / path).is_file(), path
+        homes = (SOURCE, SOURCE / "jit", DOCS.parent)
+        assert any((home / path).is_file() for home in homes), path

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -179,3 +182,9 @@ def test_a_kernel_in_text_calls_operators():
 
 def test_a_kernel_of_text_is_a_value_of_its_own():
     assert kernel_of("kernel\n  %0: bool[] = constant true\n  return %0").results[0].shape == ()
+
+
+def test_the_kernel_of_the_engines_page_is_one():
+    page = (Path(__file__).parents[3] / "docs" / "native-engine.md").read_text()
+    (text,) = re.findall(r"```text\n(kernel\n.*?)```", page, re.DOTALL)
+    assert len(kernel_of(text).results) == 2
