@@ -90,6 +90,9 @@ def test_save_keeps_them(tmp_path):
         treadle.save(CHAIN, tmp_path / "model.onnx", limits=LoadLimits(nodes=2))
 
 
+SMALL = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu (x) }'
+
+
 def test_bytes_of_a_file_are_counted_before_it_is_read(tmp_path):
     path = tmp_path / "model.onnx"
     treadle.save(CHAIN, path)
@@ -133,3 +136,29 @@ def test_an_archive_that_unpacks_to_much_more_is_refused(tmp_path):
     refused = told("run", path, "--input", data, "--limit", f"bytes={2**20}")
     assert refused.returncode == 1
     assert "bytes" in refused.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "bytes", "ir", "weights"])
+def test_bytes_of_every_source_are_counted(form, tmp_path):
+    path = tmp_path / "model.xml"
+    treadle.save(SMALL, path)
+    xml = path.read_text()
+    sources = {"text": SMALL, "bytes": SMALL.encode(), "ir": xml, "weights": path}
+    if form == "weights":
+        path.with_suffix(".bin").write_bytes(b"0" * len(xml))
+    size = len(xml) + 1 if form == "weights" else 10
+    with pytest.raises(LoadLimitExceeded, match=f"bytes={size}"):
+        treadle.load(sources[form], limits=LoadLimits(bytes=size))
+    treadle.load(sources[form], limits=LoadLimits(bytes=4 * len(xml)))
+
+
+def test_folding_passes_a_limit_on(monkeypatch):
+    def over(leaf, **_):
+        raise LoadLimitExceeded("seconds")
+
+    monkeypatch.setattr(sys.modules["treadle.ops.fold"], "bind_kernel", over)
+    with pytest.raises(LoadLimitExceeded):
+        treadle.optimize(
+            '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float y) {'
+            " a = Constant <value_float = 1.0> () b = Add (a, a) y = Mul (x, b) }"
+        )

@@ -9,6 +9,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import treadle
+from treadle.delegate.timed_load import stopped_in_time
+from treadle.limits import within
 
 N = 1500
 LONG = f"""<ir_version: 10, opset_import: ["": 21]>
@@ -62,3 +64,49 @@ def test_large_products_of_constants_are_not_folded_as_a_session_is_made():
     started = time.process_time()
     treadle.InferenceSession(model)
     assert time.process_time() - started < 5  # 10 s where it is folded
+
+
+def test_terminate_returns_though_a_kernel_goes_on():
+    options = treadle.SessionOptions(intra_op_num_threads=1)
+    size = 2100  # 17 MB: a run that is likely to be long
+    text = LONG.replace(str(N), str(size))
+    session = treadle.InferenceSession(text, options, engines=["onnxruntime", "interp"])
+    run_options = treadle.RunOptions()
+    threading.Timer(0.05, setattr, (run_options, "terminate", True)).start()
+    started = time.monotonic()
+    with pytest.raises(treadle.Terminated):
+        session.run(None, {"x": np.zeros((size, size), np.float32)}, run_options)
+    assert time.monotonic() - started < 2
+    for each in left_behind():
+        each.join(60)
+
+
+def test_a_session_that_was_slow_is_watched_from_a_thread(monkeypatch):
+    monkeypatch.setattr("treadle.delegate.runnable._SLOW", -1)
+    session = treadle.InferenceSession(LONG.replace(str(N), "8"), engines=["onnxruntime"])
+    x = np.eye(8, dtype=np.float32)
+    begun = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda t: (begun.append(t.name), start(t))[1])
+    for _ in range(2):
+        assert np.array_equal(session.run(None, {"x": x}, treadle.RunOptions())[0], x)
+    assert begun.count("treadle bounded run") == 1
+
+
+def test_a_load_is_cancelled_in_time():
+    class Options:
+        cancelled = False
+
+        def set_load_cancellation_flag(self, value):
+            self.cancelled = value
+
+    options = Options()
+    with (
+        pytest.raises(treadle.LoadLimitExceeded, match="seconds"),
+        within(treadle.LoadLimits(seconds=0.02)),
+        stopped_in_time(options),
+    ):
+        time.sleep(0.2)
+    assert options.cancelled
+    with stopped_in_time(object()):
+        pass

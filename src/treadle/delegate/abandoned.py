@@ -1,9 +1,10 @@
-"""Runs of onnxruntime with a time bound: the caller gets its answer, or the error, in time.
+"""Runs of onnxruntime that may be stopped: the caller gets its answer, or the error, in time.
 
 onnxruntime looks at `terminate` between nodes only, and one product may take minutes. A run with
-max_seconds is therefore done by a thread of its own, on copies of its inputs. Where that has not
-ended a little after its time, it is left behind: it was told to terminate, ends with its node, and
-its result is dropped. A session begins no further run with a time bound while one is left behind.
+max_seconds, or one with RunOptions that is likely to be long, is therefore done by a thread of its
+own, on copies of its inputs. Where that has not ended a little after it should have, it is left
+behind: it was told to terminate, ends with its node, and its result is dropped. A session begins no
+further run of that kind while one is left behind.
 """
 
 from __future__ import annotations
@@ -17,37 +18,43 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from treadle.errors import Terminated
 from treadle.plan import RunContext
 
 _GRACE = 0.1
+_PERIOD = 0.02
 _log = logging.getLogger("treadle")
 T = TypeVar("T")
 
 
 @dataclass(eq=False, slots=True)
 class Abandoned:
-    """The thread a session left behind, if it did."""
+    """The thread a session left behind, if it did; `is_slow`: a run took longer than the grace."""
 
     thread: threading.Thread | None = None
+    is_slow: bool = False
 
     def run(self, work: Callable[[], T], context: RunContext, path: str) -> T:
-        """`work()`; raises LimitExceeded a tenth of a second after its time, done or not."""
+        """`work()`; raises LimitExceeded a tenth of a second after its time, done or not.
+
+        Terminated likewise, after it was told to terminate.
+        """
         left = self.thread
         if left is not None:
-            left.join(_seconds_left(context))
+            _wait_for(left, context)
             context.poll(path, advice="a run before it, which was stopped, has not ended yet")
         job = _Job(work)
         thread = threading.Thread(target=job.do, name="treadle bounded run", daemon=True)
         thread.start()
         try:
-            if job.done.wait(_seconds_left(context) + _GRACE):
+            if _waited(job.done, context):
                 return job.result()
         except KeyboardInterrupt:
             self._leave(thread, path)
             raise
         self._leave(thread, path)
         context.poll(path)
-        raise AssertionError("the time of the run is over")
+        raise Terminated("stopped by RunOptions.terminate", path)
 
     def _leave(self, thread: threading.Thread, path: str) -> None:
         self.thread = thread
@@ -86,7 +93,29 @@ class _Job(Generic[T]):
         return self.outcome[0]
 
 
+def _wait_for(left: threading.Thread, context: RunContext) -> None:
+    """Until it has ended, or the run that waits may wait no longer."""
+    end = time.monotonic() + _seconds_left(context)
+    while left.is_alive() and time.monotonic() < end:
+        if context.options is not None and context.options.terminate:
+            return
+        left.join(_PERIOD)
+
+
+def _waited(done: threading.Event, context: RunContext) -> bool:
+    """Whether it was done in time, and before somebody told it to terminate."""
+    end = time.monotonic() + _seconds_left(context) + _GRACE
+    while not done.wait(min(_PERIOD, max(0.0, end - time.monotonic()))):
+        is_told = context.options is not None and context.options.terminate
+        if is_told:
+            return done.wait(_GRACE)
+        if time.monotonic() >= end:
+            return False
+    return True
+
+
 def _seconds_left(context: RunContext) -> float:
     seconds = context.limits.seconds
-    assert seconds is not None
+    if seconds is None:
+        return threading.TIMEOUT_MAX - 1
     return min(max(0.0, context.started + seconds - time.monotonic()), threading.TIMEOUT_MAX - 1)

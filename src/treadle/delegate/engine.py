@@ -21,6 +21,7 @@ from treadle.delegate.options import Options
 from treadle.delegate.ort_errors import translating_errors
 from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Session
+from treadle.delegate.timed_load import stopped_in_time
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
@@ -145,7 +146,8 @@ class Onnxruntime:
         if exported.is_long_to_fold:
             start = partial(start, disabled_optimizers=["ConstantFolding"])
         refused = partial(Unsupported, _name(region), None, path=region.path)
-        return translating_errors(start, refused)._sess
+        with stopped_in_time(options):
+            return translating_errors(start, refused)._sess
 
 
 def _count(steps: Sequence[Step]) -> float:

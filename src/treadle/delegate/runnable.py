@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,6 +14,11 @@ from treadle.delegate.exported import Exported
 from treadle.delegate.ort_errors import failures, reason, translating_errors
 from treadle.errors import RunError
 from treadle.plan import FallbackRequired, NamedCall, RunContext, RunnableTraits
+from treadle.tracing import size_of
+
+_SLOW = 0.1
+_LARGE = 1 << 24
+"""Bytes of inputs from which a run may take long; copying them is little beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +48,36 @@ class Session:
         feed = dict(zip(self.inputs, inputs, strict=True))
         if self.is_brief and not context.may_stop:
             return self._at_once(feed)
-        is_timed = context.limits.seconds is not None
-        if is_timed:
+        is_apart = self._is_apart(feed, context)
+        if is_apart:
             feed = {name: copied(value) for name, value in feed.items()}
         while True:
             watch = CancellableRun(self.options(), context)
             run = partial(self.run, self.outputs, feed, watch.options)
-            if is_timed:
+            if is_apart:
                 run = partial(self.abandoned.run, run, context, self.path)
+            started = time.monotonic()
             try:
                 return translating_errors(partial(cancellable, run, watch), self._refused)
             except FallbackRequired:
                 context.poll(self.path)
                 if not watch.stopped_by_signal:
                     raise
+            finally:
+                if time.monotonic() - started > _SLOW:
+                    self.abandoned.is_slow = True
+
+    def _is_apart(self, feed: Mapping[str, object], context: RunContext) -> bool:
+        """Whether a thread of its own does the run, so that the caller can return before it ends.
+
+        With a time bound always; for the sake of `terminate` and Ctrl-C where RunOptions are given
+        and the inputs are large or an earlier run was slow.
+        """
+        if context.limits.seconds is not None:
+            return True
+        if context.options is None:
+            return False
+        return self.abandoned.is_slow or sum(map(size_of, feed.values())) > _LARGE
 
     def by_name(self, names: Sequence[str]) -> NamedCall | None:
         """A call by name, where it ends soon and the session's inputs have these names."""

@@ -12,7 +12,7 @@ from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx
 from treadle.formats.onnx import schema_function
 from treadle.ir import Leaf, Model, expanded_size, verify, walk
-from treadle.limits import expect_size
+from treadle.limits import expect_size, spend
 
 __all__ = ["lacks_layer", "locate", "onnx", "read", "schema_function", "write"]
 
@@ -28,6 +28,8 @@ def read(
     `broken`: an ONNX model that cannot be closed is given too, for checks alone. `supplied` takes
     the place of what an ONNX model says. Bytes that begin as a text does are one.
     """
+    if isinstance(source, bytes | bytearray) or _is_text(source):
+        spend(len(source), "the source")
     model, findings = _read(_text_or_same(source), broken=broken, supplied=supplied)
     if model is not None:
         if is_debugging():
@@ -61,6 +63,11 @@ def _text_or_same(source: object) -> object:
         return source.decode()
     except UnicodeDecodeError:
         return source
+
+
+def _is_text(source: object) -> TypeGuard[str]:
+    """Whether a str is a model, of ONNX's text form or of XML, and no path."""
+    return isinstance(source, str) and source.lstrip().startswith("<")
 
 
 def _is_xml(source: object) -> TypeGuard[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.errors import TreadleError
+from treadle.errors import LoadLimitExceeded, TreadleError
 from treadle.ir import DType, Leaf, Reference, dtype_of
 from treadle.ops.evaluate import bind_kernel
 from treadle.ops.random import RANDOM
@@ -57,6 +57,8 @@ def fold(
         if _would_be_large(leaf, operands, most_elements):
             return None
         results = bind_kernel(leaf)(operands)
+    except LoadLimitExceeded:
+        raise
     except (TreadleError, ArithmeticError, LookupError, TypeError, ValueError):
         return None
     if any(isinstance(each, np.ndarray) and each.size > most_elements for each in results):

@@ -19,6 +19,7 @@ from treadle.formats.openvino.state import MAIN, SUFFIX, settle
 from treadle.formats.openvino.weights import Weights
 from treadle.formats.openvino.xml import parse
 from treadle.ir import Model, Value
+from treadle.limits import spend
 
 _VERSIONS = (10, 11)
 _ONNX_IR_VERSION = 10
@@ -28,6 +29,7 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
     """The model of an .xml file, None where the findings say why there is none."""
     report = Report(path.name)
     try:
+        spend(path.stat().st_size, f'"{path}"')
         data = path.read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

@@ -12,6 +12,7 @@ from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.elements import ELEMENT_TYPES, WIDENED, byte_count, decode
 from treadle.formats.openvino.records import Layer
 from treadle.ir import DType, External, Literal, show_shape
+from treadle.limits import spend
 
 _MOST_AXES = 64
 _LARGEST = 2**62
@@ -31,7 +32,9 @@ class Weights:
         """Those of the .bin of the same name."""
         path = xml.with_suffix(".bin")
         try:
-            if not path.stat().st_size:
+            size = path.stat().st_size
+            spend(size, f'"{path}"')
+            if not size:
                 return cls(path, data=np.empty(0, np.uint8))
             return cls(path, data=np.memmap(path, np.uint8, mode="r"))
         except OSError as error:
