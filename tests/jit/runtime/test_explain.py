@@ -156,7 +156,7 @@ def test_what_is_held_outside_is_told():
     session = treadle.InferenceSession(HEAD.replace("18", "20") + text, engines=("jit", "interp"))
     session.run(None, {"n": np.array(2), "o": np.array("a", object)})
     shown = str(session.explain())
-    assert "o held outside" in shown
+    assert "o boxed" in shown
     assert "called outside: Equal" in shown
 
 
@@ -165,7 +165,7 @@ def floats(*shape):
 
 
 WAYS = {
-    "delay lines, laid out in memory before their loop, so that nothing is moved: 1": (
+    "delay lines: shift registers that are windows over their history: 1": (
         """g (float[T] x, float[50] none, float[50] taps) => (float[50] last, float[T] ys) {
           one = Constant <value = int64[1] {1}> ()
           end = Constant <value = int64[1] {50}> ()
@@ -181,7 +181,7 @@ WAYS = {
         }""",
         {"x": floats(9), "none": floats(50), "taps": floats(50)},
     ),
-    "carried arrays that grow at their end: only what comes is written: 1": (
+    "carried arrays that grow at their end: only new items are written: 1": (
         """g (int64 n, float[A,40] p) => (float[C,40] a, float[N] s) {
           a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[B,40] x)
             => (bool on, float[D,40] x1, float s) {
@@ -192,7 +192,7 @@ WAYS = {
         }""",
         {"n": np.array(3), "p": floats(1, 40)},
     ),
-    "carried arrays whose shape changes: made anew in every iteration: 1": (
+    "carried arrays whose shape changes: reallocated in each iteration: 1": (
         """g (int64 n, float[A] p) => (float[C] a) {
           one = Constant <value = int64[1] {1}> ()
           far = Constant <value = int64[1] {100}> ()
@@ -203,7 +203,7 @@ WAYS = {
         }""",
         {"n": np.array(3), "p": floats(40)},
     ),
-    "joined arrays that are in no memory, read piece by piece: 1": (
+    "concats elided: their operands are read piece by piece: 1": (
         """g (int64 n, float[24,40] p, float[1,40] top) => (float[24,40] a) {
           zero = Constant <value = int64[1] {0}> ()
           end = Constant <value = int64[1] {23}> ()
@@ -217,7 +217,7 @@ WAYS = {
         }""",
         {"n": np.array(3), "p": floats(24, 40), "top": floats(1, 40)},
     ),
-    "matrices laid out for their products before the loop: 1": (
+    "matrices packed for their products before the loop: 1": (
         """g (int64 n, float[1,70] h, float[70,70] w) => (float[1,70] y) {
           y = Loop (n, "", h) <body = f (int64 i, bool go, float[1,70] x)
             => (bool on, float[1,70] x1) {

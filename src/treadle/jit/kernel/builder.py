@@ -34,6 +34,7 @@ from treadle.jit.kernel.ir import (
     symbolic_dims,
 )
 from treadle.jit.kernel.node_builder import Declined, NodeBuilder
+from treadle.jit.kernel.node_text import show_node
 
 _MAX_DEPTH = 6
 """Elementwise nodes through which a single element is followed to its source."""
@@ -173,7 +174,7 @@ class KernelBuilder(NodeBuilder):
         found = self.number(node)
         if isinstance(found, int):
             if found < 0:
-                raise Declined("an extent below zero")
+                raise Declined(f"a negative extent, {found}")
             return found
         source = self.dim(found)
         if not isinstance(source.op, DimOf | InputDim):
@@ -250,7 +251,7 @@ class KernelBuilder(NodeBuilder):
         if not isinstance(condition.op, Constant):
             self.add(Guard(is_of_shapes), DType.BOOL, (), condition)
         elif not condition.op.array.all():
-            raise Declined("what can never hold")
+            raise Declined("a condition of the operator that is never true")
 
     def assume(self, condition: Node) -> bool:
         """Expect what holds in most runs, where that is allowed; whether it is."""
@@ -289,7 +290,7 @@ class KernelBuilder(NodeBuilder):
         try:
             self.expect_equal(left, right)
         except Declined as error:
-            raise Declined("operands whose shapes do not broadcast") from error
+            raise Declined(f"extents {left} and {right} do not broadcast") from error
         return left if isinstance(left, int) else right
 
     def broadcast(self, *shapes: Shape) -> Shape:
@@ -329,7 +330,10 @@ class KernelBuilder(NodeBuilder):
     def elements(self, node: Node, what: str) -> list[int | Node]:
         """The whole numbers of a list: ints where they are known, else scalars of int64."""
         if not node.is_static or node.size > _MAX_LIST_ELEMENTS:
-            raise Declined(f"{what}, a list as long as only the run tells")
+            raise Declined(
+                f"{what} of {show_node(node)}: static extents and at most {_MAX_LIST_ELEMENTS}"
+                " elements are needed"
+            )
         found: list[int | Node] = []
         for index in np.ndindex(symbolic_dims(node)):
             scalar = self.element(node, index)
@@ -373,12 +377,12 @@ def packed(builder: KernelBuilder, node: Node) -> Node:
 def extents_of(node: Node) -> tuple[int, ...]:
     """The shape of a node as whole numbers; Declined where an extent is only known when it runs."""
     if not node.is_static:
-        raise Declined("an extent that only the run tells")
+        raise Declined(f"a dynamic extent in {show_node(node)}: static extents are needed")
     return symbolic_dims(node)
 
 
 def array_of(node: Node, what: str) -> np.ndarray:
     """The elements of a constant; Declined where the node is none."""
     if not isinstance(node.op, Constant):
-        raise Declined(f"{what} that only the run tells")
+        raise Declined(f"{what} must be constant")
     return node.op.array

@@ -40,15 +40,10 @@ from treadle.jit.kernel.ir import (
     Take,
     View,
 )
+from treadle.jit.kernel.node_text import show_shape
 from treadle.jit.kernel.scalar_functions import check_types
 
 Complaints = Iterator[str]
-
-
-def show_shape(shape: Sequence[Number | None]) -> str:
-    """A shape in words."""
-    words = (str(e) if isinstance(e, int) or e is None else e.name for e in shape)
-    return f"[{','.join(words)}]"
 
 
 def may_be_equal(left: Sequence[Number], right: Sequence[Number]) -> bool:

@@ -23,7 +23,8 @@ from treadle.jit.kernel.ir import (
     Number,
     Result,
 )
-from treadle.jit.kernel.op_rules import complaints, may_be_equal, show_shape
+from treadle.jit.kernel.node_text import show_node, show_shape
+from treadle.jit.kernel.op_rules import complaints, may_be_equal
 from treadle.jit.kernel.op_text import InvalidKernel
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.traversal import shape_operands, yielded
@@ -56,7 +57,7 @@ def violations(kernel: Kernel) -> Iterator[str]:
 
 
 def _named(node: Node) -> str:
-    return f"the {type(node.op).__name__} of type {node.dtype}{show_shape(node.shape)}"
+    return f"the {type(node.op).__name__} of type {show_node(node)}"
 
 
 def _block(block: Block, known: set[Node]) -> Iterator[str]:

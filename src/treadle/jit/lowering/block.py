@@ -143,7 +143,7 @@ def _called(
         return lower_host_call(builder, leaf, operands)
     except Declined as second:
         builder.back(mark)
-        raise why from second
+        raise Declined(f"{operator_of(leaf)}: {why}") from second
 
 
 def attributes_of(leaf: Leaf) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from treadle.jit.kernel.traversal import all_nodes, makes_objects
 
 OBJECT: Kind = (DType.INT64, ())
 """What a held value is natively: its number."""
-_UNKNOWN = "a tensor whose rank only the run tells"
+_UNKNOWN = "a tensor of unknown rank"
 
 
 def box_call(builder: KernelBuilder, op: HostCall, present: Sequence[Node]) -> list[Node | None]:

@@ -8,6 +8,7 @@ from treadle import ir
 from treadle.ir import DType
 from treadle.jit.kernel.ir import Block, Branch, Constant, DimOf, Empty, Node, Result, SymbolicDim
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.boxing import boxed, nothing
 from treadle.jit.lowering.lowering_builder import LowerBlock, LoweringBuilder
 from treadle.jit.lowering.operands import native_operands, present_operands, scalar
@@ -81,7 +82,10 @@ def _alike(builder: LoweringBuilder, one: Node, other: Node) -> Node:
 
 def _either(builder: LoweringBuilder, branch: Node, number: int, one: Node, other: Node) -> Node:
     if (one.dtype, len(one.shape)) != (other.dtype, len(other.shape)):
-        raise Declined("branches that give different ranks")
+        raise Declined(
+            f"one branch gives {show_node(one)}, the other {show_node(other)}:"
+            " one dtype and rank are needed"
+        )
     shape = [
         left
         if left == right

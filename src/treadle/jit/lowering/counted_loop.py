@@ -33,7 +33,7 @@ def counted_loop(
     `backwards`: the elements are stacked from the last place on.
     """
     if count == 0:
-        raise Declined("a walk along nothing")
+        raise Declined("a loop over an axis of extent 0")
     builder.expect(builder.compare("greater", count, 0))
     outer, block = builder.block, Block("body", builder.block, is_loop=True)
     builder.block = block

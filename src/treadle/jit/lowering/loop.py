@@ -88,7 +88,7 @@ def lower_loop(
         builder.back(mark)
         moving, held = moving | moving_too, held | foreign
     else:
-        raise Declined("carried values whose shapes cannot be told")
+        raise Declined("the shapes of the carried values change in every attempt to lower the body")
     is_open = condition is not None or made.condition is not None
     extent = None if is_open else made.length if count is None else count
     loop = Loop(
@@ -117,7 +117,7 @@ def lower_loop(
 
 def _expect_some(builder: LoweringBuilder, count: Number) -> None:
     if count == 0:
-        raise Declined("a stacked result of no iterations")
+        raise Declined("no iteration, and the shape of a stacked result is not known without one")
     if isinstance(count, SymbolicDim):
         builder.expect(builder.compare("greater", count, 0))
 
@@ -368,7 +368,7 @@ def _item(builder: LoweringBuilder, made: _Body, source: Node, axis: int, *, rev
         return _held_item(builder, made, source, axis, reverse=reverse)
     rank = len(source.shape)
     if not -rank <= axis < rank:
-        raise Declined("a sliced axis that is out of range")
+        raise Declined(f"a scan input of rank {rank} sliced along axis {axis}")
     _expect_length(builder, made, source.shape[axis % rank])
     rest = tuple(e for k, e in enumerate(source.shape) if k != axis % rank)
     node = Node(ScanSlice(axis % rank, reverse), source.dtype, rest, (source,), builder.block)

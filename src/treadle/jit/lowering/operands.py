@@ -10,6 +10,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Node
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.boxing import types_of, unboxed
 from treadle.jit.lowering.operators.layout import dropped
 
@@ -21,14 +22,14 @@ def scalar(
     if node is None:
         return None
     if node.dtype not in dtypes or (node.is_static and node.size != 1):
-        raise Declined(f"{what} that is not one element of {dtypes[0]}")
+        raise Declined(f"{what} is {show_node(node)}: one element of {dtypes[0]} is needed")
     return dropped(builder, node, range(len(node.shape)))
 
 
 def present_operands(node: Any) -> Node:
     """The node, which is there."""
     if node is None:
-        raise Declined("an absent value")
+        raise Declined("an optional operand that is absent")
     assert isinstance(node, Node)
     return node
 

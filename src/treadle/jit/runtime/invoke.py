@@ -39,9 +39,9 @@ _UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 5, 7, 8
 _FAILURES = {
     1: "an index is out of range",
     2: "there is not enough memory for a value",
-    3: "the trip count is over the length of what is sliced",
-    _UNMATCHED: "the shapes of this run are not those the code was made for",
-    6: "a number of this run is none the code was made for",
+    3: "the trip count is larger than the number of items of a scan input",
+    _UNMATCHED: "a guard failed: extents of this run differ from those that the code assumes",
+    6: "a guard failed: a value of this run is outside the range that the code supports",
 }
 _BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
 

@@ -18,16 +18,16 @@ _GIVEN = (Input, Constant)
 
 
 _WAYS = {
-    "delay_lines": "delay lines, laid out in memory before their loop, so that nothing is moved",
-    "growing": "carried arrays that grow at their end: only what comes is written",
-    "remade": "carried arrays whose shape changes: made anew in every iteration",
-    "unjoined": "joined arrays that are in no memory, read piece by piece",
-    "laid_out": "matrices laid out for their products before the loop",
-    "ahead": "products of an iteration's items, made for many iterations at once",
-    "columns": "items that are columns in memory, transposed for some iterations at a time",
-    "tiled": "loops turned inside out, for a part of the elements at a time",
-    "antidiagonals": "grids computed by antidiagonals",
-    "linear": "linear recurrences, several iterations at once",
+    "delay_lines": "delay lines: shift registers that are windows over their history",
+    "growing": "carried arrays that grow at their end: only new items are written",
+    "remade": "carried arrays whose shape changes: reallocated in each iteration",
+    "unjoined": "concats elided: their operands are read piece by piece",
+    "laid_out": "matrices packed for their products before the loop",
+    "ahead": "matrix products batched over iterations",
+    "columns": "scan items that are columns in memory, transposed in tiles",
+    "tiled": "loops tiled: all iterations of a part of the elements at a time",
+    "antidiagonals": "nested loops computed by antidiagonals (wavefront)",
+    "linear": "linear recurrences by parallel prefix, several iterations at once",
 }
 """What is counted as code is written, in words."""
 
@@ -47,7 +47,7 @@ def report_of(
 
 def _title(inputs: Sequence[Value], signature: Signature) -> str:
     shown = (
-        f"{value.name} held outside"
+        f"{value.name} boxed"
         if dtype is None
         else f"{value.name} {dtype}{_shape(shape)}{' of these values' * bool(known)}"
         for value, (dtype, shape, *known) in zip(inputs, signature, strict=True)

@@ -119,7 +119,9 @@ def _selected(
     given, rank = node.shape, len(node.shape)
     axis = nonnegative_index(attributes["axis"], rank)
     if not rank or (isinstance(count, int) and count < 1):
-        raise Declined("a TopK of none, or of a scalar")
+        raise Declined(
+            f"{count} items of a tensor of rank {rank}: at least one item and axis are needed"
+        )
     builder.expect(builder.compare("less_equal", count, given[axis]))
     builder.expect(builder.compare("less_equal", given[axis], _MAX_EXTENT))
     keys = ordered(builder, node)
@@ -144,7 +146,7 @@ def _axis(builder: KernelBuilder, along: Node, rank: int) -> int:
     if isinstance(axis, int):
         return nonnegative_index(axis, rank)
     if rank != 1:
-        raise Declined("an axis that only the run tells")
+        raise Declined("an axis that is not constant")
     ends = (builder.map("equal", axis, builder.dim(n), dtype=DType.BOOL) for n in (0, -1))
     builder.expect(builder.map("or", *ends))
     return 0

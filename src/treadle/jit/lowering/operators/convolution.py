@@ -36,7 +36,7 @@ _MAX_CHANNELS = 8
 def _window(node: Node, kernel: Sequence[int], attributes: Attributes) -> ops.Window:
     extents = extents_of(node)[2:]
     if len(extents) != len(kernel):
-        raise Declined("a window of another rank")
+        raise Declined(f"a window of rank {len(kernel)} over {len(extents)} spatial axes")
     try:
         return ops.window(
             extents, kernel, attributes.get("strides"), attributes.get("dilations"),
@@ -62,7 +62,7 @@ def windows(builder: KernelBuilder, node: Node, over: ops.Window, fill: Node) ->
 def _wider(builder: KernelBuilder, node: Node, over: ops.Window, fill: Node) -> Node:
     """With its pads, and without what no window sees; Declined where there is no window."""
     if any(count < 1 for count in over.shape):
-        raise Declined("a window that does not fit")
+        raise Declined("a window larger than the padded input")
     lead = len(node.shape) - len(over.kernel)
     return padded(builder, node, [(0, 0)] * lead + over.widths, "constant", fill)
 
@@ -85,7 +85,9 @@ def correlated(builder: KernelBuilder, node: Node, weight: Node, attributes: Att
     (batch, channels, *_), (count, each, *kernel) = extents_of(node), extents_of(weight)
     group, over = attributes["group"], _window(node, kernel, attributes)
     if each * group != channels or count % group:
-        raise Declined("a Conv that does not fit")
+        raise Declined(
+            f"{channels} input channels, {each} a group, {group} groups, {count} output channels"
+        )
     is_depthwise = each == 1 and count == channels
     is_small = group == 1 and count <= _MAX_CHANNELS
     if each * prod(kernel) <= _MAX_TERMS and (is_depthwise or is_small):
@@ -163,7 +165,7 @@ def max_pool(builder: KernelBuilder, operands: Operands, attributes: Attributes)
     """The largest element of each window; where it lies is declined."""
     x = operands[0]
     if attributes["results"] > 1:
-        raise Declined("where the largest elements are")
+        raise Declined("the second result, the indices of the largest elements")
     over = _window(x, attributes["kernel_shape"], attributes)
     dtype = x.dtype.numpy
     lowest = np.iinfo(dtype.name).min if dtype.kind in "iu" else -np.inf

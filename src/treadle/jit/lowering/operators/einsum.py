@@ -32,7 +32,7 @@ def einsum(builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping
         _diagonal(builder, node, letters) for node, letters in zip(operands, terms, strict=True)
     ]
     if operands[0].dtype is DType.BOOL:
-        raise Declined("an Einsum of bool")
+        raise Declined("operands of bool: numbers are needed")
     first, *rest = [_stretched(builder, term, extents) for term in given]
     for number, term in enumerate(rest):
         later = result + "".join(letters for _, letters in rest[number + 1 :])
@@ -46,7 +46,9 @@ def parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Letters], Lett
     left, arrow, right = equation.replace(" ", "").partition("->")
     written = left.split(",")
     if len(written) != len(operands):
-        raise Declined("an Einsum of another number of operands")
+        raise Declined(
+            f"{len(operands)} operands where the equation {equation!r} has {len(written)}"
+        )
     ranks = [len(node.shape) - len(term.replace("...", ""))
              for node, term in zip(operands, written, strict=True)]  # fmt: skip
     most = max([r for r, term in zip(ranks, written, strict=True) if "..." in term], default=0)
@@ -57,7 +59,9 @@ def parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Letters], Lett
         right = "..." + "".join(sorted(c for c in set(every) if every.count(c) == 1))
     result = right.replace("...", _ELLIPSIS_LABELS[:most])
     if any(len(t) != len(node.shape) for t, node in zip(terms, operands, strict=True)):
-        raise Declined("an Einsum that does not fit")
+        raise Declined(
+            f"operands of ranks {[len(node.shape) for node in operands]} do not match {equation!r}"
+        )
     return terms, result
 
 
@@ -98,7 +102,7 @@ def _summed(builder: KernelBuilder, term: Term, kept: Letters) -> Term:
 def _arranged(builder: KernelBuilder, node: Node, letters: Letters, wanted: Letters) -> Node:
     """The axes in the order wanted."""
     if set(letters) != set(wanted) or len(wanted) != len(letters):
-        raise Declined("an Einsum whose result has letters of no operand")
+        raise Declined("the result has letters that no operand has")
     given = node.shape
     axes = [Axis(0, ((wanted.index(letter), 1),)) for letter in letters]
     return builder.view(node, [given[letters.index(letter)] for letter in wanted], axes)

@@ -23,6 +23,7 @@ from treadle.jit.kernel.ir import (
     Take,
 )
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.registry import lowers
 
 Attributes = Mapping[str, Any]
@@ -56,7 +57,10 @@ def gather(builder: KernelBuilder, operands: Sequence[Node], attributes: Attribu
     data, indices = operands
     axis = attributes["axis"] % max(len(data.shape), 1)
     if not data.shape or indices.dtype not in _WHOLE:
-        raise Declined("a Gather that does not fit")
+        raise Declined(
+            f"data {show_node(data)} and indices {show_node(indices)}: an axis and int32 or int64"
+            " indices are needed"
+        )
     return picked(builder, data, indices, axis)
 
 
@@ -72,7 +76,7 @@ def _at(builder: KernelBuilder, data: Node, axis: int, index: int, shape: Shape)
     given = data.shape[axis]
     least = -index if index < 0 else index + 1
     if isinstance(given, int) and given < least:
-        raise Declined("a Gather out of range")
+        raise Declined(f"index {index} of an axis of {given} items")
     if isinstance(given, SymbolicDim):
         builder.expect(builder.compare("greater_equal", given, least))
     shift = len(shape) - len(data.shape)
@@ -86,7 +90,10 @@ def _along(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> Inde
     rank = len(data.shape)
     axis = nonnegative_index(axis, rank)
     if not rank or len(indices.shape) != rank or indices.dtype not in _WHOLE:
-        raise Declined("indices that do not fit")
+        raise Declined(
+            f"indices {show_node(indices)} of data {show_node(data)}: equal ranks"
+            " and int32 or int64 indices are needed"
+        )
     for k, (found, given) in enumerate(zip(indices.shape, data.shape, strict=True)):
         if k != axis:
             _expect_within(builder, found, given)
@@ -96,7 +103,7 @@ def _along(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> Inde
 def _expect_within(builder: KernelBuilder, found: Number, given: Number) -> None:
     if isinstance(found, int) and isinstance(given, int):
         if found > given:
-            raise Declined("indices that do not fit")
+            raise Declined(f"an index tensor of extent {found} over data of extent {given}")
     elif found is not given:
         builder.expect(builder.compare("less_equal", found, given))
 
@@ -119,7 +126,9 @@ def scatter_elements(
     """X with result[indices[i][j]][j] = updates[i][j] for axis 0."""
     data, indices, updates = operands
     places = _along(builder, data, indices, attributes["axis"])
-    builder.expect_shape(updates.shape, indices.shape, "updates that do not fit")
+    builder.expect_shape(
+        updates.shape, indices.shape, "updates that have another shape than the indices name"
+    )
     return scatter(builder, attributes.get("reduction", "none"), places, data, updates, [indices])
 
 
@@ -133,7 +142,7 @@ def scatter(
 ) -> Node:
     """Operand 0 with the updates put in."""
     if data.dtype != updates.dtype:
-        raise Declined("updates of another dtype")
+        raise Declined(f"updates of {updates.dtype} into data of {data.dtype}: one dtype is needed")
     function = "" if reduction == "none" else reduction
     return builder.add(Scatter(function, places), data.dtype, data.shape, data, updates, *indices)
 
@@ -144,11 +153,15 @@ def _columns(
     """The places of GatherND: what each number of an index tuple says, and the slice it names."""
     given, (*around, count) = data.shape, indices.shape
     if not isinstance(count, int) or indices.dtype not in _WHOLE:
-        raise Declined("indices that do not fit")
+        raise Declined(
+            f"indices {show_node(indices)}: a static last extent and int32 or int64 are needed"
+        )
     rest = len(given) - batch - count
     if rest < 0:
-        raise Declined("indices that do not fit")
-    builder.expect_shape(tuple(around[:batch]), given[:batch], "indices that do not fit")
+        raise Declined(f"index tuples of {count} numbers for data of rank {len(given) - batch}")
+    builder.expect_shape(
+        tuple(around[:batch]), given[:batch], "indices with other batch extents than the data"
+    )
     shape = (*around, *(1,) * rest)
     own = [same(k) for k in range(len(around))]
     columns = [builder.view(indices, shape, (*own, Axis(k))) for k in range(count)]
@@ -175,7 +188,11 @@ def scatter_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Att
     places, columns = _columns(builder, data, indices, 0)
     *around, count = indices.shape
     assert isinstance(count, int)
-    builder.expect_shape(updates.shape, (*around, *data.shape[count:]), "updates that do not fit")
+    builder.expect_shape(
+        updates.shape,
+        (*around, *data.shape[count:]),
+        "updates that have another shape than the indices name",
+    )
     return scatter(builder, attributes.get("reduction", "none"), places, data, updates, columns)
 
 

@@ -22,8 +22,10 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
 )
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.slice import axis_slice, sliced, strided, times_within
 from treadle.jit.lowering.registry import lowers
+from treadle.messages import join_words
 
 Attributes = Mapping[str, Any]
 Nodes = Sequence[Any]
@@ -97,7 +99,7 @@ def reshape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
     wanted = builder.elements(operands[1], "a shape")
     if not attributes.get("allowzero"):
         if any(each == 0 for each in wanted[len(given) :]):
-            raise Declined("a Reshape that does not fit")
+            raise Declined(f"a 0 in the new shape beyond the {len(given)} axes of the operand")
         wanted = [0 if each == 0 else each for each in wanted]
         target = [
             given[k] if each == 0 else extent_of(builder, each, is_positive=True)
@@ -286,7 +288,10 @@ def concat_along(builder: KernelBuilder, parts: Sequence[Node], axis: int) -> No
     if len(parts) == 1:
         return first
     if any(_kind(each) != _kind(first) for each in parts) or axis >= len(first.shape):
-        raise Declined("a Concat that does not fit")
+        raise Declined(
+            f"operands {join_words(map(show_node, parts))} along axis {axis}:"
+            " equal dtypes and ranks are needed"
+        )
     shape = list(first.shape)
     for each in parts[1:]:
         for k, extent in enumerate(each.shape):

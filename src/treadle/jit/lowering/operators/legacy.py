@@ -73,5 +73,5 @@ def split_1(
 def dropout_1(_: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
     """The operand, where the attribute says that it does not train."""
     if not attributes["is_test"] or attributes["results"] > 1:
-        raise Declined("training")
+        raise Declined("training mode")
     return operands[0]

@@ -10,6 +10,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
@@ -20,7 +21,10 @@ _MIN_SPLIT_ELEMENTS = 1024
 def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
     """np.matmul, rounded once; a matrix times a column is the row times the matrix turned."""
     if not left.shape or not right.shape or left.dtype != right.dtype:
-        raise Declined("a MatMul that does not fit")
+        raise Declined(
+            f"operands {show_node(left)} and {show_node(right)}:"
+            " one dtype and rank 1 or more are needed"
+        )
     if left.dtype in NARROW:
         result = product(
             builder, builder.cast(left, DType.FLOAT32), builder.cast(right, DType.FLOAT32)

@@ -9,6 +9,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import FlatNonzero, Node, Reduce
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, picked
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.registry import lowers
@@ -48,7 +49,7 @@ def compress(builder: KernelBuilder, operands: Sequence[Node], attributes: Attri
     """The items along an axis, or elements, for which the condition holds."""
     data, condition = operands
     if len(condition.shape) != 1 or condition.dtype is not DType.BOOL:
-        raise Declined("a Compress that does not fit")
+        raise Declined(f"the condition is {show_node(condition)}: a list of bools is needed")
     axis = attributes.get("axis")
     if axis is None:
         data, axis = builder.reshape(data, (builder.product(data.shape),)), 0

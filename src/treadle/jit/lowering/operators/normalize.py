@@ -70,7 +70,7 @@ def rms_normalization(builder: KernelBuilder, operands: Operands, attributes: At
     square = mean_of(builder, n, n.mul(given, given), _behind(attributes["axis"], x))
     normal = n.div(given, n.sqrt(n.add(square, attributes["epsilon"])))
     if scale.dtype != x.dtype:
-        raise Declined("a scale of another dtype")
+        raise Declined("a scale of another dtype than the input")
     return builder.map("mul", builder.cast(normal, x.dtype), scale)
 
 
@@ -86,7 +86,7 @@ def batch_normalization(builder: KernelBuilder, operands: Operands, attributes: 
     """By the statistics given; training is declined."""
     x, *parts = operands
     if attributes.get("training_mode") or attributes.get("results", 1) > 1:
-        raise Declined("training")
+        raise Declined("training mode")
     scale, bias, mean, var = (
         per_channel(builder, _stashed(builder, part), len(x.shape)) for part in parts
     )

@@ -65,7 +65,7 @@ def _continued(
     """The axis made longer by its own items."""
     extent = node.shape[axis]
     if extent == 0:
-        raise Declined("a Pad of nothing")
+        raise Declined("padding an axis of extent 0 with its own items")
     if isinstance(extent, int) and isinstance(before, int) and isinstance(after, int):
         places = range(-before, extent + after)
         return _taken(builder, node, axis, [_SOURCES[mode](place, extent) for place in places])
@@ -158,7 +158,7 @@ def _old_pad(
 def _widths(rank: int, each: Sequence[Number], where: Sequence[int] | None) -> list[Widths]:
     axes = list(range(rank)) if where is None else [nonnegative_index(axis, rank) for axis in where]
     if len(each) != 2 * len(axes):
-        raise Declined("a Pad that does not fit")
+        raise Declined(f"{len(each)} pads for {len(axes)} axes")
     widths: list[Widths] = [(0, 0)] * rank
     for k, axis in enumerate(axes):
         widths[axis] = each[k], each[k + len(axes)]
@@ -187,7 +187,7 @@ def tiled(builder: KernelBuilder, node: Node, repeats: Sequence[Number]) -> Node
     """np.tile of as many repetitions as axes."""
     given = node.shape
     if len(repeats) != len(given) or any(isinstance(n, int) and n < 0 for n in repeats):
-        raise Declined("a Tile that does not fit")
+        raise Declined(f"{len(repeats)} repetitions for {len(given)} axes, or a negative one")
     pairs = [each for pair in zip(repeats, given, strict=True) for each in pair]
     if any(isinstance(count, SymbolicDim) for count in repeats):
         builder.expect_countable(pairs)

@@ -90,7 +90,7 @@ def dynamic_quantize_linear(
     """X in uint8 by a scale and zero point from its range, which is made to hold 0."""
     (x,) = operands
     if not x.is_static or not x.size:
-        raise Declined("the range of what may be empty")
+        raise Declined("the range of a tensor that may be empty")
     nought, most = builder.scalar(0.0, x.dtype), builder.scalar(255.0, x.dtype)
     axes = range(len(x.shape))
     low = builder.map("min", reduced(builder, "min", x, axes, keep=False), nought)

@@ -37,7 +37,7 @@ def _expect_some(builder: KernelBuilder, extent: Number) -> None:
     if isinstance(extent, SymbolicDim):
         builder.expect(builder.compare("greater", extent, 0))
     elif extent == 0:
-        raise Declined("the largest of nothing")
+        raise Declined("the minimum or maximum over an axis of extent 0")
 
 
 Form = Callable[[KernelBuilder, Node, Sequence[int], bool], Node]

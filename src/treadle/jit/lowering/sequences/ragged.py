@@ -78,7 +78,9 @@ def alike(builder: KernelBuilder, items: Node, known: Known) -> Ragged:
 def expect_known(builder: KernelBuilder, shape: Numbers, known: Known) -> None:
     """The kernel is refused where an element has other extents than all have."""
     if len(shape) != len(known):
-        raise Declined("an element of another rank")
+        raise Declined(
+            f"an element of rank {len(shape)} in a sequence of elements of rank {len(known)}"
+        )
     for extent, wanted in zip(shape, known, strict=True):
         if wanted >= 0:
             builder.expect_equal(extent, wanted)

@@ -81,7 +81,9 @@ class _Scalarizer:
             case Leaf() if step.op in OPERATORS and not step.domain:
                 yield self._leaf(step)
             case _ if concerned:
-                raise Declined(f"{ir.operator_of(step)} of a list")
+                raise Declined(
+                    f"{ir.operator_of(step)} of a sequence or an optional has no native code"
+                )
             case _:
                 yield step
 
@@ -128,7 +130,7 @@ class _Scalarizer:
     def _loop(self, step: Loop) -> Loop:
         view = ir.ports(step)
         if step.fixed_state and any(self.is_split(port.param) for port in view.carried):
-            raise Declined("a state of a Scan that is no tensor")
+            raise Declined("a state of a Scan that is a sequence or an optional")
         for port in view.carried:
             self._expect_alike((port.initial, port.next, port.param, port.result))
         pairs = zip(step.roles, step.body.params, strict=True)
@@ -145,7 +147,7 @@ class _Scalarizer:
         """There are as many parts of each that is there."""
         counts = {len(self.parts(value)) for value in values if value is not None}
         if len(counts) > 1:
-            raise Declined("a list that comes or goes")
+            raise Declined("a value that is a sequence in one place and a tensor in another")
 
     def _last(self, view: ir.Ports) -> Iterator[Value | None]:
         """What carried values end as, an absent value for each part of what nobody reads."""

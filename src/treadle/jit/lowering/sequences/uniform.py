@@ -152,7 +152,7 @@ def split(builder: KernelBuilder, operands: Operands, attributes: Attributes) ->
     elif isinstance(extent, int) and extent % each == 0:
         pieces, inner = extent // each, [each]
     else:
-        raise Declined("pieces that may differ")
+        raise Declined("pieces whose extents may differ")
     shape = [pieces, *x.shape[:axis], *inner, *x.shape[axis + 1 :]]
     axes = [Axis(0, ((k + 1, 1),)) for k in range(axis)]
     axes.append(Axis(0, ((0, each), (axis + 1, 1)) if inner else ((0, 1),)))
@@ -164,7 +164,7 @@ def _one_size(builder: KernelBuilder, sizes: np.ndarray, extent: Number) -> int:
     """The length of every piece; a list of them is of the whole extent."""
     found = {int(size) for size in sizes.ravel()}
     if len(found) != 1 or min(found) < 1:
-        raise Declined("pieces that differ")
+        raise Declined("pieces of different extents")
     (each,) = found
     if sizes.ndim:
         builder.expect_equal(extent, each * sizes.size)
@@ -223,7 +223,7 @@ def place_in(builder: KernelBuilder, position: Node, count: Number, most: Number
 def optional(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
     """What it holds; an empty one has no code."""
     if not operands or operands[0] is None:
-        raise Declined("an empty optional")
+        raise Declined("an optional without an element")
     node: Node = operands[0]
     return node
 
@@ -232,7 +232,7 @@ def optional(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
 def get_element(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
     """What it holds."""
     if not operands or operands[0] is None:
-        raise Declined("an empty optional")
+        raise Declined("an optional without an element")
     node: Node = operands[0]
     return node
 
