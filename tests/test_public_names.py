@@ -56,6 +56,7 @@ PUBLIC = [
     "operator",
     "optimize",
     "repair",
+    "reroll",
     "rewrite",
     "save",
     "set_default_logger_severity",

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
     from treadle.predict import Predictor
-    from treadle.rewriting import convert_version, rewrite, specialize, unroll
+    from treadle.rewriting import convert_version, reroll, rewrite, specialize, unroll
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
     from treadle.tracing import Progress, Recorder
@@ -105,6 +105,7 @@ __all__ = [
     "operator",
     "optimize",
     "repair",
+    "reroll",
     "rewrite",
     "save",
     "set_default_logger_severity",
@@ -160,7 +161,7 @@ _HOMES = {
     "ort_session": ("ModelMetadata",),
     "passes": ("Change", "Report"),
     "predict": ("Predictor",),
-    "rewriting": ("convert_version", "rewrite", "specialize", "unroll"),
+    "rewriting": ("convert_version", "reroll", "rewrite", "specialize", "unroll"),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),
     "tracing": ("Progress", "Recorder"),

@@ -17,7 +17,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain", "trace", "expose"),
     "Run": ("run", "bench", "map"),
     "Check": ("check",),
-    "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "surgery", "convert"),
+    "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "surgery", "reroll", "convert"),
     "Deploy": ("build", "warm", "cache"),
     "Other": ("completion",),
 }

@@ -6,6 +6,7 @@ raises Unsupported with every obstacle at once (`obstacles.py`).
 
 from treadle.passes.rewrites.named import REWRITES, RewriteOptions, rewrite
 from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.rewrites.reroll import reroll
 from treadle.passes.rewrites.specialize import dim_names, specialize
 from treadle.passes.rewrites.unroll import Unrolling, unroll
 
@@ -15,6 +16,7 @@ __all__ = [
     "RewriteOptions",
     "Unrolling",
     "dim_names",
+    "reroll",
     "rewrite",
     "specialize",
     "unroll",

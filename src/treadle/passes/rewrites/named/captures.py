@@ -92,7 +92,9 @@ def _carrying(loop: Loop, at: PassContext, told: Obstacles, done: list[Change]) 
     if not taken or told.found:
         return loop
     version = since_version("", "Identity", at.opset) or 1
-    steps, given, results = list(loop.body.steps), [], []
+    steps: list[Step] = list(loop.body.steps)
+    given: list[Value | None] = []
+    results: list[Value | None] = []
     known = {port.param: port for port in view.carried}
     roles: list[Role] = []
     for role, param in zip(loop.roles, loop.body.params, strict=True):

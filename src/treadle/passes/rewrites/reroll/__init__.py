@@ -1,0 +1,5 @@
+"""Unrolled steps rolled up again into loops."""
+
+from treadle.passes.rewrites.reroll.reroll import reroll
+
+__all__ = ["reroll"]

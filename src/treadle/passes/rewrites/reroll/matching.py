@@ -1,0 +1,142 @@
+"""What the segments of a run read: the same, their own, the one before's, or one each.
+
+    captured    the same value in all segments
+    inner       what a step of the same segment makes
+    carried     what the segment before makes; in the first, a value from outside
+    each        a value from outside that is another in every segment
+
+A run of which an operand is nothing of these has no match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle.ir import Constant, Leaf, Step, Value
+from treadle.passes.rewrites.reroll.segments import Run
+
+Place = tuple[int, int]
+"""A result in a segment: the position of its step, and of the result."""
+
+
+@dataclass(slots=True)
+class Match:
+    """A run whose operands are understood."""
+
+    run: Run
+    captured: dict[Place, Value] = field(default_factory=dict)
+    inner: dict[Place, Place] = field(default_factory=dict)
+    carried: dict[Place, tuple[Place, Value]] = field(default_factory=dict)
+    each: dict[Place, tuple[Value, ...]] = field(default_factory=dict)
+    affine: dict[Place, tuple[int, int, np.dtype, tuple[int, ...]]] = field(default_factory=dict)
+
+
+def match(
+    steps: Sequence[Step],
+    run: Run,
+    constants: Mapping[Value, Constant],
+    before: Mapping[Value, int],
+    *,
+    layers: bool,
+) -> Match | None:
+    """The match of a run; `before` has the place of the step that makes each value."""
+    found = Match(run)
+    first = steps[run.start : run.start + run.period]
+    for position, step in enumerate(first):
+        for number in range(len(step.operands if isinstance(step, Leaf) else ())):
+            read = [_operand(steps, run, t, position, number) for t in range(run.times)]
+            if read[0] is None:
+                continue
+            values = [value for value in read if value is not None]
+            place = (position, number)
+            if not _classify(found, place, values, steps, constants, before, layers=layers):
+                return None
+    return found
+
+
+def _operand(steps: Sequence[Step], run: Run, t: int, position: int, number: int) -> Value | None:
+    step = steps[run.start + t * run.period + position]
+    assert isinstance(step, Leaf), "a run is of leaves"
+    return step.operands[number]
+
+
+def _classify(
+    found: Match,
+    place: Place,
+    values: list[Value],
+    steps: Sequence[Step],
+    constants: Mapping[Value, Constant],
+    before: Mapping[Value, int],
+    *,
+    layers: bool,
+) -> bool:
+    run = found.run
+    makers = [before.get(value, -1) for value in values]
+    if all(value is values[0] for value in values) and makers[0] < run.start:
+        found.captured[place] = values[0]
+        return True
+    where = [_in_segment(run, maker) for maker in makers]
+    inside = [_result(steps, run, w, value) for w, value in zip(where, values, strict=True)]
+    if all(w is not None and w[0] == t for t, w in enumerate(where)) and len(set(inside)) == 1:
+        assert inside[0] is not None, "a value made in the segment"
+        found.inner[place] = inside[0]
+        return True
+    later = where[1:]
+    if where[0] is None and all(w is not None and w[0] == t for t, w in enumerate(later)):
+        if len(set(inside[1:])) != 1 or inside[1] is None or makers[0] >= run.start:
+            return False
+        found.carried[place] = (inside[1], values[0])
+        return True
+    if any(maker >= run.start for maker in makers):
+        return False
+    return _each(found, place, values, constants, layers=layers)
+
+
+def _in_segment(run: Run, maker: int) -> tuple[int, int] | None:
+    if not run.start <= maker < run.start + run.size:
+        return None
+    return divmod(maker - run.start, run.period)
+
+
+def _result(
+    steps: Sequence[Step], run: Run, where: tuple[int, int] | None, value: Value
+) -> Place | None:
+    if where is None:
+        return None
+    segment, position = where
+    results = steps[run.start + segment * run.period + position].results
+    return position, results.index(value)
+
+
+def _each(
+    found: Match,
+    place: Place,
+    values: list[Value],
+    constants: Mapping[Value, Constant],
+    *,
+    layers: bool,
+) -> bool:
+    arrays = [constants[value].array for value in values if value in constants]
+    if len(arrays) < len(values):
+        if arrays or not layers:
+            return False
+        found.each[place] = tuple(values)
+        return True
+    if len({(array.dtype.str, array.shape) for array in arrays}) > 1:
+        return False
+    if all(np.array_equal(array, arrays[0]) for array in arrays):
+        found.captured[place] = values[0]
+        return True
+    if arrays[0].dtype.kind == "i" and arrays[0].size == 1:
+        numbers = [int(array.reshape(-1)[0]) for array in arrays]
+        by = numbers[1] - numbers[0]
+        if all(n == numbers[0] + by * t for t, n in enumerate(numbers)):
+            found.affine[place] = (numbers[0], by, arrays[0].dtype, arrays[0].shape)
+            return True
+    if not layers and (arrays[0].dtype.kind != "i" or arrays[0].size > 1):
+        return False
+    found.each[place] = tuple(values)
+    return True

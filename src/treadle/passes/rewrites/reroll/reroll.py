@@ -1,0 +1,99 @@
+"""Equal segments of a block become a loop: what `unroll` wrote out, or an exporter did.
+
+    h1 = f(x[0], h0); h2 = f(x[1], h1); h3 = f(x[2], h2)     ->     scan(row of x): h = f(row, h)
+
+Segments are alike if their operators are and every operand is the same value, the segment's own,
+the one before's, or a whole number that grows evenly. With `layers`, also equal layers with weights
+of their own, which are stacked. What cannot be matched stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import Block, Constant, Model, Step, Value
+from treadle.limits import poll
+from treadle.passes.report import Report
+from treadle.passes.rewrites.open_form import Walk, map_open, rewrite_open
+from treadle.passes.rewrites.reroll.matching import match
+from treadle.passes.rewrites.reroll.roll import Rolled, roll
+from treadle.passes.rewrites.reroll.segments import Run, runs
+from treadle.passes.simplify import simplify
+from treadle.passes.simplify.captures import free_reads, replaced
+from treadle.passes.simplify.dce import eliminate_dead_steps
+from treadle.passes.simplify.loop_to_scan import loops_to_scans
+from treadle.passes.to_onnx_loops import to_onnx_loops
+
+NAME = "reroll"
+_MOST_ROUNDS = 50
+_MOST_RUNS = 40
+_MOST_SHIFTS = 16
+_SMALLEST = 6
+
+
+def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
+    """The model with loops for its repeated segments, and which they are."""
+
+    def changed(block: Block, walk: Walk) -> Block:
+        def change(inner: Block) -> Block:
+            for _ in range(_MOST_ROUNDS):
+                poll()
+                found = _once(inner, walk, layers)
+                if found is None:
+                    return inner
+                inner = found
+            return inner
+
+        return map_open(block, change)
+
+    after, report = rewrite_open(model, NAME, ("*",), lambda step: False, changed)
+    if not report.done:
+        return model, report
+    small = simplify(after, (eliminate_dead_steps, loops_to_scans))[0]
+    return to_onnx_loops(small), report
+
+
+def _once(block: Block, walk: Walk, layers: bool) -> Block | None:
+    """The block with its longest run that can be matched as a loop."""
+    steps, users = block.steps, _users(block)
+    constants = {constant.value: constant for constant in block.constants}
+    before = {v: k for k, step in enumerate(steps) for v in step.results if v is not None}
+    for run in runs(steps)[:_MOST_RUNS]:
+        for shifted in _shifts(run):
+            found = match(steps, shifted, constants, before, layers=layers)
+            if found is None or not (found.carried or found.affine or found.each):
+                continue
+            made = roll(steps, found, users, walk.at)
+            if made is not None:
+                walk.at.note(NAME, "main", f"{shifted.times} times {shifted.period} steps")
+                return _with_loop(block, shifted, made)
+    return None
+
+
+def _shifts(run: Run) -> list[Run]:
+    """The run, and what is left of it where the first steps only happen to be alike."""
+    found = []
+    for shift in range(min(run.period, _MOST_SHIFTS)):
+        times = run.times if shift == 0 else run.times - 1
+        if times >= 3 and times * run.period >= _SMALLEST:
+            found.append(Run(run.start + shift, run.period, times))
+    return found
+
+
+def _users(block: Block) -> dict[Value, list[Step | None]]:
+    users: dict[Value, list[Step | None]] = {}
+    for step in block.steps:
+        for value in free_reads(step):
+            users.setdefault(value, []).append(step)
+    for given in block.results:
+        if given is not None:
+            users.setdefault(given, []).append(None)
+    return users
+
+
+def _with_loop(block: Block, run: Run, made: Rolled) -> Block:
+    end = run.start + run.size
+    after = [step for step in block.steps[end:] if id(step) not in made.gone]
+    steps = (*block.steps[: run.start], *made.writer.steps, *after)
+    constants: tuple[Constant, ...] = (*block.constants, *made.writer.constants)
+    return replaced(replace(block, steps=steps, constants=constants), made.by)

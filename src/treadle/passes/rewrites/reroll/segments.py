@@ -1,0 +1,87 @@
+"""Where a block repeats itself: runs of equal operators at a fixed distance.
+
+    Mul Add Tanh Mul Add Tanh Mul Add Tanh     ->     start 0, period 3, 3 times
+
+Two steps are alike here if operator, version and attributes are; what they read is compared when a
+run is matched (`matching.py`). The run that covers most steps is the first, and of two the one with
+the shorter period.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.ir import Leaf, Step
+from treadle.ops import RANDOM
+from treadle.passes.simplify.cse import attributes_key
+
+_FEWEST = 3
+_MOST_PERIODS = 24
+
+
+class Run(NamedTuple):
+    """`times` segments of `period` steps from step `start` on."""
+
+    start: int
+    period: int
+    times: int
+
+    @property
+    def size(self) -> int:
+        """How many steps the run covers."""
+        return self.period * self.times
+
+
+def runs(steps: Sequence[Step]) -> list[Run]:
+    """The runs of a block, the longest first; they may overlap."""
+    numbers = _numbered(steps)
+    found = {run for period in _periods(numbers) for run in _of_period(numbers, period)}
+    return sorted(found, key=lambda run: (-run.size, run.period, run.start))
+
+
+def _numbered(steps: Sequence[Step]) -> np.ndarray:
+    """A number for each step, the same for steps that are alike; one of its own for any other."""
+    known: dict[object, int] = {}
+    numbers = []
+    for place, step in enumerate(steps):
+        key = _key(step)
+        numbers.append(-1 - place if key is None else known.setdefault(key, len(known)))
+    return np.array(numbers, np.int64)
+
+
+def _key(step: Step) -> object:
+    if not isinstance(step, Leaf) or step.blocks or (not step.domain and step.op in RANDOM):
+        return None
+    attributes = attributes_key(step.attributes)
+    if attributes is None:
+        return None
+    present = tuple(value is not None for value in step.operands)
+    return (step.domain, step.op, step.version, attributes, present, len(step.results))
+
+
+def _periods(numbers: np.ndarray) -> list[int]:
+    """The distances at which steps most often find one like them."""
+    last: dict[int, list[int]] = {}
+    counted: Counter[int] = Counter()
+    for place, number in enumerate(numbers.tolist()):
+        if number < 0:
+            continue
+        before = last.setdefault(number, [])
+        counted.update(place - each for each in before[-8:])
+        before.append(place)
+    return [period for period, _ in counted.most_common(_MOST_PERIODS)]
+
+
+def _of_period(numbers: np.ndarray, period: int) -> list[Run]:
+    same = numbers[:-period] == numbers[period:]
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], same, [False])).astype(np.int8)))
+    found = []
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        times = (end - begin + period) // period
+        if times >= _FEWEST:
+            found.append(Run(begin, period, times))
+    return found

@@ -1,0 +1,53 @@
+"""`treadle.reroll`: unrolled steps rolled up again."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+from treadle import passes
+from treadle.arguments import expect
+from treadle.boundary import public
+from treadle.ir import Model
+from treadle.limits import LoadLimits, within
+from treadle.passes import Report
+from treadle.rewriting.border import Rewritten, given
+from treadle.sources import valid
+
+
+@overload
+def reroll(
+    source: object,
+    *,
+    layers: bool = False,
+    with_report: Literal[False] = False,
+    limits: LoadLimits | None = None,
+) -> Model: ...
+@overload
+def reroll(
+    source: object,
+    *,
+    layers: bool = False,
+    with_report: Literal[True],
+    limits: LoadLimits | None = None,
+) -> tuple[Model, Report]: ...
+@public
+def reroll(
+    source: object,
+    *,
+    layers: bool = False,
+    with_report: bool = False,
+    limits: LoadLimits | None = None,
+) -> Rewritten:
+    """The model whose equal segments are loops: an unrolled export becomes small again.
+
+        treadle.reroll(treadle.unroll("decoder.onnx"))
+
+    Segments that share weights become a Scan, or a Loop where a value changes its shape. Which
+    values are carried, captured, sliced and stacked is found by matching. With `layers=True` also
+    equal layers with weights of their own become one loop over the stacked weights, which may run
+    slower. What does not repeat stays as it is; the model itself comes back where nothing does.
+    """
+    expect(layers, bool, "layers", "True or False")
+    with within(limits):
+        result = passes.reroll(valid(source, "rolled up"), layers=layers)
+    return given(result, with_report)

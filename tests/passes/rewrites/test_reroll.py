@@ -1,0 +1,101 @@
+"""Unrolled steps rolled up again: the model comes back, and what does not repeat stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.passes.rewrites.models import border, every_operator, loops, model, same
+from tests.passes.rewrites.test_unroll import COUNTED, SCAN
+from treadle.ir import walk
+
+X = np.array([1, 2, 3], np.float32)
+SPACE = """
+g (float[TRIPS,4] x, float[4] h, float[4] a, float[4,2] c) => (float[4] y, float[TRIPS,2] rows) {
+  y, rows = Scan <num_scan_inputs = 1, body = b (float[4] s, float[4] e)
+      => (float[4] k, float[2] r) {
+    d = Exp (e) m = Mul (d, a) n = Mul (s, m) k = Add (n, e) r = MatMul (k, c)
+  }> (h, x)
+}"""
+
+
+def size(found) -> int:
+    return sum(1 for _ in walk(found))
+
+
+@pytest.mark.parametrize("trips", [5, 9])
+@pytest.mark.parametrize("opset", [11, 17, 21])
+def test_an_unrolled_loop_comes_back(trips, opset):
+    before = model(
+        COUNTED.replace("{{", "{").replace("}}", "}").replace("{trips}", str(trips)), opset
+    )
+    after = treadle.reroll(treadle.unroll(before))
+    assert loops(after) == 1
+    assert size(after) <= size(before) * 1.1
+    assert border(after) == border(before)
+    same(before, after, {"x": X})
+
+
+def test_a_scan_in_reverse_along_another_axis_comes_back():
+    before = model(SCAN)
+    after = treadle.reroll(treadle.unroll(before))
+    assert loops(after) == 1
+    feeds = {"x": np.arange(8, dtype=np.float32).reshape(4, 2), "s": X[:2]}
+    same(before, after, feeds)
+
+
+@pytest.mark.parametrize("trips", [3, 8, 60])
+def test_a_state_space_scan_comes_back_as_a_scan(trips):
+    before = model(SPACE.replace("TRIPS", str(trips)))
+    after, report = treadle.reroll(treadle.unroll(before), with_report=True)
+    assert every_operator(after).count("Scan") == 1
+    assert size(after) == size(before)
+    assert report.counts == {"reroll": 1}
+    rng = np.random.default_rng(0)
+    shapes = {"x": (trips, 4), "h": (4,), "a": (4,), "c": (4, 2)}
+    feeds = {n: rng.standard_normal(s).astype(np.float32) * 0.1 for n, s in shapes.items()}
+    same(before, after, feeds, close=True)
+
+
+LAYERS = "g (float[2] x) => (float[2] y) {" + "".join(
+    f" w{k} = Constant <value = float[2,2] {{{k}.5, 0.25, -0.5, 0.5}}> ()"
+    f" m{k} = MatMul ({'x' if k == 0 else f'h{k - 1}'}, w{k}) h{k} = Tanh (m{k})"
+    for k in range(6)
+)
+
+
+def test_layers_with_weights_of_their_own_are_rolled_when_asked():
+    text = LAYERS + " y = Identity (h5) }"
+    before = treadle.load(treadle.specialize(model(text)))
+    assert loops(treadle.reroll(before)) == 0
+    constants = treadle.optimize(model(text.replace("y = Id", "u = Add (h5, h5) y = Id")))
+    assert loops(treadle.reroll(constants, layers=True)) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[2] x) => (float[2] y) { a = Neg (x) b = Exp (a) y = Neg (b) }",
+        # the second segment reads what the first began with
+        "g (float[2] x) => (float[2] y) { a = Neg (x) b = Exp (a) c = Neg (x) d = Exp (c)"
+        " e = Neg (d) f = Exp (e) y = Add (b, f) }",
+        # chance is not the same in every iteration
+        "g (float[2] x) => (float[2] y) { a = Bernoulli (x) b = Bernoulli (a) c = Bernoulli (b)"
+        " d = Bernoulli (c) e = Bernoulli (d) f = Bernoulli (e) y = Bernoulli (f) }",
+    ],
+)
+def test_what_does_not_repeat_stays(text):
+    before = model(text)
+    assert treadle.reroll(before) is before
+
+
+def test_values_of_the_middle_that_are_read_alone():
+    steps = " ".join(
+        f"m{k} = Mul ({'x' if k == 0 else f'a{k - 1}'}, w) a{k} = Add (m{k}, x)" for k in range(8)
+    )
+    text = f"g (float[2] x, float[2] w) => (float[2] y, float[2] z) {{ {steps}"
+    before = model(text + " y = Identity (a7) z = Neg (a3) }")
+    after = treadle.reroll(before)
+    assert loops(after) == 1
+    same(before, after, {"x": X[:2], "w": X[1:] * 0.5})
