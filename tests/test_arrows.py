@@ -17,6 +17,7 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 __main__
 cli backend
+comparing
 api exposing rewriting surgery
 bench build predict
 single_operator
@@ -59,7 +60,7 @@ HOMES = {
     "onnx": ("formats/onnx/", "ops/", "backend.py"),
     "llvmlite": ("jit/",),
     "onnxruntime": ("delegate/",),
-    "openvino": (),
+    "openvino": ("comparing/runtimes.py",),
     "click": ("cli/",),
     "rich": ("cli/",),
 }

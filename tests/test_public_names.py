@@ -15,6 +15,7 @@ import treadle
 PUBLIC = [
     "Benchmark",
     "Change",
+    "Comparison",
     "ComparisonError",
     "ConfigurationError",
     "DataError",
@@ -48,6 +49,7 @@ PUBLIC = [
     "bench",
     "build",
     "check",
+    "compare",
     "convert_version",
     "expose",
     "get_available_providers",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         set_seed,
     )
     from treadle.bench import Benchmark, bench
+    from treadle.comparing import Comparison, compare
     from treadle.errors import (
         ComparisonError,
         ConfigurationError,
@@ -64,6 +65,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Benchmark",
     "Change",
+    "Comparison",
     "ComparisonError",
     "ConfigurationError",
     "DataError",
@@ -97,6 +99,7 @@ __all__ = [
     "bench",
     "build",
     "check",
+    "compare",
     "convert_version",
     "expose",
     "get_available_providers",
@@ -130,6 +133,7 @@ _HOMES = {
         "set_seed",
     ),
     "bench": ("Benchmark", "bench"),
+    "comparing": ("Comparison", "compare"),
     "errors": (
         "ComparisonError",
         "ConfigurationError",

@@ -16,7 +16,7 @@ from treadle.cli.main import __file__ as verb_file
 
 ROOT = Path(__file__).parent.parent.parent
 VERBS = sorted(verb for verbs in GROUPS.values() for verb in verbs)
-WITHOUT_MODEL = {"cache", "completion", "demo", "map", "surgery"}
+WITHOUT_MODEL = {"cache", "compare", "completion", "demo", "map", "surgery"}
 READERS = [verb for verb in VERBS if verb not in WITHOUT_MODEL]
 HEAVY = {"llvmlite", "ml_dtypes", "numpy", "onnx", "onnxruntime", "rich"}
 IMPORTED = """

@@ -246,3 +246,16 @@ def test_trace_writes_a_file(treadle: Treadle, folder: Path) -> None:
         assert data["main/loop_2.body/better@at"].tolist() == [[1], [2]]
     assert treadle(*command, "--json").data["recorded"] == {"main/loop_2.body/better": "4 times"}
     assert treadle(*command, "--iterations", "a:b").code == 2
+
+
+def test_compare(treadle: Treadle, folder: Path) -> None:
+    model = folder / "newton.onnxtxt"
+    same = treadle("compare", f"{model}@jit", f"{model}@onnxruntime", "-i", "a=4")
+    assert same.code == 0
+    assert "no difference" in same.out
+    other = folder / "other.onnxtxt"
+    other.write_text(model.read_text(encoding="utf-8").replace("better = Mul", "better = Add"))
+    found = treadle("compare", other, model, "-i", "a=4", "--json")
+    assert found.code == 1
+    assert found.data["first"]["value"] == "main/loop_2.body/better"
+    assert treadle("compare", model, folder / "none.onnx", "-i", "a=4").code == 2

@@ -5,7 +5,7 @@ from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.decompose_ops import decompose_ops
 from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
-from treadle.passes.exposing import Exposure, Form, Target, chosen, expose, refuse
+from treadle.passes.exposing import Exposure, Form, Target, chosen, expanded, expose, refuse
 from treadle.passes.fixes import FOR_RUNTIMES, REPAIRED, Fix, fixed_by_reading, repair
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_functions import inline_functions
@@ -13,7 +13,9 @@ from treadle.passes.pipeline import lower, prepare
 from treadle.passes.report import Change, Report
 from treadle.passes.resolve_default_inputs import resolve_default_inputs
 from treadle.passes.rewrites import (
+    ITERATION,
     REWRITES,
+    SOURCE_PATH,
     Obstacles,
     RewriteOptions,
     Unrolling,
@@ -29,8 +31,10 @@ from treadle.passes.versions import convert_version
 
 __all__ = [
     "FOR_RUNTIMES",
+    "ITERATION",
     "REPAIRED",
     "REWRITES",
+    "SOURCE_PATH",
     "Change",
     "Expand",
     "Exposure",
@@ -48,6 +52,7 @@ __all__ = [
     "dim_names",
     "expand_functions",
     "expand_scan8",
+    "expanded",
     "expose",
     "fixed_by_reading",
     "ignore_omitted_condition",

@@ -11,6 +11,7 @@ from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.functions import schema_function
 from treadle.formats.onnx.inline_external_data import has_external, inline_external, inline_step
 from treadle.formats.onnx.read import identity, read_model
+from treadle.formats.onnx.reference import reference_run
 from treadle.formats.onnx.save import save
 from treadle.formats.onnx.single_node import (
     function_id,
@@ -42,6 +43,7 @@ __all__ = [
     "proto_of",
     "read",
     "read_alone",
+    "reference_run",
     "save",
     "schema_function",
     "to_bytes",

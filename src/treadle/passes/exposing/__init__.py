@@ -1,6 +1,6 @@
 """Exposing: any value of any iteration as an output of the main graph."""
 
-from treadle.passes.exposing.expose import Exposure, expose, refuse
+from treadle.passes.exposing.expose import Exposure, expanded, expose, refuse
 from treadle.passes.exposing.targets import Form, Refusal, Target, chosen
 
-__all__ = ["Exposure", "Form", "Refusal", "Target", "chosen", "expose", "refuse"]
+__all__ = ["Exposure", "Form", "Refusal", "Target", "chosen", "expanded", "expose", "refuse"]

@@ -55,8 +55,7 @@ def expose(
 
     Functions and Scan-8 are expanded first, so that values are called by the place of their call.
     """
-    model = expand_scan8(inline_functions(model))
-    model = model if expand is None else expand_functions(model, expand)
+    model = expanded(model, expand)
     selector.expect_match(model)
     model = infer(model)
     found, refused = targets(model, selector, capacity)
@@ -86,6 +85,12 @@ def expose(
     )
     typed = infer(uniquify_names(made))
     return Exposure(typed, names, refused)
+
+
+def expanded(model: Model, expand: Expand | None) -> Model:
+    """The model without functions, Scan-8 and calls: its paths are those of what runs."""
+    model = expand_scan8(inline_functions(model))
+    return model if expand is None else expand_functions(model, expand)
 
 
 def refuse(exposure: Exposure) -> None:

@@ -8,10 +8,12 @@ from treadle.passes.rewrites.named import REWRITES, RewriteOptions, rewrite
 from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.reroll import reroll
 from treadle.passes.rewrites.specialize import dim_names, specialize
-from treadle.passes.rewrites.unroll import Unrolling, unroll
+from treadle.passes.rewrites.unroll import ITERATION, SOURCE_PATH, Unrolling, unroll
 
 __all__ = [
+    "ITERATION",
     "REWRITES",
+    "SOURCE_PATH",
     "Obstacles",
     "RewriteOptions",
     "Unrolling",

@@ -1,0 +1,8 @@
+"""Two models, runtimes or recordings beside each other: the first place where they differ."""
+
+from treadle.comparing.compare import compare
+from treadle.comparing.comparison import Comparison, FirstDifference
+from treadle.comparing.matching import Match
+from treadle.comparing.runtimes import RUNTIMES
+
+__all__ = ["RUNTIMES", "Comparison", "FirstDifference", "Match", "compare"]

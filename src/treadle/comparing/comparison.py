@@ -1,0 +1,161 @@
+"""What a comparison found: whether outputs agree, the first difference, and how errors grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treadle.comparing.matching import How, Match
+from treadle.comparing.unequal import Element
+from treadle.messages import join_words
+from treadle.report import Difference, plural, show_differences
+from treadle.tracing import Column, show_value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FirstDifference:
+    """The first difference in the order of execution.
+
+    `path` is the step to look at: the earliest whose inputs agree and whose results do not, or the
+    loop or branch that did something else. `value` is what differs first, in the iterations
+    `iterations`; `got` and `wanted` are that value on the two sides, None where a side has none.
+    `index`, `ulps` and `relative` are those of the first element that differs. `inputs` has what
+    the step read, on both sides.
+    """
+
+    path: str
+    operator: str
+    value: str
+    iterations: tuple[int, ...]
+    why: str
+    got: Any = None
+    wanted: Any = None
+    element: Element | None = None
+    inputs: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def index(self) -> tuple[int, ...] | None:
+        """The place of the first element that differs."""
+        return None if self.element is None else self.element.index
+
+    @property
+    def ulps(self) -> int | None:
+        """How many floats lie between the two elements."""
+        return None if self.element is None else self.element.ulps
+
+    @property
+    def relative(self) -> float | None:
+        """The relative error of that element."""
+        return None if self.element is None else self.element.relative
+
+    def __str__(self) -> str:
+        at = "".join(f"[{number}]" for number in self.iterations)
+        lines = [f"{self.path} ({self.operator}){f', iteration {at}' if at else ''}: {self.why}"]
+        if self.element is not None:
+            where = list(self.element.index) if self.element.index else ""
+            errors = [f"{self.ulps:,} ULP"] if self.ulps is not None else []
+            errors += [f"relative {self.relative:.3g}"] if self.relative is not None else []
+            told = f" ({', '.join(errors)})" if errors else ""
+            one, other = self.element.got, self.element.wanted
+            lines.append(f"  {self.value}{where} is {one}, wanted {other}{told}")
+        elif self.got is not None or self.wanted is not None:
+            one, other = _shown(self.got), _shown(self.wanted)
+            lines.append(f"  {self.value} is {one}, wanted {other}")
+        for name, (one, other) in self.inputs.items():
+            lines.append(f"  reads {name}: {_shown(one)}, {_shown(other)}")
+        return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is None else show_value(value)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Comparison:
+    """Two sides beside each other; true where they agree.
+
+    `outputs` are the differences of the plain runs, `first` the first difference inside, None where
+    all that was matched agrees. `matches` are the values that were compared; `unmatched_got` and
+    `unmatched_wanted` the names of the others; `notes` what limits the answer.
+    """
+
+    outputs: Sequence[Difference]
+    first: FirstDifference | None
+    matches: Sequence[Match]
+    unmatched_got: Sequence[str]
+    unmatched_wanted: Sequence[str]
+    notes: Sequence[str] = ()
+    got: Mapping[str, Column] = field(default_factory=dict)
+    wanted: Mapping[str, Column] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return not self.outputs and self.first is None
+
+    def growth(self, name: str) -> np.ndarray:
+        """The largest absolute error of a value in each iteration of the outermost loop."""
+        pair = next(
+            (m for m in self.matches if name in (m.wanted, m.wanted.rpartition("/")[2])), None
+        )
+        if pair is None:
+            return np.zeros(0)
+        got, wanted = self.got[pair.got], self.wanted[pair.wanted]
+        one, other = got.rows(), wanted.rows()
+        if (
+            one is None
+            or other is None
+            or one.shape[1:] != other.shape[1:]
+            or one.dtype.kind in "OU"
+        ):
+            return np.zeros(0)
+        count = min(len(one), len(other))
+        with np.errstate(invalid="ignore"):
+            error = np.abs(one[:count].astype(np.float64) - other[:count].astype(np.float64))
+        known = np.nan_to_num(error.reshape(count, -1), nan=np.inf)
+        error = np.asarray(known.max(axis=1, initial=0))
+        if not wanted.at.shape[1] or not count:
+            return error
+        outer = wanted.at[:count, 0]
+        grown = np.zeros(int(outer.max()) + 1)
+        np.maximum.at(grown, outer, error)
+        return grown
+
+    @property
+    def matched(self) -> str:
+        """`matched 41 of 60 (30 by name, 11 by data)`."""
+        ways = {how: sum(m.how == how for m in self.matches) for how in _WAYS}
+        told = ", ".join(f"{count} by {_WAYS[how]}" for how, count in ways.items() if count)
+        total = len(self.matches) + max(len(self.unmatched_got), len(self.unmatched_wanted))
+        return f"matched {len(self.matches)} of {total}{f' ({told})' if told else ''}"
+
+    def __str__(self) -> str:
+        lines = [self.matched]
+        if self.outputs:
+            lines.append(
+                f"{plural(len(self.outputs), 'output')} differ:"
+                if len(self.outputs) > 1
+                else "an output differs:"
+            )
+            lines += [f"  {line}" for line in show_differences(self.outputs).splitlines()]
+        if self.first is not None:
+            lines += ["first difference:", *(f"  {line}" for line in str(self.first).splitlines())]
+        elif not self.outputs:
+            lines.append("no difference")
+        for side, names in (("first", self.unmatched_got), ("second", self.unmatched_wanted)):
+            if names:
+                lines.append(f"only on the {side} side: {join_words(names)}")
+        return "\n".join([*lines, *self.notes])
+
+    def __repr__(self) -> str:
+        first = "" if self.first is None else f", first at {self.first.path}"
+        return f"<Comparison: {'agrees' if self else 'differs'}{first}, {self.matched}>"
+
+
+_WAYS: Mapping[How, str] = {
+    "given": "the given map",
+    "name": "name",
+    "provenance": "provenance",
+    "data": "data",
+}

@@ -1,0 +1,135 @@
+"""Which value of one side is which of the other: by a map, by name, by provenance, by data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from treadle.comparing.unequal import Bounds, first_unequal
+from treadle.errors import InputError, did_you_mean
+from treadle.ir import Model, walk_block
+from treadle.passes import ITERATION, SOURCE_PATH
+from treadle.tracing import Column, Iterations
+
+How = Literal["given", "name", "provenance", "data"]
+Columns = Mapping[str, Column]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The value `got` of the first side is the value `wanted` of the second."""
+
+    got: str
+    wanted: str
+    how: How
+
+
+def match(
+    got: Columns,
+    wanted: Columns,
+    names: Mapping[str, str],
+    bounds: Bounds,
+    placed: Collection[str] = (),
+) -> list[Match]:
+    """Pairs of values, each in one pair at most; nothing is guessed.
+
+    `placed` are the names that values of `got` have by their provenance.
+    """
+    found = [Match(*_named(got, wanted, *pair), "given") for pair in names.items()]
+    taken = {each.got for each in found}
+    others = {each.wanted for each in found}
+    free = [n for n in got if n in wanted and n not in taken and n not in others]
+    found += [Match(name, name, "provenance" if name in placed else "name") for name in free]
+    taken, others = {each.got for each in found}, {each.wanted for each in found}
+    left = {name: column for name, column in got.items() if name not in taken}
+    right = {name: column for name, column in wanted.items() if name not in others}
+    return [*found, *_by_data(left, right, bounds)]
+
+
+def _named(got: Columns, wanted: Columns, one: str, other: str) -> tuple[str, str]:
+    return _only(got, one, "the first side"), _only(wanted, other, "the second side")
+
+
+def _only(columns: Columns, name: str, side: str) -> str:
+    found = [full for full, column in columns.items() if name in (full, column.name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f'names: "{name}" is {len(found)} values of {side}: {", ".join(found)}')
+    raise InputError(f'names: {side} has no "{name}"; {did_you_mean(name, list(columns))}')
+
+
+def _by_data(got: Columns, wanted: Columns, bounds: Bounds) -> Iterator[Match]:
+    """Values that agree in every iteration, where there is one candidate on either side."""
+    kinds: dict[Any, tuple[list[str], list[str]]] = {}
+    for side, columns in enumerate((got, wanted)):
+        for name, column in columns.items():
+            kind = _kind(column)
+            if kind is not None:
+                kinds.setdefault(kind, ([], []))[side].append(name)
+    for mine, theirs in kinds.values():
+        alike = [
+            (a, b) for a in mine for b in theirs if first_unequal(got[a], wanted[b], bounds) is None
+        ]
+        for a, b in alike:
+            if sum(a in pair for pair in alike) == sum(b in pair for pair in alike) == 1:
+                yield Match(a, b, "data")
+
+
+def _kind(column: Column) -> Any:
+    """What equal values have in common; None for what says too little to be found by."""
+    rows = column.rows()
+    if rows is None or not rows.size or rows.dtype.kind in "bOU":
+        return None
+    if rows.dtype.kind in "fc" and np.unique(rows[:_LOOKED_AT]).size < 2:
+        return None
+    return rows.dtype, rows.shape, column.at.shape
+
+
+_LOOKED_AT = 64
+
+
+def results_by_step(model: Model) -> dict[tuple[str, int], str]:
+    """The path and name of every result, by the path of its step and its number there."""
+    return {
+        (visit.path, number): f"{visit.path.rpartition('/')[0]}/{value.name}"
+        for visit in walk_block(model.main)
+        for number, value in enumerate(visit.step.results)
+        if value is not None
+    }
+
+
+def by_provenance(columns: Columns, model: Model, wanted: Model) -> dict[str, Column]:
+    """Columns of an unrolled model as those of the loop it was unrolled from, which `wanted` has.
+
+    The copies of a step say in their metadata where it was and in which iteration. Columns are
+    given by the names that the values have in `wanted`; what has no such name is left as it is.
+    """
+    names = results_by_step(wanted)
+    parts: dict[str, list[tuple[Iterations, Column]]] = {}
+    left = dict(columns)
+    for visit in walk_block(model.main):
+        known = dict(visit.step.info.metadata)
+        if SOURCE_PATH not in known or ITERATION not in known:
+            continue
+        numbers = tuple(map(int, known[ITERATION].split(",")))
+        for number, value in enumerate(visit.step.results):
+            full = "" if value is None else f"{visit.path.rpartition('/')[0]}/{value.name}"
+            name = names.get((known[SOURCE_PATH], number))
+            if name is not None and full in left:
+                parts.setdefault(name, []).append((numbers, left.pop(full)))
+    return left | {name: _joined(name, found) for name, found in parts.items()}
+
+
+def _joined(full: str, parts: Sequence[tuple[Iterations, Column]]) -> Column:
+    times = [
+        ((*numbers, *inner), value)
+        for numbers, column in sorted(parts, key=lambda part: part[0])
+        for inner, value in column.items()
+    ]
+    path, _, name = full.rpartition("/")
+    at = np.array([numbers for numbers, _ in times], np.int64).reshape(len(times), -1)
+    return Column(path, name, [value for _, value in times], at)

@@ -1,0 +1,151 @@
+"""The two sides of a comparison: a model in a runtime, a recording, or a file of activations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treadle import formats, passes, recording
+from treadle.arguments import expect_member, shown
+from treadle.comparing.runtimes import RUNTIMES, run_in
+from treadle.errors import InputError, InputTypeError
+from treadle.ir import Branch, Call, Function, Leaf, Loop, Model, Type, walk_block
+from treadle.session import InferenceSession
+from treadle.sources import valid
+from treadle.tracing import Column, Recorder, Selector
+
+Feeds = Mapping[str, Any]
+Run = Callable[[Model, Feeds], dict[str, Any]]
+
+
+@dataclass(eq=False)
+class Side:
+    """One side: what its values are. `label` is what messages call it.
+
+    `model` is what runs, with functions and calls expanded; None for a recording. `given` are the
+    columns of a recording.
+    """
+
+    label: str
+    model: Model | None = None
+    run: Run | None = None
+    given: Sequence[Column] = ()
+    refused: list[str] = field(default_factory=list)
+
+    def outputs(self, feeds: Feeds) -> dict[str, Any]:
+        """The outputs of a plain run; none of a recording."""
+        if self.model is None or self.run is None:
+            return {}
+        return self.run(self.model, feeds)
+
+    def columns(self, feeds: Feeds, selector: Selector) -> dict[str, Column]:
+        """What is picked was, by path and name, and what loops and branches did."""
+        if self.model is None or self.run is None:
+            return {f"{each.path}/{each.name}": each for each in self.given}
+        exposure = self.exposed(selector)
+        outputs = self.run(exposure.model, feeds)
+        found = recording.columns(exposure, outputs)
+        return {f"{each.path}/{each.name}": each for each in found}
+
+    def exposed(self, selector: Selector) -> passes.Exposure:
+        """The model with what is picked as outputs; what cannot be exposed is in `refused`."""
+        assert self.model is not None, "a recording is not exposed"
+        model = self.model
+
+        def expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
+            return formats.schema_function(step, types, model.opsets)
+
+        exposure = passes.expose(model, Selector((*selector.patterns, *_extras(model))), expand)
+        self.refused = [f"{each.name}: {each.reason}" for each in exposure.refused]
+        return exposure
+
+
+def _extras(model: Model) -> list[str]:
+    """Selectors of what loops and branches did, where there are some."""
+    kinds = {type(visit.step) for visit in walk_block(model.main)}
+    asked = {Loop: "*@trips", Branch: "*@taken"}
+    return [pattern for kind, pattern in asked.items() if kind in kinds]
+
+
+def side_of(given: Any, name: str) -> Side:
+    """The side of what was given as `a` or `b`."""
+    if isinstance(given, Side):
+        return given
+    if isinstance(given, Recorder):
+        return Side(name, given=given.columns)
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise InputError(f"{name} is a tuple of {len(given)}, wanted (model, runtime)")
+        source, runtime = given
+        expect_member(runtime, RUNTIMES, f"the runtime of {name}")
+        return _of_model(_prepared(source), f"{name} ({runtime})", runtime)
+    if isinstance(given, InferenceSession):
+        return Side(name, _prepared(given.model), _in_engines(given))
+    if isinstance(given, dict) and all(isinstance(v, np.ndarray) for v in given.values()):
+        return Side(name, given=columns_of(given))
+    if isinstance(given, str | os.PathLike) and os.fspath(given).endswith(".npz"):
+        return Side(str(given), given=_of_file(Path(os.fspath(given))))
+    if given is None or isinstance(given, int | float):
+        wanted = "a model, a session, (model, runtime), a recording or an .npz file"
+        raise InputTypeError(f"{name} is {shown(given)}, wanted {wanted}")
+    return _of_model(_prepared(given), name, "treadle")
+
+
+def _of_model(model: Model, label: str, runtime: str) -> Side:
+    def run(each: Model, feeds: Feeds) -> dict[str, Any]:
+        return run_in(runtime, each, feeds)
+
+    return Side(label, model, run)
+
+
+def _in_engines(session: InferenceSession) -> Run:
+    """A run on the engines of a session."""
+
+    def run(model: Model, feeds: Feeds) -> dict[str, Any]:
+        engines = session._named_engines
+        made = InferenceSession(model, engines=engines)
+        names = [each.name for each in made.get_outputs()]
+        return dict(zip(names, made.run(None, feeds), strict=True))
+
+    return run
+
+
+def _prepared(source: object) -> Model:
+    """The model with calls expanded, so that paths are those of what runs."""
+    model = valid(source, "compared")
+
+    def expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
+        return formats.schema_function(step, types, model.opsets)
+
+    return passes.expanded(model, expand)
+
+
+def _of_file(path: Path) -> list[Column]:
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            arrays = {name: data[name] for name in data.files}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no .npz file: {error}") from None
+    return columns_of(arrays)
+
+
+def columns_of(arrays: Mapping[str, np.ndarray]) -> list[Column]:
+    """The columns of arrays by name, iterations first; `NAME@at` has the numbers of iterations."""
+    found = []
+    for name, array in arrays.items():
+        if name.endswith(("@at", "@lengths")) or not array.ndim:
+            continue
+        path, _, last = name.rpartition("/")
+        numbers = arrays.get(f"{name}@at")
+        if numbers is not None and len(numbers) != len(array):
+            raise InputError(
+                f"{name} has {len(array)} rows and {name}@at {len(numbers)}; wanted as many"
+            )
+        extents = () if numbers is not None else array.shape[:1]
+        found.append(Column(path, last, array, numbers, extents))
+    return found
