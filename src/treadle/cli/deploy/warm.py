@@ -74,10 +74,7 @@ def warm(
     if as_json:
         echo_json(told)
         return
-    for each in told:
-        echo(
-            f"{each['model']}: {each['files']} files, {each['bytes']} bytes in {each['seconds']} s"
-        )
+    _show(told)
 
 
 def _show(told: Sequence[Mapping[str, Any]]) -> None:
