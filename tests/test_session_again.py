@@ -139,7 +139,7 @@ for thread in threads:
     thread.join()
 assert all(map(right, made))
 held = made[0]
-held._lock.acquire()                    # as a thread that compiles holds it
+held._programs.lock.acquire()           # as a thread that compiles holds it
 child = os.fork()
 if child == 0:
     signal.alarm(30)

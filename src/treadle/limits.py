@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from operator import index
@@ -16,7 +16,15 @@ from operator import index
 from treadle.arguments import expect, naming_fields
 from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
 
-__all__ = ["LoadLimits", "expect_size", "poll", "remaining_seconds", "spend", "within"]
+__all__ = [
+    "LoadLimits",
+    "expect_size",
+    "poll",
+    "remaining_seconds",
+    "spend",
+    "within",
+    "within_load_limits",
+]
 
 
 @naming_fields
@@ -56,6 +64,11 @@ class _Budget:
 
 
 _current: ContextVar[_Budget | None] = ContextVar("treadle_load_budget", default=None)
+
+
+def within_load_limits(options: object) -> AbstractContextManager[None]:
+    """Bounds what making a program ready may take, as the options of a session say."""
+    return within(getattr(options, "load_limits", None))
 
 
 @contextmanager

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from treadle.ir import Model, Type
     from treadle.profiling import Profile
 
-__all__ = ["UNSAID_VERSION", "ModelMetadata", "OrtSession", "given", "supplied", "write_optimized"]
+__all__ = ["ModelMetadata", "OrtSession", "choose", "given", "supplied", "write_optimized"]
 
-UNSAID_VERSION = 2**63 - 1
+_UNSAID_VERSION = 2**63 - 1
 """The version onnxruntime tells of a model that does not say it."""
 
 Finished = Callable[[Sequence[Any], Any, str], object]
@@ -54,6 +54,19 @@ class ModelMetadata:
     graph_description: str
     version: int
     custom_metadata_map: Mapping[str, str]
+
+    @classmethod
+    def of(cls, model: Model) -> ModelMetadata:
+        """What this model says."""
+        return cls(
+            model.producer,
+            model.main.name,
+            model.domain,
+            model.doc,
+            model.main.doc,
+            _UNSAID_VERSION if model.version is None else model.version,
+            dict(model.metadata),
+        )
 
 
 class OrtSession(ABC):
@@ -283,6 +296,24 @@ def write_optimized(model: Model, path: str) -> None:
     """Write the model as `treadle.optimize` gives it: what `optimized_model_filepath` asks for."""
     cleaned, _ = passes.simplify(model)
     formats.onnx.save(passes.repair(cleaned, passes.FOR_RUNTIMES)[0], Path(path))
+
+
+def choose(
+    options: Any,
+    engines: Sequence[str],
+    providers: Sequence[Any] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+    *,
+    may_fall_back: bool,
+) -> Chosen | None:
+    """The providers of a session; None for the processor alone, by default."""
+    added = getattr(options, "providers", ())
+    if providers is None and provider_options is None and not added:
+        return None
+    from treadle import delegate
+
+    chosen = delegate.choose(providers, provider_options, added, may_fall_back=may_fall_back)
+    return chosen if "onnxruntime" in engines else None
 
 
 def given(chosen: Chosen | None) -> tuple[Any, None]:

@@ -91,18 +91,18 @@ def _array(value: Any) -> Any:
 _locked: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def locked_anew(session: Any) -> threading.Lock:
-    """A lock for a session, and another one for it in every process that is forked.
+def locked_anew(owner: Any) -> threading.Lock:
+    """A lock for the `lock` of an object, and another one for it in every process that is forked.
 
     A thread of the parent may have held it, and there is no such thread to let it go.
     """
-    _locked.add(session)
+    _locked.add(owner)
     return threading.Lock()
 
 
 def _begin_anew() -> None:
-    for session in list(_locked):
-        session._lock = threading.Lock()
+    for owner in list(_locked):
+        owner.lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

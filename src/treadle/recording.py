@@ -2,16 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from treadle.passes import Exposure, Form, Target
-from treadle.tracing import Column
+from treadle.errors import RunError
+from treadle.ir import Model
+from treadle.limits import within_load_limits
+from treadle.passes import Expand, Exposure, Form, Target, expose
+from treadle.tracing import Column, Recorder, Selector
 
-__all__ = ["columns"]
+__all__ = ["Exposures", "columns"]
+
+
+class Runs(Protocol):
+    """What is needed of a session."""
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Any) -> list[Any]:
+        """Run the model."""
+        ...
+
+
+class Exposures:
+    """Sessions of a model with what selectors pick as outputs, one for each selector."""
+
+    def __init__(
+        self, model: Model, expand: Expand, make: Callable[[Model], Runs], options: object
+    ) -> None:
+        self.model, self.expand, self.make, self.options = model, expand, make, options
+        self.made: dict[Selector, tuple[Runs, Exposure]] = {}
+
+    def run(
+        self, selector: Selector, feed: Mapping[str, object], recorder: Recorder
+    ) -> list[Any] | None:
+        """The outputs of a run of the exposed model; None where it gives none and is repeated."""
+        session, exposure = self._exposed(selector)
+        if exposure.refused:
+            _tell_repeated(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
+            return None
+        try:
+            outputs = session.run(None, feed)
+        except RunError as failure:
+            _tell_repeated(str(failure))
+            return None
+        names = [value.name if value else "" for value in exposure.model.main.results]
+        recorder.take(columns(exposure, dict(zip(names, outputs, strict=True))))
+        return outputs[: len(self.model.main.results)]
+
+    def _exposed(self, selector: Selector) -> tuple[Runs, Exposure]:
+        found = self.made.get(selector)
+        if found is None:
+            with within_load_limits(self.options):
+                exposure = expose(self.model, selector, self.expand)
+                found = self.made[selector] = self.make(exposure.model), exposure
+        return found
+
+
+def _tell_repeated(why: str) -> None:
+    """Say that a recording run is done on interp, once for each reason."""
+    words = f"recorded on interp, event by event, since this is not recorded at full speed: {why}"
+    warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
 def columns(exposure: Exposure, outputs: Mapping[str, Any]) -> Iterator[Column]:

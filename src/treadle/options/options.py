@@ -1,17 +1,16 @@
 """The options of a session and of a run, with onnxruntime's fields and a few of ours.
 
-A field takes what onnxruntime's takes: numbers and truth values are converted as its Python
-interface does, everything else raises InputTypeError where it is set, not where it is used.
+What a field does not take raises InputTypeError where it is set, not where it is used
+(`fields.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from operator import index
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,6 +19,23 @@ from treadle.arguments import naming_fields
 from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputTypeError
 from treadle.limits import LoadLimits
+from treadle.options.fields import (
+    OPTIONAL_COUNT,
+    OPTIONAL_NUMBER,
+    OPTIONAL_PATH,
+    PATH,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    CheckedFields,
+    Conversion,
+    Named,
+    add_entry,
+    converted,
+    dim_extent,
+    look_up,
+    member_of,
+)
 from treadle.parity import telling_missing
 from treadle.plan import Limits
 
@@ -34,14 +50,7 @@ __all__ = [
 OmittedCondition = Literal["stop", "ignore"]
 
 
-class _Named(IntEnum):
-    """A number with a name; prints as onnxruntime's do."""
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
-
-
-class GraphOptimizationLevel(_Named):
+class GraphOptimizationLevel(Named):
     """How far onnxruntime optimizes what it is given: its own names and numbers."""
 
     ORT_DISABLE_ALL = 0
@@ -51,87 +60,19 @@ class GraphOptimizationLevel(_Named):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(_Named):
+class ExecutionMode(Named):
     """Whether onnxruntime runs independent nodes at once: its own names and numbers."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(_Named):
+class ExecutionOrder(Named):
     """In what order onnxruntime runs nodes that do not wait for each other: its own names."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
     MEMORY_EFFICIENT = 2
-
-
-Kind = TypeVar("Kind", bound=_Named)
-_INT32 = range(-(2**31), 2**31)
-_LONGEST_KEY = 1024
-
-
-def _truth(value: object) -> bool:
-    if value is None or isinstance(value, bool | int | float | np.generic):
-        return bool(value)
-    raise InputTypeError
-
-
-def _whole(value: Any) -> int:
-    try:
-        number = index(bool(value) if isinstance(value, np.bool_) else value)
-    except TypeError:
-        raise InputTypeError from None
-    if number not in _INT32:
-        raise InputTypeError
-    return number
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, str):
-        return value
-    raise InputTypeError
-
-
-def _path(value: object) -> str:
-    return _text(os.fspath(value) if isinstance(value, os.PathLike) else value)
-
-
-def _of(kind: type[Kind]) -> Callable[[object], Kind]:
-    """What takes a member of the enumeration: ours, or onnxruntime's of the same name."""
-
-    def member(value: object) -> Kind:
-        if type(value).__name__ != kind.__name__ or not hasattr(value, "name"):
-            raise InputTypeError
-        return kind[value.name]
-
-    return member
-
-
-def _maybe(convert: Callable[[Any], object]) -> Callable[[Any], object]:
-    return lambda value: None if value is None else convert(value)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputTypeError
-    if not value >= 0:  # nan neither
-        raise InputTypeError
-    return value  # type: ignore[return-value]  # numpy's numbers compare as Python's do
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool):
-        raise InputTypeError
-    try:
-        count = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
-    except TypeError:
-        raise InputTypeError from None
-    if count < 0:
-        raise InputTypeError
-    return count
 
 
 def _condition(value: object) -> object:
@@ -146,88 +87,43 @@ def _limits(value: object) -> object:
     return value
 
 
-Conversion = tuple[str, Callable[[Any], object]]
-_TRUTH: Conversion = ("a truth value", _truth)
-_WHOLE: Conversion = ("a whole number of 32 bits", _whole)
-_TEXT: Conversion = ("a text", _text)
-_PATH: Conversion = ("a path", _path)
 _SESSION: Mapping[str, Conversion] = {
-    "intra_op_num_threads": _WHOLE,
-    "inter_op_num_threads": _WHOLE,
-    "graph_optimization_level": ("a GraphOptimizationLevel", _of(GraphOptimizationLevel)),
-    "execution_mode": ("an ExecutionMode", _of(ExecutionMode)),
-    "execution_order": ("an ExecutionOrder", _of(ExecutionOrder)),
-    "enable_cpu_mem_arena": _TRUTH,
-    "enable_mem_pattern": _TRUTH,
-    "enable_mem_reuse": _TRUTH,
-    "enable_profiling": _TRUTH,
-    "profile_file_prefix": _PATH,
-    "optimized_model_filepath": _PATH,
-    "log_severity_level": _WHOLE,
-    "log_verbosity_level": _WHOLE,
-    "logid": _TEXT,
-    "use_deterministic_compute": _TRUTH,
-    "use_per_session_threads": _TRUTH,
+    "intra_op_num_threads": WHOLE,
+    "inter_op_num_threads": WHOLE,
+    "graph_optimization_level": ("a GraphOptimizationLevel", member_of(GraphOptimizationLevel)),
+    "execution_mode": ("an ExecutionMode", member_of(ExecutionMode)),
+    "execution_order": ("an ExecutionOrder", member_of(ExecutionOrder)),
+    "enable_cpu_mem_arena": TRUTH,
+    "enable_mem_pattern": TRUTH,
+    "enable_mem_reuse": TRUTH,
+    "enable_profiling": TRUTH,
+    "profile_file_prefix": PATH,
+    "optimized_model_filepath": PATH,
+    "log_severity_level": WHOLE,
+    "log_verbosity_level": WHOLE,
+    "logid": TEXT,
+    "use_deterministic_compute": TRUTH,
+    "use_per_session_threads": TRUTH,
     "omitted_condition": ('"stop" or "ignore"', _condition),
     "load_limits": ("a treadle.LoadLimits, or None", _limits),
-    "cache_dir": ("a path, or None", _maybe(_path)),
+    "cache_dir": OPTIONAL_PATH,
 }
 _RUN: Mapping[str, Conversion] = {
-    "terminate": _TRUTH,
-    "max_iterations": ("a whole number from 0 on, or None", _maybe(_count)),
-    "max_seconds": ("a number from 0 on, or None", _maybe(_number)),
-    "max_bytes": ("a whole number from 0 on, or None", _maybe(_count)),
-    "log_severity_level": _WHOLE,
-    "log_verbosity_level": _WHOLE,
-    "logid": _TEXT,
-    "only_execute_path_to_fetches": _TRUTH,
+    "terminate": TRUTH,
+    "max_iterations": OPTIONAL_COUNT,
+    "max_seconds": OPTIONAL_NUMBER,
+    "max_bytes": OPTIONAL_COUNT,
+    "log_severity_level": WHOLE,
+    "log_verbosity_level": WHOLE,
+    "logid": TEXT,
+    "only_execute_path_to_fetches": TRUTH,
 }
-
-
-def _converted(what: str, value: object, conversion: Conversion) -> object:
-    wanted, convert = conversion
-    try:
-        return convert(value)
-    except (InputTypeError, UnicodeDecodeError):
-        given = f"{value!r:.60} ({type(value).__name__})"
-        raise InputTypeError(f"{what} is {given}, wanted {wanted}") from None
-
-
-class _Checked:
-    """Fields are converted and checked as they are set."""
-
-    __slots__ = ()
-    _fields: ClassVar[Mapping[str, Conversion]] = {}
-
-    def __setattr__(self, name: str, value: object) -> None:
-        conversion = self._fields.get(name)
-        if conversion is not None:
-            try:
-                value = conversion[1](value)
-            except (InputTypeError, UnicodeDecodeError):
-                value = _converted(f"{type(self).__name__}.{name}", value, conversion)
-        object.__setattr__(self, name, value)
-
-
-def _entry(entries: dict[str, str], key: str, value: str) -> None:
-    key = str(_converted("the key", key, _TEXT))
-    if not 0 < len(key) <= _LONGEST_KEY:
-        raise ConfigurationError(
-            f"a key has 1 to {_LONGEST_KEY} letters, {key!r:.30} has {len(key)}"
-        )
-    entries[key] = str(_converted("the value", value, _TEXT))
-
-
-def _look_up(options: str, entries: Mapping[str, str], key: str) -> str:
-    if key not in entries:
-        raise ConfigurationError(f"{options} does not have configuration with key: {key}")
-    return entries[key]
 
 
 @telling_missing
 @naming_fields
 @dataclass(slots=True, kw_only=True)
-class SessionOptions(_Checked):
+class SessionOptions(CheckedFields):
     """What onnxruntime's SessionOptions holds, handed on to it, and three fields of our own.
 
     `omitted_condition`: what a Loop whose condition input is left out does when its body's
@@ -289,30 +185,30 @@ class SessionOptions(_Checked):
         """
         from treadle import delegate
 
-        library = str(_converted("the library", path, _PATH))
+        library = str(converted("the library", path, PATH))
         delegate.Options(libraries=(library,)).session_options()
         self.custom_ops_libraries.append(library)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set one of onnxruntime's configuration entries."""
-        _entry(self.config_entries, key, value)
+        add_entry(self.config_entries, key, value)
 
     def get_session_config_entry(self, key: str) -> str:
         """Return one of the configuration entries; ConfigurationError where it was not set."""
-        return _look_up("SessionOptions", self.config_entries, key)
+        return look_up("SessionOptions", self.config_entries, key)
 
     def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
         """Give every dim of this name an extent: what is fed must have it, and code may rely on it.
 
         A name no dim has changes nothing.
         """
-        key = str(_converted("the dim's name", name, _TEXT))
-        self.dims_by_name[key] = _extent(value)
+        key = str(converted("the dim's name", name, TEXT))
+        self.dims_by_name[key] = dim_extent(value)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
         """Give every open dim of an input with this denotation ("DATA_BATCH") an extent."""
-        key = str(_converted("the denotation", denotation, _TEXT))
-        self.dims_by_denotation[key] = _extent(value)
+        key = str(converted("the denotation", denotation, TEXT))
+        self.dims_by_denotation[key] = dim_extent(value)
 
     def add_initializer(self, name: str, value: Any) -> None:
         """Have the model's initializer of this name hold an OrtValue's, or array's, data instead.
@@ -346,7 +242,7 @@ class SessionOptions(_Checked):
         if not len(names) == len(buffers) == len(lengths):
             raise ConfigurationError("as many names, buffers and lengths are wanted")
         for name, buffer, length in zip(names, buffers, lengths, strict=True):
-            key = str(_converted("the name of a file", name, _TEXT))
+            key = str(converted("the name of a file", name, TEXT))
             try:
                 data = memoryview(buffer).cast("B")
             except TypeError:
@@ -358,7 +254,7 @@ class SessionOptions(_Checked):
 
     def add_provider(self, name: str, options: Mapping[str, str]) -> None:
         """Add an execution provider, for sessions that are given none themselves."""
-        key = str(_converted("the provider", name, _TEXT))
+        key = str(converted("the provider", name, TEXT))
         if not isinstance(options, Mapping):
             raise InputTypeError(f"a {type(options).__name__} is given, wanted a dict of options")
         self.providers.append((key, {str(k): str(v) for k, v in options.items()}))
@@ -383,18 +279,8 @@ class SessionOptions(_Checked):
         )
 
 
-def _extent(value: object) -> int:
-    wanted = "a whole number of 64 bits"
-    try:
-        number = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
-    except TypeError:
-        given = f"{value!r:.60} ({type(value).__name__})"
-        raise InputTypeError(f"the dim's extent is {given}, wanted {wanted}") from None
-    return number
-
-
 def _add(known: dict[str, Any], name: object, value: Any) -> None:
-    key = str(_converted("the initializer's name", name, _TEXT))
+    key = str(converted("the initializer's name", name, TEXT))
     if not isinstance(value, np.ndarray) and not hasattr(value, "_ortvalue"):
         given = type(value).__name__
         raise ConfigurationError(f'"{key}" is given as {given}, wanted an OrtValue or an array')
@@ -406,7 +292,7 @@ def _add(known: dict[str, Any], name: object, value: Any) -> None:
 @telling_missing
 @naming_fields
 @dataclass(slots=True, kw_only=True)
-class RunOptions(_Checked):
+class RunOptions(CheckedFields):
     """What may stop one run.
 
     `terminate`: set it, from any thread, and the run raises Terminated. `max_iterations` counts the
@@ -435,11 +321,11 @@ class RunOptions(_Checked):
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set one of onnxruntime's configuration entries."""
-        _entry(self.config_entries, key, value)
+        add_entry(self.config_entries, key, value)
 
     def get_run_config_entry(self, key: str) -> str:
         """Return one of the configuration entries; ConfigurationError where it was not set."""
-        return _look_up("RunOptions", self.config_entries, key)
+        return look_up("RunOptions", self.config_entries, key)
 
     @property
     def limits(self) -> Limits:

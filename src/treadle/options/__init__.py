@@ -1,0 +1,17 @@
+"""The options of a session and of a run, with onnxruntime's fields and a few of ours."""
+
+from treadle.options.options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+)
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "RunOptions",
+    "SessionOptions",
+]

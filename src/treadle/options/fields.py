@@ -1,0 +1,174 @@
+"""What fields of options take: conversions, checked where a field is set.
+
+A field takes what onnxruntime's takes: numbers and truth values are converted as its Python
+interface does, everything else raises InputTypeError.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from operator import index
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from treadle.errors import ConfigurationError, InputTypeError
+
+__all__ = [
+    "OPTIONAL_COUNT",
+    "OPTIONAL_NUMBER",
+    "OPTIONAL_PATH",
+    "PATH",
+    "TEXT",
+    "TRUTH",
+    "WHOLE",
+    "CheckedFields",
+    "Conversion",
+    "Named",
+    "add_entry",
+    "converted",
+    "dim_extent",
+    "look_up",
+    "member_of",
+]
+
+
+class Named(IntEnum):
+    """A number with a name; prints as onnxruntime's do."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+Kind = TypeVar("Kind", bound=Named)
+_INT32 = range(-(2**31), 2**31)
+_LONGEST_KEY = 1024
+
+
+def _truth(value: object) -> bool:
+    if value is None or isinstance(value, bool | int | float | np.generic):
+        return bool(value)
+    raise InputTypeError
+
+
+def _whole(value: Any) -> int:
+    try:
+        number = index(bool(value) if isinstance(value, np.bool_) else value)
+    except TypeError:
+        raise InputTypeError from None
+    if number not in _INT32:
+        raise InputTypeError
+    return number
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, str):
+        return value
+    raise InputTypeError
+
+
+def _path(value: object) -> str:
+    return _text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def member_of(kind: type[Kind]) -> Callable[[object], Kind]:
+    """What takes a member of the enumeration: ours, or onnxruntime's of the same name."""
+
+    def member(value: object) -> Kind:
+        if type(value).__name__ != kind.__name__ or not hasattr(value, "name"):
+            raise InputTypeError
+        return kind[value.name]
+
+    return member
+
+
+def _maybe(convert: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda value: None if value is None else convert(value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputTypeError
+    if not value >= 0:  # nan neither
+        raise InputTypeError
+    return value  # type: ignore[return-value]  # numpy's numbers compare as Python's do
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool):
+        raise InputTypeError
+    try:
+        count = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
+    except TypeError:
+        raise InputTypeError from None
+    if count < 0:
+        raise InputTypeError
+    return count
+
+
+Conversion = tuple[str, Callable[[Any], object]]
+TRUTH: Conversion = ("a truth value", _truth)
+WHOLE: Conversion = ("a whole number of 32 bits", _whole)
+TEXT: Conversion = ("a text", _text)
+PATH: Conversion = ("a path", _path)
+OPTIONAL_PATH: Conversion = ("a path, or None", _maybe(_path))
+OPTIONAL_COUNT: Conversion = ("a whole number from 0 on, or None", _maybe(_count))
+OPTIONAL_NUMBER: Conversion = ("a number from 0 on, or None", _maybe(_number))
+
+
+def converted(what: str, value: object, conversion: Conversion) -> object:
+    """The value as a field has it; `what` names the field, or argument, in the error."""
+    wanted, convert = conversion
+    try:
+        return convert(value)
+    except (InputTypeError, UnicodeDecodeError):
+        given = f"{value!r:.60} ({type(value).__name__})"
+        raise InputTypeError(f"{what} is {given}, wanted {wanted}") from None
+
+
+class CheckedFields:
+    """Fields are converted and checked as they are set."""
+
+    __slots__ = ()
+    _fields: ClassVar[Mapping[str, Conversion]] = {}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        conversion = self._fields.get(name)
+        if conversion is not None:
+            try:
+                value = conversion[1](value)
+            except (InputTypeError, UnicodeDecodeError):
+                value = converted(f"{type(self).__name__}.{name}", value, conversion)
+        object.__setattr__(self, name, value)
+
+
+def add_entry(entries: dict[str, str], key: str, value: str) -> None:
+    """Set a configuration entry; a key has a bounded length."""
+    key = str(converted("the key", key, TEXT))
+    if not 0 < len(key) <= _LONGEST_KEY:
+        raise ConfigurationError(
+            f"a key has 1 to {_LONGEST_KEY} letters, {key!r:.30} has {len(key)}"
+        )
+    entries[key] = str(converted("the value", value, TEXT))
+
+
+def look_up(options: str, entries: Mapping[str, str], key: str) -> str:
+    """A configuration entry that was set; ConfigurationError where it was not."""
+    if key not in entries:
+        raise ConfigurationError(f"{options} does not have configuration with key: {key}")
+    return entries[key]
+
+
+def dim_extent(value: object) -> int:
+    """The extent that a dim is given."""
+    wanted = "a whole number of 64 bits"
+    try:
+        number = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
+    except TypeError:
+        given = f"{value!r:.60} ({type(value).__name__})"
+        raise InputTypeError(f"the dim's extent is {given}, wanted {wanted}") from None
+    return number

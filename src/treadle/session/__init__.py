@@ -1,0 +1,5 @@
+"""Sessions: a model read and checked, its programs, and runs of them."""
+
+from treadle.session.session import InferenceSession, ModelMetadata
+
+__all__ = ["InferenceSession", "ModelMetadata"]

@@ -1,0 +1,155 @@
+"""The programs of a session: the model planned and bound, once for each kind of run that comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from treadle import formats, passes
+from treadle.engines import on_trial
+from treadle.errors import Unsupported
+from treadle.feeds import InputBinder
+from treadle.infer import infer
+from treadle.ir import Call, Function, Leaf, Model, Step, Type
+from treadle.limits import within_load_limits
+from treadle.pickling import locked_anew
+from treadle.plan import Engine, NamedCall, Plan, Region, plan
+from treadle.session.loading import Stages
+from treadle.variants import PLAIN, RunMode
+
+if TYPE_CHECKING:
+    from treadle import execution
+
+__all__ = ["Program", "Programs"]
+
+_MOST_PROGRAMS = 32
+"""Programs that are kept beside the plain one."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Program:
+    """A model ready to run: its plan, its inputs in order, and what runs it.
+
+    `direct` runs it too, fed by name, where one call of an engine is all there is to do.
+    """
+
+    plan: Plan
+    inputs: Mapping[str, Type | None]
+    outputs: tuple[str, ...]
+    run: execution.Program
+    bind: InputBinder
+    direct: NamedCall | None
+
+
+class Programs:
+    """The programs of one model; several threads may ask at once.
+
+    `found` is the plan of the plain program where it lay on disk. `lock` is held while a program is
+    made; a process that is forked has another one.
+    """
+
+    def __init__(
+        self, model: Model, engines: tuple[Engine, ...], stages: Stages, found: Plan | None = None
+    ) -> None:
+        self.model, self.engines, self.stages, self.found = model, engines, stages, found
+        self.made: dict[RunMode, Program] = {}
+        self.declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
+        self.lock = locked_anew(self)
+
+    def of(self, mode: RunMode) -> Program:
+        """The program for a kind of run; made when it is first asked for."""
+        found = self.made.get(mode)
+        if found is not None:
+            return found
+        with self.stages.told(), self.lock:
+            if mode not in self.made:
+                self.made[mode] = self._prepared(mode)
+                self._forget()
+            return self.made[mode]
+
+    def replanned(
+        self, mode: RunMode, program: Program, declined: Mapping[Region, str]
+    ) -> Program | None:
+        """The program without the steps that their engine declined as it ran; the lock is held.
+
+        None where another thread has planned it anew.
+        """
+        if self.made.get(mode) is not program:
+            return None
+        known = self.declined.setdefault(mode, {})
+        for region, why in declined.items():
+            for step in region.absorbed or region.steps:
+                known[region.engine, step] = f"{region.engine}: {why}"
+        self.made[mode] = self._bound(program.plan.model, mode)
+        return self.made[mode]
+
+    def expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
+        """The function the standard defines a step by, in the opsets of the model."""
+        return formats.schema_function(step, types, self.model.opsets)
+
+    def _forget(self) -> None:
+        """Drop the oldest programs beyond those that are kept; the plain one stays."""
+        others = [mode for mode in self.made if mode != PLAIN]
+        for mode in others[:-_MOST_PROGRAMS]:
+            del self.made[mode]
+            self.declined.pop(mode, None)
+
+    def _prepared(self, mode: RunMode) -> Program:
+        if self.found is not None and mode == PLAIN:
+            return self._bound(self.found.model, mode)
+        options = self.stages.options
+        with within_load_limits(options), self.stages.stage("prepare"):
+            model = passes.prepare(
+                self.model,
+                expand=self.expand,
+                overridden=mode.overridden,
+                omitted_condition=getattr(options, "omitted_condition", "stop"),
+            )
+        if model is not self.model:
+            with self.stages.stage("infer"):
+                model = infer(model)
+        return self._bound(model, mode)
+
+    def _bound(self, model: Model, mode: RunMode) -> Program:
+        planned, run = self._planned(model, mode)
+        inputs = {value.name: value.type for value in model.main.params}
+        outputs = tuple(value.name if value else "" for value in self.model.main.results)
+        profile = self.stages.profile
+        direct = run.direct if profile is None or profile.is_ended else None
+        return Program(planned, inputs, outputs, run, InputBinder.of(inputs), direct)
+
+    def _planned(self, model: Model, mode: RunMode) -> tuple[Plan, execution.Program]:
+        from treadle import execution
+
+        if self.found is not None and mode == PLAIN:
+            return self.found, execution.prepare(self.found, self.expand)
+        asked = self._engines_for(mode)
+        trial = on_trial(asked)
+        # who listens hears every value, unless an operator has no kernel but an engine's
+        attempts = [*[()] * mode.watched, asked, *[trial] * (trial != asked)]
+        refused: Unsupported | None = None
+        for engines in attempts:
+            with self.stages.stage("plan"):
+                inside = mode.watched or mode.bounded or mode.weighed
+                declined = self.declined.get(mode, {})
+                planned = plan(model, engines, inside=inside, declined=declined)
+            try:
+                with self.stages.stage("bind"):
+                    return planned, execution.prepare(planned, self.expand)
+            except Unsupported as error:
+                if engines is asked:
+                    refused = error
+        assert refused is not None
+        raise refused
+
+    def _engines_for(self, mode: RunMode) -> tuple[Engine, ...]:
+        """The engines; where a run is bounded, they keep the bounds if they can."""
+        if mode.watched or not (mode.bounded or mode.weighed):
+            return self.engines
+        return tuple(
+            engine
+            if engine.traits.with_limits is None
+            else engine.traits.with_limits(mode.bounded, mode.weighed)
+            for engine in self.engines
+        )
