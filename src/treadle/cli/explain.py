@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -46,9 +47,12 @@ def explain(
     run once, and what was compiled is shown: how long it took, what left its loop, what was fused,
     changed in place, or called outside.
 
+    At the end: what of the model `treadle build` could compile for programs without Python.
+
     Without inputs nothing is run: --kernel and --llvm then print the code for the types that the
     model tells, extents it does not tell left open, or what it would have to tell.
     """
+    from treadle.build import outlook, show_outlook
     from treadle.cli.feeds import collect
     from treadle.report import explain as explain_plan
     from treadle.report import plan_data, show_code
@@ -62,6 +66,7 @@ def explain(
     if code:
         echo(show_code(session.plan, code) or "no part of it runs in native code")
     elif as_json:
-        echo_json(plan_data(session.plan))
+        echo_json({**plan_data(session.plan), "outside_python": asdict(outlook(session.plan))})
     else:
         echo(explain_plan(session.plan))
+        echo(show_outlook(outlook(session.plan)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +12,10 @@ import treadle
 from treadle.cli.options import Piped
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
+
+if TYPE_CHECKING:
+    from treadle.build import Outlook
+    from treadle.ir import Model
 
 _EXAMPLE = """
 $ treadle inspect decoder.onnx
@@ -27,8 +33,10 @@ def inspect(model: Path | Piped, code: bool, as_json: bool) -> None:
     Its inputs, outputs and sizes, and every loop and branch of it.
 
     Of a loop: how often it runs, what it carries from one iteration to the next, what it slices,
-    stacks and captures, and what its body holds. Types are those the file declares.
+    stacks and captures, and what its body holds. Types are those the file declares. At the end:
+    what of the model `treadle build` could compile for programs without Python.
     """
+    from treadle.build import show_outlook
     from treadle.ir import show_model
     from treadle.report import as_data, show_summary, summarize_model
 
@@ -42,7 +50,23 @@ def inspect(model: Path | Piped, code: bool, as_json: bool) -> None:
             echo(shown)
         return
     summary = summarize_model(loaded)
+    seen = _outlook(loaded) if summary.control_flow else None
     if as_json:
-        echo_json(as_data(summary))
-    else:
-        echo(show_summary(summary))
+        told = {"outside_python": asdict(seen)} if seen else {}
+        data = as_data(summary)
+        assert isinstance(data, dict)
+        echo_json({**data, **told})
+        return
+    echo(show_summary(summary))
+    if seen:
+        echo(f"\n{show_outlook(seen)}")
+
+
+def _outlook(model: Model) -> Outlook | None:
+    """What of the model could leave Python; None for one that cannot be run."""
+    from treadle.build import outlook
+
+    try:
+        return outlook(treadle.InferenceSession(model).plan)
+    except treadle.TreadleError:
+        return None

@@ -1,0 +1,25 @@
+"""What `inspect` and `explain` say of what could leave Python."""
+
+from __future__ import annotations
+
+import treadle
+from tests.build import models
+from treadle.build import outlook, show_outlook
+
+
+def told(source: str) -> str:
+    return show_outlook(outlook(treadle.InferenceSession(source).plan))
+
+
+def test_a_model_that_can_leave() -> None:
+    assert told(models.SCAN) == (
+        "outside Python: the whole model can be a C library (treadle build)"
+    )
+
+
+def test_a_model_that_cannot_leave_says_why() -> None:
+    said = told(models.BESIDE)
+    assert "outside Python: no C library, since" in said
+    assert 'output "made" is seq(float32[2]): only tensors cross the border' in said
+    assert "Resize" in said
+    assert "0 of 1 native regions can be operators of onnxruntime" in said
