@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from treadle import formats
 from treadle.arguments import expect
 from treadle.errors import InputError
-from treadle.ir import Model
+from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes import Report
 
 Rewritten = Model | tuple[Model, Report]
@@ -37,3 +38,8 @@ def globs_of(globs: Any, what: str) -> tuple[str, ...]:
     for each in found:
         expect(each, str, f"an entry of {what}", "a glob over paths")
     return found
+
+
+def standard_function(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
+    """The function the standard defines a step of this version by."""
+    return formats.schema_function(step, types, {"": step.version})

@@ -12,7 +12,7 @@ from treadle.errors import InputError
 from treadle.ir import Model
 from treadle.limits import LoadLimits, within
 from treadle.passes import Report
-from treadle.rewriting.border import Rewritten, expect_count, given, globs_of
+from treadle.rewriting.border import Rewritten, expect_count, given, globs_of, standard_function
 from treadle.sources import valid
 
 
@@ -63,7 +63,7 @@ def rewrite(
         expect_member(name, passes.REWRITES, "the rewrite")
     expect_count(capacity, "capacity", 1)
     runtimes = names_of(portable, checks.RUNTIMES, "portable")
-    options = passes.RewriteOptions(globs_of(paths, "paths"), runtimes, capacity)
+    options = passes.RewriteOptions(globs_of(paths, "paths"), runtimes, capacity, standard_function)
     report = Report()
     with within(limits):
         model = valid(source, "rewritten")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import index
 from typing import Literal, overload
 
-from treadle import formats, ops, passes
+from treadle import ops, passes
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError
-from treadle.ir import Call, Function, Leaf, Model, Type
+from treadle.ir import Model
 from treadle.limits import LoadLimits, within
 from treadle.passes import Report
-from treadle.rewriting.border import Rewritten, given
+from treadle.rewriting.border import Rewritten, given, standard_function
 from treadle.sources import valid
 
 __all__ = ["convert_version"]
@@ -67,13 +66,8 @@ def convert_version(
         ir_version = _number(ir_version, "ir_version", _OLDEST_IR, _NEWEST_IR)
     with within(limits):
         model = valid(source, f"converted to opset {wanted}")
-        result = passes.convert_version(model, wanted, _expand, ir_version)
+        result = passes.convert_version(model, wanted, standard_function, ir_version)
     return given(result, with_report)
-
-
-def _expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
-    """The function the standard defines a step of this version by."""
-    return formats.schema_function(step, types, {"": step.version})
 
 
 def _number(given_: object, name: str, low: int, high: int) -> int:

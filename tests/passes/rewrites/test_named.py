@@ -174,3 +174,26 @@ def test_names_that_are_not_known():
         treadle.rewrite(model(LIST), "loop-to-scans")
     with pytest.raises(treadle.InputError, match="name a rewrite"):
         treadle.rewrite(model(LIST))
+
+
+SCAN_8 = """<ir_version: 3, opset_import: ["" : 8]>
+g (int64[2] lens, float[2,3] s, float[2,4,3] x) => (float[2,3] y, float[2,4,3] rows) {
+  y, rows = Scan <num_scan_inputs = 1, body = b (float[3] h, float[3] e)
+      => (float[3] k, float[3] r) { k = Add (h, e) r = Neg (k) }> (lens, s, x)
+}"""
+
+
+def test_scan_8_to_9():
+    text = SCAN_8.replace("int64[2] lens, ", "").replace("(lens, ", '("", ')
+    before = treadle.load(text)
+    after = treadle.rewrite(before, "scan-8-to-9")
+    assert after.opsets == {"": 9}
+    rng = np.random.default_rng(1)
+    feeds = {"s": rng.standard_normal((2, 3)), "x": rng.standard_normal((2, 4, 3))}
+    same(before, after, {name: value.astype(np.float32) for name, value in feeds.items()})
+    assert treadle.rewrite(after, "scan-8-to-9") is after
+
+
+def test_scan_8_to_9_refuses_lengths():
+    told = refused(treadle.load(SCAN_8), "scan-8-to-9")
+    assert told == ["only treadle can check the lengths of its sequences"]

@@ -30,7 +30,7 @@ from treadle.passes.exposing.inside import Inside, Wanted
 from treadle.passes.exposing.targets import Form, Refusal, Target, targets
 from treadle.passes.exposing.writer import Names, Writer
 from treadle.passes.inline_functions import inline_functions
-from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.uniquify_names import uniquify_names
 from treadle.tracing import Selector
 

@@ -4,8 +4,8 @@ Each gives a model that means the same, with the names and types of its inputs a
 raises Unsupported with every obstacle at once (`obstacles.py`).
 """
 
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.rewrites.named import REWRITES, RewriteOptions, rewrite
-from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.reroll import reroll
 from treadle.passes.rewrites.specialize import dim_names, specialize
 from treadle.passes.rewrites.unroll import ITERATION, SOURCE_PATH, Unrolling, unroll

@@ -8,7 +8,7 @@ from dataclasses import replace
 from treadle.ir import Block, Model, Step, map_bodies, walk_block
 from treadle.passes.fixes import FOR_RUNTIMES, repair
 from treadle.passes.inline_functions import inline_functions
-from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.rewrites.paths import unmark
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.names import with_own_step_names

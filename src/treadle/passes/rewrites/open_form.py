@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle.ir import Block, Model, Step, map_bodies, walk_block
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change, Report
 from treadle.passes.rewrites.finished import finished, without_functions
-from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.paths import chosen, mark, marked_path
 from treadle.passes.simplify.captures import closure_convert, to_implicit_captures
 from treadle.passes.simplify.context import PassContext

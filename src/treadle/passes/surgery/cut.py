@@ -28,7 +28,7 @@ from treadle.ir import (
     substitute,
     with_operands,
 )
-from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.simplify.captures import (
     closure_convert,
     free_reads,

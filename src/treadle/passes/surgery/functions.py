@@ -33,7 +33,7 @@ from treadle.ir import (
 from treadle.ops import since_version
 from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.inline_block import assign_paths, inline_blocks
-from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.surgery.blocks import body_at, distinct_results, map_step
 
 

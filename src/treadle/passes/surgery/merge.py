@@ -22,7 +22,7 @@ from treadle.ir import (
     substitute,
     with_operands,
 )
-from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.simplify.captures import closure_convert, to_implicit_captures
 from treadle.passes.simplify.names import with_own_names, with_own_step_names
 from treadle.passes.surgery.blocks import contradict

@@ -23,7 +23,7 @@ from treadle.ir import (
     walk,
 )
 from treadle.passes.inline_block import inline_blocks
-from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.simplify.captures import closure_convert, to_implicit_captures
 from treadle.passes.simplify.names import with_own_names
 from treadle.passes.surgery.blocks import body_at, contradict, map_step

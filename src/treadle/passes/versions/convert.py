@@ -31,8 +31,8 @@ from treadle.ir import (
     step_path,
 )
 from treadle.limits import poll
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change
-from treadle.passes.rewrites import Obstacles
 from treadle.passes.versions.control_flow import (
     UNLIKE_BRANCHES_SINCE,
     expect_like_branches,

@@ -25,8 +25,8 @@ from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import SCAN, expand_scan8
 from treadle.passes.fixes import FOR_RUNTIMES, repair
 from treadle.passes.inline_functions import inline_functions
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change, Report
-from treadle.passes.rewrites import Obstacles
 from treadle.passes.simplify import simplify
 from treadle.passes.uniquify_names import uniquify_names
 from treadle.passes.versions.convert import Conversion

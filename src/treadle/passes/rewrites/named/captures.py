@@ -28,10 +28,10 @@ from treadle.ir import (
     ports,
 )
 from treadle.ops import since_version
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change, Report
 from treadle.passes.rewrites.finished import finished, without_functions
 from treadle.passes.rewrites.named.options import RewriteOptions
-from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.paths import chosen, loop_paths, mark, marked_path
 from treadle.passes.simplify import simplify
 from treadle.passes.simplify.captures import closure_convert, to_implicit_captures

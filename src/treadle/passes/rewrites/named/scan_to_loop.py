@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from treadle.infer import infer
 from treadle.ir import Loop, Model, Step, ports, walk
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change, Report
 from treadle.passes.rewrites.finished import finished, without_functions
 from treadle.passes.rewrites.named.options import RewriteOptions
-from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.paths import chosen, mark, marked_path
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.speculation import keeps_kind

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from treadle.infer import infer
 from treadle.ir import Model, Optional, Sequence, Value, walk
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Report
 from treadle.passes.rewrites.named.options import RewriteOptions
-from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.simplify import simplify
 from treadle.passes.simplify.dce import eliminate_dead_steps
 from treadle.passes.simplify.identity_elimination import eliminate_identities

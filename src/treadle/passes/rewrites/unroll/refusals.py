@@ -19,7 +19,7 @@ from treadle.ir import (
     ports,
 )
 from treadle.ops import RANDOM
-from treadle.passes.rewrites.obstacles import Obstacles
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.rewrites.paths import marked_path
 from treadle.passes.rewrites.unroll.trips import Trips
 from treadle.passes.simplify.context import PassContext

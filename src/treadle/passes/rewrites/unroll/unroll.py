@@ -30,9 +30,9 @@ from treadle.ir import (
 )
 from treadle.limits import poll
 from treadle.passes.expand_scan8 import expand_scan8
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change, Report
 from treadle.passes.rewrites.finished import finished, without_functions
-from treadle.passes.rewrites.obstacles import Obstacles
 from treadle.passes.rewrites.paths import chosen, loop_paths, mark, marked_path
 from treadle.passes.rewrites.unroll.copies import ITERATION, Known
 from treadle.passes.rewrites.unroll.counted import counted_line
