@@ -57,7 +57,7 @@ class BySize:
     many_bytes: int
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """Run it on the inputs, by numpy where they are large; Refused as the session does."""
+        """Run it on the inputs, by numpy where they are large; FallbackRequired as the session."""
         if _are_large(inputs, self.many_bytes):
             try:
                 return self.evaluate(inputs)

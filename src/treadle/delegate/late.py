@@ -30,7 +30,7 @@ class Late:
     made: dict[Types, Runnable] = field(default_factory=dict)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """Run it as the session for inputs of these types does; Refused where there is none."""
+        """Run the session for inputs of these types; FallbackRequired where there is none."""
         types = tuple(map(_known, self.region.inputs, inputs))
         run = self.made.get(types)
         if run is None:

@@ -41,7 +41,7 @@ class Session:
     exported: Exported | None = None
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """Run it; Refused where onnxruntime fails, so that interp says where and why, or succeeds.
+        """Run it; FallbackRequired where onnxruntime fails: interp succeeds or says where and why.
 
         A Ctrl-C whose handler does not raise leaves the run to be done again: it has no effects.
         """

@@ -56,7 +56,7 @@ def infer_loop(run: Inference, loop: Loop, place: Scope) -> list[Fact]:
     """One fact per result: what holds of the carried value at any end, and the stacks.
 
     state = initial
-    while (wider := advanced(state, body(state))) != state:    # see growth.py
+    while (wider := next_iteration(state, body(state))) != state:    # see induction.py
         state = wider
     """
     view = ports(loop)

@@ -1,4 +1,4 @@
-"""What runs in the place of a region whose engine refused it on some data."""
+"""The fallback of a region: the plan that runs where its engine declines some data."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
 """Decides which engine runs which step, and gathers the steps into regions.
 
     for every block, outermost first:
-        ask the engines, in the order of preference, for every step      judge
-        plan an If branch by branch where an engine asked before takes loops in it
-        small steps beside a loop go to its engine                        beside
-        gather what one engine takes into groups as large as possible     grouping
-        leave groups that are not worth a call to interp                  worth
-        have the engine make each group ready; one it refuses is halved   prepare
-        a step nobody takes: interp, and the same for each of its bodies
+        ask the engines, in the order of preference, for every step      Engine.judge
+        plan an If branch by branch where an engine takes loops in it
+        give small steps near a loop to the loop's engine                region_growing.py
+        gather the steps of one engine into groups as large as possible  partition.py
+        leave groups too small to repay a call to interp                 offload_cost.py
+        have the engine prepare each group; halve a group it refuses     Engine.prepare
+        give the other steps to interp, and plan their bodies the same way
 
-The order of preference is by expected time: an engine is asked for a step only when those before it
-declined.
+The order of preference is by expected time: an engine is asked for a step only when the engines
+before it have declined the step.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_ROUNDS = 4
 
 
 Declined = Mapping[tuple[str, Step], str]
-"""Steps that an engine, by its name, was found not to take after all, and why."""
+"""Steps that an engine, given by name, declined after all, each with the reason."""
 
 
 def plan(
@@ -48,9 +48,9 @@ def plan(
 ) -> Plan:
     """The regions of every block of the model, each made ready by its engine.
 
-    `engines` are in the order of preference; interp takes the rest. `inside`: steps with bodies go
-    to no engine that cannot show them, since somebody must see every iteration. `declined` come
-    from an earlier run.
+    `engines` are in the order of preference; interp takes the rest. `inside`: a listener or a bound
+    must see every iteration, so a step with bodies goes only to an engine that can show them.
+    `declined` are the steps that engines declined in an earlier run.
     """
     planning = _Planning(model, _asked(engines), inside, model.main, declined=declined or {})
     return Plan(model, _plan_block(planning, model.main, "main", {}))
@@ -166,7 +166,7 @@ def _verdict(planning: _Planning, engine: Engine, step: Step) -> Verdict:
 
 
 def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_Choice]:
-    """The choices, with small steps beside those of an engine given to it as well."""
+    """The choices, with small steps near those of an engine given to the engine as well."""
     for engine in planning.engines:
         own = [k for k, choice in enumerate(choices) if choice.engine is engine]
         if not own:
@@ -176,7 +176,7 @@ def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_
             block, own, [k for k, joins in asked if joins is not None and joins()]
         )
         choices = [
-            replace(choice, engine=engine, reason="with what stands beside it", instead=choice)
+            replace(choice, engine=engine, reason="absorbed into the loop's region", instead=choice)
             if k in joined
             else choice
             for k, choice in enumerate(choices)
@@ -327,7 +327,7 @@ def _worthwhile(work: _Work) -> list[_Choice]:
         steps = [work.block.steps[position] for position in positions]
         if name == INTERP or worth_offloading(steps):
             continue
-        words = f"{len(steps)} small steps run faster in numpy than a call of {name} takes"
+        words = f"{len(steps)} small steps: numpy runs them faster than one call of {name}"
         for position in positions:
             choices[position] = _Choice(None, words, refusal=choices[position].refusal)
     return choices

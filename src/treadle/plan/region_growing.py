@@ -1,14 +1,15 @@
-"""Small steps beside a loop go to the loop's engine, so that a run calls it once.
+"""Small steps near a loop are absorbed into the loop's region, so that a run calls it once.
 
-    made = the steps an engine takes for themselves
-    until nothing joins:
-        a step it takes beside them joins where
-            all that read it are among them, or
-            all it reads is made by them or before the block, and something by them
+    region = the steps that an engine takes alone
+    until no step is absorbed:
+        absorb a step the engine takes only together with others where
+            the region has all its readers, or
+            the region or nobody in the block makes its operands, and the region makes one of them
 
-A step whose operands are all made before the block joins no loop by what it reads. Nor does one
-that makes or reads what a loop slices, where nobody knows how long that is: of what only loops have
-to do with, the length stays open. At most 256 join, in the order above: they take long to compile.
+A step that reads only values from outside the block is not absorbed for its operands. A step that
+makes or reads a sliced value of unknown length is never absorbed: as long as only loops use that
+value, its length stays dynamic in the compiled code. At most 256 steps are absorbed, because each
+one adds compile time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MOST = 256
 
 
 def steps_to_absorb(block: Block, own: Collection[int], beside: Collection[int]) -> set[int]:
-    """The positions in `beside` that join the steps at `own`."""
+    """The positions in `beside` that are absorbed into the region of the steps at `own`."""
     makers = {value: k for k, step in enumerate(block.steps) for value in step.results if value}
     readers = _readers(block)
     taken, most = set(own), len(own) + _MOST
@@ -40,7 +41,7 @@ def steps_to_absorb(block: Block, own: Collection[int], beside: Collection[int])
 
 
 def _sliced(step: Step) -> Iterator[Value]:
-    """What a loop slices along an axis of which nobody knows the length."""
+    """The values that a loop slices along an axis of unknown length."""
     for port in ports(step).sliced if isinstance(step, Loop) else ():
         type_ = None if port.operand is None else port.operand.type
         shape = type_.shape if isinstance(type_, Tensor) else None

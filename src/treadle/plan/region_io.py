@@ -1,4 +1,4 @@
-"""What crosses the border of a region: its inputs, its constants and its outputs."""
+"""The values that enter and leave a region: its inputs, constants and outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Known = Mapping[Value, Constant]
 
 @dataclass(frozen=True, slots=True)
 class RegionIO:
-    """What the steps read and make that others do not, or do as well."""
+    """The values that the steps of a region read from outside and make for others."""
 
     inputs: tuple[Value, ...]
     constants: tuple[Constant, ...]

@@ -5,9 +5,9 @@
     Region    = (engine, reason, steps, inputs, constants, outputs, runnable?,
                  bodies: {attribute: BlockPlan})
 
-A region of an engine other than interp is a stretch of steps run as a whole by its `runnable`; when
-that raises `Refused`, interp runs the same steps instead. A region of interp is evaluated step by
-step; a control-flow step of it is alone in its region and has a BlockPlan for each body.
+The `runnable` of a region runs its steps as a whole; where it raises `FallbackRequired`, the
+region's fallback runs the same steps. A region of interp has no runnable and is evaluated step by
+step; a control-flow step of interp is alone in its region and has a BlockPlan for each body.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from treadle.plan.run import Runnable
 class Region:
     """Steps of one block that one engine runs, and why that engine.
 
-    `inputs` are the values a run feeds, in the order the steps first read them; `constants` those
-    that are known beforehand and are never fed: constants of the block, and constants of outer
-    blocks that reach it through an Invariant parameter (the Constant then carries the parameter).
-    `outputs` are what later regions, or the results of the block, read. `runnable` is the region
-    made ready by its engine, `otherwise()` the plan that runs in its place where that raises
-    Refused; both are None for interp. `beside` are the steps that joined those the engine took for
-    themselves; `rival` is the engine that would run the loops and branches whole if this one did
-    not. `refusals` say of steps of interp why no engine that was asked takes them.
+    `inputs` are the values a run feeds, in the order the steps first read them. `constants` are
+    known before the run and never fed: constants of the block, and constants of outer blocks that
+    reach it through an Invariant parameter (the Constant then carries the parameter). `outputs` are
+    the values that later regions or the block's results read. `runnable` is the region prepared by
+    its engine, `otherwise()` the fallback plan for data on which it raises FallbackRequired; both
+    are None for interp. `absorbed` are the small steps that region growing added.
+    `next_best_engine` would run the loops and branches whole if this engine did not. `refusals`
+    are, for steps of interp, the reasons of the engines that were asked before.
     """
 
     path: str

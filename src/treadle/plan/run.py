@@ -21,8 +21,9 @@ class Cancellable(Protocol):
 class Limits:
     """Bounds of one run; None: unbounded.
 
-    `iterations` counts those of all loops together, nested ones included, `seconds` the time since
-    the run began, `bytes` what loops hold at one time for carried and stacked values.
+    `iterations` bounds the iterations of all loops together, nested ones included, `seconds` the
+    time since the run began, `bytes` the memory that loops hold at one time for carried and stacked
+    values.
     """
 
     iterations: int | None = None
@@ -38,9 +39,10 @@ _ADVICE = "raise the bound or see if the loops end"
 class RunContext:
     """What one run carries along: who listens, what bounds it, and how to stop it.
 
-    `held` is what the loops that are running hold, in bytes; counted only where that is bounded.
-    `declined` are regions whose engine will not have them again either, and why. `may_share`: what
-    an engine that gives own results gave may have memory of others, since it refused, or held that.
+    `held` is the number of bytes that running loops hold, counted only where the run bounds them.
+    `declined` are regions that their engine will decline on other data too, each with the reason.
+    `outputs_may_alias` is set after a fallback, or where boxed values were returned: results of an
+    engine that promises fresh arrays must then be checked for shared memory and copied.
     """
 
     listener: Listener | None = None
@@ -53,7 +55,7 @@ class RunContext:
     outputs_may_alias: bool = False
 
     def decline(self, region: object, why: str) -> None:
-        """Remember that the engine of the region will not have it."""
+        """Remember that the region's engine declines it on any data."""
         if self.declined is None:
             self.declined = {}
         self.declined[region] = why
@@ -115,11 +117,11 @@ def _bound(most: int | None) -> int:
 
 
 class FallbackRequired(Exception):
-    """A Runnable cannot do its region on this data, and has done nothing: interp must.
+    """A Runnable cannot run its region on this data, and has done nothing: the fallback must run.
 
-    `error` is what to raise where interp cannot run the steps either. `is_lasting`: it would not
-    do it on other data either, so the model may as well be planned without. `answered` is to be
-    called where another engine did run them.
+    `error` is raised where the fallback cannot run the steps either. `is_lasting`: the engine would
+    decline other data too, so the model may be planned without it. `answered` is called after the
+    fallback has run the steps.
     """
 
     def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
@@ -131,10 +133,10 @@ class FallbackRequired(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CompilationReport:
-    """What an engine made of a region for one kind of data, for `explain`.
+    """What an engine compiled of a region for one signature of its inputs, for `explain`.
 
-    `title` says which data, `facts` are lines of words, `data` the same for programs. `code` gives
-    the code as text, by what `explain` calls it: "kernel", "llvm".
+    `title` names the signature, `facts` are lines of prose, `data` has the same facts for programs.
+    `code("kernel")` and `code("llvm")` give the code as text.
     """
 
     title: str
