@@ -1,0 +1,1 @@
+"""Plants faults in models and asks `treadle.compare` for them."""
