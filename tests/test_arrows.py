@@ -19,7 +19,7 @@ __main__
 cli backend
 comparing
 api exposing rewriting surgery
-bench build predict
+bench build predict reduction
 single_operator
 coercion
 session

@@ -17,6 +17,7 @@ import click
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
+from treadle.cli.random import random_value
 
 import treadle
 from tests.checks import fuzz as changes
@@ -25,7 +26,6 @@ from tests.formats.openvino.fixtures import DATA, NAMES
 from tests.properties.test_programs import test_native_code_agrees_with_interp as agreement
 from treadle.checks import RUNTIMES
 from treadle.cli.archive import read_archive, write_archive
-from treadle.cli.random import random_value
 from treadle.errors import TreadleError
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="treadle-fuzz-"))

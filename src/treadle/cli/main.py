@@ -16,7 +16,7 @@ from treadle.cli.verb import Interrupted
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain", "trace", "expose"),
     "Run": ("run", "bench", "map", "compare"),
-    "Check": ("check",),
+    "Check": ("check", "reduce"),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "surgery", "reroll", "convert"),
     "Deploy": ("build", "warm", "cache"),
     "Other": ("completion",),

@@ -8,6 +8,7 @@ from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.exposing import Exposure, Form, Target, chosen, expanded, expose, refuse
 from treadle.passes.fixes import FOR_RUNTIMES, REPAIRED, Fix, fixed_by_reading, repair
 from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
+from treadle.passes.inline_block import inline_blocks
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import lower, prepare
 from treadle.passes.report import Change, Report
@@ -56,6 +57,7 @@ __all__ = [
     "expose",
     "fixed_by_reading",
     "ignore_omitted_condition",
+    "inline_blocks",
     "inline_functions",
     "is_mixed",
     "lower",

@@ -1,0 +1,7 @@
+"""The smallest model, trip counts and inputs for which a command still fails, for a bug report."""
+
+from treadle.reduction.candidates import Case
+from treadle.reduction.search import Reduced, reduce_case
+from treadle.reduction.trial import Archive
+
+__all__ = ["Archive", "Case", "Reduced", "reduce_case"]
