@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         set_seed,
     )
     from treadle.bench import Benchmark, bench
-    from treadle.comparing import Comparison, compare
+    from treadle.comparing import Comparison
+    from treadle.comparing.compare import compare
     from treadle.errors import (
         ComparisonError,
         ConfigurationError,
