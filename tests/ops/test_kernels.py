@@ -1,5 +1,7 @@
 """What the standard says of particular operators, worked out by hand."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -295,3 +297,10 @@ def test_powers_of_a_half_are_no_square_roots_of_minus_zero_and_minus_infinity(d
             found = arithmetic.power(base, exponent)
         np.testing.assert_array_equal(found, np.array([np.inf, 0, 2], dtype))
         assert not np.signbit(found).any()
+
+
+def test_gelu_keeps_its_digits_far_below_zero():
+    x = np.linspace(-13.6, 5, 2001).astype(np.float32)
+    wanted = np.array([each * 0.5 * math.erfc(-each / math.sqrt(2)) for each in x.tolist()])
+    found = one("Gelu", 20, x, approximate="none")
+    np.testing.assert_array_max_ulp(found, wanted.astype(np.float32), 1)

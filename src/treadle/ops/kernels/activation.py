@@ -64,10 +64,14 @@ def shrink(x: np.ndarray, *, bias: float, lambd: float) -> Any:
 @evaluates("Gelu", 20)
 @in_float32
 def gelu(x: np.ndarray, *, approximate: str) -> Any:
-    """X * the normal distribution at x, exactly or by its tanh approximation."""
+    """X * the normal distribution at x, exactly or by its tanh approximation.
+
+    In float64, for far below zero the distribution magnifies the rounding of x / sqrt(2).
+    """
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * complementary_error_function(-x / math.sqrt(2))
+    wide = x.astype(np.float64)
+    return (0.5 * wide * complementary_error_function(-wide / math.sqrt(2))).astype(x.dtype)
 
 
 @evaluates("Swish", 24)
