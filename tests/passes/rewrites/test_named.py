@@ -197,3 +197,16 @@ def test_scan_8_to_9():
 def test_scan_8_to_9_refuses_lengths():
     told = refused(treadle.load(SCAN_8), "scan-8-to-9")
     assert told == ["only treadle can check the lengths of its sequences"]
+
+
+def test_names_of_scans_within_scans_are_told_apart():
+    text = """
+g (float[2,3,2] x, float[2] s) => (float[2] y) {
+  y = Scan <num_scan_inputs = 1, body = b (float[2] h, float[3,2] e) => (float[2] k) {
+    k = Scan <num_scan_inputs = 1, body = c (float[2] p, float[2] q) => (float[2] r)
+      { r = Add (p, q) }> (h, e) }> (s, x)
+}"""
+    before = model(text)
+    after = treadle.rewrite(before, "scan-to-loop")
+    assert every_operator(after).count("Loop") == 2
+    same(before, after, {"x": np.arange(12, dtype=np.float32).reshape(2, 3, 2), "s": S[:2]})

@@ -16,7 +16,9 @@ from treadle.passes.report import Change, Report
 from treadle.passes.rewrites.finished import finished, without_functions
 from treadle.passes.rewrites.named.options import RewriteOptions
 from treadle.passes.rewrites.paths import chosen, mark, marked_path
+from treadle.passes.simplify.captures import closure_convert, to_implicit_captures
 from treadle.passes.simplify.context import PassContext
+from treadle.passes.simplify.names import with_own_names
 from treadle.passes.simplify.speculation import keeps_kind
 from treadle.passes.to_onnx_loops import mixed_refusal, with_onnx_loops
 
@@ -40,7 +42,10 @@ def scan_to_loop(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
         return model, Report()
     done = tuple(Change(NAME, marked_path(scan), "a Loop") for scan in meant)
     written = with_onnx_loops(marked, lambda loop: _is_scan(loop) and marked_path(loop) in paths)
-    return finished(written, PassContext.of(written)), Report(done)
+    # steps of loops within each other may have got one name
+    named = closure_convert(with_own_names(to_implicit_captures(written.main)))
+    current = replace(written, main=named)
+    return finished(current, PassContext.of(current)), Report(done)
 
 
 def _is_scan(step: Step) -> bool:
