@@ -11,12 +11,12 @@ from tests.conformance.data import exported
 from treadle.ir import show_model
 
 GONE = [
-    "steps moved out of loops",
-    "carried values that never change",
-    "lists that become stacked results",
-    "growing values that become stacked results",
-    "tables written row by row that become stacked results",
-    "loops over items that become scans",
+    "loop-invariant steps hoisted",
+    "invariant carried values",
+    "sequences converted to stacked outputs",
+    "growing concats converted to stacked outputs",
+    "scatters of rows converted to stacked outputs",
+    "loops converted to Scan",
 ]
 
 

@@ -220,7 +220,7 @@ def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
     library.save(model, folder / "idle.onnxtxt")
     done = treadle("optimize", folder / "idle.onnxtxt", "-o", folder / "better.onnxtxt")
     assert "constants folded: 1\n  main: Shape\n" in done.out
-    assert "no-op steps dropped: 1\n  main: Reshape\n" in done.out
+    assert "identities eliminated: 1\n  main: Reshape\n" in done.out
     assert "Reshape" not in (folder / "better.onnxtxt").read_text(encoding="utf-8")
     data = treadle("optimize", folder / "idle.onnxtxt", "--json").data
     assert data["counts"]["constants folded"] == 1

@@ -12,8 +12,8 @@ from treadle.passes.simplify.concat_to_stack import concats_to_stacks
 from treadle.passes.simplify.scatter_to_stack import scatters_to_stacks
 
 TRIPS = (0, 1, 2, 5)
-APPENDED = "growing values that become stacked results"
-WRITTEN = "tables written row by row that become stacked results"
+APPENDED = "growing concats converted to stacked outputs"
+WRITTEN = "scatters of rows converted to stacked outputs"
 X = np.float32([[1, 2, 3], [4, 5, 6]])
 
 

@@ -9,7 +9,7 @@ from tests.passes.clean.models import cleaned, load, operators, same
 from treadle.ir import Loop, Sliced, ports, walk
 from treadle.passes.simplify.loop_to_scan import loops_to_scans
 
-NAME = "loops over items that become scans"
+NAME = "loops converted to Scan"
 
 READING = """g (int64 n, float[{shape}] x, float s0, bool go) => (float s, float[a,b,c] z) {{
     trip = Constant <value_int = {trip}> () one = Constant <value_ints = [1]> ()
@@ -180,4 +180,4 @@ def test_other_passes_come_first():
     text = reading("row = Gather (x, i)", more="o = Neg (v) " + NEXT)
     assert cleaned(text, loops_to_scans)[1].counts == {NAME: 1}
     names = [each.name for each in cleaned(text)[1].done]
-    assert names.index(NAME) > names.index("unused steps dropped")
+    assert names.index(NAME) > names.index("dead steps eliminated")

@@ -15,7 +15,7 @@ from treadle.passes.simplify.captures import map_implicit_captures, replaced
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.cse import constant_key, step_key
 
-NAME = "If settled"
+NAME = "branches folded"
 
 
 def fold_branches(block: Block, at: PassContext) -> Block:

@@ -16,7 +16,7 @@ from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.operators import broadcast
 from treadle.passes.simplify.speculation import is_speculatable
 
-NAME = "expansions left to broadcasting"
+NAME = "broadcasts eliminated"
 _BROADCASTING = frozenset(
     {
         "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",

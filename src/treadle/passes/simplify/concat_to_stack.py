@@ -30,7 +30,7 @@ from treadle.passes.simplify.operators import NUMBERS, attribute, axis_in
 from treadle.passes.simplify.speculation import runs_at_least_once
 from treadle.passes.simplify.step_builder import StepBuilder
 
-NAME = "growing values that become stacked results"
+NAME = "growing concats converted to stacked outputs"
 _RESHAPE_KEEPS_ZEROS = 14
 _SLICE_TAKES_INPUTS = 10
 _BEFORE_FIRST = np.iinfo(np.int64).min

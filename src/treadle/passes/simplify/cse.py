@@ -35,7 +35,7 @@ from treadle.passes.simplify.captures import replaced
 from treadle.passes.simplify.context import FEW, PassContext
 from treadle.passes.simplify.speculation import is_pure
 
-NAME = "equal steps merged"
+NAME = "common subexpressions eliminated"
 _LARGE = (Kind.TENSORS, Kind.SPARSES)
 Seen = ChainMap[object, tuple[Value | None, ...]]
 

@@ -38,7 +38,7 @@ from treadle.passes.simplify.speculation import (
     scan_length,
 )
 
-NAME = "unused steps dropped"
+NAME = "dead steps eliminated"
 CARRIED = "carried values and stacks nothing reads"
 
 

@@ -33,7 +33,7 @@ from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.operators import attribute, operand
 from treadle.passes.simplify.speculation import is_speculatable
 
-NAME = "no-op steps dropped"
+NAME = "identities eliminated"
 _END = np.iinfo(np.int64).max
 
 

@@ -16,7 +16,7 @@ from treadle.passes.simplify.captures import map_implicit_captures, replaced
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.loop_rebuild import without_roles
 
-NAME = "carried values that never change"
+NAME = "invariant carried values"
 
 
 def carried_to_invariant(block: Block, at: PassContext) -> Block:

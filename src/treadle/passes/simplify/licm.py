@@ -38,7 +38,7 @@ from treadle.passes.simplify.captures import all_steps, free_reads, map_implicit
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.speculation import is_pure, is_speculatable, runs_at_least_once
 
-NAME = "steps moved out of loops"
+NAME = "loop-invariant steps hoisted"
 _STAY = ("Identity", "Constant")
 
 

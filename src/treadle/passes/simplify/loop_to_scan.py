@@ -42,7 +42,7 @@ from treadle.passes.simplify.operators import NUMBERS, attribute, axis_in, opera
 from treadle.passes.simplify.speculation import keeps_element, keeps_kind
 from treadle.passes.simplify.step_builder import StepBuilder
 
-NAME = "loops over items that become scans"
+NAME = "loops converted to Scan"
 _LARGEST_ITEMS = 4096
 _AXES_ARE_INPUTS = 13
 _OLDEST = 11

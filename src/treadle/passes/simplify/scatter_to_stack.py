@@ -38,7 +38,7 @@ from treadle.passes.simplify.operators import NUMBERS, attribute
 from treadle.passes.simplify.speculation import runs_at_least_once, scan_length
 from treadle.passes.simplify.step_builder import StepBuilder
 
-NAME = "tables written row by row that become stacked results"
+NAME = "scatters of rows converted to stacked outputs"
 _END = np.iinfo(np.int64).max
 
 

@@ -38,7 +38,7 @@ from treadle.passes.simplify.operators import NUMBERS, attribute, axis_in, opera
 from treadle.passes.simplify.speculation import keeps_element, runs_at_least_once
 from treadle.passes.simplify.step_builder import StepBuilder
 
-NAME = "lists that become stacked results"
+NAME = "sequences converted to stacked outputs"
 _LOOPS_CARRY_LISTS = 13
 
 

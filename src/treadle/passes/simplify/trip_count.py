@@ -34,7 +34,7 @@ from treadle.passes.simplify.induction import affine_in_iteration, step_of
 from treadle.passes.simplify.loop_rebuild import rebuild_loop
 from treadle.passes.simplify.step_builder import StepBuilder
 
-NAME = "loops that count"
+NAME = "while loops with a trip count"
 _LARGEST = np.iinfo(np.int64).max
 _WHOLE_MAX = 12
 _INT64 = 7

@@ -38,7 +38,7 @@ from treadle.passes.simplify.speculation import (
 )
 from treadle.passes.simplify.step_builder import StepBuilder
 
-NAME = "loops that run once or never"
+NAME = "trivial loops inlined"
 _AXES_ARE_INPUTS = 13
 
 
