@@ -9,13 +9,13 @@ from functools import partial, reduce
 from math import prod
 from typing import Any
 
-import numpy as np
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.abi_slots import AbiSlots
 from treadle.jit.codegen.alias_metadata import AliasScopes
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
+from treadle.jit.codegen.element_index import broadcast_index, element_of, is_known
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I8, I64, literal, memory_type
 from treadle.jit.codegen.scalar import functions, half
@@ -108,10 +108,10 @@ class ElementAccess:
         """One element."""
         if node.is_static and not node.size:
             return literal(node.dtype, 0)
-        if node in self.registers and not isinstance(index, Flat) and _is_known(index):
+        if node in self.registers and not isinstance(index, Flat) and is_known(index):
             return self.registers[node][self.flat(index, symbolic_dims(node))]
-        if isinstance(node.op, Constant) and (node.is_single or _is_known(index)):
-            return literal(node.dtype, _element(node.op.array, index))
+        if isinstance(node.op, Constant) and (node.is_single or is_known(index)):
+            return literal(node.dtype, element_of(node.op.array, index))
         return self._once((node, index), lambda: self._read(node, index))
 
     def _once(self, key: tuple[Any, ...], made: Callable[[], Any]) -> Any:
@@ -145,7 +145,7 @@ class ElementAccess:
                 )
                 return reduce(apply, args)
             case Elementwise(function):
-                args = [self.read(o, _broadcast(o, index)) for o in node.operands]
+                args = [self.read(o, broadcast_index(o, index)) for o in node.operands]
                 dtypes = tuple(operand.dtype for operand in node.operands)
                 return functions.apply(self.builder, function, dtypes, node.dtype, *args)
             case View(axes):
@@ -391,21 +391,3 @@ class ElementAccess:
     def scalar(self, node: Node) -> Any:
         """The one element of a node."""
         return self.read(node, (0,) * len(node.shape))
-
-
-def _is_known(index: Indices) -> bool:
-    each = (index.value,) if isinstance(index, Flat) else index
-    return all(isinstance(one, int) for one in each)
-
-
-def _element(array: np.ndarray, index: Indices) -> Any:
-    if array.size == 1:
-        return array.reshape(-1)[0]
-    return array.reshape(-1)[index.value] if isinstance(index, Flat) else array[index]
-
-
-def _broadcast(operand: Node, index: Indices) -> Indices:
-    if isinstance(index, Flat):
-        return (0,) * len(operand.shape) if operand.is_single else index
-    own = index[len(index) - len(operand.shape) :]
-    return tuple(0 if e == 1 else i for e, i in zip(operand.shape, own, strict=True))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
 
 from treadle import ir
 from treadle.ir import DType
@@ -16,12 +13,10 @@ from treadle.jit.kernel.ir import (
     Constant,
     DimOf,
     Empty,
-    InductionVar,
     Loop,
     Node,
     Number,
     Result,
-    ScanSlice,
     Stack,
     SymbolicDim,
 )
@@ -30,9 +25,7 @@ from treadle.jit.kernel.traversal import is_inside
 from treadle.jit.lowering.boxing import (
     appended,
     boxed,
-    extent_of,
     is_unboxable,
-    item_of,
     keep_shape,
     nothing,
     release_boxes,
@@ -42,6 +35,7 @@ from treadle.jit.lowering.boxing import (
     unboxed,
 )
 from treadle.jit.lowering.changing_dims import ChangingAxes, changing_axes, lost_axes
+from treadle.jit.lowering.loop_body import LoopBody, add_parameters
 from treadle.jit.lowering.lowering_builder import LowerBlock, LoweringBuilder
 from treadle.jit.lowering.operands import native_operands, present_operands, scalar
 from treadle.jit.lowering.sequences.uniform import emptied, empty
@@ -73,7 +67,7 @@ def lower_loop(
     held, learnt = _held(builder, step, operands), set[int]()
     mark = builder.mark()
     for _ in range(_most_tries(operands)):
-        made = _Body(Block("body", builder.block, is_loop=True), held)
+        made = LoopBody(Block("body", builder.block, is_loop=True), held)
         try:
             _write(builder, made, step, operands, moving, lower)
         except WrongElementGuess as mistake:
@@ -155,31 +149,9 @@ def _stacked(builder: LoweringBuilder, loop: Node, stack: Stack, number: int) ->
     return builder.add(Result(number), stack.element.dtype, tuple(told), loop)
 
 
-@dataclass(eq=False, slots=True)
-class _Body:
-    """The nodes of a body's params, and what of them carries; and what it gives.
-
-    `held` are the carried values, by number, that are held outside. `elements` are what it gives to
-    be stacked: of those with a native form there are `stacks`, of the others lists, which are
-    carried: `rows` has their numbers.
-    """
-
-    block: Block
-    held: frozenset[int] = frozenset()
-    nodes: list[Node | None] = field(default_factory=list)
-    states: list[Node] = field(default_factory=list)
-    initials: list[Node] = field(default_factory=list)
-    length: Number | None = None
-    condition: Node | None = None
-    nexts: list[Node] = field(default_factory=list)
-    elements: list[Node] = field(default_factory=list)
-    stacks: list[Stack] = field(default_factory=list)
-    rows: dict[int, int] = field(default_factory=dict)
-
-
 def _write(
     builder: LoweringBuilder,
-    made: _Body,
+    made: LoopBody,
     step: ir.Loop,
     operands: Given,
     moving: ChangingAxes,
@@ -188,7 +160,7 @@ def _write(
     outer = builder.block
     given = _boxed(builder, step, operands, made.held)
     builder.block = made.block
-    _params(builder, step, given, moving, made)
+    add_parameters(builder, step, given, moving, made)
     results = lower(builder, step.body, made.nodes)
     values = step.body.results
     condition = native_operands(builder, results[0], values[0])
@@ -213,7 +185,7 @@ def _write(
 
 
 def _carry_rows(
-    builder: LoweringBuilder, made: _Body, number: int, element: Node, outer: Block
+    builder: LoweringBuilder, made: LoopBody, number: int, element: Node, outer: Block
 ) -> Sequence[Node]:
     """The list of what is to be stacked outside, with this element: one more carried value."""
     builder.block = outer
@@ -266,7 +238,7 @@ def _typed(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> list[Nod
 def _corrected(
     builder: LoweringBuilder,
     step: ir.Loop,
-    made: _Body,
+    made: LoopBody,
     operands: Given,
     mistake: WrongElementGuess,
     learnt: set[int],
@@ -302,7 +274,7 @@ def _is_written(builder: LoweringBuilder, extent: Number) -> bool:
     return source is None or (block is not None and any(node is source for node in block.nodes))
 
 
-def _foreign(builder: LoweringBuilder, made: _Body) -> frozenset[int]:
+def _foreign(builder: LoweringBuilder, made: LoopBody) -> frozenset[int]:
     """The carried values that cannot be native, by number."""
     pairs = enumerate(zip(made.states, made.nexts, strict=True))
     return frozenset(
@@ -322,78 +294,6 @@ def _given(builder: LoweringBuilder, step: ir.Loop, results: Given, number: int)
     claimed = [step.body.claims[number].type] if step.body.claims else []
     types, node = types_of(step.body.results[number]) + claimed, present_operands(results[number])
     return unboxed(builder, node, types) if is_unboxable(types) else node
-
-
-def _params(
-    builder: LoweringBuilder, step: ir.Loop, operands: Given, moving: ChangingAxes, made: _Body
-) -> None:
-    rest = iter(operands)
-    for place, role in enumerate(step.roles):
-        match role:
-            case ir.Iteration():
-                shape = (1,) * ir.declared_rank(step, place)
-                made.nodes.append(builder.param(InductionVar(), DType.INT64, shape))
-            case ir.Condition():
-                rank = ir.declared_rank(step, place)
-                made.nodes.append(builder.constant(np.ones((1,) * rank, np.bool_)))
-            case ir.Invariant():
-                made.nodes.append(next(rest))
-            case ir.Carried():
-                initial = present_operands(next(rest))
-                state = _state(builder, len(made.states), initial, moving)
-                made.initials.append(initial)
-                made.states.append(state)
-                made.nodes.append(state)
-            case ir.Sliced(axis, reverse):
-                made.nodes.append(
-                    _item(builder, made, present_operands(next(rest)), axis, reverse=reverse)
-                )
-
-
-def _state(builder: LoweringBuilder, number: int, initial: Node, moving: ChangingAxes) -> Node:
-    shape = [
-        builder.number(builder.param(DimOf(number, axis), DType.INT64, ()))
-        if (number, axis) in moving
-        else extent
-        for axis, extent in enumerate(initial.shape)
-    ]
-    state = builder.param(CarriedArg(number), initial.dtype, tuple(shape))
-    if initial in builder.objects:
-        builder.objects.add(state)
-    return state
-
-
-def _item(builder: LoweringBuilder, made: _Body, source: Node, axis: int, *, reverse: bool) -> Node:
-    if source in builder.objects:
-        return _held_item(builder, made, source, axis, reverse=reverse)
-    rank = len(source.shape)
-    if not -rank <= axis < rank:
-        raise Declined(f"a scan input of rank {rank} sliced along axis {axis}")
-    _expect_length(builder, made, source.shape[axis % rank])
-    rest = tuple(e for k, e in enumerate(source.shape) if k != axis % rank)
-    node = Node(ScanSlice(axis % rank, reverse), source.dtype, rest, (source,), builder.block)
-    builder.block.nodes.append(node)
-    return node
-
-
-def _held_item(
-    builder: LoweringBuilder, made: _Body, source: Node, axis: int, *, reverse: bool
-) -> Node:
-    outer = made.block.parent
-    assert outer is not None
-    builder.block = outer
-    extent = extent_of(builder, source, axis)
-    builder.block = made.block
-    _expect_length(builder, made, extent)
-    return item_of(
-        builder, source, builder.param(InductionVar(), DType.INT64, ()), axis, reverse=reverse
-    )
-
-
-def _expect_length(builder: LoweringBuilder, made: _Body, extent: Number) -> None:
-    if made.length is not None:
-        builder.expect_equal(made.length, extent)
-    made.length = extent
 
 
 def _held_stack(builder: LoweringBuilder, rows: Node, role: ir.Stacked) -> Node:

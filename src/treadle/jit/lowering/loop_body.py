@@ -1,0 +1,129 @@
+"""The body of a loop as it is lowered: its block, and the nodes of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treadle import ir
+from treadle.ir import DType
+from treadle.jit.kernel.ir import (
+    Block,
+    CarriedArg,
+    DimOf,
+    InductionVar,
+    Node,
+    Number,
+    ScanSlice,
+    Stack,
+)
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.boxing import (
+    extent_of,
+    item_of,
+)
+from treadle.jit.lowering.changing_dims import ChangingAxes
+from treadle.jit.lowering.lowering_builder import LoweringBuilder
+from treadle.jit.lowering.operands import present_operands
+
+Given = Sequence[Node | None]
+
+
+@dataclass(eq=False, slots=True)
+class LoopBody:
+    """The body of a loop while it is lowered.
+
+    `nodes` are those of its parameters, `states` and `initials` its carried arguments and the values
+    they start with, `nexts` their next values. `held` are the numbers of the carried values that are
+    boxed. `elements` are to be stacked: those with a native form have `stacks`; boxed ones are
+    collected in lists, which are carried values with the numbers `rows`.
+    """
+
+    block: Block
+    held: frozenset[int] = frozenset()
+    nodes: list[Node | None] = field(default_factory=list)
+    states: list[Node] = field(default_factory=list)
+    initials: list[Node] = field(default_factory=list)
+    length: Number | None = None
+    condition: Node | None = None
+    nexts: list[Node] = field(default_factory=list)
+    elements: list[Node] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=list)
+    rows: dict[int, int] = field(default_factory=dict)
+
+
+def add_parameters(
+    builder: LoweringBuilder, step: ir.Loop, operands: Given, moving: ChangingAxes, made: LoopBody
+) -> None:
+    """The nodes of the parameters, and the carried arguments and initial values among them."""
+    rest = iter(operands)
+    for place, role in enumerate(step.roles):
+        match role:
+            case ir.Iteration():
+                shape = (1,) * ir.declared_rank(step, place)
+                made.nodes.append(builder.param(InductionVar(), DType.INT64, shape))
+            case ir.Condition():
+                rank = ir.declared_rank(step, place)
+                made.nodes.append(builder.constant(np.ones((1,) * rank, np.bool_)))
+            case ir.Invariant():
+                made.nodes.append(next(rest))
+            case ir.Carried():
+                initial = present_operands(next(rest))
+                state = _state(builder, len(made.states), initial, moving)
+                made.initials.append(initial)
+                made.states.append(state)
+                made.nodes.append(state)
+            case ir.Sliced(axis, reverse):
+                made.nodes.append(
+                    _item(builder, made, present_operands(next(rest)), axis, reverse=reverse)
+                )
+
+
+def _state(builder: LoweringBuilder, number: int, initial: Node, moving: ChangingAxes) -> Node:
+    shape = [
+        builder.number(builder.param(DimOf(number, axis), DType.INT64, ()))
+        if (number, axis) in moving
+        else extent
+        for axis, extent in enumerate(initial.shape)
+    ]
+    state = builder.param(CarriedArg(number), initial.dtype, tuple(shape))
+    if initial in builder.objects:
+        builder.objects.add(state)
+    return state
+
+
+def _item(
+    builder: LoweringBuilder, made: LoopBody, source: Node, axis: int, *, reverse: bool
+) -> Node:
+    if source in builder.objects:
+        return _held_item(builder, made, source, axis, reverse=reverse)
+    rank = len(source.shape)
+    if not -rank <= axis < rank:
+        raise Declined(f"a scan input of rank {rank} sliced along axis {axis}")
+    _expect_length(builder, made, source.shape[axis % rank])
+    rest = tuple(e for k, e in enumerate(source.shape) if k != axis % rank)
+    node = Node(ScanSlice(axis % rank, reverse), source.dtype, rest, (source,), builder.block)
+    builder.block.nodes.append(node)
+    return node
+
+
+def _held_item(
+    builder: LoweringBuilder, made: LoopBody, source: Node, axis: int, *, reverse: bool
+) -> Node:
+    outer = made.block.parent
+    assert outer is not None
+    builder.block = outer
+    extent = extent_of(builder, source, axis)
+    builder.block = made.block
+    _expect_length(builder, made, extent)
+    return item_of(
+        builder, source, builder.param(InductionVar(), DType.INT64, ()), axis, reverse=reverse
+    )
+
+
+def _expect_length(builder: LoweringBuilder, made: LoopBody, extent: Number) -> None:
+    if made.length is not None:
+        builder.expect_equal(made.length, extent)
+    made.length = extent
