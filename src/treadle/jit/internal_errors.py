@@ -1,4 +1,4 @@
-"""A fault of the compiler itself: another engine runs the region, a warning and explain say why.
+"""Errors of the compiler itself become declines: a warning and `explain` report them.
 
 The border between a region and its kernel. `TREADLE_DEBUG=1`, which the tests set, lets the fault
 through as it is.

@@ -1,4 +1,4 @@
-"""What a kernel is handed: one array of 64-bit slots, each an address or a number.
+"""The arguments of a kernel: one array of 64-bit slots, each an address or a number.
 
 Given(position)         the address of a word that holds the address of an input
 Extent                  an extent of this run

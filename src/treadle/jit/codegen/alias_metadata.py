@@ -1,4 +1,4 @@
-"""Which memory is which: says of every load and store what it cannot be the same as.
+"""Alias scopes: which loads and stores cannot touch the same memory.
 
 Memory has a name. What the kernel is given to read is one ("given"); every buffer of its own and
 every result has another. Without this LLVM would check addresses before each short loop.

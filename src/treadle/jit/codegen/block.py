@@ -1,4 +1,4 @@
-"""A block of a kernel in LLVM: its nodes in order, those of one shape gathered into nests."""
+"""Code for the nodes of a block, in order; nodes of one shape share loop nests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A branch: the block its condition chooses runs and puts its results where both would.
+"""Code for a Branch: the side that is taken writes its results where both sides put them.
 
 A result that goes into memory both sides take over is there already.
 """

@@ -1,4 +1,4 @@
-"""What every part of the emitter writes with: one function, its loops, branches and index sums."""
+"""Builds one LLVM function: loops, branches, variables and index arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop nests that several nodes of one shape share: every element of all of them, then the next.
+"""Fused loop nests: one nest computes all elements of several nodes of one shape.
 
 A node joins the open nest of its shape unless it reads a member elsewhere than at its own index.
 Members that nothing outside reads never reach memory. A member that is the next value of a carried
@@ -34,10 +34,11 @@ from treadle.jit.schedule.storage import (
 
 @dataclass(eq=False, slots=True)
 class IterationEnd:
-    """What becomes of nodes at the end of a loop's body: which state, and which stacks.
+    """What becomes of nodes at the end of a loop's body: carried values and stacked outputs.
 
-    `into` are the states that are only written into, by each link of that (see inplace); `over`
-    are a node outside of the block and a value it has read as far as it wants.
+    `into` are the carried values that are updated in place, by each node of the update chain
+    (carried/in_place.py). `over` are pairs of a reader outside this block and a value it has read
+    completely, so that the value's memory may be reused.
     """
 
     loop: Node | None = None

@@ -1,4 +1,4 @@
-"""Memory whose size only the run tells: asked for where it is written, kept for the next time.
+"""Heap buffers: memory of a size that is known when the kernel runs, reused while it lasts.
 
     scratch = (pointer, capacity)        variables of the kernel, null and 0 when it begins
     want(size)                           at least so many bytes; what was there may be lost

@@ -1,4 +1,4 @@
-"""A call out of native code: the GIL is taken, a Python object called with one address.
+"""Code for a host call: takes the GIL and calls a Python object with one address.
 
 There it finds words (see outside): where the operands are, whole and in row-major order, and the
 results. Of a result whose extents the call tells, the array the call made is copied into memory of

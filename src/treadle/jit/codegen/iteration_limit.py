@@ -1,4 +1,4 @@
-"""The bounds of a run: iterations are counted down; a loop that goes over a bound says where."""
+"""The limit of iterations: a loop counts down and says where the limit was exceeded."""
 
 from __future__ import annotations
 

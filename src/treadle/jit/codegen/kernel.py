@@ -1,4 +1,4 @@
-"""A kernel as one LLVM function: i64 kernel(slots), which gives 0 or why it failed."""
+"""A kernel as one LLVM function: i64 kernel(slots), which returns 0 or why it failed."""
 
 from __future__ import annotations
 

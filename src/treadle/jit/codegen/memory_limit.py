@@ -1,4 +1,4 @@
-"""What loops hold is weighed where the run bounds it: the bytes of carried and stacked values.
+"""The limit of bytes: loops count what their carried and stacked values take.
 
     held = what the loops around it hold + its carried values        before the first iteration
     held = ... + the elements of all iterations so far               after each

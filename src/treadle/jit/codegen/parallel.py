@@ -1,4 +1,4 @@
-"""Nests of loops that several threads write, each a part of the items along one axis.
+"""Loop nests shared by several threads: each runs a part of the items along one axis.
 
     void part(data, t, threads):            a function of its own
         each = ceil(count / threads)

@@ -1,4 +1,4 @@
-"""The record of a nest that is a function of its own: the function and the calls of it."""
+"""The record of a loop nest that is a function of its own: the function and its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Now and then a kernel asks whether it must stop.
+"""Safepoints: a kernel regularly asks whether it must stop.
 
 Every loop counts down by what an iteration of it costs, in about nanoseconds; below zero the kernel
 takes the GIL back, calls the poll, a Python function, and goes on. The poll raising, or a signal's

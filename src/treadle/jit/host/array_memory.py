@@ -1,4 +1,4 @@
-"""Where the elements of arrays are, for native code: cheaply, thousands of times a second.
+"""The addresses of arrays for native code, read cheaply.
 
 `__array_interface__` takes a microsecond. An array object holds the address of its elements in a
 word of its own, at an offset that is looked for once; a kernel is told where that word is. Where

@@ -1,20 +1,20 @@
-"""What native code has no form for: held outside for a run, natively the number of its place.
+"""Boxed values: Python objects without a native form, which native code knows by a handle.
 
-Strings, optionals, sequences of elements that differ, tensors of unknown rank. The places are a
-stack: a loop that makes some remembers how high it was before, and at the end of an iteration takes
-down all that came since but what it carries on.
+Strings, optionals, sequences of unlike elements and tensors of unknown rank are boxed. Handles are
+positions of a stack. A loop that boxes values marks the height of the stack before an iteration,
+and at its end pops all that was pushed since except the values it carries on.
 
-    box(x)             x, to be held
-    box_list(x)        the items of x, as a sequence
-    unbox(x)           what is held, as a tensor
-    nothing()          an absent value
-    mark()             how high the stack is
-    settle(m, *kept)   all from place m on goes, then kept are put there
-    rows()             an empty list, for what a loop stacks; append(rows, x)
-    stack(rows)        np.stack, along `axis`, the last first with `reverse`
-    extent(x)          how many items along `axis`; item(x, i), counted from the end with `reverse`
-    steady(x, y)       y, which has the shape of x
-    Apart(x)           the parts of a list or an optional; Together(*parts)   what they are of
+    box(x)             pushes x
+    box_list(x)        pushes the items of x as a sequence
+    unbox(x)           the boxed value as a tensor
+    nothing()          pushes an absent value
+    mark()             the height of the stack
+    pop_to(m, *kept)   pops to height m, then pushes the kept values
+    rows()             pushes an empty list for a stacked output; append(rows, x) adds to it
+    stack(rows)        np.stack along `axis`, in reverse order with `reverse`
+    extent(x)          the number of items along `axis`; item(x, i), from the end with `reverse`
+    same_shape(x, y)   y; fails where its shape is not that of x
+    Unpack(x)          the component arrays of a list or an optional; Pack(*parts) is the inverse
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import Leaf, Operands, Value, attribute
-from treadle.jit.host.sequence_layout import APART, TOGETHER, elements, nothing, tensors
+from treadle.jit.host.sequence_layout import PACK, UNPACK, elements, nothing, tensors
 from treadle.jit.host.sequence_marshal import elements_of_ragged, ragged_parts
 from treadle.jit.kernel.ir import BOXED_DOMAIN
 from treadle.jit.kernel.node_builder import Declined
@@ -64,7 +64,7 @@ def _mark(held: list[Any], _: Given) -> Given:
     return (np.array(len(held), np.int64),)
 
 
-def _settle(held: list[Any], given: Given) -> Given:
+def _pop_to(held: list[Any], given: Given) -> Given:
     mark, *kept = given
     del held[int(mark) :]
     return kept
@@ -102,7 +102,7 @@ def _item(given: Given, *, axis: int, reverse: int) -> Given:
     return (np.array(np.take(source, place, axis)),)
 
 
-def _steady(given: Given) -> Given:
+def _same_shape(given: Given) -> Given:
     before, after = map(_array, given)
     if (before.dtype, before.shape) != (after.dtype, after.shape):
         raise Declined("a state that changes its shape")
@@ -138,10 +138,10 @@ def _from_parts(_: Operands, given: Given) -> Given:
     return (elements_of_ragged(*parts),) if len(parts) > 1 else parts
 
 
-_OF_PLACES: Mapping[str, Callable[[list[Any], Given], Given]] = {"mark": _mark, "settle": _settle}
+_OF_PLACES: Mapping[str, Callable[[list[Any], Given], Given]] = {"mark": _mark, "pop_to": _pop_to}
 _OF_PARTS: Mapping[str, Callable[..., Given]] = {
-    APART: _to_parts,
-    TOGETHER: _from_parts,
+    UNPACK: _to_parts,
+    PACK: _from_parts,
 }
 _KEEPERS: Mapping[str, Callable[..., Given]] = {
     "box": _same,
@@ -153,7 +153,7 @@ _KEEPERS: Mapping[str, Callable[..., Given]] = {
     "stack": _stack,
     "extent": _extent,
     "item": _item,
-    "steady": _steady,
+    "same_shape": _same_shape,
 }
 
 

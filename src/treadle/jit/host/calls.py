@@ -1,4 +1,4 @@
-"""Operators that native code calls out for: what each call does, in Python, with the GIL held."""
+"""What a host call does in Python, with the GIL held."""
 
 from __future__ import annotations
 

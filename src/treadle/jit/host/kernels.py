@@ -1,4 +1,4 @@
-"""Who evaluates an operator without native code: numpy, or another engine for that one operator."""
+"""The kernels of host calls: of numpy, or of another engine for one operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of elements that differ, and optionals that may be empty, as tensors: their parts.
+"""The layout of ragged sequences and of optionals as arrays.
 
     sequence   flat, ends, shapes    the elements one after the other, T[N]; where each begins and
                                      the last one ends, int64[n + 1]; their shapes, int64[n, rank]
@@ -20,7 +20,7 @@ from treadle.ir import DType, Operands, Tensor
 from treadle.jit.host.sequence_marshal import LISTS
 
 PARTS_DOMAIN = "treadle.parts"
-APART, TOGETHER = "Apart", "Together"
+UNPACK, PACK = "Unpack", "Pack"
 KNOWN = "known_extents"
 OPERATORS = LISTS | {"Identity"}
 """Those of the standard that parts are known in."""

@@ -1,4 +1,4 @@
-"""Sequences at the border of native code, where they are lists: there they are tensors."""
+"""Conversion of sequences at the boundary of native code: lists of arrays to arrays and back."""
 
 from __future__ import annotations
 

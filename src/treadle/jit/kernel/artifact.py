@@ -1,4 +1,4 @@
-"""What the emitter makes of a kernel, and the form of it that is kept on disk."""
+"""What codegen makes of a kernel, and the form in which it is kept on disk."""
 
 from __future__ import annotations
 

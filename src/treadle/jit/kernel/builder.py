@@ -1,4 +1,4 @@
-"""Writes a kernel node by node: what the lowerings are handed.
+"""Builds a kernel: nodes, arithmetic on dims, guards and single elements.
 
 Extents that only the run tells are numbers one can compute with: `plus`, `times`, `match` ... give
 an int where the result is known, else an Extent. Where two must be equal and nobody can say whether

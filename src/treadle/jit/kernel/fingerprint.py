@@ -1,4 +1,4 @@
-"""What a kernel is, in a few bytes: equal for kernels that have the same machine code.
+"""The fingerprint of a kernel: equal for kernels that have the same machine code.
 
 Every field of every node counts, constants by their elements. Nodes, blocks and extents are
 numbered as they are met, so equal kernels of different sessions and processes agree, and what a

@@ -308,8 +308,8 @@ class HostCall:
         return any(self.takes) or any(self.makes) or self.leaf.domain == BOXED_DOMAIN
 
 
-BOXED_DOMAIN = "treadle.held"
-"""The domain of the operators that keep what is held outside: see `held`."""
+BOXED_DOMAIN = "treadle.boxed"
+"""The domain of the operators on boxed values: see host/boxed_values.py."""
 
 
 @dataclass(frozen=True, slots=True)

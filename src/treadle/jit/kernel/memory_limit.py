@@ -1,4 +1,4 @@
-"""What can be told beforehand of the bytes that a loop will hold, and how a kernel says it is over.
+"""Which bytes of a loop are known before it runs, and how a kernel reports an exceeded limit.
 
 A run's `max_bytes` bounds the carried and stacked values of its loops, as interp counts them.
 """

@@ -1,4 +1,4 @@
-"""The nodes of a kernel as they are written: each in its block, equal ones once.
+"""Adds nodes to blocks: equal nodes become one, and invariant nodes leave loops.
 
 A node goes into the outermost loop's surroundings where its operands are known, so invariant work
 leaves loops as it is written; a node that can fail stays where it is.

@@ -1,4 +1,4 @@
-"""What a node reads and what blocks it has: for whoever goes through a kernel."""
+"""Traversal of a kernel: blocks, operands and dims of nodes."""
 
 from __future__ import annotations
 

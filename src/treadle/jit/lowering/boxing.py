@@ -1,4 +1,4 @@
-"""Values without a native form, held outside: put there, taken back, and cleared up after."""
+"""Lowering of values without a native form: boxing, unboxing and release of boxes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def stacked(builder: KernelBuilder, rows: Node, axis: int, *, reverse: bool) -> 
 def keep_shape(builder: KernelBuilder, before: Node, after: Node) -> Node:
     """What comes after, with the shape of what was before."""
     if before in builder.objects:
-        return _keep(builder, "steady", [before, after], [OBJECT], makes=True)[0]
+        return _keep(builder, "same_shape", [before, after], [OBJECT], makes=True)[0]
     if after in builder.objects:
         kind = before.dtype, tuple(e if isinstance(e, int) else None for e in before.shape)
         (after,) = _keep(builder, "unbox", [after], [kind], makes=False)
@@ -159,7 +159,7 @@ def release_boxes(
     (mark,) = _keep(builder, "mark", [], [OBJECT], makes=False)
     builder.block = body
     kept = [node for node in nexts if node in builder.objects]
-    made = iter(_keep(builder, "settle", [mark, *kept], [OBJECT] * len(kept), makes=True))
+    made = iter(_keep(builder, "pop_to", [mark, *kept], [OBJECT] * len(kept), makes=True))
     return [next(made) if node in builder.objects else node for node in nexts]
 
 

@@ -1,4 +1,4 @@
-"""Loops that lowerings write themselves: of operators that walk along an axis."""
+"""Counted loops that lowerings write: for operators that iterate along an axis."""
 
 from __future__ import annotations
 

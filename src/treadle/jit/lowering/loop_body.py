@@ -35,10 +35,10 @@ Given = Sequence[Node | None]
 class LoopBody:
     """The body of a loop while it is lowered.
 
-    `nodes` are those of its parameters, `states` and `initials` its carried arguments and the values
-    they start with, `nexts` their next values. `held` are the numbers of the carried values that are
-    boxed. `elements` are to be stacked: those with a native form have `stacks`; boxed ones are
-    collected in lists, which are carried values with the numbers `rows`.
+    `nodes` are those of its parameters, `states` and `initials` its carried arguments and the
+    values they start with, `nexts` their next values. `held` are the numbers of the carried values
+    that are boxed. `elements` are to be stacked: those with a native form have `stacks`; boxed ones
+    are collected in lists, which are carried values with the numbers `rows`.
     """
 
     block: Block

@@ -1,4 +1,4 @@
-"""What control flow is handed: there, native, and of one element where one is wanted."""
+"""Checks of the operands of control flow: present, native, and single where one is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that native code takes along beside a loop: cheap ones, of few elements.
+"""Small operators around a loop that join its region.
 
 How many that are is known from the types, or when data comes: a region with more is declined, and
 its loops are tried alone. Of what computes much for an element the types must tell it.

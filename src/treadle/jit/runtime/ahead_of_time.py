@@ -1,4 +1,4 @@
-"""The code of a region before any data came: made of types, for `explain` alone.
+"""The code of a region before any data came, made from types, for `explain` alone.
 
 An extent that the types tell is that number, one they do not tell is left open; equal ones are one
 extent. Nothing is kept of it: what a run makes for its shapes does not hang on who asked before.

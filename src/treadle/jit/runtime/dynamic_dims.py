@@ -1,4 +1,4 @@
-"""Which axes a kernel leaves open: those whose extent keeps changing from run to run.
+"""Which axes of inputs are dynamic: those whose extent keeps changing between runs.
 
 An axis of an input with a third extent is open from then on, and axes that were always equally long
 are one extent. Extents of 0 and 1 stay in the signature: they broadcast, and little is like them.

@@ -1,4 +1,4 @@
-"""One call of a kernel: its slots filled, its results made before or taken over afterwards."""
+"""One call of a kernel: fills its slots, allocates results or adopts their memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a region, signature by signature: the native engine's part of `explain`."""
+"""The native engine's part of `explain`: a report for each signature of a region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A region and the dtypes and shapes of one run: a kernel for all runs like it.
+"""Specializes a region to the dtypes and shapes of a run: the kernel for all runs like it.
 
 The length of what only loops at the top slice, and trip counts, stay out of the signature.
 """

@@ -1,4 +1,4 @@
-"""Inputs that shapes are made of: a kernel is made for their values, as for shapes.
+"""Specialization by value: small integer inputs that shapes depend on.
 
 What the program computes of shapes before a loop reaches it as small whole numbers. Known, they
 make plain extents; after some different ones they stay what the run tells.

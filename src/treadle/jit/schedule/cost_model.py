@@ -1,4 +1,4 @@
-"""About how long an element takes where loops are made vectors: nanoseconds, of one thread.
+"""The cost model: nanoseconds for an element in a vectorized loop on one thread.
 
     a function              0.006; 0.12 where it is a series; 1 where that is summed in float64
     an array                0.012 for an element read, 0.02 for one written

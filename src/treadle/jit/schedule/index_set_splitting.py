@@ -1,4 +1,4 @@
-"""Joins that are in no memory: whoever reads one by its own index does so a piece at a time.
+"""Index-set splitting: a Concat is read piece by piece and never written to memory.
 
     u + Pad(change)  of [256,256]:      for i in 0..1, 1..255, 255..256:
                                             for j in 0..1, 1..255, 255..256:

@@ -1,4 +1,4 @@
-"""In which order a chain of one associative function is computed: what is known early goes first.
+"""Reassociation of chains of one associative function: operands known early come first.
 
     min(min(up, left + 1), diagonal)  =  min(min(up, diagonal), left + 1)
 

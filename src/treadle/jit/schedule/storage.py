@@ -1,4 +1,4 @@
-"""Where every node of a kernel is kept.
+"""Where each value of a kernel is stored.
 
 REGISTERS   one LLVM value for each element: a few elements, computed where they stand
 NEST        element by element in a loop nest that nodes of one shape share

@@ -1,4 +1,4 @@
-"""Whether help pays, which a run finds out, in LLVM: for pool_ir, which knows the words.
+"""Whether several threads pay, measured while a kernel runs; LLVM text for pool_ir.
 
     nest     -, time, cost, calls, spent, length, alone, shared, was helped, age
 

@@ -1,7 +1,7 @@
 """The workers' loop and fork and join in LLVM IR: `treadle_serve` and `treadle_share`.
 
-A helper is asked for every 2 microseconds of a nest. What they find out is in
-jit/threads/autotune_ir.
+One worker is used for every 2 microseconds of estimated work. Whether workers pay at all is
+measured by the code of `autotune_ir`.
 
     line     word, function, data, asleep, parts, number, semaphore
     team     helpers, patience, waits, is shared, judge, cost without it, has stalled, penalty,

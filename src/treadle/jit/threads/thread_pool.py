@@ -1,4 +1,4 @@
-"""Threads that help a kernel: made when first wanted, one team a process, asleep between runs.
+"""The thread pool that helps kernels: one for a process, asleep between runs.
 
     with taken(threads) as team:        its address, for one run at a time; 0: it is another's
         share(team, f, d, cost, nest)   f(d, part, parts) of all parts, which a kernel calls

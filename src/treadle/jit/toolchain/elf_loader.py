@@ -1,4 +1,4 @@
-"""Object files become machine code in memory, without LLVM: just what the emitter's files need.
+"""Loads object files into executable memory without LLVM.
 
 The form is ELF-64 (System V ABI, chapters 4 and 5) for x86-64 (its AMD64 supplement, chapter 4), as
 LLVM writes it for the large code model: sections that are read and run but never written, and

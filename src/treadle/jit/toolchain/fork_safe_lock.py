@@ -1,4 +1,4 @@
-"""Locks of a room that a forked process finds open: of its threads only one goes on there."""
+"""Locks that a forked process finds open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What machine code depends on besides its text, without LLVM: the processor, and whose LLVM it is.
+"""The processor and the LLVM that machine code depends on, found without importing LLVM.
 
 LLVM knows a processor by what its instruction CPUID says, and by which registers the system keeps
 (XGETBV). Here the same words are asked for by a few bytes of machine code, all that LLVM 22 reads

@@ -1,4 +1,4 @@
-"""LLVM: text in, machine code out; and machine code made ready to run, which seldom needs LLVM."""
+"""Runs LLVM: text to object code, and object code to functions where our loader cannot."""
 
 from __future__ import annotations
 

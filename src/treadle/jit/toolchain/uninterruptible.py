@@ -1,4 +1,4 @@
-"""Work that a Ctrl-C must not cut short: in a thread of its own, whose end is waited for.
+"""Work that Ctrl-C must not interrupt: runs in a thread that is waited for.
 
 The handlers of signals run in the main thread, between any two steps of Python. One that raises
 within llvmlite leaves objects half made, or gives them back twice, which ends the process.

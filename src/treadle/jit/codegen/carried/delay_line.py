@@ -1,4 +1,4 @@
-"""Carried values that only move on: a delay line is a window over what it was and what comes.
+"""Delay lines: a carried shift register is a window over its history in memory.
 
     next = Join(state[1:], x[i])      state = line[i : i + n]     of  line = initial, x
     next = Join(x[i], state[:-1])     state = line[m - i :][:n]   of  line = reversed(x), initial

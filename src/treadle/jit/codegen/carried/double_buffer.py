@@ -1,4 +1,4 @@
-"""Carried values with two memories that take turns, where no element can be written in place.
+"""Double buffers: carried arrays that cannot be updated in place swap two buffers.
 
     now, other = initial, room for as many
     in each iteration: the next value is written to `other`, from `now`; then the two change places

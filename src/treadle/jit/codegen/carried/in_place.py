@@ -1,4 +1,4 @@
-"""Carried values that are only written into: the old one's memory is the next one's.
+"""In-place updates: the next value of a carried array takes the memory of the old one.
 
 A next value may be Puts into the old one, one after the other, inner loops that carry it on, and
 branches both of whose sides do so or leave it alone. What becomes of the value between is its

@@ -1,4 +1,4 @@
-"""Where the elements a loop stacks go.
+"""Stacked outputs of loops: their memory, and where each iteration writes.
 
 a length known before the loop    memory of the kernel's own, or a result
 else                              memory that grows, twice as large each time

@@ -1,4 +1,4 @@
-"""Which loops are recurrences that are linear: m[t] = a[t] * m[t-1] + b[t].
+"""Finds loops that are linear recurrences: m[t] = a[t] * m[t-1] + b[t].
 
 Needs: all values of the body are single numbers, and few; each state is linear in what it was, and
 no two states are made of each other; floats that are computed otherwise are float32, for which

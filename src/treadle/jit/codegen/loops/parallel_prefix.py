@@ -1,4 +1,4 @@
-"""Linear recurrences by recursive doubling: several iterations at once, in the lanes of a vector.
+"""Linear recurrences by parallel prefix: several iterations at once in vector lanes.
 
     m[t] = a[t] * m[t-1] + b[t]            for all t of a vector, in log2(lanes) steps:
 

@@ -1,4 +1,4 @@
-"""Loops whose bodies compute element by element, turned inside out: a part at a time.
+"""Loop tiling: bodies that compute element by element run all iterations of a tile at once.
 
     for part in parts of the elements:            as many as fit into the nearest memory
         for i in range(trips):

@@ -1,4 +1,4 @@
-"""Recurrences over a grid, by antidiagonals: a loop over rows around a loop along the row.
+"""Wavefronts: recurrences over a grid, a loop over rows around a Scan, by antidiagonals.
 
     lane r of a vector works on row i + r, r columns behind lane 0:
 

@@ -1,4 +1,4 @@
-"""Products of what a loop slices with what it does not change: for many iterations at once.
+"""Matrix products of scan items with an invariant matrix, batched over iterations.
 
     if i % steps == 0:
         rows of min(steps, length - i) iterations = items @ right      one large product

@@ -1,4 +1,4 @@
-"""Items and stacked elements that are columns in memory: some iterations at a time, as rows.
+"""Scan items and stacked elements that are columns in memory, transposed in tiles.
 
 if item n is not among the `count` from `base`:
     rows = the columns from n on, transposed              as many as a vector has elements

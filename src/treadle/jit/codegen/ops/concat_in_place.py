@@ -1,4 +1,4 @@
-"""Operands of a Join that are computed right where they belong in it.
+"""Concat elision: operands are computed in the place where the Concat has them.
 
 A tensor that only a Join reads takes its part of the Join's memory, through Joins of Joins, so that
 what stands between borders is written once.

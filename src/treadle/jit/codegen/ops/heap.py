@@ -1,4 +1,4 @@
-"""Functions that kernels call on arrays of entries: into a heap, and in order.
+"""Functions that kernels call on arrays of sort entries: sift into a heap, radix sort.
 
 An entry is a key and, in the lower half of its bits, the entry_pointer the key is from.
 """

@@ -1,4 +1,4 @@
-"""One product of two matrices in vector registers.
+"""The micro-kernel of matrix products: a block of the result in vector registers.
 
 A block of rows and columns stays in registers while the inner axis runs. How wide a vector is and
 how many there are is the processor's; where a block has few of them, several steps of the inner

@@ -1,4 +1,4 @@
-"""Matrices that a loop multiplies with and does not change, laid out for it before it begins.
+"""Packing: invariant matrices of products are laid out once, before their loop.
 
 Rows begin where vectors do, and not a power of two apart, so that no vector crosses a line of the
 cache and rows do not drive each other out of it. A constant is laid out when the kernel is made.

@@ -1,4 +1,4 @@
-"""Elements put into a tensor by index: in place where nobody reads the old value any more.
+"""Scatter: elements written by index, in place where the old value is not read any more.
 
 A carried value that is only put into is written where it is, so that an iteration costs what it
 puts in (see inplace). Other tensors are copied once, at the first of several Puts.

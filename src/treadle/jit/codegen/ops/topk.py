@@ -1,4 +1,4 @@
-"""The first of an axis in order: a heap of the best so far, the worst of them on top.
+"""ArgTopK: a heap of the best items so far, or a radix sort of all.
 
     heap = the first `count`, with their places
     for each of the others: if it comes before the top, it takes the top's place

@@ -1,4 +1,4 @@
-"""The scalar functions of a Map, in LLVM."""
+"""The scalar functions of an Elementwise in LLVM."""
 
 from __future__ import annotations
 

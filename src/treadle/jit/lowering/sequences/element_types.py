@@ -1,4 +1,4 @@
-"""Which values of a block are lists or optionals, and what is known of their elements."""
+"""Which values of a block are sequences or optionals, and the types of their elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists whose elements differ, natively: tensors of all elements, of where each is, of its shape.
+"""Ragged sequences as tensors: all elements, their offsets and their shapes.
 
 Element `k` is flat[ends[k]:ends[k + 1]].reshape(shapes[k]). Where an extent is one and the same for
 all elements, which is looked at as they come, it is known beside.

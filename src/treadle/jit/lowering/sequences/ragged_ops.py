@@ -1,4 +1,4 @@
-"""Operators over the parts of lists and optionals: see jit/host/sequence_layout for what those are.
+"""Lowerings of operators over the component arrays of sequences and optionals.
 
 Positions out of range are refused, as are elements that do not fit each other, and an empty
 optional whose element is asked for: the interpreter says what is wrong with them.
@@ -11,7 +11,7 @@ from typing import Any
 
 from treadle import ops
 from treadle.ir import DType, Leaf, Tensor
-from treadle.jit.host.sequence_layout import APART, KNOWN, TOGETHER, elements, nothing, tensors
+from treadle.jit.host.sequence_layout import KNOWN, PACK, UNPACK, elements, nothing, tensors
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import BOXED_DOMAIN, Empty, HostCall, Kind, Node
 from treadle.jit.kernel.node_builder import Declined
@@ -48,7 +48,7 @@ def _apart(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
     assert node is not None
     types = tensors(leaf.results)
     if node in builder.objects:
-        own = Leaf(BOXED_DOMAIN, APART, 1, leaf.operands, leaf.results, leaf.attributes)
+        own = Leaf(BOXED_DOMAIN, UNPACK, 1, leaf.operands, leaf.results, leaf.attributes)
         kinds = tuple(map(_kind, types))
         op = HostCall(own, (True,), kinds, (True,), (False,) * len(kinds))
         return [part for part in box_call(builder, op, [node]) if part is not None]
@@ -66,7 +66,7 @@ def _apart(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
 def _together(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
     """A result, as a list or an optional is outside."""
     present = [node for node in operands if node is not None]
-    own = Leaf(BOXED_DOMAIN, TOGETHER, 1, leaf.operands, leaf.results)
+    own = Leaf(BOXED_DOMAIN, PACK, 1, leaf.operands, leaf.results)
     given, takes = (True,) * len(present), (False,) * len(present)
     made = box_call(builder, HostCall(own, given, (OBJECT,), takes, (True,)), present)
     return [node for node in made if node is not None]
@@ -228,8 +228,8 @@ def _attributes(leaf: Leaf) -> dict[str, Any]:
 
 
 _TABLE: Mapping[str, Callable[[KernelBuilder, Leaf, Operands], Nodes | Ragged]] = {
-    APART: _apart,
-    TOGETHER: _together,
+    UNPACK: _apart,
+    PACK: _together,
     "Identity": _same,
     "SequenceEmpty": _empty,
     "SequenceConstruct": _construct,

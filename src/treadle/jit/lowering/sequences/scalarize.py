@@ -1,4 +1,4 @@
-"""A region written anew with the parts of lists and optionals, through its loops and branches."""
+"""Rewrites a region so that sequences and optionals become their component arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from treadle import ir
 from treadle.ir import Block, Branch, Declaration, DType, Leaf, Loop, Operands, Step, Tensor, Value
-from treadle.jit.host.sequence_layout import APART, OPERATORS, PARTS_DOMAIN, TOGETHER, known_layout
+from treadle.jit.host.sequence_layout import OPERATORS, PACK, PARTS_DOMAIN, UNPACK, known_layout
 from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.sequences.element_types import ElementTypes
 
@@ -62,11 +62,11 @@ class _Scalarizer:
         """The step that takes a value apart."""
         kind = self.kinds.kind(value)
         assert kind is not None, "what is taken apart is of a kind"
-        return Leaf(PARTS_DOMAIN, APART, 1, (value,), self.parts(value), known_layout(kind))
+        return Leaf(PARTS_DOMAIN, UNPACK, 1, (value,), self.parts(value), known_layout(kind))
 
     def together(self, value: Value, result: Value) -> Leaf:
         """The step that puts the parts of a value together."""
-        return Leaf(PARTS_DOMAIN, TOGETHER, 1, self.parts(value), (result,))
+        return Leaf(PARTS_DOMAIN, PACK, 1, self.parts(value), (result,))
 
     def step(self, step: Step) -> Iterator[Step]:
         """The step with the parts in their place."""

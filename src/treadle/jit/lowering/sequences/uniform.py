@@ -1,4 +1,4 @@
-"""Sequences as tensors: the elements, which are alike, along a first axis that only the run tells.
+"""Sequences of like elements as one tensor with a dynamic first axis.
 
 An empty sequence does not say what it will hold. Its elements are scalars until something is put
 in; where a loop carries it, its body is written again when that is known. Positions out of range
