@@ -8,7 +8,7 @@ from typing import Any
 from treadle.boundary import public
 from treadle.comparing.comparison import Comparison, FirstDifference
 from treadle.comparing.matching import Match, by_provenance, match
-from treadle.comparing.order import Key, Place, order_of
+from treadle.comparing.order import Key, OutputPosition, order_of
 from treadle.comparing.sides import Side, side_of
 from treadle.comparing.unequal import Bounds, Unequal, element, first_unequal
 from treadle.report import Difference
@@ -92,7 +92,7 @@ def _first(
 ) -> FirstDifference | None:
     mine = {} if got.model is None else order_of(got.model)
     theirs = {} if wanted.model is None else order_of(wanted.model)
-    earliest: tuple[Key, Match, Unequal, Place | None] | None = None
+    earliest: tuple[Key, Match, Unequal, OutputPosition | None] | None = None
     for position, pair in enumerate(matches):
         found = first_unequal(one[pair.got], other[pair.wanted], bounds)
         if found is None:
@@ -110,7 +110,7 @@ def _first(
 def _told(
     pair: Match,
     found: Unequal,
-    place: Place | None,
+    place: OutputPosition | None,
     one: Columns,
     other: Columns,
     matches: Iterable[Match],
@@ -137,7 +137,7 @@ def _operator(path: str) -> str:
     return path.rpartition("/")[2].rpartition("_")[0].capitalize()
 
 
-def _why(pair: Match, found: Unequal, place: Place) -> str:
+def _why(pair: Match, found: Unequal, place: OutputPosition) -> str:
     if found.only:
         side = "the first side" if found.only == "got" else "the second side"
         return f"only {side} comes to {pair.wanted} in this iteration"
@@ -152,7 +152,7 @@ def _why(pair: Match, found: Unequal, place: Place) -> str:
 
 def _input(
     name: str,
-    place: Place,
+    place: OutputPosition,
     found: Unequal,
     by_name: Mapping[str, Match],
     one: Columns,

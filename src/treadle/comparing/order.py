@@ -15,7 +15,7 @@ _PARAMS = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OutputPosition:
     """Where a value is made: the step, the block, and what becomes its key.
 
     `template` has numbers, and -1 for the number of the next loop's iteration. `owner` is the path
@@ -35,16 +35,16 @@ class Place:
         return tuple(next(numbers, 0) if n == _ITERATION else n for n in self.template)
 
 
-def order_of(model: Model) -> Mapping[str, Place]:
+def order_of(model: Model) -> Mapping[str, OutputPosition]:
     """The place of every value of the model, by its path and name; of `LOOP@trips` too."""
     return dict(_of_block(model.main, "main", "", ()))
 
 
 def _of_block(
     block: Block, path: str, owner: str, prefix: tuple[int, ...]
-) -> Iterator[tuple[str, Place]]:
+) -> Iterator[tuple[str, OutputPosition]]:
     for param in block.params:
-        place = Place(owner, path, owner, (*prefix, 0), "")
+        place = OutputPosition(owner, path, owner, (*prefix, 0), "")
         yield f"{path}/{param.name}", place
     for position, step in enumerate(block.steps):
         yield from _of_step(step, step_path(path, step, position), path, owner, prefix, position)
@@ -52,21 +52,21 @@ def _of_block(
 
 def _of_step(
     step: Step, here: str, path: str, owner: str, prefix: tuple[int, ...], position: int
-) -> Iterator[tuple[str, Place]]:
+) -> Iterator[tuple[str, OutputPosition]]:
     def at(stage: int) -> tuple[int, ...]:
         return (*prefix, (position + 1) * _STAGES + stage)
 
     operator = operator_of(step)
     read = (*_operands(step),)
-    made = Place(here, path, owner, at(_RESULT), operator, read)
+    made = OutputPosition(here, path, owner, at(_RESULT), operator, read)
     for value in step.results:
         if value is not None:
             yield f"{path}/{value.name}", made
     if isinstance(step, Loop):
-        yield f"{here}@trips", Place(here, path, owner, at(_TRIPS), operator, read)
+        yield f"{here}@trips", OutputPosition(here, path, owner, at(_TRIPS), operator, read)
         yield from _of_block(step.body, f"{here}.body", here, (*at(_INSIDE), _ITERATION))
     elif isinstance(step, Branch):
-        yield f"{here}@taken", Place(here, path, owner, at(_TAKEN), operator, read)
+        yield f"{here}@taken", OutputPosition(here, path, owner, at(_TAKEN), operator, read)
         for number, (name, body) in enumerate(bodies(step)):
             yield from _of_block(body, f"{here}.{name}", here, (*at(_INSIDE), number))
 
