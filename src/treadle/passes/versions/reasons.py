@@ -12,7 +12,6 @@ NO_FORM: Mapping[tuple[str, int], str] = {
     ("ConcatFromSequence", 11): _LISTS,
     ("DeformConv", 19): "no older operator samples at places that are computed",
     ("Det", 11): "no older operator eliminates or pivots",
-    ("GridSample", 16): "no older operator samples at places that are computed",
     ("ImageDecoder", 20): "no older operator decodes images",
     ("MelWeightMatrix", 17): "its extents are computed from its operands; constant ones are folded",
     ("NonMaxSuppression", 10): "no older operator selects boxes one after the other",

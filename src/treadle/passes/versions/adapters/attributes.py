@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from treadle.ir import Leaf
+from treadle.passes.versions.adapters.sampling import sampled
 from treadle.passes.versions.adapters.steps import first, having, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import DOWN, Adapted, NoForm, down, up
@@ -52,7 +53,7 @@ _MODES = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 def old_modes(at: Rewriter, step: Leaf) -> Adapted:
     """The modes have other names; volumes came with 20."""
     if at.rank(first(step)) != 4:
-        raise NoForm(f"opset {at.opset} samples images only, not volumes")
+        return sampled(at, step)
     return having(step, mode=_MODES[at.attributes(step)["mode"]])
 
 
