@@ -50,6 +50,7 @@ PUBLIC = [
     "build",
     "check",
     "compare",
+    "convert_dtype",
     "convert_version",
     "expose",
     "get_available_providers",

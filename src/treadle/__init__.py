@@ -56,7 +56,14 @@ if TYPE_CHECKING:
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
     from treadle.predict import Predictor
-    from treadle.rewriting import convert_version, reroll, rewrite, specialize, unroll
+    from treadle.rewriting import (
+        convert_dtype,
+        convert_version,
+        reroll,
+        rewrite,
+        specialize,
+        unroll,
+    )
     from treadle.session import InferenceSession
     from treadle.single_operator import Operator
     from treadle.tracing import Progress, Recorder
@@ -101,6 +108,7 @@ __all__ = [
     "build",
     "check",
     "compare",
+    "convert_dtype",
     "convert_version",
     "expose",
     "get_available_providers",
@@ -166,7 +174,7 @@ _HOMES = {
     "ort_session": ("ModelMetadata",),
     "passes": ("Change", "Report"),
     "predict": ("Predictor",),
-    "rewriting": ("convert_version", "reroll", "rewrite", "specialize", "unroll"),
+    "rewriting": ("convert_dtype", "convert_version", "reroll", "rewrite", "specialize", "unroll"),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),
     "tracing": ("Progress", "Recorder"),

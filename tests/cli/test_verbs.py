@@ -191,6 +191,13 @@ def test_convert_to_another_opset(treadle: Treadle, folder: Path) -> None:
     assert refused.code == 1
     assert "main/stringconcat_1" in refused.err
     assert not (folder / "no.onnx").exists()
+    half = treadle(
+        *("convert", folder / "gelu.onnxtxt", "-o", target, "--opset", "13"),
+        *("--dtype", "float16", "--keep", "op:Gelu"),
+    )
+    assert half.code == 0
+    assert "float32 became float16" in half.out
+    assert treadle("convert", folder / "gelu.onnxtxt", "-o", target, "--keep", "y").code == 2
     command = ("convert", folder / "gelu.onnxtxt", "-o", target, "--ir-version", "7")
     assert treadle(*command).code == 2
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tools.versions.findings import FOLDER, findings
+
 os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"  # before onnxruntime is loaded
-FOLDER = Path(__file__).parents[2] / "build" / "versions"
-OPSETS = range(9, 29)
 
 
 def main() -> int:
@@ -52,16 +52,6 @@ def main() -> int:
 def _file(given: argparse.Namespace) -> Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     return FOLDER / f"{given.who}_{given.group}.jsonl"
-
-
-def findings(file: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    """What was found, the last word on each; what was begun and never ended has died."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
-    if file.exists():
-        for line in file.read_text().splitlines():
-            row = json.loads(line)
-            found[row["case"], row["opset"]] = row
-    return found
 
 
 def _forget(file: Path, kinds: list[str]) -> None:

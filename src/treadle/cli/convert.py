@@ -1,4 +1,4 @@
-"""`treadle convert`: a model of one format written in another, or of one opset in another."""
+"""`treadle convert`: a model in another format, opset or element type."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ $ treadle convert model.xml -o model.onnx
 $ treadle convert model.xml -o model.onnx --external-data
 $ treadle convert model.onnx -o model.xml
 $ treadle convert model.onnx -o older.onnx --opset 13 --ir-version 8
+$ treadle convert model.onnx -o half.onnx --dtype float16 --keep op:Softmax
 """
 
 
@@ -39,6 +40,13 @@ $ treadle convert model.onnx -o older.onnx --opset 13 --ir-version 8
 )
 @click.option("--opset", type=int, help="Say it in the operators of this opset, 9 or newer.")
 @click.option("--ir-version", type=int, help="The IR version of the file; needs --opset.")
+@click.option("--dtype", metavar="TYPE", help="float16, bfloat16 or float64 for all of float32.")
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Values that stay float32: a glob over names and paths, op:Softmax, role:carried.",
+)
 @json_option
 def convert(
     model: Path | Piped,
@@ -46,23 +54,30 @@ def convert(
     external_data: bool,
     opset: int | None,
     ir_version: int | None,
+    dtype: str | None,
+    keep: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write the model in another format, or for another opset.
+    """Write the model in another format, for another opset, or in another element type.
 
     Reads and writes ONNX and OpenVINO IR (.xml with its .bin). With --opset the report says which
     operators became others; what has no form in the opset is an error that lists all of it.
     """
     if opset is None and ir_version is not None:
         raise click.UsageError("--ir-version goes with --opset: say which opset, too")
+    if dtype is None and keep:
+        raise click.UsageError("--keep goes with --dtype: say which type, too")
     with working(f"converting {model}", quiet=as_json):
         loaded, report = treadle.load(model), None
         if output is None:
             raise click.UsageError("say where to write it: -o model.onnx")
+        if dtype is not None:
+            loaded, report = treadle.convert_dtype(loaded, dtype, keep=keep, with_report=True)
         if opset is not None:
-            loaded, report = treadle.convert_version(
+            loaded, changes = treadle.convert_version(
                 loaded, opset, ir_version=ir_version, with_report=True
             )
+            report = changes if report is None else report + changes
         treadle.save(loaded, output, external_data=external_data)
     _tell(output, loaded, report, as_json)
 

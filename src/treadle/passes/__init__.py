@@ -11,6 +11,7 @@ from treadle.passes.ignore_omitted_condition import ignore_omitted_condition
 from treadle.passes.inline_block import inline_blocks
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.pipeline import lower, prepare
+from treadle.passes.precision import convert_dtype, plain_model
 from treadle.passes.report import Change, Report
 from treadle.passes.resolve_default_inputs import resolve_default_inputs
 from treadle.passes.rewrites import (
@@ -48,6 +49,7 @@ __all__ = [
     "Unrolling",
     "bind_attributes",
     "chosen",
+    "convert_dtype",
     "convert_version",
     "decompose_ops",
     "dim_names",
@@ -62,6 +64,7 @@ __all__ = [
     "is_mixed",
     "lower",
     "mixed_refusal",
+    "plain_model",
     "prepare",
     "refuse",
     "repair",

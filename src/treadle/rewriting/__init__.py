@@ -9,8 +9,9 @@ function also gives a Report of what was done.
 
 from treadle.rewriting.by_name import rewrite
 from treadle.rewriting.converting import convert_version
+from treadle.rewriting.precision import convert_dtype
 from treadle.rewriting.rerolling import reroll
 from treadle.rewriting.specializing import specialize
 from treadle.rewriting.unrolling import unroll
 
-__all__ = ["convert_version", "reroll", "rewrite", "specialize", "unroll"]
+__all__ = ["convert_dtype", "convert_version", "reroll", "rewrite", "specialize", "unroll"]

@@ -10,7 +10,7 @@ import pytest
 import treadle
 from tests.conformance.data import exported
 from tests.values import assert_same
-from treadle.errors import InputError, Unsupported
+from treadle.errors import InputError, RunError, Unsupported
 from treadle.formats import onnx as onnx_files
 from treadle.ir import FunctionId
 
@@ -150,6 +150,20 @@ def test_scan_8_gets_a_loop_over_its_batch():
     }"""
     feeds = {"s": np.zeros((2, 1), np.float32), "x": X.reshape(2, 3, 1)}
     assert_converts(source, feeds)
+
+
+def test_scan_8_keeps_the_lengths_of_its_sequences():
+    source = """<ir_version: 3, opset_import: ["" : 8]>
+    g (int64[2] n, float[2,1] s, float[2,3,1] x) => (float[2,1] t, float[2,3,1] ys) {
+      t, ys = Scan <num_scan_inputs = 1, body = b (float[1] a, float[1] e)
+        => (float[1] o, float[1] r) { o = Add (a, e) r = Identity (o) }> (n, s, x)
+    }"""
+    feeds = {"s": np.zeros((2, 1), np.float32), "x": X.reshape(2, 3, 1)}
+    assert_converts(source, {**feeds, "n": np.array([3, 1])})
+    made = treadle.InferenceSession(treadle.convert_version(source, 13), engines=["interp"])
+    for wrong in ([4, 1], [-1, 1]):
+        with pytest.raises(RunError):
+            made.run(None, {**feeds, "n": np.array(wrong)})
 
 
 def test_the_opset_of_a_model_is_left_as_it_is():

@@ -1,8 +1,21 @@
 """Models brought to another opset of the standard's operators, upwards and downwards."""
 
 from treadle.passes.versions import adapters as adapters
-from treadle.passes.versions.model import convert_version
+from treadle.passes.versions.lifting import type_word
+from treadle.passes.versions.model import all_names, convert_version, without_calls
+from treadle.passes.versions.node_names import with_unique_node_names
 from treadle.passes.versions.reasons import NO_FORM
+from treadle.passes.versions.rewriter import Names
 from treadle.passes.versions.table import DOWN, UP
 
-__all__ = ["DOWN", "NO_FORM", "UP", "convert_version"]
+__all__ = [
+    "DOWN",
+    "NO_FORM",
+    "UP",
+    "Names",
+    "all_names",
+    "convert_version",
+    "type_word",
+    "with_unique_node_names",
+    "without_calls",
+]

@@ -22,7 +22,7 @@ from treadle.ir import (
     walk,
 )
 from treadle.passes.expand_functions import Expand, expand_functions
-from treadle.passes.expand_scan8 import SCAN, expand_scan8
+from treadle.passes.expand_scan8 import SCAN
 from treadle.passes.fixes import FOR_RUNTIMES, repair
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.obstacles import Obstacles
@@ -33,6 +33,7 @@ from treadle.passes.versions.convert import Conversion
 from treadle.passes.versions.definitions import Definitions
 from treadle.passes.versions.node_names import with_unique_node_names
 from treadle.passes.versions.rewriter import Names
+from treadle.passes.versions.scan8 import without_scan8
 
 _SEQUENCE_MAP_SINCE = 17
 _FIRST_IR_VERSIONS = {
@@ -92,9 +93,9 @@ def _ir_version(model: Model, opset: int, wanted: int | None) -> int:
 
 
 def _converted(model: Model, opset: int, expand: Expand) -> tuple[Model, Report, Obstacles]:
-    model = _without_calls(model, opset, expand)
+    model = without_calls(model, expand, opset)
     facts, definitions = IncrementalInference.of_model(model), Definitions(expand)
-    names = Names(_all_names(model))
+    names = Names(all_names(model))
     functions, done, whole = {}, list[Change](), True
     for identity, function in model.functions.items():
         inner = _with_constants(facts.in_function(identity), function.block)
@@ -130,17 +131,18 @@ def _constants(block: Block) -> Sequence[Constant]:
     return found
 
 
-def _without_calls(model: Model, opset: int, expand: Expand) -> Model:
+def without_calls(model: Model, expand: Expand, opset: int = 0) -> Model:
     """The model without Scan-8, and without SequenceMap where the opset lacks it."""
     made = [v.step for v in walk(model) if isinstance(v.step, Call) and v.step.version]
     if any(step.function == SCAN for step in made):
-        model = expand_scan8(inline_functions(model))
+        model = without_scan8(model)
     if made and opset < _SEQUENCE_MAP_SINCE:
         model = expand_functions(inline_functions(model), expand)
     return model
 
 
-def _all_names(model: Model) -> set[str]:
+def all_names(model: Model) -> set[str]:
+    """The names of every value of the model."""
     blocks = [model.main, *(function.block for function in model.functions.values())]
     blocks += [body for visit in walk(model) for _, body in bodies(visit.step)]
     return {value.name for block in blocks for value in block_values(block)}

@@ -1,0 +1,95 @@
+"""Floats of a model in another element type: `convert_dtype`.
+
+    Add(float32)   ->   Add(float16)      Cast at the inputs and outputs, which keep their types
+
+Every value that holds the old element type holds the new one: carried, captured, sliced and stacked
+values, constants, elements of sequences. Operators that have no form for the new type, and what is
+kept, run in the old one between Casts. Functions are inlined. Declines where a sequence or an
+optional would have to be cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from treadle.infer import IncrementalInference
+from treadle.ir import Constant, DType, Model, Value, with_operands, with_results
+from treadle.passes.expand_functions import Expand
+from treadle.passes.inline_functions import inline_functions
+from treadle.passes.precision.blocks import NAME, Precision, Writing, fill, still_true
+from treadle.passes.report import Change, Report
+from treadle.passes.uniquify_names import uniquify_names
+from treadle.passes.versions import Names, all_names, with_unique_node_names, without_calls
+
+
+def plain_model(model: Model, expand: Expand) -> Model:
+    """The model without functions, calls of which are several places for one value."""
+    if not model.functions:
+        return without_calls(model, expand)
+    return without_calls(uniquify_names(inline_functions(model)), expand)
+
+
+def convert_dtype(
+    model: Model,
+    old: DType,
+    new: DType,
+    kept: Collection[Value] = (),
+    kept_paths: Collection[str] = (),
+) -> tuple[Model, Report]:
+    """The model without functions, its floats of type `old` being `new` but for what is kept.
+
+    Raises Unsupported with every obstacle.
+    """
+    run = Precision(
+        old, new, model.opsets.get("", 1), IncrementalInference.of_model(model),
+        IncrementalInference(), Names(all_names(model)), frozenset(kept), frozenset(kept_paths),
+    )  # fmt: skip
+    main, writing = model.main, Writing(run, "main")
+    for param in main.params:
+        writing.wide[param] = param
+        run.after.know(param, run.before.fact(param).type)
+    fill(writing, main)
+    results = tuple(writing.form(value, wide=True) for value in main.results)
+    run.obstacles.refuse()
+    block = replace(
+        main,
+        constants=(*_defaults(model), *writing.constants),
+        steps=tuple(writing.steps),
+        results=results,
+        kept=still_true(writing, main),
+    )
+    made = replace(model, main=block)
+    casts = len(writing.narrow.keys() & writing.wide.keys())
+    done = Change(NAME, "main", f"{old} became {new}, {casts} values of main are cast")
+    return with_unique_node_names(_named(made, model)), Report((done,))
+
+
+def _defaults(model: Model) -> list[Constant]:
+    params = set(model.main.params)
+    return [each for each in model.main.constants if each.value in params]
+
+
+def _named(made: Model, model: Model) -> Model:
+    """The model whose outputs have the names they had; what had them before has another one."""
+    names = Names(all_names(made))
+    by: dict[Value, Value | None] = {}
+    for result, old in zip(made.main.results, model.main.results, strict=True):
+        if result is None or old is None or result.name == old.name or result in by:
+            continue
+        by[result] = replace(result, name=old.name)
+    taken = {value.name for value in by.values() if value is not None}
+    wanted = set(by)
+    for step in made.main.steps:
+        for value in step.results:
+            if value is not None and value.name in taken and value not in wanted:
+                by[value] = replace(value, name=names.fresh(f"{value.name}/inner"))
+    if not by:
+        return made
+    block = made.main
+    steps = tuple(with_results(with_operands(step, by), by) for step in block.steps)
+    results = tuple(by.get(value, value) if value is not None else None for value in block.results)
+    constants = tuple(
+        replace(c, value=by[c.value] or c.value) if c.value in by else c for c in block.constants
+    )
+    return replace(made, main=replace(block, steps=steps, results=results, constants=constants))

@@ -1,0 +1,113 @@
+"""docs/versions.md: how many models each party brings to each opset, and what has no form."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tools.versions.cases import GROUPS
+from tools.versions.findings import FOLDER, findings
+
+PAGE = Path(__file__).parents[2] / "docs" / "versions.md"
+PARTIES = ("treadle", "onnx", "onnxscript")
+_TITLES = {
+    "exporters": "Models of exporters",
+    "control_flow": "Control flow at its edges",
+    "nodes": "Node cases of onnx's backend suite",
+}
+_HEAD = """# Models in other opsets
+
+What `treadle convert --opset` and two peers make of the same models: onnx's version converter, and
+onnxscript's, which falls back on it. A model counts where the party gives a model of the opset that
+onnxruntime loads and runs to the same outputs, which for treadle's interp gives too. Models that
+onnxruntime does not run, or answers wrongly, in their own opset are left out, and so are those that
+draw random numbers. Every number is of models.
+
+`python -m tools.versions` finds out (it goes on where it stopped), and with `--write` writes this
+page.
+"""
+_REASON = re.compile(r"error [^:]+: ([A-Za-z0-9]+)-(\d+): (.*?)(?: \(| \| |$)")
+
+Table = Mapping[tuple[str, int], dict[str, Any]]
+
+
+def write() -> None:
+    """Write the page from what was found."""
+    parts = [_HEAD]
+    for group in GROUPS:
+        tables = {who: findings(FOLDER / f"{who}_{group}.jsonl") for who in PARTIES}
+        parts.append("\n".join(_counts(group, tables)))
+        parts.append("\n".join(_missing(tables)))
+    parts.append("\n".join(_reasons()))
+    PAGE.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+
+
+def _opsets(table: Table) -> list[int]:
+    return sorted({opset for _, opset in table if opset})
+
+
+def _counts(group: str, tables: Mapping[str, Table]) -> Iterator[str]:
+    ours = tables["treadle"]
+    yield f"## {_TITLES[group]}\n"
+    yield "| opset | models | treadle | treadle refuses | treadle, other | onnx | onnxscript |"
+    yield "|--:|--:|--:|--:|--:|--:|--:|"
+    for opset in _opsets(ours):
+        kinds = Counter(row["kind"] for (_, k), row in ours.items() if k == opset)
+        peers = [_same(tables[who], opset) for who in PARTIES[1:]]
+        other = kinds.total() - kinds["same"] - kinds["refused"]
+        row = [opset, kinds.total(), kinds["same"], kinds["refused"], other, *peers]
+        yield f"| {' | '.join(map(str, row))} |"
+    yield ""
+
+
+def _same(table: Table, opset: int) -> object:
+    kinds = [row["kind"] for (_, k), row in table.items() if k == opset]
+    return kinds.count("same") if kinds else ""
+
+
+def _missing(tables: Mapping[str, Table]) -> Iterator[str]:
+    """What a peer brings over rightly and treadle does not."""
+    rows = [
+        (case, opset, who)
+        for who in PARTIES[1:]
+        for (case, opset), row in tables[who].items()
+        if row["kind"] == "same" and tables["treadle"].get((case, opset), row)["kind"] != "same"
+    ]
+    yield "Brought over by a peer and not by treadle: " + (
+        "none." if not rows else f"{len(rows)}.\n"
+    )
+    for case, opset, who in sorted(rows):
+        yield f"* {case} to {opset}, by {who}"
+    yield ""
+
+
+def _reasons() -> Iterator[str]:
+    """Every operator that stood in the way, and why."""
+    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    cases: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for group in GROUPS:
+        for (case, opset), row in findings(FOLDER / f"treadle_{group}.jsonl").items():
+            for op, _, why in _REASON.findall(row["why"]) if row["kind"] == "refused" else ():
+                key = op, _plain(why)
+                found[key].add(opset)
+                cases[key].add(case)
+    yield "## What has no form\n"
+    yield "| operator | why | opsets | models |"
+    yield "|---|---|---|--:|"
+    for op, why in sorted(found):
+        opsets = sorted(found[op, why])
+        yield f"| {op} | {why} | {_span(opsets)} | {len(cases[op, why])} |"
+    yield ""
+
+
+def _plain(why: str) -> str:
+    """A reason without the opset, which has a column, and without names of values."""
+    return re.sub(r'"[^"]*"', "a value", re.sub(r"^opset \d+ has none: ", "", why))
+
+
+def _span(opsets: list[int]) -> str:
+    low, high = opsets[0], opsets[-1]
+    return str(low) if low == high else f"{low} to {high}"
