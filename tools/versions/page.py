@@ -24,7 +24,7 @@ What `treadle convert --opset` and two peers make of the same models: onnx's ver
 onnxscript's, which falls back on it. A model counts where the party gives a model of the opset that
 onnxruntime loads and runs to the same outputs, which for treadle's interp gives too. Models that
 onnxruntime does not run, or answers wrongly, in their own opset are left out, and so are those that
-draw random numbers. Every number is of models.
+draw random numbers. Every number is of models; an empty field was not asked.
 
 `python -m tools.versions` finds out (it goes on where it stopped), and with `--write` writes this
 page.
