@@ -78,3 +78,14 @@ batch (float[T,B,4] x, float[B,4] first) => (float[B,4] last)
 }
 """
 """A batch of any size."""
+
+WIDE = """
+<ir_version: 10, opset_import: ["" : 21]>
+wide (float[T,192,192] x, float[192,192] first) => (float[192,192] last)
+{
+  last = Scan <num_scan_inputs = 1, body = step
+    (float[192,192] before, float[192,192] item) => (float[192,192] after)
+    { product = MatMul (before, item)  after = Tanh (product) }> (first, x)
+}
+"""
+"""Its products are worth several threads."""

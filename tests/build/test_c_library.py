@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -192,3 +193,24 @@ def test_every_reason_is_told_at_once(tmp_path: Path) -> None:
     assert 'output "made" is seq(float32[2])' in str(caught.value)
     assert "Resize" in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_callers_threads_share_the_work(tmp_path: Path) -> None:
+    treadle.build(models.WIDE, tmp_path, name="wide", cpu="native")
+    loaded = Loaded(shared_library(next(tmp_path.glob("*/*.a"))), "wide")
+    x = np.random.default_rng(0).standard_normal((3, 192, 192)).astype(np.float32) / 99
+    arrays = [x, np.ones((192, 192), np.float32)]
+    called: list[int] = []
+
+    def share(user: object, part: Callable[..., None], data: int, nanoseconds: int) -> None:
+        called.append(nanoseconds)
+        threads = [threading.Thread(target=part, args=(data, k, 4)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    alone = loaded.call(arrays, 1)[1][0]
+    together = loaded.call(arrays, 1, share=share)[1][0]
+    assert called
+    np.testing.assert_array_equal(alone, together)
