@@ -20,7 +20,8 @@ from treadle.delegate.opset_selection import TargetVersions, target_versions
 from treadle.delegate.options import Options
 from treadle.delegate.ort_errors import translating_errors
 from treadle.delegate.ort_value_io import OrtValueCall
-from treadle.delegate.runnable import Session
+from treadle.delegate.forks import begin_anew_in_forks
+from treadle.delegate.runnable import Run, Session
 from treadle.delegate.timed_load import stopped_in_time
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
@@ -122,12 +123,15 @@ class Onnxruntime:
     def _made(self, region: Region, plain: Region, exported: Exported) -> Runnable:
         import onnxruntime
 
-        run = _carrier(self._session(exported, region), region)
+        def start() -> Run:
+            return _carrier(self._session(exported, region), region)
+
         is_brief = _count(region.steps) <= _MOST_BRIEF
         made = Session(
-            region.path, run, onnxruntime.RunOptions, exported.inputs, exported.outputs, is_brief,
-            self.abandoned, exported,
+            region.path, start(), onnxruntime.RunOptions, exported.inputs, exported.outputs,
+            is_brief, self.abandoned, exported,
         )  # fmt: skip
+        begin_anew_in_forks(made, start)
         evaluate = by_numpy(plain) if exported.has_exact_forms else None
         if evaluate is None:
             return made

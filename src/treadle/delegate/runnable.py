@@ -21,7 +21,11 @@ _LARGE = 1 << 24
 """Bytes of inputs from which a run may take long; copying them is little beside it."""
 
 
-@dataclass(frozen=True, slots=True)
+Run = Callable[[Sequence[str], dict[str, object], Any], list[Any]]
+"""A run of a session: names of outputs, feeds by name, options."""
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Session:
     """The Runnable of a region. `run` is the session's own, `inputs` and `outputs` its names.
 
@@ -32,7 +36,7 @@ class Session:
     """
 
     path: str
-    run: Callable[[Sequence[str], dict[str, object], Any], list[Any]]
+    run: Run
     options: Callable[[], Any]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]

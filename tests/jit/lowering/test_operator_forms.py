@@ -182,12 +182,6 @@ FORMS = {
         )
         for mode in ("reflect", "edge", "wrap")
     },
-    "Split into more than come out": (
-        "Split",
-        18,
-        (np.arange(10.0).reshape(5, 2),),
-        {"axis": 0, "num_outputs": 4, "results": 4},
-    ),
     "Pad that cuts and goes on": (
         "Pad",
         19,
@@ -290,6 +284,13 @@ MISFITS = {
     "a Concat of another rank": ("Concat", 13, (B, B[0]), {"axis": 0}, ()),
     "a Concat of another dtype": ("Concat", 13, (B, B.astype(np.int64)), {"axis": 0}, ()),
     "a Split into too few": ("Split", 13, (B, widths(1, 1)), {"axis": 0, "results": 2}, (1,)),
+    "a Split into more than come out": (
+        "Split",
+        18,
+        (np.arange(10.0).reshape(5, 2),),
+        {"axis": 0, "num_outputs": 4, "results": 4},
+        (),
+    ),
     "a Squeeze of more than one": ("Squeeze", 13, (B, widths(0)), {}, (1,)),
     "an Expand to other lengths": ("Expand", 13, (B, widths(3, 5)), {}, (1,)),
     "an Add of other lengths": ("Add", 14, (B, B[0, :3]), {}, ()),

@@ -74,10 +74,6 @@ BODIES = {
         )
         for mode in MODES
     },
-    "Split": (
-        "b0, b1, b2, b3, b4 = Split <num_outputs = 5> (x1)\nn1 = Neg (b1)\nn3 = Neg (b3)\n"
-        "r = Concat <axis = 0> (b4, n1, b2, n3, b0)"
-    ),
     "Split in two": (
         "b0, b1 = Split <num_outputs = 2> (x1)\nn1 = Neg (b1)\nr = Concat <axis = 0> (n1, b0)"
     ),
