@@ -117,7 +117,7 @@ def written(model_of, monkeypatch, steps):
     """The operators of the model that onnxruntime is handed."""
     import onnx
 
-    from treadle.delegate import Onnxruntime, engine
+    from treadle.delegate import Onnxruntime, exported
     from treadle.infer import infer
     from treadle.plan import plan
 
@@ -127,8 +127,8 @@ def written(model_of, monkeypatch, steps):
         kept.append(engine_write(model))
         return kept[-1]
 
-    engine_write = engine.write_model
-    monkeypatch.setattr(engine, "write_model", keep)
+    engine_write = exported.write_model
+    monkeypatch.setattr(exported, "write_model", keep)
     text = f"""g (int64[n] a, int64[1] b) => (int64[m] c)
         <int64[1] two = {{2}}, int64[1] minus = {{-1}}, int64[1] zero = {{0}}> {{ {steps} }}"""
     plan(infer(model_of(text)), [Onnxruntime()])

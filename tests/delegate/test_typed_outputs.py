@@ -8,7 +8,7 @@ import sys
 import onnx
 
 import treadle
-from treadle.delegate import engine
+from treadle.delegate import exported
 
 NESTED = """g (float[2,3] x, int64 n) =>
   (float[a,b] y, float[c,d] z, float[e,f,h] w, float[2,3] s) {
@@ -39,13 +39,13 @@ def untyped(graph, path=""):
 
 
 def test_every_output_is_typed(monkeypatch):
-    kept, write = [], engine.write_model
+    kept, write = [], exported.write_model
 
     def keep(model):
         kept.append(write(model))
         return kept[-1]
 
-    monkeypatch.setattr(engine, "write_model", keep)
+    monkeypatch.setattr(exported, "write_model", keep)
     text = f'<ir_version: 10, opset_import: ["" : 21]>\n{NESTED}'
     session = treadle.InferenceSession(text, engines=("onnxruntime", "interp"))
     assert session.plan.main.regions

@@ -13,6 +13,7 @@ from treadle.delegate.abandoned import Abandoned
 from treadle.delegate.capabilities import capability_of
 from treadle.delegate.export import export_region
 from treadle.delegate.exported import Exported
+from treadle.delegate.forks import begin_anew_in_forks
 from treadle.delegate.io_types import border_refusal, crosses_as_bytes, is_open, mixture_refusal
 from treadle.delegate.large import MANY_BYTES, BySize, by_numpy
 from treadle.delegate.late import Late
@@ -20,7 +21,6 @@ from treadle.delegate.opset_selection import TargetVersions, target_versions
 from treadle.delegate.options import Options
 from treadle.delegate.ort_errors import translating_errors
 from treadle.delegate.ort_value_io import OrtValueCall
-from treadle.delegate.forks import begin_anew_in_forks
 from treadle.delegate.runnable import Run, Session
 from treadle.delegate.timed_load import stopped_in_time
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
