@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent.parent
 VERBS = sorted(verb for verbs in GROUPS.values() for verb in verbs)
 WITHOUT_MODEL = {"cache", "compare", "completion", "demo", "map", "surgery"}
 READERS = [verb for verb in VERBS if verb not in WITHOUT_MODEL]
+MORE = {"reduce": ("--check", "false", "-o", "never-made")}
+"""What a verb wants besides a model."""
 HEAVY = {"llvmlite", "ml_dtypes", "numpy", "onnx", "onnxruntime", "rich"}
 IMPORTED = """
 import sys
@@ -98,7 +100,7 @@ def test_help_lists_every_verb(treadle: Treadle) -> None:
 
 @pytest.mark.parametrize("verb", READERS)
 def test_an_unknown_file_is_a_wrong_command(treadle: Treadle, verb: str) -> None:
-    done = treadle(verb, "nowhere.onnx")
+    done = treadle(verb, "nowhere.onnx", *MORE.get(verb, ()))
     assert done.code == 2
     assert "'nowhere.onnx' does not exist" in done.err
 
@@ -110,7 +112,8 @@ def test_no_model_is_a_wrong_model(
 ) -> None:
     for name in ("bad.onnx", "bad.onnxtxt"):
         (tmp_path / name).write_bytes(content)
-        done = treadle(verb, tmp_path / name, TREADLE_CACHE_DIR=str(tmp_path / "cache"))
+        more = MORE.get(verb, ())
+        done = treadle(verb, tmp_path / name, *more, TREADLE_CACHE_DIR=str(tmp_path / "cache"))
         assert done.code == 1
         assert "CF0" in done.out + done.err
         assert "Traceback" not in done.out + done.err
