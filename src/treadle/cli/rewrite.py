@@ -34,7 +34,6 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--for", "portable", multiple=True, metavar="RUNTIME", help="Runtimes that must take it."
 )
-@click.option("--capacity", type=int, help="The entries of a cache that static-cache makes.")
 @json_option
 def rewrite(
     model: Path | None,
@@ -43,7 +42,6 @@ def rewrite(
     listed: bool,
     paths: tuple[str, ...],
     portable: tuple[str, ...],
-    capacity: int | None,
     as_json: bool,
 ) -> None:
     """Bring loops and branches into another form, by the name of the rewrite."""
@@ -61,7 +59,6 @@ def rewrite(
             *(name.strip() for name in names.split(",")),
             paths=paths,
             portable=portable,
-            capacity=capacity,
             with_report=True,
         )
     finish(model, rewritten, report, output, as_json=as_json)

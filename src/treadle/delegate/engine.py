@@ -124,7 +124,8 @@ class Onnxruntime:
         import onnxruntime
 
         def start() -> Run:
-            return _carrier(self._session(exported, region), region)
+            run: Run = _carrier(self._session(exported, region), region)
+            return run
 
         is_brief = _count(region.steps) <= _MOST_BRIEF
         made = Session(

@@ -12,7 +12,7 @@ from treadle.errors import InputError
 from treadle.ir import Model
 from treadle.limits import LoadLimits, within
 from treadle.passes import Report
-from treadle.rewriting.border import Rewritten, expect_count, given, globs_of, standard_function
+from treadle.rewriting.border import Rewritten, given, globs_of, standard_function
 from treadle.sources import valid
 
 
@@ -22,7 +22,6 @@ def rewrite(
     *names: str,
     paths: str | Iterable[str] = "*",
     portable: Collection[str] = (),
-    capacity: int | None = None,
     with_report: Literal[False] = False,
     limits: LoadLimits | None = None,
 ) -> Model: ...
@@ -32,7 +31,6 @@ def rewrite(
     *names: str,
     paths: str | Iterable[str] = "*",
     portable: Collection[str] = (),
-    capacity: int | None = None,
     with_report: Literal[True],
     limits: LoadLimits | None = None,
 ) -> tuple[Model, Report]: ...
@@ -42,7 +40,6 @@ def rewrite(
     *names: str,
     paths: str | Iterable[str] = "*",
     portable: Collection[str] = (),
-    capacity: int | None = None,
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
@@ -52,22 +49,33 @@ def rewrite(
 
     `treadle rewrite --list` has a line for each. `paths` are globs over the paths of the steps that
     are meant. `portable`: runtimes that must take the result and answer rightly, as of `check`.
-    `capacity` is the number of entries of a cache that `static-cache` makes.
 
-    Raises Unsupported, with every obstacle, where a chosen step has no such form; InputError for a
-    name that is not known.
+    Raises Unsupported, with every obstacle, where a chosen step has no such form or a runtime is
+    known not to take the result; InputError for a name that is not known.
     """
     if not names:
         raise InputError(f"name a rewrite: {', '.join(passes.REWRITES)}")
     for name in names:
         expect_member(name, passes.REWRITES, "the rewrite")
-    expect_count(capacity, "capacity", 1)
     runtimes = names_of(portable, checks.RUNTIMES, "portable")
-    options = passes.RewriteOptions(globs_of(paths, "paths"), runtimes, capacity, standard_function)
+    options = passes.RewriteOptions(globs_of(paths, "paths"), standard_function)
     report = Report()
     with within(limits):
         model = valid(source, "rewritten")
         for name in names:
             model, done = passes.rewrite(model, name, options)
             report += done
+        _expect_taken(model, runtimes)
     return given((model, report), with_report)
+
+
+def _expect_taken(model: Model, runtimes: Collection[str]) -> None:
+    """Raise Unsupported with all that these runtimes are known to refuse, or to answer wrongly."""
+    if not runtimes:
+        return
+    everywhere = {(found.code, found.path) for found in checks.check(model, ())}
+    obstacles = passes.Obstacles("rewrite")
+    for found in checks.check(model, runtimes):
+        if found.severity != "advice" and (found.code, found.path) not in everywhere:
+            obstacles.add(found.path, f"{found.code}: {found.message}", found.hint, found.clause)
+    obstacles.refuse()

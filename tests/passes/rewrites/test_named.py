@@ -194,9 +194,14 @@ def test_scan_8_to_9():
     assert treadle.rewrite(after, "scan-8-to-9") is after
 
 
-def test_scan_8_to_9_refuses_lengths():
-    told = refused(treadle.load(SCAN_8), "scan-8-to-9")
-    assert told == ["only treadle can check the lengths of its sequences"]
+@pytest.mark.parametrize("lengths", [(2, 4), (1, 3), (4, 4)])
+def test_scan_8_to_9_keeps_lengths(lengths: tuple[int, int]) -> None:
+    before = treadle.load(SCAN_8)
+    after = treadle.rewrite(before, "scan-8-to-9")
+    rng = np.random.default_rng(2)
+    feeds = {"s": rng.standard_normal((2, 3)), "x": rng.standard_normal((2, 4, 3))}
+    given = {name: value.astype(np.float32) for name, value in feeds.items()}
+    same(before, after, {"lens": np.array(lengths), **given})
 
 
 def test_names_of_scans_within_scans_are_told_apart():
@@ -210,3 +215,20 @@ g (float[2,3,2] x, float[2] s) => (float[2] y) {
     after = treadle.rewrite(before, "scan-to-loop")
     assert every_operator(after).count("Loop") == 2
     same(before, after, {"x": np.arange(12, dtype=np.float32).reshape(2, 3, 2), "s": S[:2]})
+
+
+TEXT = """<ir_version: 8, opset_import: ["" : 17]>
+g (string[T] x, string s, bool c, float[2] v) => (string y, float[2] z) {
+  y = Scan <num_scan_inputs = 1, body = b (string h, string a) => (string e) {
+    e = Identity (a)
+  }> (s, x)
+  z = If (c) <then_branch = t () => (float[2] p) { p = Relu (v) },
+              else_branch = o () => (float[2] q) { q = Neg (v) }>
+}"""
+
+
+def test_a_runtime_that_is_known_to_refuse_the_result():
+    assert treadle.rewrite(TEXT, "if-to-where") is not None
+    with pytest.raises(treadle.Unsupported, match="CF851") as why:
+        treadle.rewrite(TEXT, "if-to-where", portable=["openvino"])
+    assert {found.path for found in why.value.findings} == {"main/scan_0"}

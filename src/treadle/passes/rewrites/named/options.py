@@ -15,14 +15,11 @@ def _nothing(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None
 
 @dataclass(frozen=True, slots=True)
 class RewriteOptions:
-    """Where, for whom, and how large.
+    """Where to rewrite, and by what definitions.
 
-    `paths`: globs over the paths of loops and branches. `portable`: runtimes that must take the
-    result and answer rightly. `capacity`: the extent of a cache of fixed size. `expand`: the
-    function that the standard defines an operator by.
+    `paths`: globs over the paths of loops and branches. `expand`: the function that the standard
+    defines an operator by.
     """
 
     paths: tuple[str, ...] = ("*",)
-    portable: tuple[str, ...] = ()
-    capacity: int | None = None
     expand: Expand = _nothing
