@@ -134,6 +134,26 @@ def test_tensors_in_other_files_are_read_again(tmp_path: Path, opened: Open) -> 
     assert list(opened(path).run(None, feed)[0]) == [5, 6]
 
 
+def test_a_file_that_changes_while_it_is_read_is_not_kept(
+    tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, feed = tmp_path / "model.onnx", MODELS["branch"][1]
+    old, new = source_of(BRANCH), source_of(BRANCH.replace("Softmax(x)", "Neg(x)"))
+    file.write_bytes(old)
+    wanted = treadle.InferenceSession(old).run(None, feed)[0]
+    read = formats.read
+
+    def replaced(source: object, **more: object) -> object:
+        file.write_bytes(new)
+        return read(source, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(formats, "read", replaced)
+        opened(file)
+    file.write_bytes(old)
+    np.testing.assert_array_equal(opened(file).run(None, feed)[0], wanted)
+
+
 @pytest.mark.parametrize("damage", ["cut", "pickle", "empty"])
 def test_a_spoilt_file_is_written_anew(damage: str, tmp_path: Path, opened: Open) -> None:
     feed = {"x": X, "h0": X[0]}

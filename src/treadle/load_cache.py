@@ -35,10 +35,12 @@ _PACKAGES = ("numpy", "onnx")
 
 @dataclass(frozen=True, slots=True)
 class LoadCache:
-    """The place of one model on disk, under its key."""
+    """The place of one model on disk, under its key; `digest` is that of its source."""
 
     store: Any
     key: str
+    source: object
+    digest: str
 
     @classmethod
     def of(cls, source: object, options: Any, engines: Sequence[Engine]) -> LoadCache | None:
@@ -48,8 +50,10 @@ class LoadCache:
         settings = None if data is None else _settings(options, engines)
         if data is None or settings is None:
             return None
-        words = f"{hashlib.sha256(data).hexdigest()} {settings} {_versions()}"
-        return cls(store, "plan-" + hashlib.sha256(words.encode()).hexdigest())
+        digest = hashlib.sha256(data).hexdigest()
+        words = f"{digest} {settings} {_versions()}"
+        key = "plan-" + hashlib.sha256(words.encode()).hexdigest()
+        return cls(store, key, source, digest)
 
     def read(self, engines: Sequence[Engine]) -> tuple[Model, Plan] | None:
         """The model as it was read, and its plan made ready; None where there is none."""
@@ -57,8 +61,14 @@ class LoadCache:
         return None if data is None else snapshot.from_bytes(data, self.key, engines)
 
     def write(self, model: Model, plan: Plan, engines: Sequence[Engine]) -> None:
-        """Keep a plan, and what its regions will find out, unless tensors lie in other files."""
-        if formats.onnx.has_external(model):
+        """Keep a plan, and what its regions will find out.
+
+        Not where tensors lie in other files, nor where the file changed while it was read: the plan
+        would be of other content than its key says.
+        """
+        data = _content(self.source)
+        is_same = data is not None and hashlib.sha256(data).hexdigest() == self.digest
+        if not is_same or formats.onnx.has_external(model):
             return
         data = snapshot.to_bytes(model, plan, engines)
         if data is not None:
