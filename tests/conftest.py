@@ -34,6 +34,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
+        "--slow", action="store_true", help="also what takes long: SLOW in conftest.py"
+    )
+    parser.addoption(
         "--update-golden",
         action="store_true",
         help="write tests/golden and the pages of docs that are made anew",
@@ -43,6 +46,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="tests/jit: all memory of native code lies between pages that nobody may touch",
     )
+
+
+SLOW = (
+    "tests/benchmarks/test_openvino_load.py",
+    "tests/jit/codegen/test_index_set_splitting.py::test_any_cut",
+    "tests/jit/codegen/test_outline.py",
+    "tests/jit/host/test_host_kernels.py::test_extents_of_the_run",
+    "tests/jit/host/test_host_kernels.py::test_half_precision",
+    "tests/jit/host/test_out_of_memory.py",
+    *(f"tests/jit/lowering/test_element_types.py::test_native_code_gives_what_numpy_gives[{part}]"
+      for part in ("IKL", "NOP", "QR", "S", "T-Z")),
+    "tests/jit/lowering/test_host_calls_of_dynamic_shapes.py::test_any_length",
+    "tests/jit/lowering/test_ragged_sequences.py::test_any_steps",
+    "tests/jit/toolchain/test_disk_cache.py::test_processes_that_write_at_once",
+    "tests/soak/test_soak.py",
+)  # fmt: skip
+"""Tests of three seconds and more that repeat what others hold by more data: with --slow."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the slow tests, unless they are asked for by --slow or by their own name."""
+    named = any(str(argument).partition("[")[0].startswith(SLOW) for argument in config.args)
+    if config.getoption("--slow") or named:
+        return
+    slow = [item for item in items if item.nodeid.startswith(SLOW)]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not item.nodeid.startswith(SLOW)]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -107,7 +107,9 @@ def test_interrupted_by_the_keyboard(folder: Path) -> None:
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=20)
-    assert (process.returncode, told) == (130, "interrupted\n")
+    # a shell tells 130 for both: Python ends by the signal itself where it came during an import
+    assert process.returncode in (130, -signal.SIGINT)
+    assert told == "interrupted\n"
 
 
 @pytest.mark.parametrize(
