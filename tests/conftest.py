@@ -65,16 +65,6 @@ SLOW = (
 """Tests of three seconds and more that repeat what others hold by more data: with --slow."""
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the slow tests, unless they are asked for by --slow or by their own name."""
-    named = any(str(argument).partition("[")[0].startswith(SLOW) for argument in config.args)
-    if config.getoption("--slow") or named:
-        return
-    slow = [item for item in items if item.nodeid.startswith(SLOW)]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if not item.nodeid.startswith(SLOW)]
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Every kernel of the process is made alike: memory one asks for, another gives back."""
     config.addinivalue_line("markers", "unfenced: looks at malloc itself; left out with --fences")
@@ -85,10 +75,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--fences` what looks at malloc is left out: `pytest -m unfenced` runs it alone."""
+    """With `--fences` what looks at malloc is left out: `pytest -m unfenced` runs it alone.
+
+    So are the slow tests, unless they are asked for by `--slow` or by their own name.
+    """
+    named = any(str(argument).partition("[")[0].startswith(SLOW) for argument in config.args)
+    out = set()
     if config.getoption("--fences"):
-        out = [item for item in items if item.get_closest_marker("unfenced")]
-        config.hook.pytest_deselected(items=out)
+        out |= {item for item in items if item.get_closest_marker("unfenced")}
+    if not (config.getoption("--slow") or named):
+        out |= {item for item in items if item.nodeid.startswith(SLOW)}
+    if out:
+        config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]
 
 
