@@ -17,7 +17,6 @@ import click
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from treadle.cli.random import random_value
 
 import treadle
 from tests.checks import fuzz as changes
@@ -27,6 +26,7 @@ from tests.properties.test_programs import test_native_code_agrees_with_interp a
 from treadle.checks import RUNTIMES
 from treadle.cli.archive import read_archive, write_archive
 from treadle.errors import TreadleError
+from treadle.warming import made_up_value
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="treadle-fuzz-"))
 _LARGEST_SEED = 4000
@@ -100,7 +100,7 @@ def _ran(data: bytes, engines: tuple[str, ...]) -> None:
     params = {value.name: value.type for value in session.model.main.params}
     try:
         feed = {
-            given.name: random_value(given.name, params[given.name], 0, {})
+            given.name: made_up_value(given.name, params[given.name], 0, {})
             for given in session.get_inputs()
         }
     except (click.UsageError, ValueError):  # the model does not say enough, or far too much
