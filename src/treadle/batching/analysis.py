@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle import ops
 from treadle.batching.rules import result_states
-from treadle.batching.states import Axis, Mixed, Operator, State, depends, rank_of, shape_of
+from treadle.batching.states import ROWS, Axis, Mixed, Operator, State, depends, rank_of, shape_of
 from treadle.infer import infer
 from treadle.ir import (
     Block,
@@ -27,9 +27,6 @@ from treadle.ir import (
     reads,
     step_path,
 )
-
-ROWS = "number of rows"
-"""The symbol that stands for the extent of the batch axis while a model is looked at."""
 
 _MOST_PASSES = 8
 States = dict[Value, State]

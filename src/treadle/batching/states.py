@@ -17,6 +17,9 @@ from treadle.errors import TreadleError
 from treadle.ir import Leaf, Tensor, Value
 from treadle.ops import attributes_of, defaults_of
 
+ROWS = "number of rows"
+"""The symbol that stands for the extent of the batch axis while a model is looked at."""
+
 
 class Mixed(TreadleError):
     """A step whose result for one row depends on other rows, or may; `path` is its place."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from treadle.batching.states import Axis, Mixed, Operator, State, depends, shape_of
-from treadle.ir import Symbol, multiply_dims
+from treadle.batching.states import ROWS, Axis, Mixed, Operator, State, depends, shape_of
+from treadle.ir import Dim, Symbol, multiply_dims
 
 Rule = Callable[[Operator], State]
 
@@ -45,16 +45,17 @@ def _reshaped(given: Operator) -> State:
     if not isinstance(rows, Symbol) or rows not in after:
         raise Mixed("the rows are no axis of the result")
     place = list(after).index(rows)
-    if _product(before[: given.axis()]) != _product(after[:place]):
+    outer = _product(before[: given.axis()])
+    if outer is None or outer != _product(after[:place]):
         raise Mixed("it moves elements from row to row")
     return Axis(place)
 
 
-def _product(dims: Sequence[object]) -> object:
-    product: object = 1
+def _product(dims: Sequence[Dim]) -> Dim:
+    product: Dim = 1
     for dim in dims:
-        product = multiply_dims(product, dim)  # type: ignore[arg-type]
-    return product if product is not None else object()
+        product = multiply_dims(product, dim)
+    return product
 
 
 def _expand(given: Operator) -> State:
@@ -81,7 +82,7 @@ def _filled(given: Operator) -> State:
 
 
 def _is_of_rows(dim: object) -> bool:
-    return "number of rows" in str(dim)
+    return ROWS in str(dim)
 
 
 def _concat(given: Operator) -> State:

@@ -89,7 +89,7 @@ def _called(name: str, made: OpenContender, feeds: Mapping[str, object]) -> list
     except Exception as error:  # onnxruntime's own, of several kinds
         if name == TREADLE:
             raise
-        raise RunError(str(error).strip().splitlines()[0]) from error
+        raise RunError(str(error).strip().partition("\n")[0] or type(error).__name__) from error
 
 
 def _with_starts(timing: Timing, data: bytes, feeds: Mapping[str, object], threads: int) -> Timing:
