@@ -1,0 +1,5 @@
+"""RNN, GRU and LSTM as Scans, and loops that compute one of them as that operator."""
+
+from treadle.passes.rewrites.named.recurrent.to_scan import recurrent_to_scan
+
+__all__ = ["recurrent_to_scan"]
