@@ -1,10 +1,12 @@
-"""One model on both: answers checked, calls interleaved, medians."""
+"""One model on both: answers checked, calls interleaved, medians; and what loading costs."""
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -18,18 +20,24 @@ from treadle.errors import TreadleError
 
 FACTOR, MARGIN = 1.2, 20e-6
 FEWEST, MOST = 15, 400
+LOADS = 12
 
 Call = Callable[[], list[object]]
 
 
 @dataclass(frozen=True)
 class Result:
-    """Medians in seconds of one call; `aside` says why a model was not compared."""
+    """Medians in seconds of one call; `aside` says why a model was not compared.
+
+    `loads` are the least processor time, in seconds, of loading the file and the first call:
+    onnxruntime's and treadle's, with what an earlier session left on disk. (0, 0): not measured.
+    """
 
     name: str
     onnxruntime: float = 0.0
     treadle: float = 0.0
     aside: str = ""
+    loads: tuple[float, float] = (0.0, 0.0)
 
     @property
     def limit(self) -> float:
@@ -45,6 +53,12 @@ class Result:
     def ratio(self) -> float:
         """How many times onnxruntime's time treadle takes."""
         return self.treadle / self.onnxruntime if self.onnxruntime else 0.0
+
+    @property
+    def load_ratio(self) -> float:
+        """How many times as long as onnxruntime treadle takes to load and to run once."""
+        theirs, ours = self.loads
+        return ours / theirs if theirs else 0.0
 
 
 def measure(subject: Subject, seconds: float) -> Result:
@@ -73,7 +87,30 @@ def _medians(theirs: Call, ours: Call, seconds: float) -> tuple[float, float]:
     return median(times[0]), median(times[1])
 
 
-def _onnxruntime_call(model: bytes, feed: Mapping[str, Any]) -> Call:
+def with_loads(result: Result, subject: Subject) -> Result:
+    """The result and what loading costs, on one thread, from a file, disk caches warm."""
+    if result.aside:
+        return result
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        path.write_bytes(subject.model)
+        for _ in range(2):  # the first fills the caches
+            _loaded(_treadle_call, path, subject.feed)
+        pairs = [
+            [_loaded(call, path, subject.feed) for call in (_onnxruntime_call, _treadle_call)]
+            for _ in range(LOADS)
+        ]
+    theirs, ours = map(min, zip(*pairs, strict=True))
+    return replace(result, loads=(theirs, ours))
+
+
+def _loaded(prepare: Callable[..., Call], path: Path, feed: Mapping[str, Any]) -> float:
+    started = time.process_time()
+    prepare(str(path), feed)()
+    return time.process_time() - started
+
+
+def _onnxruntime_call(model: bytes | str, feed: Mapping[str, Any]) -> Call:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
@@ -81,7 +118,7 @@ def _onnxruntime_call(model: bytes, feed: Mapping[str, Any]) -> Call:
     return lambda: session.run(None, feed)
 
 
-def _treadle_call(model: bytes, feed: Mapping[str, Any]) -> Call:
+def _treadle_call(model: bytes | str, feed: Mapping[str, Any]) -> Call:
     options = treadle.SessionOptions()
     options.intra_op_num_threads = 1
     session = treadle.InferenceSession(model, options)

@@ -1,17 +1,24 @@
-"""What is measured: the exporters' models, and the straight-line models of onnx's backend suite."""
+"""What is measured: exporters' models, models of onnx's backend suite, models that wheels ship."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import onnx
+import onnxruntime
 
+from benchmarks.wheels import shipped_models
 from tests.backend import suite
 from tests.conformance.data import EXPORTED, exported
 from tests.values import TOLERANCES, Tolerances
+from treadle.ir import DType
 
-KINDS = ("exporters", "straight", "networks")
+RECORDED = ("exporters", "straight", "networks")
+KINDS = (*RECORDED, "wheels")
+_DEEP: Tolerances = {**TOLERANCES, DType.FLOAT32: (1e-3, 1e-5)}
+"""Of a hundred layers: what rounding in the first makes of the last."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,9 @@ class Subject:
 
 def subjects(kinds: Sequence[str]) -> Iterator[Subject]:
     """Every model of the kinds, one at a time."""
-    made = {"exporters": _exporters, "straight": _straight, "networks": _networks}
+    made = {
+        "exporters": _exporters, "straight": _straight, "networks": _networks, "wheels": _shipped,
+    }  # fmt: skip
     for kind in kinds:
         yield from made[kind]()
 
@@ -54,6 +63,16 @@ def _straight() -> Iterator[Subject]:
 def _networks() -> Iterator[Subject]:
     for name, path in suite.light_models().items():
         yield _subject(name, suite.light_sample(path))
+
+
+def _shipped() -> Iterator[Subject]:
+    """Nobody recorded their outputs: those are onnxruntime's."""
+    for name, model, feed in shipped_models():
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        outputs = session.run(None, feed)
+        yield Subject(name, model, feed, [np.asarray(value) for value in outputs], _DEEP)
 
 
 def _subject(name: str, sample: suite.Sample) -> Subject:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.measure import Result, measure
+from benchmarks.measure import Result, measure, with_loads
 from benchmarks.recorded_models import print_table
 from benchmarks.subjects import subjects
 
@@ -18,6 +18,14 @@ def test_a_model_is_measured_on_both():
     assert result.aside == ""
     assert result.onnxruntime > 0
     assert result.treadle > 0
+
+
+def test_loading_is_measured_on_both(monkeypatch):
+    monkeypatch.setattr("benchmarks.measure.LOADS", 1)
+    result = with_loads(Result(SUBJECT.name, 1e-6, 1e-6), SUBJECT)
+    assert min(result.loads) > 0
+    assert result.load_ratio > 0
+    assert with_loads(Result("odd", aside="why"), SUBJECT).load_ratio == 0
 
 
 def test_a_wrong_answer_sets_a_model_aside():
@@ -37,8 +45,8 @@ def test_a_model_that_is_none_is_set_aside():
 
 def test_the_table_marks_what_is_slow(capsys):
     results = [
-        Result("quick", 10e-6, 31e-6),
-        Result("tardy", 10e-6, 33e-6),
+        Result("quick", 10e-6, 31e-6, loads=(1e-3, 3e-3)),
+        Result("tardy", 10e-6, 33e-6, loads=(1e-3, 2e-3)),
         Result("odd", aside="treadle refuses: why"),
     ]
     assert [r.slow for r in results] == [False, True, False]
@@ -47,3 +55,4 @@ def test_the_table_marks_what_is_slow(capsys):
     assert printed.count("  slow\n") == 1
     assert "odd: treadle refuses: why" in printed
     assert "2 models compared, 1 slow" in printed
+    assert "load and first call: 2.50 times onnxruntime's in the median" in printed
