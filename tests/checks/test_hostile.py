@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import treadle
-from tests.checks.fuzz import fuzz
+from tools.mutated_models import fuzz
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
 

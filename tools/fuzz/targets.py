@@ -19,10 +19,10 @@ import onnx
 from google.protobuf.message import DecodeError
 
 import treadle
-from tests.checks import fuzz as changes
-from tests.formats.openvino import tampering
 from tests.formats.openvino.fixtures import DATA, NAMES
 from tests.properties.test_programs import test_native_code_agrees_with_interp as agreement
+from tools import mutated_models as changes
+from tools.openvino import tampering
 from treadle.checks import RUNTIMES
 from treadle.cli.archive import read_archive, write_archive
 from treadle.errors import TreadleError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.formats.openvino.oracle import Oracle, why_not
+from tools.openvino.oracle import Oracle, why_not
 
 
 @pytest.fixture(scope="session")

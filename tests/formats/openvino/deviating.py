@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.formats.openvino.fixtures import DATA, feeds
 from tests.formats.openvino.programs import counting, slicing, swapping
-from tests.formats.openvino.sketch import WORDS, Sketch, Weights, loop, write
+from tools.openvino.sketch import WORDS, Sketch, Weights, loop, write
 from treadle.formats.openvino.records import PortEntry
 
 Feeds = Sequence[Mapping[str, np.ndarray]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.formats.openvino.sketch import Sketch, Weights, loop, write
+from tools.openvino.sketch import Sketch, Weights, loop, write
 from treadle.formats.openvino.records import PortEntry
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import treadle
 from tests.formats.openvino.fixtures import DATA, NAMES, differences, feeds
-from tests.formats.openvino.oracle import Oracle
+from tools.openvino.oracle import Oracle
 from treadle.errors import Unsupported
 
 RANK_DIFFERS = "onnx_if_rank_differs"

@@ -11,7 +11,7 @@ import pytest
 
 import treadle
 from tests.formats.openvino.fixtures import DATA
-from tests.formats.openvino.sketch import Sketch, Weights, write
+from tools.openvino.sketch import Sketch, Weights, write
 from treadle.errors import LoadError
 
 F32 = [("f32", (2, 3))]

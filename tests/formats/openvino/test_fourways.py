@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats.openvino.fourways import complaints
-from tests.formats.openvino.oracle import Oracle, why_not
+from tools.openvino.fourways import complaints
+from tools.openvino.oracle import Oracle, why_not
 
 PROGRAMS = [f"0-{number}" for number in range(12)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats.openvino.tampering import attempt
+from tools.openvino.tampering import attempt
 
 
 @pytest.mark.parametrize("seed", range(8))

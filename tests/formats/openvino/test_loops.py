@@ -13,7 +13,7 @@ import pytest
 
 import treadle
 from tests.formats.openvino.programs import counting, slicing, swapping
-from tests.formats.openvino.sketch import Sketch, Weights, write
+from tools.openvino.sketch import Sketch, Weights, write
 from treadle.formats.openvino.records import PortEntry, PortMap
 from treadle.ir import Loop, walk
 

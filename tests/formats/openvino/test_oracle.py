@@ -14,7 +14,7 @@ import treadle
 from tests.formats.openvino.deviating import PROGRAMS, Program
 from tests.formats.openvino.deviations import DEVIATIONS
 from tests.formats.openvino.fixtures import DATA, NAMES, differences, feeds
-from tests.formats.openvino.oracle import Answer, Oracle
+from tools.openvino.oracle import Answer, Oracle
 from treadle.formats import openvino
 
 DEVIATING = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.formats.openvino.oracle import Oracle
-from tests.formats.openvino.sketch import Sketch, Weights, loop, write
+from tools.openvino.oracle import Oracle
+from tools.openvino.sketch import Sketch, Weights, loop, write
 from treadle.formats.openvino.records import PortEntry, PortMap
 
 PAIR = [("f32", (2,)), ("f32", (2,))]

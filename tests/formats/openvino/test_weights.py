@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.formats.openvino.sketch import Sketch, Weights, write
+from tools.openvino.sketch import Sketch, Weights, write
 from treadle.errors import DataError
 from treadle.formats.openvino.elements import ELEMENT_TYPES, byte_count, decode
 from treadle.ir import External

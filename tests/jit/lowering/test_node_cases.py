@@ -1,6 +1,6 @@
 """Native operators against the standard's own cases, each as the body of a Scan.
 
-A few cases of each operator here; `python -m tests.jit.node_cases` runs all of them.
+A few cases of each operator here; `python -m tools.node_cases` runs all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from tests.jit.node_cases import Node, best, single_nodes
+from tools.node_cases import Node, best, single_nodes
 from treadle.ir import dtype_of
 from treadle.jit.host.sequence_marshal import LISTS
 from treadle.jit.kernel.node_builder import NATIVE

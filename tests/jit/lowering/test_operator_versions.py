@@ -16,9 +16,9 @@ import pytest
 
 from tests.jit.leaves import leaf, natively
 from tests.jit.lowering.test_node_cases import CALLED, NOT_SCANNED, has_native_types
-from tests.jit.node_cases import single_nodes
 from tests.ops.node_suite import leaf_of
 from tests.values import assert_same
+from tools.node_cases import single_nodes
 from treadle import ir, ops
 from treadle.jit.host.sequence_marshal import LISTS
 from treadle.jit.lowering import TABLE

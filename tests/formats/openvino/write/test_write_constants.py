@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.formats.openvino.oracle import Oracle
 from tests.formats.openvino.write.written import net, run, text, write
+from tools.openvino.oracle import Oracle
 from treadle.formats.openvino.records import Body, Layer
 
 IF = """n = ReduceSum <keepdims = 0> (p) z = Constant <value = float {0}> () c = Greater(n, z)

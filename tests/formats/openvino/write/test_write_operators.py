@@ -13,9 +13,9 @@ import pytest
 from onnx.backend.test.case.test_case import TestCase
 
 import treadle
-from tests.formats.openvino.oracle import Oracle
 from tests.formats.openvino.write.written import run, text, write
 from tests.ops.node_suite import differences, given, node_cases
+from tools.openvino.oracle import Oracle
 from treadle import ir, ops
 from treadle.api import _lowered
 from treadle.errors import Unsupported

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.formats.openvino.oracle import Oracle
 from tests.formats.openvino.write.written import run, text, write
+from tools.openvino.oracle import Oracle
 
 REDUCED = {
     "last of three": ("float[2,3,4] x", "float[2,3] y", 2, "float[3] {1, 2, 3}"),

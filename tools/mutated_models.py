@@ -1,6 +1,6 @@
 """Mutated models: whatever a file holds, there are findings, a Model or a LoadError.
 
-    python -m tests.checks.fuzz --count 20000
+    python -m tools.mutated_models --count 20000
 
 makes so many models (bytes, protobuf fields, text in turn) from the edge cases and the exporters'
 models, and checks, loads and repairs each in a child process. It prints every one that crashed,

@@ -1,6 +1,6 @@
 """Files that were tampered with are loaded: each gives a model, or a LoadError with file and line.
 
-    python -m tests.formats.openvino.tampering --count 10000 --seed 0
+    python -m tools.openvino.tampering --count 10000 --seed 0
 
 Says what else came of one, with the seed that makes it again, and how long the slowest took.
 """

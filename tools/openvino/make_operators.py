@@ -1,6 +1,6 @@
 """Writes operators.npz anew: one layer of every kind, with OpenVINO's own answer. Needs openvino.
 
-    python -m tests.formats.openvino.make_operators tests/formats/openvino/data/operators.npz
+    python -m tools.openvino.make_operators tests/formats/openvino/data/operators.npz
 
 Each case is kept under its name: the .xml, the .bin, the inputs and the outputs.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset1
 
-from tests.formats.openvino.recorded import (
+from tools.openvino.recorded import (
     boxes,
     elementwise,
     forms,
@@ -28,7 +28,7 @@ from tests.formats.openvino.recorded import (
     slicing,
     versions,
 )
-from tests.formats.openvino.recorded.case import CASES
+from tools.openvino.recorded.case import CASES
 
 FAMILIES = (elementwise, layout, slicing, reduce, networks, recurrent, forms, boxes, versions)
 
@@ -36,6 +36,7 @@ FAMILIES = (elementwise, layout, slicing, reduce, networks, recurrent, forms, bo
 def answer(
     core: Any, make: Callable[..., Any], inputs: list[np.ndarray], folder: Path
 ) -> dict[str, Any]:
+    """OpenVINO's outputs for one layer, beside the IR and the inputs."""
     params = [opset1.parameter(list(x.shape), x.dtype, name=f"x{k}") for k, x in enumerate(inputs)]
     for k, param in enumerate(params):
         param.output(0).get_tensor().set_names({f"x{k}"})
@@ -54,6 +55,7 @@ def answer(
 
 
 def main(target: str) -> None:
+    """Write the answers of all cases into an .npz file, and print those that OpenVINO refuses."""
     for family in FAMILIES:
         family.enter()
     core, everything, failed = ov.Core(), {}, []

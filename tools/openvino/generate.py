@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.formats.openvino.growing import TRUE, Grower, Shape, Step, Term
-from tests.formats.openvino.sketch import Weights, loop, write
+from tools.openvino.growing import TRUE, Grower, Shape, Step, Term
+from tools.openvino.sketch import Weights, loop, write
 from treadle.formats.openvino.records import PortEntry, PortMap
 
 STATES = ("f32", "f32", "f32", "i64")

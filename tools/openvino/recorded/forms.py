@@ -20,7 +20,7 @@ from openvino import (
     opset16,
 )
 
-from tests.formats.openvino.recorded.case import case, const, f, i, pos
+from tools.openvino.recorded.case import case, const, f, i, pos
 
 
 def enter() -> None:

@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import treadle
-from tests.soak.loops import random_loop
 from tests.strategies import Program, programs
 from tests.values import differences
+from tools.soak.loops import random_loop
 from treadle.errors import RunError
 
 _BATCH = 20

@@ -1,6 +1,6 @@
 """Which exporters' models are right in OpenVINO: as treadle writes them, as OpenVINO converts them.
 
-    python -m tests.formats.openvino.exporters [NAME ...] [--update]
+    python -m tools.openvino.exporters [NAME ...] [--update]
 
 Asks OpenVINO about every model with recorded answers, or those named; `--update` writes the table
 into docs/openvino.md. Right is: the shapes and element types, whole numbers and truths exactly,
@@ -21,12 +21,12 @@ import numpy as np
 
 import treadle
 from tests.conformance.data import EXPORTED, exported
-from tests.formats.openvino.oracle import Answer, Oracle, why_not
+from tools.openvino.oracle import Answer, Oracle, why_not
 from treadle.errors import TreadleError
 from treadle.ir import DType, Model, Optional, Tensor, block_values, bodies, walk
 from treadle.ir import Sequence as SequenceType
 
-PAGE = Path(__file__).parents[3] / "docs" / "openvino.md"
+PAGE = Path(__file__).parents[2] / "docs" / "openvino.md"
 START, END = "<!-- exporters, written by a command -->\n", "<!-- end -->\n"
 TOLERANCE = (1e-3, 1e-4)
 Lines = Iterator[str]

@@ -1,6 +1,6 @@
 """Which edges of ONNX's If, Loop and Scan are right in OpenVINO, as treadle writes them.
 
-    python -m tests.formats.openvino.control_flow [NAME ...] [--update]
+    python -m tools.openvino.control_flow [NAME ...] [--update]
 
 Asks OpenVINO about every edge case with recorded answers, or those named; `--update` writes the
 table into docs/openvino.md. Right is what it is in exporters.py.
@@ -19,13 +19,13 @@ import numpy as np
 import treadle
 from tests.conformance.data import Edge, edges
 from tests.conformance.test_control_flow import LITERAL
-from tests.formats.openvino.exporters import (
+from tools.openvino.exporters import (
     command,
     holds_what_openvino_has_not,
     short,
     written,
 )
-from tests.formats.openvino.oracle import Oracle
+from tools.openvino.oracle import Oracle
 
 START = "<!-- control flow, written by a command -->\n"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from openvino import opset3, opset4, opset5
 
-from tests.formats.openvino.recorded.case import case, const, f, i
+from tools.openvino.recorded.case import case, const, f, i
 
 
 def enter() -> None:

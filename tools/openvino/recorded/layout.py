@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from openvino import opset1, opset3, opset4, opset9, opset12
 
-from tests.formats.openvino.recorded.case import case, const, f, i
+from tools.openvino.recorded.case import case, const, f, i
 
 
 def enter() -> None:

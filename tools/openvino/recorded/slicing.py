@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from openvino import opset1, opset3, opset4, opset5, opset6, opset7, opset8, opset12, opset15
 
-from tests.formats.openvino.recorded.case import RANDOM, case, const, f, i
+from tools.openvino.recorded.case import RANDOM, case, const, f, i
 
 
 def enter() -> None:

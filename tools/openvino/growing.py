@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.formats.openvino.sketch import Sketch, Weights
+from tools.openvino.sketch import Sketch, Weights
 
 Shape = tuple[int, ...]
 SHAPES: tuple[Shape, ...] = ((2, 3), (1, 3), (2, 1), (1, 1))
@@ -47,22 +47,27 @@ class Grower:
         self, type_: str, given: Sequence[Term], word: str, shape: Shape, version: int = 1,
         **data: object,
     ) -> Term:  # fmt: skip
+        """Append a layer of one output of the given element type and shape."""
         sources = [term.source for term in given]
         made = self.sketch.layer(type_, sources, [(word, shape)], f"opset{version}", data=data)
         return Term(made, word, shape)
 
     def constant(self, array: np.ndarray) -> Term:
+        """Append a constant of float32, int64 or boolean."""
         word = {"f": "f32", "i": "i64", "b": "boolean"}[array.dtype.kind]
         return Term(self.sketch.constant(array), word, array.shape)
 
     def number(self, least: int, most: int) -> Term:
+        """Append a random whole number between two bounds, as a vector of one."""
         return self.constant(np.array([self.chance.randint(least, most)]))
 
     def floats(self, shape: Shape) -> Term:
+        """Append a random constant of multiples of 1/4 between -2 and 2."""
         values = [self.chance.randint(-8, 8) / 4 for _ in range(int(np.prod(shape)))]
         return self.constant(np.array(values, np.float32).reshape(shape))
 
     def parameter(self, term: Term) -> Term:
+        """Append an input of a term's type, which the layers to come may read."""
         made = Term(self.sketch.parameter("p", term.word, *term.shape), term.word, term.shape)
         self.pool.append(made)
         return made
@@ -70,6 +75,7 @@ class Grower:
     # ---- what there is
 
     def pick(self, word: str, shape: Shape | None = None) -> Term:
+        """A term of the element type (and shape, where given); a constant where there is none."""
         fitting = [t for t in self.pool if t.word == word and (shape is None or t.shape == shape)]
         if fitting and self.chance.random() < 0.9:
             return self.chance.choice(fitting)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.soak.__main__ import PARTS, SHORT
+from tools.soak.__main__ import PARTS, SHORT
 
 
 @pytest.mark.parametrize("part", PARTS)

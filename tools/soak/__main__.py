@@ -1,4 +1,4 @@
-"""python -m tests.soak: the native engine under load, until something gives way.
+"""python -m tools.soak: the native engine under load, until something gives way.
 
     programs     random programs, and loops over random shapes, beside interp, for --seconds
     lengths      one session, 10,000 runs of changing lengths: memory must not grow
@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.soak import interrupts, lengths, programs, threads
+from tools.soak import interrupts, lengths, programs, threads
 
 Part = Callable[[random.Random, "Amount"], str]
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.soak",
+        prog="python -m tools.soak",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from openvino import opset1, opset5, opset6, opset8, opset11, opset12, opset13
 
-from tests.formats.openvino.recorded.case import case, const, f, pos
+from tools.openvino.recorded.case import case, const, f, pos
 
 
 def enter() -> None:

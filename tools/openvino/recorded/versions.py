@@ -8,7 +8,7 @@ import numpy as np
 from openvino import opset1, opset2, opset3, opset14, opset15, opset16
 from openvino.utils.node_factory import NodeFactory
 
-from tests.formats.openvino.recorded.case import b, case, const, f, i, pos
+from tools.openvino.recorded.case import b, case, const, f, i, pos
 
 
 def enter() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from openvino import opset5, opset9
 
-from tests.formats.openvino.recorded.case import RANDOM, case, const, pos
+from tools.openvino.recorded.case import RANDOM, case, const, pos
 
 
 def enter() -> None:

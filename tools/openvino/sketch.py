@@ -31,6 +31,7 @@ class Weights:
         self.data = bytearray()
 
     def add(self, array: np.ndarray) -> dict[str, str]:
+        """Append a constant, and give the attributes of the layer that reads it."""
         shape = ", ".join(map(str, array.shape))
         said = {"element_type": WORDS[str(array.dtype)], "shape": shape}
         said |= {"offset": str(len(self.data)), "size": str(array.nbytes)}
@@ -56,6 +57,7 @@ class Sketch:
         data: Mapping[str, object] | None = None,
         **rest: Any,
     ) -> int:
+        """Append a layer that reads outputs of others, as ids or (id, which output)."""
         number = len(self.layers)
         for place, source in enumerate(inputs):
             layer, which = source if isinstance(source, tuple) else (source, 0)
@@ -73,19 +75,23 @@ class Sketch:
         return number
 
     def parameter(self, name: str, word: str, *dims: int) -> int:
+        """Append an input of the body; a negative extent is dynamic."""
         shape = ",".join("?" if dim < 0 else str(dim) for dim in dims)
         data = {"shape": shape, "element_type": word}
         return self.layer("Parameter", (), [(word, dims)], name=name, data=data)
 
     def constant(self, array: np.ndarray) -> int:
+        """Append a Const layer and its weights."""
         word = WORDS[str(array.dtype)]
         return self.layer("Const", (), [(word, array.shape)], data=self.weights.add(array))
 
     def result(self, source: int | tuple[int, int], name: str = "") -> int:
+        """Append an output of the body."""
         names = (name,) if name else ()
         return self.layer("Result", [source], name=name, output_names=names)
 
     def body(self) -> Body:
+        """The layers and edges so far, as the reader's own records."""
         return Body(tuple(self.layers), tuple(self.edges))
 
 

@@ -1,6 +1,6 @@
 """Random programs of IR, run in every way there is, and compared.
 
-    python -m tests.formats.openvino.fourways --count 1000 --seed 0 [--keep FOLDER]
+    python -m tools.openvino.fourways --count 1000 --seed 0 [--keep FOLDER]
 
 Each is run by interp, by the default engines, and without the native one; by onnxruntime, of the
 ONNX that treadle writes; by OpenVINO, of the IR itself and of the IR that treadle writes of that
@@ -22,8 +22,8 @@ import numpy as np
 import onnxruntime
 
 import treadle
-from tests.formats.openvino.generate import Feeds, program
-from tests.formats.openvino.oracle import Answer, Oracle, why_not
+from tools.openvino.generate import Feeds, program
+from tools.openvino.oracle import Answer, Oracle, why_not
 from treadle.errors import TreadleError
 
 ENGINES = {"interp": ["interp"], "default": None, "delegate": ["onnxruntime", "interp"]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from openvino import opset1, opset3, opset4, opset5, opset7, opset8, opset9, opset10, opset13
 
-from tests.formats.openvino.recorded.case import b, case, const, f, i, pos
+from tools.openvino.recorded.case import b, case, const, f, i, pos
 
 
 def enter() -> None:

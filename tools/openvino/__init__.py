@@ -1,0 +1,1 @@
+"""Random and recorded IR beside OpenVINO itself, which answers in a process of its own."""

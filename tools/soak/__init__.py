@@ -1,0 +1,1 @@
+"""python -m tools.soak: native code for minutes on end, where the suite takes seconds."""
