@@ -138,7 +138,8 @@ def build(
 
     `targets`: "host", "x86_64-linux", "aarch64-linux", "wasm32"; "riscv64-linux", "x86_64-windows"
     and "aarch64-macos" are written too, but treadle's tests do not run them. `cpu`: of x86-64,
-    "v2", "v3" (the default) or "v4", or "native" for the processor of this machine. `name` begins
+    "v2", "v3" (the default) or "v4", or "native" for the processor of this machine; "v3,v4" makes
+    code for both, of which each run takes the best that its machine has, by CPUID. `name` begins
     the names of all functions: the name of the model's file unless it is given.
 
     `inputs` tells shapes, {"x": ("n", 2, 16)}, where the model does not: an extent with a name
@@ -153,6 +154,8 @@ def build(
     target = Path(expect_path(folder, "folder"))
     expect_member(kind, KINDS, "kind")
     expect(targets, (list, tuple), "targets", "a list of names")
+    if cpu is not None:
+        expect(cpu, str, "cpu", 'a processor such as "v3", or several such as "v3,v4"')
     chosen = targets_of(tuple(targets), cpu)
     expect(link, bool, "link", "True or False")
     shapes = expect_shapes(inputs)

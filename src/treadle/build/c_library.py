@@ -74,7 +74,7 @@ def library_files(library: Library, targets: Sequence[NamedTarget], sample: Samp
 def members_of(library: Library, named: NamedTarget) -> list[jit.Member]:
     """The object files for a target."""
     described = _json({**library_data(library), "target": target_data(named)}).decode()
-    return jit.compile_library(library.name, library.kernels, described, named.target)
+    return jit.compile_library(library.name, library.kernels, described, named.targets)
 
 
 def _json(data: Any, indent: int | None = None) -> bytes:
@@ -88,6 +88,7 @@ def target_data(named: NamedTarget) -> dict[str, Any]:
         "name": named.name,
         "triple": target.triple,
         "processor": target.processor,
+        "better_processors": [each.processor for each in named.better],
         "features": target.features,
         "is_tested": named.is_tested,
     }

@@ -17,7 +17,8 @@ class NamedTarget:
     """A target as a user names it.
 
     `form` is that of its object files; `zig` is what the ziglang compiler calls it. `is_tested`:
-    what is built for it is run by treadle's own tests.
+    what is built for it is run by treadle's own tests. `better` are the same with better
+    processors, from the least on: of them and `target` a run takes the best the machine has.
     """
 
     name: str
@@ -25,6 +26,12 @@ class NamedTarget:
     form: str
     zig: str
     is_tested: bool = True
+    better: tuple[Target, ...] = ()
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What code is made for, the least processor first."""
+        return (self.target, *self.better)
 
 
 _V3 = Target("x86_64-unknown-linux-gnu", "x86-64-v3", "", 32, 16, has_fma=True)
@@ -76,38 +83,52 @@ def targets_of(names: tuple[str, ...], cpu: str | None) -> list[NamedTarget]:
     """The targets of these names, for a processor; raises InputError for what is not known."""
     if not names:
         raise InputError(f"targets is empty, wanted at least one of {_known()}")
-    return list({named.name: named for named in (_target(name, cpu) for name in names)}.values())
+    named = list({each.name: each for each in map(_target, names)}.values())
+    if cpu is None:
+        return named
+    if not any(map(_is_x86, named)):
+        shown = ", ".join(each.name for each in named)
+        raise InputError(f'cpu is "{cpu}", a processor of x86-64, and the target is {shown}')
+    return [_with_cpu(each, cpu) if _is_x86(each) else each for each in named]
 
 
 def _known() -> str:
     return ", ".join((HOST, *TARGETS))
 
 
-def _target(name: str, cpu: str | None) -> NamedTarget:
-    host = jit.host_target()
-    wanted = host_name(host.triple) if name == HOST else name
+def _is_x86(named: NamedTarget) -> bool:
+    return named.target.triple.startswith("x86_64")
+
+
+def _target(name: str) -> NamedTarget:
+    wanted = host_name(jit.host_target().triple) if name == HOST else name
     if wanted not in TARGETS:
         hint = did_you_mean(wanted, TARGETS)
         raise InputError(f'no target is called "{wanted}"; known: {_known()}{hint}')
-    named = TARGETS[wanted]
-    if cpu is None:
-        return named
+    return TARGETS[wanted]
+
+
+def _with_cpu(named: NamedTarget, cpu: str) -> NamedTarget:
+    """The target for a processor, or for several, of which a run takes the best."""
     if cpu == NATIVE:
-        if wanted != host_name(host.triple):
-            raise InputError(f'cpu="native" is the processor of this machine, no {wanted}')
-        own = replace(host, code_model="default", relocation="pic")
-        return replace(named, target=own)
-    return replace(named, target=_of_level(named, cpu))
+        host = jit.host_target()
+        if named.name != host_name(host.triple):
+            raise InputError(f'cpu="native" is the processor of this machine, no {named.name}')
+        return replace(named, target=replace(host, code_model="default", relocation="pic"))
+    asked = [each.strip() for each in cpu.split(",")]
+    wrong = next((each for each in asked if each not in _LEVELS), None)
+    if wrong is not None:
+        raise InputError(
+            f'cpu is "{cpu}", known: {", ".join((*_LEVELS, NATIVE))}, or several levels, "v3,v4"'
+        )
+    least, *better = (_of_level(named.target, each) for each in _LEVELS if each in asked)
+    return replace(named, target=least, better=tuple(better))
 
 
-def _of_level(named: NamedTarget, cpu: str) -> Target:
-    if not named.target.triple.startswith("x86_64"):
-        raise InputError(f'cpu is "{cpu}", which {named.name} does not have: leave cpu out')
-    if cpu not in _LEVELS:
-        raise InputError(f'cpu is "{cpu}", known: {", ".join((*_LEVELS, NATIVE))}')
-    processor, width, registers, has_fma, has_scale = _LEVELS[cpu]
+def _of_level(target: Target, level: str) -> Target:
+    processor, width, registers, has_fma, has_scale = _LEVELS[level]
     return replace(
-        named.target, processor=processor, vector_bytes=width, registers=registers,
+        target, processor=processor, vector_bytes=width, registers=registers,
         has_fma=has_fma, has_scale=has_scale,
     )  # fmt: skip
 

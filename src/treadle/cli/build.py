@@ -43,7 +43,11 @@ $ treadle build lstm.onnx -o out --input x=n,2,16 --input x=n,8,16
     metavar="NAME,...",
     help="x86_64-linux, aarch64-linux, wasm32 and others; host is this machine.",
 )
-@click.option("--cpu", metavar="v3|v4|native", help="The processor, of x86-64; v3 without.")
+@click.option(
+    "--cpu",
+    metavar="v3|v4|native",
+    help="The processor, of x86-64; v3 without. v3,v4: code for both, chosen in each run.",
+)
 @click.option("--name", help="What names of functions begin with; the file's name without.")
 @click.option(
     "--input",

@@ -31,33 +31,49 @@ class Signatures:
 
 
 def compile_library(
-    prefix: str, kernels: Sequence[FreeKernel], description: str, target: Target
+    prefix: str, kernels: Sequence[FreeKernel], description: str, targets: Sequence[Target]
 ) -> list[Member]:
-    """The object files: one for each kernel, their constants, the functions of the library."""
+    """The object files: one for each kernel, their constants, the functions of the library.
+
+    Several targets are processors of one machine, the least first: each kernel has code for each
+    of them, and a run takes the best that the machine has.
+    """
     from treadle.jit.codegen import library
 
-    stem = f"{prefix}_"
-    names = [f"{stem}kernel_{number}" for number in range(len(kernels))]
-    codes = [free_code(free, target, stem, name) for free, name in zip(kernels, names, strict=True)]
+    stem, target = f"{prefix}_", targets[0]
     made: list[Member] = []
     constants: dict[str, bytes] = {}
-    pairs = []
-    for name, code in zip(names, codes, strict=True):
-        pairs.append((name, f"{name}_bounded"))
-        made += _kernel_members(name, code, target)
-        constants.update(code.plain.constants)
-        constants.update(code.bounded.constants)
+    coded = []
+    for number, free in enumerate(kernels):
+        variants = []
+        for each in targets:
+            name = f"{stem}kernel_{number}{_suffix(each, targets)}"
+            code = free_code(free, each, stem, name)
+            variants.append(library.NamedCode(code, (name, f"{name}_bounded")))
+            made += _kernel_members(name, code, each)
+            constants.update(code.plain.constants)
+            constants.update(code.bounded.constants)
+        coded.append(variants)
     if constants:
         data = sorted(constants.items())
         text = library.emit_data(data)
         symbols = tuple(name for name, _ in data)
         made.append(Member(f"{stem}data.o", free_object(text, target), symbols))
     functions = tuple(f"{stem}{word}" for word in ("abi", "describe", "shapes", "workspace", "run"))
-    text = library.emit_library(prefix, codes, pairs, description, target)
+    text = library.emit_library(prefix, coded, description, targets)
     made.append(Member(f"{stem}functions.o", free_object(text, target), functions))
+    if len(targets) > 1:
+        instructions = free_object(library.emit_instructions(prefix), target)
+        symbols = (f"{stem}cpuid", f"{stem}xgetbv")
+        made.append(Member(f"{stem}processor.o", instructions, symbols))
     reasons = free_object(library.emit_reasons(target), target)
     made.append(Member("treadle_reason.o", reasons, ("treadle_reason",)))
     return made
+
+
+def _suffix(target: Target, targets: Sequence[Target]) -> str:
+    """What tells the code for a processor from that for others."""
+    return f"_{target.processor.replace('-', '_')}" if len(targets) > 1 else ""
 
 
 def memory_object(target: Target) -> bytes:

@@ -65,10 +65,10 @@ class _Call:
 
 
 def emit_call(
-    module: llvm.Module, code: FreeCode, number: int, names: tuple[str, str], target: Target
+    module: llvm.Module, code: FreeCode, suffix: str, names: tuple[str, str], target: Target
 ) -> Any:
     """The function that runs a kernel; `names` are those of its two functions."""
-    w = begin(module, f".run_{number}", I32, [POINTER] * 3, target)
+    w = begin(module, f".run_{suffix}", I32, [POINTER] * 3, target)
     given, made, run = w.function.args
     tensors = Tensors(w, given)
     call = _Call(w, code.free, tensors, Tensors(w, made), run, known_extents(tensors, code.free))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -16,6 +17,7 @@ from treadle.jit.codegen.library.interface import (
     run_type,
     size_type,
 )
+from treadle.jit.codegen.library.processor_level import emit_level
 from treadle.jit.codegen.library.signature_match import emit_fits, emit_shapes
 from treadle.jit.codegen.llvm_types import I8, I32, POINTER
 from treadle.jit.kernel.free_kernel import FreeCode
@@ -37,19 +39,34 @@ REASONS = (
 """What a status says."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class NamedCode:
+    """The code of a kernel, and the names of its two functions: plain, and with bounds."""
+
+    code: FreeCode
+    names: tuple[str, str]
+
+
 def emit_library(
-    prefix: str,
-    codes: Sequence[FreeCode],
-    names: Sequence[tuple[str, str]],
-    description: str,
-    target: Target,
+    prefix: str, kernels: Sequence[Sequence[NamedCode]], description: str, targets: Sequence[Target]
 ) -> str:
-    """The module of a library's functions; `names` are those of its kernels."""
-    module = llvm.Module(name="treadle")
-    fits = [emit_fits(module, c.free, k, target) for k, c in enumerate(codes)]
-    shapes = [emit_shapes(module, c.free, k, target) for k, c in enumerate(codes)]
-    calls = [emit_call(module, c, k, names[k], target) for k, c in enumerate(codes)]
-    sizes = [workspace_bytes(code) for code in codes]
+    """The module of a library's functions; each kernel has code for each of the targets.
+
+    Of several targets, which differ in the processor, the first is the least: the functions
+    themselves are for it.
+    """
+    module, target = llvm.Module(name="treadle"), targets[0]
+    frees = [variants[0].code.free for variants in kernels]
+    fits = [emit_fits(module, free, k, target) for k, free in enumerate(frees)]
+    shapes = [emit_shapes(module, free, k, target) for k, free in enumerate(frees)]
+    calls = [
+        [emit_call(module, each.code, f"{k}_{level}", each.names, target)
+         for level, each in enumerate(variants)]
+        for k, variants in enumerate(kernels)
+    ]  # fmt: skip
+    processors = [each.processor for each in targets]
+    level = emit_level(module, prefix, processors, target) if len(targets) > 1 else None
+    sizes = [max(workspace_bytes(each.code) for each in variants) for variants in kernels]
     _emit_constant(module, f"{prefix}_abi", ABI_VERSION, target)
     _emit_describe(module, f"{prefix}_describe", description, target)
 
@@ -58,7 +75,10 @@ def emit_library(
 
     def run(builder: FunctionBuilder, number: int) -> Any:
         given, made, asked = builder.function.args
-        return builder.builder.call(calls[number], [given, made, _run_of(builder, asked)])
+        arguments = [given, made, _run_of(builder, asked)]
+        if level is not None:
+            _run_better(builder, level, calls[number], arguments)
+        return builder.builder.call(calls[number][0], arguments)
 
     def room(builder: FunctionBuilder, number: int) -> Any:
         return llvm.Constant(size_type(target), sizes[number])
@@ -68,6 +88,17 @@ def emit_library(
     _emit_choice(module, f"{prefix}_workspace", word, 1, fits, room, 0, target)
     _emit_choice(module, f"{prefix}_run", I32, 3, fits, run, UNMATCHED, target)
     return str(module)
+
+
+def _run_better(
+    builder: FunctionBuilder, level: Any, calls: Sequence[Any], arguments: Sequence[Any]
+) -> None:
+    """Run the code for a better processor than the least, where the machine is one."""
+    b = builder.builder
+    best = b.call(level, [])
+    for number, call in reversed(list(enumerate(calls))[1:]):
+        with b.if_then(b.icmp_signed("==", best, llvm.Constant(I32, number))):
+            b.ret(b.call(call, arguments))
 
 
 def _emit_choice(
