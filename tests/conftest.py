@@ -50,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 SLOW = (
     "tests/benchmarks/test_openvino_load.py",
+    "tests/html_report/test_browser.py::test_ten_thousand",
     "tests/jit/codegen/test_index_set_splitting.py::test_any_cut",
     "tests/jit/codegen/test_outline.py",
     "tests/jit/host/test_host_kernels.py::test_extents_of_the_run",

@@ -17,6 +17,7 @@ SOURCE = Path(treadle.__file__).parent
 LINES = """
 __main__
 cli backend
+html_report
 comparing
 api exposing rewriting surgery
 bench build predict reduction
@@ -61,10 +62,11 @@ HOMES = {
     "llvmlite": ("jit/",),
     "onnxruntime": ("delegate/",),
     "openvino": ("comparing/runtimes.py",),
+    "igraph": ("html_report/",),
     "click": ("cli/",),
     "rich": ("cli/",),
 }
-HEAVY = ("llvmlite", "onnxruntime", "onnx.reference", "rich")
+HEAVY = ("igraph", "llvmlite", "onnxruntime", "onnx.reference", "rich")
 LAZY = {
     "jit/codegen/": "treadle.jit.codegen",
     "jit/schedule/": "treadle.jit.schedule",

@@ -21,6 +21,8 @@ the order of the arrows: a room imports only rooms below it.
 OTHERS = {
     ".onnxtxt": "A model of the demo, as text.",
     ".c": "The C source of operators of onnxruntime, around the functions of a library.",
+    ".css": "The style of the page of `treadle report`.",
+    ".html": "The frame of the page of `treadle report`.",
     ".mjs": "JavaScript that loads a WebAssembly module of a model, and calls it.",
     ".tsv": "What `python -m tools.sweep` found onnxruntime to get wrong, a row a fault.",
     ".txt": "Examples of rules: what they are about, a bad model, the same mended.",
@@ -52,6 +54,8 @@ def text() -> str:
 def sentence(file: str) -> str:
     """What a file says it is."""
     path = SOURCE / file
+    if path.suffix == ".js":
+        return path.read_text(encoding="utf-8").splitlines()[0].removeprefix("// ")
     if path.suffix != ".py":
         return OTHERS[path.suffix]
     said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

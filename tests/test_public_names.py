@@ -66,6 +66,7 @@ PUBLIC = [
     "set_seed",
     "specialize",
     "unroll",
+    "write_report",
 ]
 
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(treadle.__path__) if room.ispkg)

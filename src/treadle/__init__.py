@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from treadle.exposing import expose
     from treadle.feeds import NodeArg
+    from treadle.html_report import write_report
     from treadle.limits import LoadLimits
     from treadle.options import (
         ExecutionMode,
@@ -124,6 +125,7 @@ __all__ = [
     "set_seed",
     "specialize",
     "unroll",
+    "write_report",
 ]
 
 _HOMES = {
@@ -162,6 +164,7 @@ _HOMES = {
     ),
     "exposing": ("expose",),
     "feeds": ("NodeArg",),
+    "html_report": ("write_report",),
     "iobinding": ("IOBinding",),
     "limits": ("LoadLimits",),
     "options": (

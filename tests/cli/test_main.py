@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 VERBS = sorted(verb for verbs in GROUPS.values() for verb in verbs)
 WITHOUT_MODEL = {"cache", "compare", "completion", "demo", "map", "surgery"}
 READERS = [verb for verb in VERBS if verb not in WITHOUT_MODEL]
-MORE = {"reduce": ("--check", "false", "-o", "never-made")}
+MORE = {"reduce": ("--check", "false", "-o", "never-made"), "report": ("-o", "never-made.html")}
 """What a verb wants besides a model."""
 HEAVY = {"llvmlite", "ml_dtypes", "numpy", "onnx", "onnxruntime", "rich"}
 IMPORTED = """

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 
 import treadle as library
 from tests.build.models import SCAN
@@ -266,3 +267,16 @@ def test_compare(treadle: Treadle, folder: Path) -> None:
     assert found.code == 1
     assert found.data["first"]["value"] == "main/loop_2.body/better"
     assert treadle("compare", model, folder / "none.onnx", "-i", "a=4").code == 2
+
+
+def test_report(treadle: Treadle, folder: Path) -> None:
+    pytest.importorskip("igraph", reason="igraph, the extra `report`, is not installed")
+    target = folder / "report.html"
+    done = treadle("report", folder / "newton.onnxtxt", "-o", target, "-i", "a=4")
+    assert done.code == 0
+    assert f"wrote {target}" in done.err
+    again = treadle("report", folder / "newton.onnxtxt", "-o", target, "--json")
+    assert again.data["bytes"] == target.stat().st_size
+    done = treadle("report", folder / "newton.onnxtxt", "-o", target, "-i", "a=4")
+    assert '"main/loop_2.body/better"' in target.read_text(encoding="utf-8")
+    assert treadle("report", folder / "newton.onnxtxt", "-o", folder / "report.png").code == 2

@@ -14,7 +14,7 @@ from treadle.cli.output import show_error
 from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Look": ("demo", "inspect", "infer", "explain", "trace", "expose"),
+    "Look": ("demo", "inspect", "infer", "explain", "trace", "expose", "report"),
     "Run": ("run", "bench", "map", "compare"),
     "Check": ("check", "reduce"),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "surgery", "reroll", "convert"),
@@ -25,7 +25,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 with underscores for hyphens; the file imports heavy packages in its functions alone."""
 
 
-_FOLDERS = dict.fromkeys(("warm", "cache", "completion"), "deploy.")
+_FOLDERS = {
+    **dict.fromkeys(("warm", "cache", "completion"), "deploy."),
+    **dict.fromkeys(("report",), "look."),
+}
 """The verbs whose file lies in a folder."""
 
 

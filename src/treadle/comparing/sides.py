@@ -83,9 +83,9 @@ def side_of(given: Any, name: str) -> Side:
             raise InputError(f"{name} is a tuple of {len(given)}, wanted (model, runtime)")
         source, runtime = given
         expect_member(runtime, RUNTIMES, f"the runtime of {name}")
-        return _of_model(_prepared(source), f"{name} ({runtime})", runtime)
+        return _of_model(prepared(source), f"{name} ({runtime})", runtime)
     if isinstance(given, InferenceSession):
-        return Side(name, _prepared(given.model), _in_engines(given))
+        return Side(name, prepared(given.model), _in_engines(given))
     if isinstance(given, dict) and all(isinstance(v, np.ndarray) for v in given.values()):
         return Side(name, given=columns_of(given))
     if isinstance(given, str | os.PathLike) and os.fspath(given).endswith(".npz"):
@@ -93,7 +93,7 @@ def side_of(given: Any, name: str) -> Side:
     if given is None or isinstance(given, int | float):
         wanted = "a model, a session, (model, runtime), a recording or an .npz file"
         raise InputTypeError(f"{name} is {shown(given)}, wanted {wanted}")
-    return _of_model(_prepared(given), name, "treadle")
+    return _of_model(prepared(given), name, "treadle")
 
 
 def _of_model(model: Model, label: str, runtime: str) -> Side:
@@ -115,7 +115,7 @@ def _in_engines(session: InferenceSession) -> Run:
     return run
 
 
-def _prepared(source: object) -> Model:
+def prepared(source: object) -> Model:
     """The model with calls expanded, so that paths are those of what runs."""
     model = valid(source, "compared")
 

@@ -29,7 +29,13 @@ from treadle.ir.loop import (
     ports,
     slices_inputs,
 )
-from treadle.ir.printer import show_block, show_function, show_model
+from treadle.ir.printer import (
+    show_attributes,
+    show_block,
+    show_data,
+    show_function,
+    show_model,
+)
 from treadle.ir.rewrite import (
     clone_with_new_values,
     map_blocks,
@@ -159,7 +165,9 @@ __all__ = [
     "reads",
     "shape_admits",
     "show_array",
+    "show_attributes",
     "show_block",
+    "show_data",
     "show_dim",
     "show_function",
     "show_model",

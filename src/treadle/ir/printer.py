@@ -67,7 +67,7 @@ def _step(step: Step) -> Iterator[str]:
 
 
 def _leaf(step: Leaf | Call) -> Iterator[str]:
-    attributes = ", ".join(f"{name}={_literal(a)}" for name, a in step.attributes.items())
+    attributes = show_attributes(step)
     shown = f"<{attributes}>" if attributes else ""
     results = ", ".join(_declared(v) if v else "_" for v in step.results)
     captures = f" capturing {_names(step.captures)}" if step.captures else ""
@@ -77,6 +77,11 @@ def _leaf(step: Leaf | Call) -> Iterator[str]:
     yield f"{results} = {call}{prefix}{operator_of(step)}{shown}({_names(step.operands)}){captures}"
     for name, block in bodies(step):
         yield from _indent(show_block(block, name).splitlines())
+
+
+def show_attributes(step: Leaf | Call) -> str:
+    """`axis=1, keepdims=0`: the attributes of a step, tensors of many elements by their type."""
+    return ", ".join(f"{name}={_literal(a)}" for name, a in step.attributes.items())
 
 
 def _branch(step: Branch) -> Iterator[str]:
@@ -149,10 +154,11 @@ def _declared(value: Value) -> str:
 
 
 def _constant(constant: Constant) -> str:
-    return f"{constant.value.name} = {_data(constant.data)}"
+    return f"{constant.value.name} = {show_data(constant.data)}"
 
 
-def _data(data: Literal | SparseArray) -> str:
+def show_data(data: Literal | SparseArray) -> str:
+    """A tensor of the file: `float32[2] [1.0, 2.0]`, without elements where they are many."""
     if isinstance(data, SparseArray):
         return f"sparse {data.values.dtype}{list(data.shape)} with {data.values.array.size} values"
     shown = f"{data.dtype}[{','.join(map(str, data.array.shape))}]"
@@ -179,7 +185,7 @@ def _attribute_value(value: object) -> str:
         case Reference(name):
             return f"@{name}"
         case Literal() | SparseArray():
-            return _data(value)
+            return show_data(value)
         case tuple():
             return f"[{', '.join(map(_attribute_value, value))}]"
     return str(value)

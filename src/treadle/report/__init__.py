@@ -1,6 +1,8 @@
 """Models, plans, findings and values in words for people, and as plain data for programs."""
 
+from treadle.report.body import Port, qualified
 from treadle.report.branch import BranchSummary
+from treadle.report.call import CallSummary
 from treadle.report.compare import (
     Difference,
     Tolerance,
@@ -20,9 +22,11 @@ from treadle.report.values import ValueSummary, show_values, summarize_value
 
 __all__ = [
     "BranchSummary",
+    "CallSummary",
     "Difference",
     "LoopSummary",
     "ModelSummary",
+    "Port",
     "Tolerance",
     "ValueSummary",
     "as_data",
@@ -34,6 +38,7 @@ __all__ = [
     "explain_rule",
     "plan_data",
     "plural",
+    "qualified",
     "rules_page",
     "seconds_compiling",
     "show_bytes",

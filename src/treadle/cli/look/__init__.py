@@ -1,0 +1,1 @@
+"""Verbs for looking into a model: `report`."""

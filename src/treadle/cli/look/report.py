@@ -1,0 +1,57 @@
+"""`treadle report`: a model as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+import treadle
+from treadle.cli.options import Piped, Target, feed_options
+from treadle.cli.output import echo_json, working
+from treadle.cli.verb import Verb, json_option, model_argument
+
+_EXAMPLE = """
+$ treadle report decoder.onnx -o report.html
+$ treadle report lstm.onnx -o report.html --input x.npz
+$ treadle report lstm.onnx -o report.html --random --dim T=100
+"""
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@model_argument
+@click.option(
+    "-o", "--output", type=Target(".html"), required=True, help="Write the page here, as .html."
+)
+@feed_options
+@json_option
+def report(
+    model: Path | Piped,
+    output: Path,
+    archive: Path | None,
+    assignments: tuple[str, ...],
+    made_up: bool,
+    seed: int,
+    extents: Mapping[str, int],
+    as_json: bool,
+) -> None:
+    """Write a page about a model that a browser opens without a server.
+
+    Each block as a graph, loops with what they carry, types, findings, engines and reasons. With
+    inputs, as `treadle run` takes them, the model runs once, and the page shows every value over
+    the iterations, where NaN first appears, and what took how long.
+    """
+    from treadle.cli.feeds import collect
+
+    given = model if isinstance(model, bytes) else str(model)
+    feeds = None
+    if archive is not None or assignments or made_up:
+        loaded = treadle.load(model)
+        feeds = collect(loaded, archive, assignments, seed if made_up else None, extents)
+    with working(f"writing {output}", quiet=as_json):
+        treadle.write_report(given, output, feeds)
+    if as_json:
+        echo_json({"output": str(output), "bytes": output.stat().st_size})
+    else:
+        click.echo(f"wrote {output}", err=True)

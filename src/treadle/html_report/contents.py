@@ -1,0 +1,95 @@
+"""Everything the page shows, as plain data: blocks, findings, engines, values, a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle import checks
+from treadle.comparing import Comparison, prepared
+from treadle.errors import Finding, TreadleError
+from treadle.html_report.drawing import Drawings
+from treadle.html_report.engines import engines_of
+from treadle.html_report.facts import control_flow_rows, model_rows
+from treadle.html_report.series import first_nan, series_of
+from treadle.ir import Model
+from treadle.session import InferenceSession
+from treadle.tracing import Recorder
+
+Data = dict[str, Any]
+
+
+def contents(
+    model: Model,
+    title: str,
+    findings: Sequence[Finding],
+    feeds: Mapping[str, object] | None,
+    comparison: Comparison | None,
+) -> Data:
+    """What the page shows of a model; raises what the run raises where feeds are given."""
+    typed, _ = checks.infer_with_findings(model)
+    drawings = Drawings(typed.functions)
+    drawings.add(typed.main, "main")
+    for identity in typed.functions:
+        drawings.of_function(identity)
+    summary, rows = control_flow_rows(typed)
+    told: Data = {
+        "title": title,
+        "rows": model_rows(summary),
+        "blocks": drawings.blocks,
+        "facts": rows,
+        "findings": [_finding(each) for each in findings],
+    }
+    told |= _planned(model)
+    if feeds is not None:
+        told |= _run(model, feeds)
+    if comparison is not None:
+        told["comparison"] = _compared(comparison)
+    return told
+
+
+def _finding(finding: Finding) -> Data:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "path": finding.path,
+        "message": finding.message,
+        "hint": finding.hint,
+    }
+
+
+def _planned(model: Model) -> Data:
+    """Who runs what and why, by path; or why nobody does."""
+    try:
+        plan = InferenceSession(model).plan
+    except TreadleError as error:
+        return {"unplanned": str(error), "engines": {}, "reasons": []}
+    found = engines_of(plan)
+    reasons = list(dict.fromkeys(found.values()))
+    numbers = {pair: number for number, pair in enumerate(reasons)}
+    return {"reasons": reasons, "engines": {path: numbers[pair] for path, pair in found.items()}}
+
+
+def _run(model: Model, feeds: Mapping[str, object]) -> Data:
+    recorder = Recorder(select="*")
+    InferenceSession(model).run(None, feeds, listener=recorder)
+    found = series_of(recorder.columns)
+    return {"series": found, "nan": first_nan(prepared(model), found)}
+
+
+def _compared(comparison: Comparison) -> Data:
+    first = comparison.first
+    growths = {
+        pair.wanted: comparison.growth(pair.wanted).tolist()[:_MOST_GROWTH]
+        for pair in comparison.matches
+    }
+    return {
+        "words": str(comparison),
+        "agrees": bool(comparison),
+        "path": "" if first is None else first.path,
+        "growth": {name: grown for name, grown in growths.items() if any(grown)},
+    }
+
+
+_MOST_GROWTH = 120
+"""Iterations of which the page has the error of a value."""

@@ -1,0 +1,119 @@
+"""What a value was over iterations, small enough for a page: a sparkline, a heat map, its NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from treadle.comparing import order_of
+from treadle.html_report.heat_map import heat_map
+from treadle.ir import DType, Model, dtype_of
+from treadle.tracing import Column
+
+_POINTS = 120
+_COLUMNS, _ROWS = 160, 32
+_DIGITS = 4
+_SMALL_FLOATS = {each for each in DType if each.value.startswith(("bfloat", "float"))}
+
+Data = dict[str, Any]
+
+
+def series_of(columns: Iterable[Column]) -> dict[str, Data]:
+    """The series of each value that has numbers, by its path and name."""
+    found = ((f"{each.path}/{each.name}", series(each)) for each in columns)
+    return {name: data for name, data in found if data is not None}
+
+
+def series(column: Column) -> Data | None:
+    """`low`, `mean` and `high` of at most 120 stretches of its times, and the heat map.
+
+    None for what is never made, and for what has no numbers: text, optionals, sequences.
+    """
+    rows = _flat(column)
+    if not len(rows) or not any(row.size for row in rows):
+        return None
+    low, high, mean, nans = _each(rows)
+    bounds = [_digits(np.nanmin(low)), _digits(np.nanmax(high))] if np.isfinite(low).any() else None
+    told: Data = {
+        "times": len(rows),
+        "low": _thinned(low, np.fmin),
+        "mean": _thinned(mean, None),
+        "high": _thinned(high, np.fmax),
+        "range": bounds,
+    }
+    if nans.any():
+        told["nan"] = column.at[int(nans.argmax())].tolist()
+    if isinstance(rows, np.ndarray) and rows.shape[0] > 1 and rows.shape[1] > 1:
+        told["heat"] = heat_map(_matrix(rows))
+    return told
+
+
+def _flat(column: Column) -> np.ndarray | list[np.ndarray]:
+    """float64[times, elements], or the elements of each time where their number changes.
+
+    [] where it is no tensor of numbers.
+    """
+    rows = column.rows()
+    if rows is not None:
+        if not rows.size or not _has_numbers(rows):
+            return []
+        return rows.astype(np.float64).reshape(len(rows), -1)
+    if all(isinstance(each, np.ndarray) and _has_numbers(each) for each in column.made):
+        return [each.astype(np.float64).reshape(-1) for each in column.made]
+    return []
+
+
+def _has_numbers(array: np.ndarray) -> bool:
+    return array.dtype.kind in "biuf" or dtype_of(array.dtype) in _SMALL_FLOATS
+
+
+def _each(rows: np.ndarray | list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The least, greatest and mean finite element of each time, and whether it has NaN."""
+    if isinstance(rows, list):
+        each = [np.concatenate(_each(row.reshape(1, -1))) for row in rows]
+        low, high, mean, nans = np.array(each).T
+        return low, high, mean, nans != 0
+    finite = np.isfinite(rows)
+    count = finite.sum(axis=1)
+    total = rows.sum(axis=1, where=finite)
+    low = rows.min(axis=1, where=finite, initial=np.inf)
+    high = rows.max(axis=1, where=finite, initial=-np.inf)
+    is_known = count > 0
+    mean = np.divide(total, count, out=np.full(len(rows), np.nan), where=is_known)
+    low, high = (np.where(is_known, each, np.nan) for each in (low, high))
+    return low, high, mean, np.isnan(rows).any(axis=1)
+
+
+def _thinned(points: np.ndarray, take: np.ufunc | None) -> list[float | None]:
+    """At most 120 points: of each stretch the least, the greatest or the one in its middle."""
+    parts = np.array_split(points, min(_POINTS, len(points)))
+    chosen = [part[len(part) // 2] if take is None else take.reduce(part) for part in parts]
+    return [None if np.isnan(each) else _digits(each) for each in chosen]
+
+
+def _digits(number: Any) -> float:
+    return float(f"{float(number):.{_DIGITS}g}")
+
+
+def _matrix(rows: np.ndarray) -> np.ndarray:
+    """Elements down, times across, each thinned to what a picture shows; NaN is never lost."""
+    across = np.array_split(np.arange(len(rows)), min(_COLUMNS, len(rows)))
+    down = np.array_split(np.arange(rows.shape[1]), min(_ROWS, rows.shape[1]))
+    with np.errstate(invalid="ignore"):
+        return np.array([[rows[np.ix_(a, d)].max() for a in across] for d in down])
+
+
+def first_nan(model: Model, series: Mapping[str, Data]) -> Data | None:
+    """The value and iteration in which NaN first appears, in the order of execution."""
+    order = order_of(model)
+    found = [
+        (order[name].key(data["nan"]), name, data["nan"])
+        for name, data in series.items()
+        if "nan" in data and name in order
+    ]
+    if not found:
+        return None
+    _, name, iterations = min(found)
+    return {"value": name, "step": order[name].step, "iterations": iterations}
