@@ -67,15 +67,17 @@ def _tell_repeated(why: str) -> None:
     warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
-def columns(exposure: Exposure, outputs: Mapping[str, Any]) -> Iterator[Column]:
-    """What the outputs of an exposed model say of each value."""
+def columns(
+    exposure: Exposure, outputs: Mapping[str, Any], *, never_made: bool = False
+) -> Iterator[Column]:
+    """What the outputs of an exposed model say of each value; of those never made too if asked."""
     for target, names in exposure.names.items():
         path, _, name = target.output.rpartition("/")
         if not target.extra:
             path, name = target.path, target.name
         given = {kind: outputs[called] for kind, called in names.items()}
         made, numbers, extents = _made(target, given)
-        if len(made):
+        if len(made) or never_made:
             yield Column(path, name, made, numbers, extents, target.step)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.comparing.growth import largest_errors
 from treadle.comparing.matching import How, Match
 from treadle.comparing.unequal import Element
 from treadle.messages import join_words
@@ -79,7 +80,9 @@ class Comparison:
 
     `outputs` are the differences of the plain runs, `first` the first difference inside, None where
     all that was matched agrees. `matches` are the values that were compared; `unmatched_got` and
-    `unmatched_wanted` the names of the others; `notes` what limits the answer.
+    `unmatched_wanted` the names of the others; `notes` what limits the answer. `got` and `wanted`
+    are the recorded values; of a loop that ran in windows, those of the window with the first
+    difference, and `errors` then has how the error of each value grows.
     """
 
     outputs: Sequence[Difference]
@@ -90,6 +93,7 @@ class Comparison:
     notes: Sequence[str] = ()
     got: Mapping[str, Column] = field(default_factory=dict)
     wanted: Mapping[str, Column] = field(default_factory=dict)
+    errors: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return not self.outputs and self.first is None
@@ -101,26 +105,11 @@ class Comparison:
         )
         if pair is None:
             return np.zeros(0)
-        got, wanted = self.got[pair.got], self.wanted[pair.wanted]
-        one, other = got.rows(), wanted.rows()
-        if (
-            one is None
-            or other is None
-            or one.shape[1:] != other.shape[1:]
-            or one.dtype.kind in "OU"
-        ):
+        if pair.wanted in self.errors:
+            return self.errors[pair.wanted]
+        if pair.got not in self.got or pair.wanted not in self.wanted:
             return np.zeros(0)
-        count = min(len(one), len(other))
-        with np.errstate(invalid="ignore"):
-            error = np.abs(one[:count].astype(np.float64) - other[:count].astype(np.float64))
-        known = np.nan_to_num(error.reshape(count, -1), nan=np.inf)
-        error = np.asarray(known.max(axis=1, initial=0))
-        if not wanted.at.shape[1] or not count:
-            return error
-        outer = wanted.at[:count, 0]
-        grown = np.zeros(int(outer.max()) + 1)
-        np.maximum.at(grown, outer, error)
-        return grown
+        return largest_errors(self.got[pair.got], self.wanted[pair.wanted])
 
     @property
     def matched(self) -> str:

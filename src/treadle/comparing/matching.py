@@ -33,10 +33,13 @@ def match(
     names: Mapping[str, str],
     bounds: Bounds,
     placed: Collection[str] = (),
+    *,
+    by_data: bool = True,
 ) -> list[Match]:
     """Pairs of values, each in one pair at most; nothing is guessed.
 
-    `placed` are the names that values of `got` have by their provenance.
+    `placed` are the names that values of `got` have by their provenance. With `by_data=False`
+    values of unlike names stay alone.
     """
     found = [Match(*_named(got, wanted, *pair), "given") for pair in names.items()]
     taken = {each.got for each in found}
@@ -46,7 +49,7 @@ def match(
     taken, others = {each.got for each in found}, {each.wanted for each in found}
     left = {name: column for name, column in got.items() if name not in taken}
     right = {name: column for name, column in wanted.items() if name not in others}
-    return [*found, *_by_data(left, right, bounds)]
+    return [*found, *_by_data(left, right, bounds)] if by_data else found
 
 
 def _named(got: Columns, wanted: Columns, one: str, other: str) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,72 +18,99 @@ from treadle.ir import Model
 from treadle.session import InferenceSession
 
 Feeds = Mapping[str, Any]
+Run = Callable[[Feeds], dict[str, Any]]
+"""One run: the outputs by name for inputs by name."""
+Prepare = Callable[[Model], Run]
+"""Makes a model ready once, for any number of runs."""
 
 
-def run_in(runtime: str, model: Model, feeds: Feeds) -> dict[str, Any]:
-    """The outputs of the model by name; InputError where the runtime is not installed."""
-    types = {param.name: param.type for param in model.main.params}
-    given = {name: convert(value, types.get(name)) for name, value in feeds.items()}
-    return RUNTIMES[runtime](model, given)
+def prepared_in(runtime: str) -> Prepare:
+    """How a runtime makes models ready; InputError at that time where it is not installed."""
+
+    def prepare(model: Model) -> Run:
+        types = {param.name: param.type for param in model.main.params}
+        run = RUNTIMES[runtime](model)
+        return lambda feeds: run({k: convert(v, types.get(k)) for k, v in feeds.items()})
+
+    return prepare
 
 
-def _in_engine(*engines: str) -> Callable[[Model, Feeds], dict[str, Any]]:
-    def run(model: Model, feeds: Feeds) -> dict[str, Any]:
-        session = InferenceSession(model, engines=engines or None)
+def prepared_on(engines: Sequence[str] | None) -> Prepare:
+    """How treadle makes models ready on these engines; on the default ones for None."""
+
+    def prepare(model: Model) -> Run:
+        session = InferenceSession(model, engines=engines)
         names = [each.name for each in session.get_outputs()]
-        return dict(zip(names, session.run(None, feeds), strict=True))
+        return lambda feeds: dict(zip(names, session.run(None, feeds), strict=True))
+
+    return prepare
+
+
+def _in_onnxruntime(model: Model) -> Run:
+    written = passes.to_onnx_loops(model)
+    in_onnxruntime = delegate.baseline(to_bytes(written))
+
+    def run(feeds: Feeds) -> dict[str, Any]:
+        try:
+            outputs = in_onnxruntime(feeds)
+        except Exception as error:  # noqa: BLE001  border: onnxruntime raises its own kinds
+            raise RunError(f"onnxruntime: {' '.join(str(error).split())}", "main") from None
+        return dict(zip(_names(written), outputs, strict=True))
 
     return run
 
 
-def _in_onnxruntime(model: Model, feeds: Feeds) -> dict[str, Any]:
+def _in_reference(model: Model) -> Run:
     written = passes.to_onnx_loops(model)
-    run = delegate.baseline(to_bytes(written))
-    try:
-        outputs = run(feeds)
-    except Exception as error:  # noqa: BLE001  border: onnxruntime raises its own kinds
-        raise RunError(f"onnxruntime: {' '.join(str(error).split())}", "main") from None
-    return dict(zip(_names(written), outputs, strict=True))
+
+    def run(feeds: Feeds) -> dict[str, Any]:
+        try:
+            outputs = reference_run(written, dict(feeds))
+        except Exception as error:  # noqa: BLE001  border: onnx.reference raises anything
+            raise RunError(f"onnx.reference: {' '.join(str(error).split())}", "main") from None
+        return dict(zip(_names(written), outputs, strict=True))
+
+    return run
 
 
-def _in_reference(model: Model, feeds: Feeds) -> dict[str, Any]:
-    written = passes.to_onnx_loops(model)
-    try:
-        outputs = reference_run(written, dict(feeds))
-    except Exception as error:  # noqa: BLE001  border: onnx.reference raises anything
-        raise RunError(f"onnx.reference: {' '.join(str(error).split())}", "main") from None
-    return dict(zip(_names(written), outputs, strict=True))
-
-
-def _in_openvino(model: Model, feeds: Feeds) -> dict[str, Any]:
+def _in_openvino(model: Model) -> Run:
     try:
         import openvino
     except ImportError:
         raise InputError("OpenVINO is not installed: pip install openvino") from None
     from treadle.api import save
 
-    exact = {"INFERENCE_PRECISION_HINT": "f32"}
-    with tempfile.TemporaryDirectory() as folder:
+    names = _names(model)
+    with tempfile.TemporaryDirectory() as folder, _openvino_errors():
         path = Path(folder) / "model.xml"
         save(model, path)
-        try:
-            compiled = openvino.Core().compile_model(str(path), "CPU", exact)
-            request = compiled.create_infer_request()
+        exact = {"INFERENCE_PRECISION_HINT": "f32"}
+        request = openvino.Core().compile_model(str(path), "CPU", exact).create_infer_request()
+
+    def run(feeds: Feeds) -> dict[str, Any]:
+        with _openvino_errors():
             request.infer({name: np.asarray(value) for name, value in feeds.items()})
-        except RuntimeError as error:
-            raise Unsupported("OpenVINO", None, " ".join(str(error).split())) from None
-        names = _names(model)
-        return {name: request.get_output_tensor(k).data.copy() for k, name in enumerate(names)}
+            return {name: request.get_output_tensor(k).data.copy() for k, name in enumerate(names)}
+
+    return run
+
+
+@contextmanager
+def _openvino_errors() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise Unsupported("OpenVINO", None, " ".join(str(error).split())) from None
 
 
 def _names(model: Model) -> list[str]:
     return ["" if value is None else value.name for value in model.main.results]
 
 
-RUNTIMES: Mapping[str, Callable[[Model, Feeds], dict[str, Any]]] = {
-    "treadle": _in_engine(),
-    "jit": _in_engine("jit", "onnxruntime", "interp"),
-    "interp": _in_engine("interp"),
+RUNTIMES: Mapping[str, Prepare] = {
+    "treadle": prepared_on(None),
+    "jit": prepared_on(("jit", "onnxruntime", "interp")),
+    "interp": prepared_on(("interp",)),
     "onnxruntime": _in_onnxruntime,
     "openvino": _in_openvino,
     "reference": _in_reference,

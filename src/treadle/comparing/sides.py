@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from treadle import formats, passes, recording
 from treadle.arguments import expect_member, shown
-from treadle.comparing.runtimes import RUNTIMES, run_in
+from treadle.comparing.runtimes import RUNTIMES, Prepare, prepared_in, prepared_on
 from treadle.errors import InputError, InputTypeError
 from treadle.ir import Branch, Call, Function, Leaf, Loop, Model, Type, walk_block
 from treadle.session import InferenceSession
@@ -20,54 +20,56 @@ from treadle.sources import valid
 from treadle.tracing import Column, Recorder, Selector
 
 Feeds = Mapping[str, Any]
-Run = Callable[[Model, Feeds], dict[str, Any]]
 
 
 @dataclass(eq=False)
 class Side:
     """One side: what its values are. `label` is what messages call it.
 
-    `model` is what runs, with functions and calls expanded; None for a recording. `given` are the
-    columns of a recording.
+    `model` is what runs, with functions and calls expanded; None for a recording. `prepare` makes
+    it ready in its runtime. `given` are the columns of a recording.
     """
 
     label: str
     model: Model | None = None
-    run: Run | None = None
+    prepare: Prepare | None = None
     given: Sequence[Column] = ()
     refused: list[str] = field(default_factory=list)
 
     def outputs(self, feeds: Feeds) -> dict[str, Any]:
         """The outputs of a plain run; none of a recording."""
-        if self.model is None or self.run is None:
+        if self.model is None or self.prepare is None:
             return {}
-        return self.run(self.model, feeds)
+        return self.prepare(self.model)(feeds)
 
     def columns(self, feeds: Feeds, selector: Selector) -> dict[str, Column]:
         """What is picked was, by path and name, and what loops and branches did."""
-        if self.model is None or self.run is None:
+        if self.model is None or self.prepare is None:
             return {f"{each.path}/{each.name}": each for each in self.given}
-        exposure = self.exposed(selector)
-        outputs = self.run(exposure.model, feeds)
-        found = recording.columns(exposure, outputs)
+        exposure = self.expose(self.model, selector)
+        outputs = self.prepare(exposure.model)(feeds)
+        found = recording.columns(exposure, outputs, never_made=True)
         return {f"{each.path}/{each.name}": each for each in found}
 
-    def exposed(self, selector: Selector) -> passes.Exposure:
-        """The model with what is picked as outputs; what cannot be exposed is in `refused`."""
-        assert self.model is not None, "a recording is not exposed"
-        model = self.model
+    def expose(self, model: Model, selector: Selector, window: str = "") -> passes.Exposure:
+        """The model, or a part of it, with what is picked as outputs.
+
+        What loops and branches do is exposed too, but for the loop at the path `window`. What
+        cannot be exposed is added to `refused`.
+        """
 
         def expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
             return formats.schema_function(step, types, model.opsets)
 
-        exposure = passes.expose(model, Selector((*selector.patterns, *_extras(model))), expand)
-        self.refused = [f"{each.name}: {each.reason}" for each in exposure.refused]
+        extras = _extras(model, window)
+        exposure = passes.expose(model, Selector((*selector.patterns, *extras)), expand)
+        self.refused += [f"{each.name}: {each.reason}" for each in exposure.refused]
         return exposure
 
 
-def _extras(model: Model) -> list[str]:
-    """Selectors of what loops and branches did, where there are some."""
-    kinds = {type(visit.step) for visit in walk_block(model.main)}
+def _extras(model: Model, window: str = "") -> list[str]:
+    """Selectors of what loops and branches did, where there are some beside that at `window`."""
+    kinds = {type(visit.step) for visit in walk_block(model.main) if visit.path != window}
     asked = {Loop: "*@trips", Branch: "*@taken"}
     return [pattern for kind, pattern in asked.items() if kind in kinds]
 
@@ -85,7 +87,7 @@ def side_of(given: Any, name: str) -> Side:
         expect_member(runtime, RUNTIMES, f"the runtime of {name}")
         return _of_model(prepared(source), f"{name} ({runtime})", runtime)
     if isinstance(given, InferenceSession):
-        return Side(name, prepared(given.model), _in_engines(given))
+        return Side(name, prepared(given.model), prepared_on(given._named_engines))
     if isinstance(given, dict) and all(isinstance(v, np.ndarray) for v in given.values()):
         return Side(name, given=columns_of(given))
     if isinstance(given, str | os.PathLike) and os.fspath(given).endswith(".npz"):
@@ -97,22 +99,7 @@ def side_of(given: Any, name: str) -> Side:
 
 
 def _of_model(model: Model, label: str, runtime: str) -> Side:
-    def run(each: Model, feeds: Feeds) -> dict[str, Any]:
-        return run_in(runtime, each, feeds)
-
-    return Side(label, model, run)
-
-
-def _in_engines(session: InferenceSession) -> Run:
-    """A run on the engines of a session."""
-
-    def run(model: Model, feeds: Feeds) -> dict[str, Any]:
-        engines = session._named_engines
-        made = InferenceSession(model, engines=engines)
-        names = [each.name for each in made.get_outputs()]
-        return dict(zip(names, made.run(None, feeds), strict=True))
-
-    return run
+    return Side(label, model, prepared_in(runtime))
 
 
 def prepared(source: object) -> Model:

@@ -1,0 +1,92 @@
+"""The first difference, told: which step, which iteration, and what it read on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from treadle.comparing.comparison import FirstDifference
+from treadle.comparing.matching import Match
+from treadle.comparing.order import OutputPosition
+from treadle.comparing.unequal import Bounds, Unequal, element
+from treadle.tracing import Column
+
+Columns = Mapping[str, Column]
+
+
+def describe(
+    pair: Match,
+    found: Unequal,
+    place: OutputPosition | None,
+    columns: tuple[Columns, Columns],
+    matches: Iterable[Match],
+    bounds: Bounds,
+    start: int = 0,
+) -> FirstDifference:
+    """The first difference in words and numbers: the step at `place` makes the value of `pair`.
+
+    `columns` has the recorded values of both sides; `start` is added to the outermost iteration.
+    """
+    path, operator, why = pair.wanted, "", "the values differ"
+    inputs: dict[str, tuple[Any, Any]] = {}
+    if place is not None:
+        path, operator = place.step or pair.wanted, place.operator
+        why = _why(pair, found, place)
+        by_name = {m.got: m for m in matches}
+        for name in place.operands:
+            inputs |= _input(name, place, found, by_name, *columns)
+    if found.only and place is not None and place.owner:
+        path, operator = place.owner, _operator(place.owner)
+    return FirstDifference(
+        path, operator or _operator(path), pair.wanted, shifted(found.iterations, start), why,
+        found.got, found.wanted, element(found.got, found.wanted, bounds), inputs,
+    )  # fmt: skip
+
+
+def shifted(iterations: tuple[int, ...], start: int) -> tuple[int, ...]:
+    """The iteration numbers in the whole loop of those in a window that begins at `start`."""
+    return (iterations[0] + start, *iterations[1:]) if iterations else ()
+
+
+def _operator(path: str) -> str:
+    """The operator that a path names: `loop_3` is a Loop."""
+    return path.rpartition("/")[2].rpartition("_")[0].capitalize()
+
+
+def _why(pair: Match, found: Unequal, place: OutputPosition) -> str:
+    if found.only:
+        side = "the first side" if found.only == "got" else "the second side"
+        return f"only {side} comes to {pair.wanted} in this iteration"
+    if pair.wanted.endswith("@trips"):
+        return f"it makes {found.got} iterations, wanted {found.wanted}"
+    if pair.wanted.endswith("@taken"):
+        return "it takes its other branch"
+    if not place.operator:
+        return "it hands on another value than it was given"
+    return "its inputs agree, its result does not"
+
+
+def _input(
+    name: str,
+    place: OutputPosition,
+    found: Unequal,
+    by_name: Mapping[str, Match],
+    one: Columns,
+    other: Columns,
+) -> dict[str, tuple[Any, Any]]:
+    """What the step read by this name, on both sides: from its block, or the nearest around it."""
+    path, iterations = place.path, found.iterations
+    while path:
+        pair = by_name.get(f"{path}/{name}")
+        if pair is not None:
+            values = [_at(columns, iterations) for columns in (one[pair.got], other[pair.wanted])]
+            return {name: (values[0], values[1])}
+        path = path.rpartition("/")[0]
+    return {}
+
+
+def _at(column: Column, iterations: tuple[int, ...]) -> Any:
+    """What the value was last, as of these iterations."""
+    depth = column.at.shape[1]
+    rows = (column.at == list(iterations[:depth])).all(axis=1).nonzero()[0]
+    return column.made[rows[-1]] if len(rows) else None

@@ -1,0 +1,117 @@
+"""The values of two sides, part by part: at once, or a window of a long loop after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.comparing.sides import Side
+from treadle.comparing.staged import StagedRun, long_loops
+from treadle.tracing import Column, Selector
+
+Feeds = Mapping[str, Any]
+Outputs = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+_FIRST_SIZE, _LARGEST = 64, 8_192
+"""Iterations of the first window, and of the longest."""
+_TARGET = 8 << 20
+"""Bytes of recorded values that a window is made to hold, on each side."""
+_GROWTH = 8
+"""How many times longer than the one before a window is at most."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """Recorded values of both sides, by path and name.
+
+    Those of a window are of the iterations from `start` on, `count` of them, of the loop at the
+    path `loop`; their iteration numbers start at zero. `around` has what was recorded before.
+    """
+
+    got: Mapping[str, Column]
+    wanted: Mapping[str, Column]
+    loop: str = ""
+    start: int = 0
+    count: int = 0
+    around: tuple[Mapping[str, Column], Mapping[str, Column]] = ({}, {})
+
+
+def parts_of(
+    got: Side, wanted: Side, feeds: Feeds, selector: Selector
+) -> tuple[Outputs, Iterator[Part]]:
+    """The outputs of plain runs, and the recorded values; both sides run in windows, or none."""
+    loops = _common_loops(got, wanted, feeds)
+    plain = [_staged(side, feeds, loops, None) for side in (got, wanted)] if loops else []
+    runs = [_staged(side, feeds, loops, selector) for side in (got, wanted)] if loops else []
+    if not loops or None in plain or None in runs:
+        outputs = got.outputs(feeds), wanted.outputs(feeds)
+        return outputs, _whole(got, wanted, feeds, selector)
+    made = [_outputs(side, run, loops) for side, run in zip((got, wanted), plain, strict=True)]
+    return (made[0], made[1]), _windows([run for run in runs if run is not None], loops)
+
+
+def _common_loops(got: Side, wanted: Side, feeds: Feeds) -> list[str]:
+    """The long loops, where both sides have the same."""
+    if got.model is None or wanted.model is None:
+        return []
+    loops = long_loops(got.model, feeds)
+    return loops if loops == long_loops(wanted.model, feeds) else []
+
+
+def _whole(got: Side, wanted: Side, feeds: Feeds, selector: Selector) -> Iterator[Part]:
+    yield Part(got.columns(feeds, selector), wanted.columns(feeds, selector))
+
+
+def _staged(
+    side: Side, feeds: Feeds, loops: Sequence[str], selector: Selector | None
+) -> StagedRun | None:
+    assert side.model is not None, "recordings have no loops"
+    assert side.prepare is not None, "what has a model runs"
+    if selector is None:
+        return StagedRun.of(side.model, loops, side.prepare, feeds)
+    selector.expect_match(side.model)
+    return StagedRun.of(side.model, loops, side.prepare, feeds, side.expose, selector)
+
+
+def _outputs(side: Side, run: StagedRun | None, loops: Sequence[str]) -> Mapping[str, Any]:
+    assert run is not None, "both sides run in stages"
+    assert side.model is not None, "both sides run"
+    for loop in loops:
+        run.until(loop)
+        while not run.has_ended:
+            run.window(_LARGEST)
+        run.close()
+    run.until("")
+    names = [value.name for value in side.model.main.results if value is not None]
+    return {name: run.value(name) for name in names}
+
+
+def _windows(runs: Sequence[StagedRun], loops: Sequence[str]) -> Iterator[Part]:
+    around: list[dict[str, Column]] = [{}, {}]
+    for loop in loops:
+        _extend(around, [run.until(loop) for run in runs])
+        start, size = 0, _FIRST_SIZE
+        while not all(run.has_ended for run in runs):
+            (ran, one), (other_ran, other) = [run.window(size) for run in runs]
+            count = max(ran, other_ran)
+            yield Part(one, other, loop, start, count, (around[0], around[1]))
+            start, size = start + count, _next_size(size, max(map(_bytes, (one, other))))
+        _extend(around, [run.close() for run in runs])
+    _extend(around, [run.until("") for run in runs])
+    yield Part(around[0], around[1])
+
+
+def _extend(around: Sequence[dict[str, Column]], found: Sequence[Mapping[str, Column]]) -> None:
+    for known, more in zip(around, found, strict=True):
+        known.update(more)
+
+
+def _bytes(columns: Mapping[str, Column]) -> int:
+    return sum(column.bytes for column in columns.values())
+
+
+def _next_size(size: int, held: int) -> int:
+    """The length of the next window, from the bytes that one of `size` iterations held."""
+    fitting = size * _TARGET // max(held, 1)
+    return max(1, min(fitting, size * _GROWTH, _LARGEST))

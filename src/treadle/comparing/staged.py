@@ -1,0 +1,247 @@
+"""One side that runs stage by stage, its long loops a window of iterations at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treadle import passes, recording
+from treadle.comparing.runtimes import Prepare, Run
+from treadle.errors import InputError
+from treadle.ir import Loop, Model, ports, step_path
+from treadle.passes.surgery import LoopWindow, Stage, stages
+from treadle.tracing import Column, Selector
+
+Feeds = Mapping[str, Any]
+Columns = dict[str, Column]
+Expose = Callable[[Model, Selector, str], passes.Exposure]
+LONG = 4_096
+"""Loops of the main block that may run more often than this, in iterations, run in windows."""
+
+
+def long_loops(model: Model, feeds: Feeds) -> list[str]:
+    """The paths of the main block's loops that may be long, in order."""
+    known = {c.value.name: c.array for c in model.main.constants} | dict(feeds)
+    return [
+        step_path("main", step, position)
+        for position, step in enumerate(model.main.steps)
+        if isinstance(step, Loop) and _may_be_long(step, known)
+    ]
+
+
+def _may_be_long(loop: Loop, known: Feeds) -> bool:
+    """Whether nothing that is known before the run bounds the loop's iterations by `LONG`."""
+    trip = None if loop.trip is None else known.get(loop.trip.name)
+    if trip is not None and np.size(trip) == 1 and np.asarray(trip).item() <= LONG:
+        return False
+    for operand, _, role in ports(loop).sliced:
+        held = None if operand is None else known.get(operand.name)
+        if held is not None and _extent(np.shape(held), role.axis) <= LONG:
+            return False
+        shape = getattr(None if operand is None else operand.type, "shape", None)
+        if (
+            held is None
+            and shape
+            and isinstance(extent := shape[role.axis], int)
+            and extent <= LONG
+        ):
+            return False
+    return True
+
+
+def _extent(shape: Sequence[int], axis: int) -> int:
+    return shape[axis] if -len(shape) <= axis < len(shape) else 0
+
+
+@dataclass(eq=False, slots=True)
+class _Progress:
+    """How far a loop has come: the next iteration, whether it has ended, and its stacked parts."""
+
+    limit: int | None
+    goes_on: Any
+    parts: list[list[np.ndarray]]
+    start: int = 0
+    has_ended: bool = False
+    own: Columns = field(default_factory=dict)
+
+
+class StagedRun:
+    """A run of a model in stages. `until` and `window` go on with it; both give recorded values.
+
+    With a selector, what it picks is exposed, stage by stage; without one the plain model runs.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Stage],
+        prepare: Prepare,
+        feeds: Feeds,
+        expose: Expose | None = None,
+        selector: Selector | None = None,
+    ) -> None:
+        self._parts, self._prepare = list(parts), prepare
+        self._expose, self._selector = expose, selector
+        self._values: dict[str, Any] = dict(feeds)
+        self._prepared: tuple[Run, passes.Exposure | None] | None = None
+        self._loop: _Progress | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        loops: Collection[str],
+        prepare: Prepare,
+        feeds: Feeds,
+        expose: Expose | None = None,
+        selector: Selector | None = None,
+    ) -> StagedRun | None:
+        """The run of a model, whose loops at these paths run in windows; None where none can."""
+        parts = stages(model, loops)
+        if parts is None:
+            return None
+        held = {c.value.name: c.array for c in model.main.constants}
+        return cls(parts, prepare, held | dict(feeds), expose, selector)
+
+    def value(self, name: str) -> Any:
+        """A value of the main block that was made."""
+        return self._values[name]
+
+    def until(self, loop: str) -> Columns:
+        """Run the stages before the loop at a path, all of them for ""."""
+        found: Columns = {}
+        while self._parts and (self._parts[0].window is None or self._parts[0].window.path != loop):
+            stage = self._parts.pop(0)
+            found |= self._run(stage, self._values)[1]
+            self._prepared = None
+        return found
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the loop that comes next, or is under way, has no further iteration."""
+        return self._loop is not None and self._loop.has_ended
+
+    def window(self, size: int) -> tuple[int, Columns]:
+        """Run at most `size` further iterations: how many there were, and what was recorded."""
+        stage = self._parts[0]
+        window = stage.window
+        assert window is not None, "`until` stops before a loop"
+        loop = self._loop = self._loop or self._begin(window)
+        if loop.has_ended:
+            return 0, {}
+        count = size if loop.limit is None else min(size, loop.limit - loop.start)
+        made, columns = self._run(stage, self._inputs(window, loop, count))
+        ran = int(np.asarray(made[window.count]).item()) if window.count else count
+        if window.go and not window.count and not np.all(loop.goes_on):
+            ran = 0
+        for each in window.states:
+            self._values[each.result] = made[each.result]
+        for held, stack in zip(loop.parts, window.stacks, strict=True):
+            if ran or not held:
+                held.append(made[stack.result])
+        loop.start += ran
+        loop.goes_on = made[window.goes_on] if window.count else loop.goes_on
+        loop.has_ended = ran < size or loop.start == loop.limit or not np.all(loop.goes_on)
+        seen = {name: c for name, c in columns.items() if c.name not in window.added}
+        seen.pop(f"{window.path}.body/{window.number}", None)
+        loop.own |= {name: c for name, c in seen.items() if not c.at.shape[1]}
+        return ran, {name: c for name, c in seen.items() if name not in loop.own}
+
+    def close(self) -> Columns:
+        """Put the loop's results together, once it has ended."""
+        stage, loop = self._parts.pop(0), self._loop
+        self._loop = self._prepared = None
+        window = stage.window
+        assert window is not None, "a loop has been run"
+        assert loop is not None, "a loop has been run"
+        for parts, each in zip(loop.parts, window.stacks, strict=True):
+            self._values[each.result] = _joined(parts, each.role.axis, each.role.reverse)
+        own = {
+            name: self._values[column.name] for name, column in loop.own.items() if "@" not in name
+        }
+        own[f"{window.path}@trips"] = np.int64(loop.start)
+        if f"{window.path}@ended" in loop.own:
+            own[f"{window.path}@ended"] = np.bool_(loop.limit is None or loop.start < loop.limit)
+        return {name: _once(name, value, window.path) for name, value in own.items()}
+
+    def _begin(self, window: LoopWindow) -> _Progress:
+        for each in window.states:
+            self._values[each.result] = self._values.get(each.initial)
+        limits = [self._length(each.source, each.role.axis) for each in window.slices]
+        if window.trip:
+            limits.append(max(0, int(np.asarray(self._values[window.trip]).item())))
+        goes_on = self._values[window.condition] if window.condition else np.array(True)
+        return _Progress(min(limits, default=None), goes_on, [[] for _ in window.stacks])
+
+    def _length(self, source: str, axis: int) -> int:
+        return int(np.asarray(self._values[source]).shape[axis])
+
+    def _inputs(self, window: LoopWindow, loop: _Progress, count: int) -> Feeds:
+        inputs = dict(self._values)
+        start = loop.start
+        if window.limit:
+            inputs[window.limit] = np.array(count, np.int64)
+        if window.go:
+            inputs[window.go] = np.asarray(loop.goes_on, bool).reshape(())
+        if window.numbers:
+            numbers = np.arange(start, start + count, dtype=np.int64)
+            inputs[window.numbers] = numbers.reshape(-1, *[1] * window.number_rank)
+        for state in window.states:
+            inputs[state.input] = self._values[state.result]
+        for each in window.slices:
+            inputs[each.input] = _items(self._values[each.source], each.role, start, count)
+        return inputs
+
+    def _run(self, stage: Stage, values: Feeds) -> tuple[dict[str, Any], Columns]:
+        """Run a stage, keep its results, and give what was recorded of it."""
+        model = stage.model
+        if self._prepared is None:
+            exposure = self._exposed(stage)
+            exposed = exposure.model if exposure is not None else model
+            self._prepared = self._prepare(exposed), exposure
+        run, exposure = self._prepared
+        if exposure is None and not model.main.results:
+            return {}, {}
+        made = run({param.name: values[param.name] for param in model.main.params})
+        self._values |= {v.name: made[v.name] for v in model.main.results if v is not None}
+        found = [] if exposure is None else recording.columns(exposure, made, never_made=True)
+        return made, {f"{each.path}/{each.name}": each for each in found}
+
+    def _exposed(self, stage: Stage) -> passes.Exposure | None:
+        if self._expose is None or self._selector is None:
+            return None
+        here = Selector(tuple(p for p in self._selector.patterns if _matches(p, stage.model)))
+        try:
+            return self._expose(stage.model, here, stage.window.path if stage.window else "")
+        except InputError:
+            return None  # what it picks here are constants and captures alone
+
+
+def _once(full: str, value: Any, step: str) -> Column:
+    """What was recorded of a value of the main block."""
+    path, _, name = full.rpartition("/")
+    return Column(path, name, [np.asarray(value)], np.zeros((1, 0), np.int64), (), step)
+
+
+def _matches(pattern: str, model: Model) -> bool:
+    try:
+        Selector((pattern,)).expect_match(model)
+    except InputError:
+        return False
+    return True
+
+
+def _items(source: Any, role: Any, start: int, count: int) -> np.ndarray:
+    array = np.asarray(source)
+    extent = array.shape[role.axis]
+    ends = (extent - start - count, extent - start) if role.reverse else (start, start + count)
+    picked = [slice(None)] * array.ndim
+    picked[role.axis] = slice(*ends)
+    return array[tuple(picked)]
+
+
+def _joined(parts: Sequence[np.ndarray], axis: int, reverse: bool) -> np.ndarray:
+    filled = [part for part in parts if part.shape[axis]] or parts[:1]
+    return np.concatenate(filled[::-1] if reverse else filled, axis=axis)

@@ -1,0 +1,232 @@
+"""A loop that runs from one iteration to another: what it carried so far is an input.
+
+    h, ys = Loop (m, c, h0) <body (i, go, h, x[i])>
+
+    h, count, go, ys = Loop (limit, go, h0) <body (i in numbers, go, h, x in slices)>
+
+The window takes the carried values as they are at its start, the iteration numbers, and the items
+of what is sliced. It gives the carried values at its end, and, where the loop has a condition, how
+many iterations it ran and whether the condition holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treadle.ir import (
+    Block,
+    Carried,
+    Condition,
+    Declaration,
+    DType,
+    Invariant,
+    Iteration,
+    Loop,
+    Model,
+    Role,
+    Sliced,
+    Stacked,
+    Tensor,
+    Type,
+    Value,
+    block_values,
+    declared_rank,
+    ports,
+)
+from treadle.passes.exposing.writer import Names, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A carried value: the input, the value of the main block it starts from, and the result."""
+
+    input: str
+    initial: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """An input that takes the window's items of a value of the main block."""
+
+    input: str
+    source: str
+    role: Sliced
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A result that has the window's part of a stacked value."""
+
+    result: str
+    role: Stacked
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWindow:
+    """How to run a window of the loop at `path`; inputs and results by name, "" for none.
+
+    `trip` and `condition` are the values of the main block that the loop starts with. `limit` takes
+    the number of iterations, `go` the condition, `numbers` the iteration numbers, of the rank
+    `number_rank` each, for the parameter `number`. `count` and `goes_on` are the results that say
+    how many iterations ran, and the condition after them. `added` are names that only
+    the window has.
+    """
+
+    path: str
+    trip: str
+    condition: str
+    limit: str
+    go: str
+    numbers: str
+    number: str
+    number_rank: int
+    states: tuple[State, ...]
+    slices: tuple[Slices, ...]
+    stacks: tuple[Stack, ...]
+    count: str
+    goes_on: str
+    added: frozenset[str]
+
+
+def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
+    """How a window of a loop of the main block runs, and the block; what it reads is left open."""
+    made = _Maker(Writer(Names(model), model.opsets.get("", 0)))
+    port = ports(loop)
+    limit = go = ""
+    trip = condition = None
+    if loop.trip is not None or not port.sliced:
+        trip, limit = made.param("window_limit", Tensor(DType.INT64, ()))
+    if loop.condition is not None or port.next_condition is not None:
+        condition, go = made.param("window_go", Tensor(DType.BOOL, ()))
+    roles, given, rank = _operands(made, loop)
+    ends = [made.result(each.result, "window_end") for each in port.carried]
+    rows = [made.result(each.result, "window_rows") for each in port.stacked]
+    counted: list[Value] = []
+    body, added = loop.body, set[str]()
+    if port.next_condition is not None:
+        counted = [made.writer.value("window_count"), made.writer.value("window_goes_on")]
+        given += [made.writer.constant(np.array(0)), made.writer.constant(np.array(True))]
+        roles += [Carried(), Carried()]
+        body = _counting(made.writer, loop)
+        added = {
+            each.name
+            for each in (*counted, *set(block_values(body)) - set(block_values(loop.body)))
+        }
+    step = replace(
+        loop, trip=trip, condition=condition, roles=tuple(roles), operands=tuple(given),
+        body=body, results=(*ends, *counted, *rows),
+    )  # fmt: skip
+    block = Block(
+        tuple(made.params), tuple(made.writer.constants), (step,), step.results, name="window"
+    )
+    initial = [_name(each.initial) for each in port.carried]
+    count, goes_on = (each.name for each in counted) if counted else ("", "")
+    window = LoopWindow(
+        loop.info.path, _name(loop.trip), _name(loop.condition), limit, go, made.numbers,
+        _name(port.iteration), rank,
+        tuple(map(State, made.states, initial, _names(ends))),
+        tuple(made.slices),
+        tuple(map(Stack, _names(rows), loop.stacks)),
+        count, goes_on, frozenset(added | made.invented),
+    )  # fmt: skip
+    return window, block
+
+
+class _Maker:
+    """The inputs of a window while they are made."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.params: list[Value] = []
+        self.states: list[str] = []
+        self.slices: list[Slices] = []
+        self.numbers = ""
+        self.invented: set[str] = set()
+
+    def param(self, hint: str, type_: Type | None) -> tuple[Value, str]:
+        """A new input, and its name."""
+        self.params.append(self.writer.value(hint, type_))
+        return self.params[-1], self.params[-1].name
+
+    def result(self, value: Value | None, hint: str) -> Value:
+        """The loop's result; a new value where the loop leaves it out."""
+        if value is not None:
+            return value
+        made = self.writer.value(hint)
+        self.invented.add(made.name)
+        return made
+
+
+def _operands(made: _Maker, loop: Loop) -> tuple[list[Role], list[Value | None], int]:
+    """The loop's roles and operands in a window, and the rank of an iteration number."""
+    operands = iter(loop.operands)
+    roles: list[Role] = []
+    given: list[Value | None] = []
+    rank = 0
+    for position, (role, param) in enumerate(zip(loop.roles, loop.body.params, strict=True)):
+        roles.append(Sliced() if isinstance(role, Iteration) else role)
+        match role:
+            case Iteration():
+                rank = declared_rank(loop, position)
+                shape = (None, 1) if rank else (None,)
+                start, made.numbers = made.param("window_numbers", Tensor(DType.INT64, shape))
+                given.append(start)
+            case Condition():
+                pass
+            case Carried():
+                next(operands)
+                start, name = made.param(f"window_{param.name}", param.type)
+                given.append(start)
+                made.states.append(name)
+            case Sliced():
+                source = next(operands)
+                items, name = made.param(f"window_{param.name}", _of_any_length(source, role))
+                given.append(items)
+                made.slices.append(Slices(name, _name(source), role))
+            case Invariant():
+                given.append(next(operands))
+    return roles, given, rank
+
+
+def _of_any_length(source: Value | None, role: Sliced) -> Type | None:
+    """The type of a value that is sliced, with any number of items."""
+    type_ = None if source is None else source.type
+    if not isinstance(type_, Tensor) or type_.shape is None:
+        return type_
+    dims = list(type_.shape)
+    dims[role.axis] = None
+    return Tensor(type_.dtype, tuple(dims))
+
+
+def _counting(writer: Writer, loop: Loop) -> Block:
+    """The body that carries, besides, the number of iterations and the condition after each."""
+    body, inner = loop.body, writer.inner()
+    condition = body.results[0]
+    assert condition is not None, "else nothing is counted"
+    count, before = inner.value("window_count"), inner.value("window_condition")
+    counted = inner.leaf("Add", count, inner.constant(np.array(1)))
+    after = inner.scalar(condition)
+    first = 1 + len(ports(loop).carried)
+    return replace(
+        body,
+        params=(*body.params, count, before),
+        constants=(*body.constants, *inner.constants),
+        steps=(*body.steps, *inner.steps),
+        results=(*body.results[:first], counted, after, *body.results[first:]),
+        claims=body.claims and (*body.claims[:first], *_UNCLAIMED, *body.claims[first:]),
+    )
+
+
+_UNCLAIMED = (Declaration(), Declaration())
+
+
+def _name(value: Value | None) -> str:
+    return "" if value is None else value.name
+
+
+def _names(values: Iterable[Value]) -> Iterator[str]:
+    return (value.name for value in values)

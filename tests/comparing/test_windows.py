@@ -1,0 +1,103 @@
+"""Long loops run in windows: the same is found as at once, whatever form the loop has."""
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.passes.test_exposing import FEEDS, NESTED, RAGGED
+from treadle.comparing import parts, staged
+
+_HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
+COUNTED = f"""{_HEADER}
+g (int64 m, float[T] x, float h0) => (float h, float[N] ys, float z)
+<int64 fault = {{5}}, float one = {{1}}> {{
+    w = Neg (h0)
+    h, ys = Loop (m, , w) <body = b (int64 i, bool go, float c) => (bool on, float c2, float y) {{
+        on = Identity (go)
+        item = Gather (x, i)
+        y = Add (c, item)
+        at = Equal (i, fault)
+        more = Add (y, one)
+        c2 = Where (at, y, y)
+    }}>
+    z = Add (h, w)
+}}"""
+WHILE = f"""{_HEADER}
+g (float h0, float top) => (float h, int64[N] seen)
+<bool always = {{1}}, float two = {{2}}> {{
+    h, seen = Loop (, always, h0)
+    <body = b (int64 i, bool go, float c) => (bool on, float c2, int64 n) {{
+        c2 = Mul (c, two)
+        on = Less (c2, top)
+        n = Identity (i)
+    }}>
+}}"""
+SCAN = f"""{_HEADER}
+g (float[2] h0, float[2,T] x) => (float[2] h, float[2,T] ys) {{
+    h, ys = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [-1],
+        scan_input_directions = [1], scan_output_directions = [1],
+        body = b (float[2] c, float[2] item) => (float[2] c2, float[2] y) {{
+        c2 = Add (c, item)
+        y = Mul (c2, item)
+    }}> (h0, x)
+}}"""
+GROWING = f"""{_HEADER}
+g (int64 m, float[n] h0) => (float[k] h) <float[1] one = {{1}}> {{
+    h = Loop (m, , h0) <body = b (int64 i, bool go, float[w] c) => (bool on, float[v] c2) {{
+        on = Identity (go)
+        c2 = Concat <axis = 0> (c, one)
+    }}>
+}}"""
+_X = np.arange(7, dtype=np.float32)
+FORMS = {
+    "counted": (COUNTED, {"m": np.array(7), "x": _X, "h0": np.float32(1)}),
+    "no iteration": (COUNTED, {"m": np.array(-1), "x": _X, "h0": np.float32(1)}),
+    "while": (WHILE, {"h0": np.float32(1), "top": np.float32(60)}),
+    "reversed along the last axis": (SCAN, {"h0": _X[:2], "x": _X[:6].reshape(2, 3) + 1}),
+    "growing": (GROWING, {"m": np.array(5), "h0": _X[:0]}),
+    "nested": (NESTED, FEEDS),
+    "ragged": (RAGGED, {**FEEDS, "t": np.array(6)}),
+}
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """Every loop of a main block runs in windows of two and three iterations."""
+    monkeypatch.setattr(staged, "LONG", -1)
+    monkeypatch.setattr(parts, "_FIRST_SIZE", 2)
+    monkeypatch.setattr(parts, "_LARGEST", 3)
+
+
+@pytest.mark.parametrize("runtime", ["treadle", "onnxruntime"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_model_agrees_with_itself(form, runtime, windows):
+    model, feeds = FORMS[form]
+    found = treadle.compare((model, runtime), (model, "interp"), feeds)
+    assert found, str(found)
+    assert found.matches
+    assert not found.unmatched_got
+    assert not found.unmatched_wanted
+
+
+def test_a_fault_in_a_later_window_is_found_where_it_is(windows):
+    bad = COUNTED.replace("Where (at, y, y)", "Where (at, more, y)")
+    model, feeds = FORMS["counted"]
+    found = treadle.compare(bad, model, feeds)
+    first = found.first
+    assert (first.path, first.iterations) == ("main/loop_1.body/where_5", (5,))
+    assert first.inputs["at"][0] is not None
+    assert found.growth("c2").tolist() == [0, 0, 0, 0, 0, 1, 1]
+    assert [str(each.name) for each in found.outputs] == ["h", "ys", "z"]
+
+
+def test_a_loop_that_ends_windows_earlier_is_found(windows):
+    model, feeds = FORMS["while"]
+    bad = model.replace("on = Less (c2, top)", "on = Less (c, two)")
+    first = treadle.compare(bad, model, feeds).first
+    assert (first.path, first.iterations) == ("main/loop_0.body/less_1", (1,))
+
+
+def test_windows_grow_and_shrink_with_the_bytes_that_values_hold():
+    assert parts._next_size(64, 64 * 100) == 64 * 8
+    assert parts._next_size(8_192, 8_192 * 2_048) == 4_096
+    assert parts._next_size(1, 1 << 30) == 1
