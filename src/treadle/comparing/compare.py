@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle.boundary import public
-from treadle.comparing.comparison import Comparison, FirstDifference
-from treadle.comparing.matching import Match
+from treadle.comparing.comparison import Comparison
+from treadle.comparing.narrow import narrowed
 from treadle.comparing.parts import parts_of
 from treadle.comparing.sides import Side, side_of
 from treadle.comparing.survey import Survey
@@ -62,7 +62,7 @@ def compare(
         survey.first,
         survey.matches,
         *survey.unmatched,
-        _notes(got, wanted, differences, survey.first, survey.matches),
+        _notes(got, wanted, given, survey, differences),
         survey.got,
         survey.wanted,
         survey.growth,
@@ -82,18 +82,18 @@ def _outputs(got: Feeds, wanted: Feeds, rtol: float | None, atol: float | None) 
 def _notes(
     got: Side,
     wanted: Side,
+    feeds: Feeds,
+    survey: Survey,
     outputs: Sequence[Difference],
-    first: FirstDifference | None,
-    matches: Sequence[Match],
 ) -> list[str]:
     notes = [
         f"{side.label}: {len(side.refused)} values are not exposed; the first: {side.refused[0]}"
         for side in (got, wanted)
         if side.refused
     ]
-    if outputs and first is None and matches:
+    if outputs and survey.first is None and survey.matches:
         notes.append(
-            "the outputs differ, and no value inside does once it is looked at: the difference"
-            " depends on fusion, or comes from values that were not matched"
+            "the outputs differ, and no value inside does once all are exposed: "
+            + narrowed(got, wanted, feeds, survey.matches, survey.bounds)
         )
     return notes

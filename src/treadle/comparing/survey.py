@@ -35,7 +35,7 @@ class Survey:
         names: Mapping[str, str],
         bounds: Bounds,
     ) -> None:
-        self._models, self._names, self._bounds = (got, wanted), names, bounds
+        self._models, self._names, self.bounds = (got, wanted), names, bounds
         self._orders = [{} if model is None else order_of(model) for model in (got, wanted)]
         self._key: Key | None = None
         self._seen: tuple[dict[str, Column], dict[str, Column]] = ({}, {})
@@ -73,7 +73,7 @@ class Survey:
         self.matches = [p for p in self.matches if {p.got, p.wanted} & self._made]
         missing = {k: v for k, v in self._names.items() if not self._is_matched(k, v)}
         if missing:
-            match(*self._seen, missing, self._bounds)
+            match(*self._seen, missing, self.bounds)
 
     @property
     def growth(self) -> Mapping[str, np.ndarray]:
@@ -104,7 +104,7 @@ class Survey:
             for seen, names in zip(self._seen, self._paired, strict=True)
         ]
         known = {k: v for k, v in self._names.items() if _has(left[0], k) and _has(left[1], v)}
-        self.matches += match(left[0], left[1], known, self._bounds, placed, by_data=by_data)
+        self.matches += match(left[0], left[1], known, self.bounds, placed, by_data=by_data)
 
     def _is_matched(self, got: str, wanted: str) -> bool:
         return any(
@@ -114,7 +114,7 @@ class Survey:
 
     def _compare(self, pair: Match, got: Column, wanted: Column, part: Part) -> bool:
         """Keep the first difference of a pair, where it is earlier than all so far."""
-        found = first_unequal(got, wanted, self._bounds)
+        found = first_unequal(got, wanted, self.bounds)
         if found is None:
             return False
         mine, theirs = (
@@ -129,7 +129,7 @@ class Survey:
         columns = dict(around[0]) | dict(part.got), dict(around[1]) | dict(part.wanted)
         self._key = key
         self.first = describe(
-            pair, found, mine or place, columns, self.matches, self._bounds, part.start
+            pair, found, mine or place, columns, self.matches, self.bounds, part.start
         )
         return True
 
