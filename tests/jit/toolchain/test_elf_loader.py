@@ -210,7 +210,7 @@ REFUSED = {
     "two tables": ("2 tables", lambda d: changed(d, header(d, 3) + 4, "<I", 2)),
     "no symbols": ("0 tables", lambda d: changed(d, header(d, 2) + 4, "<I", 3)),
     "a target that is none": ("section 99", lambda d: changed(d, header(d, 4) + 44, "<I", 99)),
-    "32 bits wide": ("kinds [1, 10]", lambda d: changed(d, relocations(d) + 8, "<I", 10)),
+    "32 bits wide": ("of kind 10", lambda d: changed(d, relocations(d) + 8, "<I", 10)),
     "beyond its section": ("beyond its", lambda d: changed(d, relocations(d), "<Q", 2**20)),
     "at its end": ("beyond its", lambda d: changed(d, relocations(d), "<Q", 2**64 - 4)),
     "no such symbol": ("unknown kind", lambda d: changed(d, relocations(d) + 12, "<I", 9999)),

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from treadle.jit.toolchain import executable_memory
 from treadle.jit.toolchain.executable_memory import make_executable, writable
@@ -32,15 +30,14 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _NULL, _PROGBITS, _SYMTAB, _STRTAB, _RELA, _UNWIND = 0, 1, 2, 3, 4, 0x70000001
 _ALLOC, _EXECUTE, _MERGE, _STRINGS, _LARGE = 2, 4, 0x10, 0x20, 0x10000000
 _FOREIGN = ~(_ALLOC | _EXECUTE | _MERGE | _STRINGS | _LARGE)
-_SYMBOL = np.dtype("<u4, u1, u1, <u2, <u8, <u8")
-_SYMBOL.names = ("name", "info", "other", "section", "value", "size")
+_SYMBOL = struct.Struct("<IBBHQQ")
 _UNDEFINED = 0
 _NO_TYPE, _SECTION_ITSELF = 0, 3
 _LOCAL, _GLOBAL = 0, 1
-_RELOCATION = np.dtype("<u8, <u4, <u4, <u8")
-_RELOCATION.names = ("offset", "kind", "symbol", "addend")
+_RELOCATION = struct.Struct("<QIIQ")
 _R_64, _R_PC64 = 1, 24
-_RELOCATION_BYTES = 8
+_WORD = struct.Struct("<Q")
+_WORD_BITS = 2**64 - 1
 
 
 class Section(NamedTuple):
@@ -68,10 +65,9 @@ class LoadedObject:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Symbols:
-    """The addresses of symbols by number, whether it `has` one, and the global ones by name."""
+    """The addresses of symbols by number, None without one, and the global ones by name."""
 
-    addresses: np.ndarray
-    has: np.ndarray
+    addresses: Sequence[int | None]
     named: Mapping[str, int]
 
 
@@ -80,17 +76,17 @@ def load_object(data: bytes, names: Sequence[str]) -> LoadedObject:
     sections = _sections(data)
     starts, size = _starts(sections, len(data))
     memory, base = writable(size)
-    code = np.frombuffer(memory, np.uint8)
     for section, start in zip(sections, starts, strict=True):
         if start is not None:
-            code[start : start + section.size] = np.frombuffer(_content(data, section), np.uint8)
+            memory[start : start + section.size] = _content(data, section)
     symbols = _symbols(data, sections, starts, base)
     for section in sections:
         if section.kind == _RELA:
-            start = starts[_index(section.info, sections)]
+            target = _index(section.info, sections)
+            start = starts[target]
             if start is not None:
-                target = code[start : start + sections[section.info].size]
-                _relocate(target, base + start, _table(data, section, _RELOCATION), symbols)
+                place = _Place(memory, base, start, sections[target].size)
+                _relocate(place, _table(data, section, _RELOCATION), symbols)
     missing = [name for name in names if name not in symbols.named]
     if missing:
         raise Unlinkable(f"no {missing[0]}")
@@ -144,51 +140,58 @@ def _symbols(
     tables = [section for section in sections if section.kind == _SYMTAB]
     if len(tables) != 1:
         raise Unlinkable(f"{len(tables)} tables of symbols")
-    table = _table(data, tables[0], _SYMBOL)
     words = _content(data, sections[_index(tables[0].link, sections)])
-    begins = np.array([0 if start is None else base + start for start in starts], np.uint64)
-    sizes = np.array([0 if k is None else s.size for k, s in zip(starts, sections, strict=True)])
-    kinds, number = table["info"] & 15, table["section"].astype(np.intp)
-    has = (number < len(sections)) & (kinds <= _SECTION_ITSELF)
-    number[~has] = _UNDEFINED
-    has = has & (begins[number] > 0) & (table["value"] <= sizes[number].astype(np.uint64))
-    addresses = begins[number] + table["value"]
+    addresses: list[int | None] = []
     named = {}
-    for k in np.flatnonzero(table["info"] >> 4 == _GLOBAL).tolist():
-        name = _word(words, int(table["name"][k]))
-        if table["section"][k] == _UNDEFINED and kinds[k] == _NO_TYPE:
-            addresses[k], has[k] = address(name), True
-        elif has[k]:
-            named[name] = int(addresses[k])
-    return _Symbols(addresses, has, named)
+    for name, info, _, number, value, _ in _table(data, tables[0], _SYMBOL):
+        kind, found = info & 15, None
+        if number < len(sections) and kind <= _SECTION_ITSELF:
+            start = starts[number]
+            if start is not None and value <= sections[number].size:
+                found = base + start + value
+        if info >> 4 == _GLOBAL:
+            if number == _UNDEFINED and kind == _NO_TYPE:
+                found = address(_word(words, name))
+            elif found is not None:
+                named[_word(words, name)] = found
+        addresses.append(found)
+    return _Symbols(addresses, named)
 
 
-def _relocate(target: np.ndarray, base: int, entries: np.ndarray, symbols: _Symbols) -> None:
+class _Place(NamedTuple):
+    """Where a section lies: so many bytes from a start on, in memory that begins at `base`."""
+
+    memory: mmap.mmap
+    base: int
+    start: int
+    size: int
+
+
+def _relocate(place: _Place, entries: Iterable[tuple[int, ...]], symbols: _Symbols) -> None:
     """Put the addresses of symbols where a section wants them: the symbol's + addend, - place."""
-    offsets, numbers, kinds = entries["offset"], entries["symbol"], entries["kind"]
-    if not len(entries):
-        return
-    if len(target) < _RELOCATION_BYTES or np.any(offsets > len(target) - _RELOCATION_BYTES):
-        raise Unlinkable("a relocation beyond its section")
-    is_relative = kinds == _R_PC64
-    if not np.all(is_relative | (kinds == _R_64)):
-        raise Unlinkable(f"relocations of kinds {sorted(set(kinds.tolist()))}")
-    if np.any(numbers >= len(symbols.has)) or not np.all(symbols.has[numbers]):
-        raise Unlinkable("a relocation to a symbol of unknown kind")
-    values = symbols.addresses[numbers] + entries["addend"]
-    values -= np.where(is_relative, offsets + np.uint64(base), np.uint64(0))
-    places = offsets.astype(np.intp)[:, None] + np.arange(_RELOCATION_BYTES)
-    target[places] = values.astype("<u8").view(np.uint8).reshape(-1, _RELOCATION_BYTES)
+    known = len(symbols.addresses)
+    for offset, kind, number, addend in entries:
+        if offset > place.size - _WORD.size:
+            raise Unlinkable("a relocation beyond its section")
+        found = symbols.addresses[number] if number < known else None
+        if found is None:
+            raise Unlinkable("a relocation to a symbol of unknown kind")
+        value = found + addend
+        if kind == _R_PC64:
+            value -= place.base + place.start + offset
+        elif kind != _R_64:
+            raise Unlinkable(f"a relocation of kind {kind}")
+        _WORD.pack_into(place.memory, place.start + offset, value & _WORD_BITS)
 
 
 def _content(data: bytes, section: Section) -> memoryview:
     return _part(data, section.offset, section.size)
 
 
-def _table(data: bytes, section: Section, entry: np.dtype[Any]) -> np.ndarray:
-    if section.entry != entry.itemsize or section.size % entry.itemsize:
+def _table(data: bytes, section: Section, entry: struct.Struct) -> Iterable[tuple[int, ...]]:
+    if section.entry != entry.size or section.size % entry.size:
         raise Unlinkable("a table with other entries")
-    return np.frombuffer(_content(data, section), entry)
+    return entry.iter_unpack(_content(data, section))
 
 
 def _part(data: bytes, offset: int, size: int) -> memoryview:
