@@ -93,6 +93,18 @@ def test_the_second_session_reads_nothing_and_answers_the_same(
     assert second.get_outputs() == first.get_outputs()
 
 
+def test_the_first_kernel_lies_beside_the_plan(
+    tmp_path: Path, opened: Open, unread: Callable[[], None]
+) -> None:
+    wanted = opened(source_of(SCAN)).run(None, {"x": X, "h0": X[0]})
+    (plan_file,) = (tmp_path / "cache").glob("plan-*")
+    for other in set((tmp_path / "cache").iterdir()) - {plan_file}:
+        other.unlink()
+    unread()
+    again = opened(source_of(SCAN)).run(None, {"x": X, "h0": X[0]})
+    np.testing.assert_array_equal(again[1], wanted[1])
+
+
 def test_it_goes_on_as_any_session(opened: Open) -> None:
     opened(source_of(SCAN)).run(None, {"x": X, "h0": X[0]})
     again, plain = opened(source_of(SCAN)), opened(source_of(SCAN), cache_dir="")

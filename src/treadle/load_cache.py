@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle import formats
+from treadle.compact_pickle import SPOILT
 from treadle.ir import Model
 from treadle.plan import Engine, Plan, snapshot
 
@@ -29,6 +31,9 @@ __all__ = ["LoadCache"]
 
 _MOST_BYTES = 2**24
 """The size of the largest file that is kept: beyond it, weights take the time, not nodes."""
+
+_MOST_BESIDE, _MOST_REWRITTEN = 2**17, 2**20
+"""Bytes beside a plan, and of a plan that is written again for them."""
 
 _PACKAGES = ("numpy", "onnx")
 
@@ -58,7 +63,13 @@ class LoadCache:
     def read(self, engines: Sequence[Engine]) -> tuple[Model, Plan] | None:
         """The model as it was read, and its plan made ready; None where there is none."""
         data = self.store.read(self.key)
-        return None if data is None else snapshot.from_bytes(data, self.key, engines)
+        if data is None:
+            return None
+        try:
+            file = _PlanFile(self.store, self.key, *pickle.loads(data))
+        except SPOILT:
+            return None
+        return snapshot.from_bytes(file.plan, self.key, engines, file)
 
     def write(self, model: Model, plan: Plan, engines: Sequence[Engine]) -> None:
         """Keep a plan, and what its regions will find out.
@@ -72,8 +83,39 @@ class LoadCache:
             return
         data = snapshot.to_bytes(model, plan, engines)
         if data is not None:
-            self.store.write(self.key, data)
-            snapshot.adopt(plan, self.key, engines)
+            file = _PlanFile(self.store, self.key, data, {})
+            file.write()
+            snapshot.adopt(plan, self.key, engines, file)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanFile:
+    """A plan in its file, and beside it by name what engines added; a `plan.Beside`."""
+
+    store: Any
+    key: str
+    plan: bytes
+    others: dict[str, bytes]
+
+    def get(self, name: str) -> bytes | None:
+        """What was added under a name."""
+        return self.others.get(name)
+
+    def add(self, name: str, content: bytes) -> bool:
+        """Write the file anew, with this in it; False where it has no room, or has the name.
+
+        Of two processes that add at once one may lose: what it added is made and added again.
+        """
+        added = sum(map(len, self.others.values())) + len(content)
+        if name in self.others or added > _MOST_BESIDE or len(self.plan) > _MOST_REWRITTEN:
+            return False
+        self.others[name] = content
+        self.write()
+        return True
+
+    def write(self) -> None:
+        """Put all of it into the file."""
+        self.store.write(self.key, pickle.dumps((self.plan, dict(self.others)), 5))
 
 
 def _content(source: object) -> bytes | None:
@@ -87,7 +129,10 @@ def _content(source: object) -> bytes | None:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
             return None
-        return Path(path).read_bytes() if path.endswith(".onnx") else None
+        if not path.endswith(".onnx"):
+            return None
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
     except (OSError, ValueError):
         return None
 

@@ -22,7 +22,7 @@ from treadle.jit.runtime.native_region import NativeRegion
 from treadle.jit.runtime.region_compiler import RegionCompiler
 from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
 from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
-from treadle.plan import Engine, EngineTraits, Region, Runnable, Verdict
+from treadle.plan import Beside, Engine, EngineTraits, Region, Runnable, Verdict
 from treadle.processors import processor_count
 
 
@@ -134,10 +134,10 @@ class Jit:
         """The region, its kernels not yet looked for."""
         return self.prepare(region, model)
 
-    def adopt(self, runnable: Runnable, name: str) -> None:
+    def adopt(self, runnable: Runnable, name: str, beside: Beside) -> None:
         """Keep the kernels of the region under this name, and look for them there."""
         if isinstance(runnable, NativeRegion) and self.store is not None:
-            runnable.cache.records = KernelRecords(self.store, name)
+            runnable.cache.records = KernelRecords(self.store, name, beside)
 
 
 def _refusal(step: Step, kernels: HostKernels) -> str:

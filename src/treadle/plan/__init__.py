@@ -2,6 +2,7 @@
 
 from treadle.plan import snapshot
 from treadle.plan.engines import (
+    Beside,
     Engine,
     EngineTraits,
     Persistence,
@@ -24,6 +25,7 @@ from treadle.plan.whole import whole_region
 
 __all__ = [
     "INTERP",
+    "Beside",
     "BlockPlan",
     "Cancellable",
     "CompilationReport",

@@ -24,6 +24,18 @@ class Verdict:
     joins: Callable[[], bool] | None = None
 
 
+class Beside(Protocol):
+    """Room in the file of a plan for what engines find out later: one file less to read."""
+
+    def get(self, name: str) -> bytes | None:
+        """What was added under a name."""
+        ...
+
+    def add(self, name: str, content: bytes) -> bool:
+        """Keep it there; False where it has no room, or the name is taken."""
+        ...
+
+
 class Persistence(Protocol):
     """How an engine writes its runnables to disk, and makes them ready in another process."""
 
@@ -43,7 +55,7 @@ class Persistence(Protocol):
         """The runnable of a region again; Unsupported where that fails."""
         ...
 
-    def adopt(self, runnable: Runnable, name: str) -> None:
+    def adopt(self, runnable: Runnable, name: str, beside: Beside) -> None:
         """Keep on disk, under this name, what the runnable finds out as it runs."""
         ...
 

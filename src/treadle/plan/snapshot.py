@@ -17,7 +17,7 @@ from typing import Any
 from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler, without_collection
 from treadle.errors import Unsupported
 from treadle.ir import Model
-from treadle.plan.engines import Engine, Persistence
+from treadle.plan.engines import Beside, Engine, Persistence
 from treadle.plan.planner import INTERP, fallback_of
 from treadle.plan.regions import BlockPlan, Plan, Region
 
@@ -37,10 +37,13 @@ def to_bytes(model: Model, plan: Plan, engines: Sequence[Engine]) -> bytes | Non
     return buffer.getvalue()
 
 
-def from_bytes(data: bytes, name: str, engines: Sequence[Engine]) -> tuple[Model, Plan] | None:
+def from_bytes(
+    data: bytes, name: str, engines: Sequence[Engine], beside: Beside
+) -> tuple[Model, Plan] | None:
     """The model and the plan again, its regions made ready; None for bytes that are spoilt.
 
-    `name` is that of the plan among all, by which engines find what they keep of its regions.
+    `name` is that of the plan among all, by which engines find what they keep of its regions,
+    some of it `beside` the plan.
     """
     named = _by_name(engines)
     if named is None:
@@ -49,25 +52,25 @@ def from_bytes(data: bytes, name: str, engines: Sequence[Engine]) -> tuple[Model
         with without_collection():
             model, planned, main = pickle.loads(data)
         return model, Plan(
-            planned, _restored(main, _Restoring(planned, named, tuple(engines), name))
+            planned, _restored(main, _Restoring(planned, named, tuple(engines), name, beside))
         )
     except (Unsupported, *SPOILT):
         return None
 
 
-def adopt(plan: Plan, name: str, engines: Sequence[Engine]) -> None:
+def adopt(plan: Plan, name: str, engines: Sequence[Engine], beside: Beside) -> None:
     """Tell the engines by what name to keep what they will make of the regions of this plan."""
     named = _by_name(engines)
     if named is not None:
-        _adopt(plan.main, name, named)
+        _adopt(plan.main, name, named, beside)
 
 
-def _adopt(plan: BlockPlan, name: str, engines: Mapping[str, Persistence]) -> None:
+def _adopt(plan: BlockPlan, name: str, engines: Mapping[str, Persistence], beside: Beside) -> None:
     for number, region in enumerate(plan.regions):
         if region.runnable is not None:
-            engines[region.engine].adopt(region.runnable, f"{name} {plan.path} {number}")
+            engines[region.engine].adopt(region.runnable, f"{name} {plan.path} {number}", beside)
         for body in region.bodies.values():
-            _adopt(body, name, engines)
+            _adopt(body, name, engines, beside)
 
 
 def _by_name(engines: Sequence[Engine]) -> dict[str, Persistence] | None:
@@ -96,6 +99,7 @@ class _Restoring:
     named: Mapping[str, Persistence]
     engines: tuple[Engine, ...]
     name: str
+    beside: Beside
 
 
 def _restored(plan: BlockPlan, how: _Restoring) -> BlockPlan:
@@ -110,6 +114,6 @@ def _restored_region(plan: BlockPlan, number: int, how: _Restoring) -> Region:
         return replace(region, bodies=bodies) if bodies else region
     engine, kept = how.named[region.engine], region.runnable
     runnable = engine.restore(region, how.model, kept)
-    engine.adopt(runnable, f"{how.name} {plan.path} {number}")
+    engine.adopt(runnable, f"{how.name} {plan.path} {number}", how.beside)
     otherwise = fallback_of(how.model, how.engines, region)
     return replace(region, runnable=runnable, otherwise=otherwise)

@@ -33,10 +33,10 @@ _DAY = 86400.0
 def cache(action: str, folder: Path | None, older_than: float | None, as_json: bool) -> None:
     """List what the cache holds, or delete it.
 
-    A file is a kernel, one loop compiled for a kind of data, or a plan, a model made ready. Which
-    model a file is of is not kept: a file is found by a digest of the model, the versions, the
-    options and the processor, and one made for others is never read. What was not used for longest
-    goes by itself when the folder grows over its bound.
+    A file is a kernel, one loop compiled for a kind of data, or a plan, a model made ready with the
+    first kernel of each of its loops. Which model a file is of is not kept: a file is found by a
+    digest of the model, the versions, the options and the processor, and one made for others is
+    never read. What was not used for longest goes by itself when the folder grows over its bound.
     """
     from treadle.jit import DiskCache, cache_folder
 

@@ -21,6 +21,7 @@ from treadle.jit.kernel.ir import HostCall, Kernel, SymbolicDim
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.specialize import DynamicDims, Known, Signature
 from treadle.jit.toolchain.disk_cache import DiskCache
+from treadle.plan import Beside
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,14 +36,18 @@ class KernelRecord:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRecords:
-    """The records of one region, which has this name among all regions of all plans."""
+    """The records of one region, which has this name among all regions of all plans.
+
+    The first one lies `beside` the plan, in its file; the others have files of their own.
+    """
 
     store: DiskCache
     name: str
+    beside: Beside
 
     def read(self, key: Signature, lengths: DynamicDims, known: Known) -> KernelRecord | None:
         """The kernel kept for a signature; None where there is none, or a spoilt one."""
-        data = self.store.read(self._file(key, lengths))
+        data = self._kept(self._file(key, lengths))
         if data is None:
             return None
         try:
@@ -63,7 +68,15 @@ class KernelRecords:
             _Pickler(buffer, _shared(lengths, known)).dump(record)
         except NO_FORM:
             return
-        self.store.write(self._file(key, lengths), buffer.getvalue())
+        file, data = self._file(key, lengths), buffer.getvalue()
+        if not self.beside.add(self.name, file.encode() + data):
+            self.store.write(file, data)
+
+    def _kept(self, file: str) -> bytes | None:
+        first, name = self.beside.get(self.name), file.encode()
+        if first is not None and first.startswith(name):
+            return first[len(name) :]
+        return self.store.read(file)
 
     def _file(self, key: Signature, lengths: DynamicDims) -> str:
         open_ = sorted(lengths.open)

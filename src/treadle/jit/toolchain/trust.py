@@ -29,12 +29,13 @@ _FLAGS = (
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)  # the reader of a fifo would wait for a writer
 )
+_OPENS_NO_LINK = hasattr(os, "O_NOFOLLOW")
 _REPARSE_POINT = 0x400
 
 
 def read_trusted(path: Path, most_bytes: int) -> bytes | None:
     """The content of a trusted file in a trusted folder, None of any other; may raise OSError."""
-    if not is_trusted(path.parent) or _is_link(os.lstat(path)):
+    if not is_trusted(path.parent) or (not _OPENS_NO_LINK and _is_link(os.lstat(path))):
         return None
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:
         found = os.fstat(file.fileno())
