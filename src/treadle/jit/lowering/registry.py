@@ -22,12 +22,18 @@ Lowering = Callable[
 ]
 NARROW = (DType.FLOAT16, DType.BFLOAT16)
 TABLE: dict[tuple[str, int], Lowering] = {}
+"""Of the standard's own domain."""
+_BESIDE: dict[tuple[str, str, int], Lowering] = {}
+"""Of other domains."""
 
 
-def lowers(op: str, *versions: int) -> Callable[[Lowering], Lowering]:
-    """Enter a lowering for these versions of an operator of the standard."""
+def lowers(op: str, *versions: int, domain: str = "") -> Callable[[Lowering], Lowering]:
+    """Enter a lowering for these versions of an operator."""
 
     def enter(lowering: Lowering) -> Lowering:
+        if domain:
+            _BESIDE.update({(domain, op, version): lowering for version in versions})
+            return lowering
         for version in versions:
             assert (op, version) not in TABLE, f"two lowerings for {op}-{version}"
             TABLE[op, version] = lowering
@@ -79,4 +85,6 @@ def _narrowed(builder: KernelBuilder, node: Node, narrow: DType) -> Node:
 
 def lowering(domain: str, op: str, version: int) -> Lowering | None:
     """The lowering of an operator, or None."""
-    return TABLE.get((op, version)) if domain in ("", "ai.onnx") else None
+    if domain in ("", "ai.onnx"):
+        return TABLE.get((op, version))
+    return _BESIDE.get((domain, op, version))

@@ -27,6 +27,7 @@ from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.registry import lowers
 
 Attributes = Mapping[str, Any]
+_ML = "ai.onnx.ml"
 _WHOLE = (DType.INT64, DType.INT32)
 
 
@@ -62,6 +63,19 @@ def gather(builder: KernelBuilder, operands: Sequence[Node], attributes: Attribu
             " indices are needed"
         )
     return picked(builder, data, indices, axis)
+
+
+@lowers("ArrayFeatureExtractor", 1, domain=_ML)
+def array_feature_extractor(
+    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
+) -> Node:
+    """x[..., indices.ravel()]; of one axis, a row of a table."""
+    data, indices = operands
+    if not data.shape or indices.dtype not in _WHOLE:
+        raise Declined(f"data {show_node(data)} and indices {show_node(indices)}")
+    places = builder.reshape(indices, (builder.product(indices.shape),))
+    found = picked(builder, data, places, len(data.shape) - 1)
+    return found if len(found.shape) > 1 else builder.reshape(found, (1, *found.shape))
 
 
 def picked(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> Node:
