@@ -81,11 +81,71 @@ batch (float[T,B,4] x, float[B,4] first) => (float[B,4] last)
 
 WIDE = """
 <ir_version: 10, opset_import: ["" : 21]>
-wide (float[T,192,192] x, float[192,192] first) => (float[192,192] last)
+wide (float[T,384,384] x, float[64,384] first) => (float[64,384] last)
 {
   last = Scan <num_scan_inputs = 1, body = step
-    (float[192,192] before, float[192,192] item) => (float[192,192] after)
+    (float[64,384] before, float[384,384] item) => (float[64,384] after)
     { product = MatMul (before, item)  after = Tanh (product) }> (first, x)
 }
 """
 """Its products are worth several threads."""
+
+MEASURED = """
+<ir_version: 10, opset_import: ["" : 21]>
+measured (float[T,B,4] x) => (float[N] flat, float[B,4] last)
+{
+  shape = Shape <start = 1> (x)
+  first = ConstantOfShape <value = float[1] {1.0}> (shape)
+  last = Scan <num_scan_inputs = 1, body = step
+    (float[B,4] before, float[B,4] item) => (float[B,4] after)
+    { sum = Add (before, item)  after = Tanh (sum) }> (first, x)
+  size = Size (last)
+  none = Constant <value = int64[1] {0}> ()
+  length = Unsqueeze (size, none)
+  flat = Reshape (last, length)
+}
+"""
+"""It computes with extents of its input."""
+
+NESTED = """
+<ir_version: 10, opset_import: ["" : 21]>
+nested (bool up, float[T,3] x, float[1,1,4,4] image, float[3] scale)
+  => (float[3] last, float[1,1,8,8] larger)
+{
+  last, larger = If (up) <
+    then_branch = grow () => (float[3] total, float[1,1,8,8] image_2) {
+      none = Constant <value = float[3] {0.0, 0.0, 0.0}> ()
+      two = Constant <value = float[4] {1.0, 1.0, 2.0, 2.0}> ()
+      image_2 = Resize <mode = "cubic"> (image, , two)
+      total = Scan <num_scan_inputs = 1, body = step
+        (float[3] before, float[3] item) => (float[3] after)
+        { scaled = Mul (item, scale)  sum = Add (before, scaled)  after = Tanh (sum) }> (none, x)
+    },
+    else_branch = keep () => (float[3] nothing, float[1,1,8,8] image_3) {
+      nothing = Constant <value = float[3] {7.0, 8.0, 9.0}> ()
+      two_2 = Constant <value = float[4] {1.0, 1.0, 2.0, 2.0}> ()
+      image_3 = Resize <mode = "nearest"> (image, , two_2)
+    }>
+}
+"""
+"""A loop in a branch of an If that stays with onnxruntime."""
+
+INNER = """
+<ir_version: 10, opset_import: ["" : 21]>
+inner (int64 n, float[T,3] x, float[1,1,2,2] image) => (float[3] last, float[1,1,2,2] made)
+{
+  none = Constant <value = float[3] {0.5, 0.25, 0.125}> ()
+  ones = Constant <value = float[4] {1.0, 1.0, 1.0, 1.0}> ()
+  last, made = Loop <body = outer
+    (int64 i, bool go, float[3] so_far, float[1,1,2,2] picture)
+      => (bool on, float[3] next, float[1,1,2,2] same)
+    {
+      on = Identity (go)
+      same = Resize <mode = "cubic"> (picture, , ones)
+      next = Scan <num_scan_inputs = 1, body = step
+        (float[3] before, float[3] item) => (float[3] after)
+        { sum = Add (before, item)  bent = Tanh (sum)  after = Add (bent, none) }> (so_far, x)
+    }> (n, , none, image)
+}
+"""
+"""A loop in the body of a Loop that stays with onnxruntime."""

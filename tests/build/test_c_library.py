@@ -198,8 +198,8 @@ def test_every_reason_is_told_at_once(tmp_path: Path) -> None:
 def test_a_callers_threads_share_the_work(tmp_path: Path) -> None:
     treadle.build(models.WIDE, tmp_path, name="wide", cpu="native")
     loaded = Loaded(shared_library(next(tmp_path.glob("*/*.a"))), "wide")
-    x = np.random.default_rng(0).standard_normal((3, 192, 192)).astype(np.float32) / 99
-    arrays = [x, np.ones((192, 192), np.float32)]
+    x = np.random.default_rng(0).standard_normal((3, 384, 384)).astype(np.float32) / 99
+    arrays = [x, np.ones((64, 384), np.float32)]
     called: list[int] = []
 
     def share(user: object, part: Callable[..., None], data: int, nanoseconds: int) -> None:

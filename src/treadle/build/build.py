@@ -23,11 +23,12 @@ from treadle.build.link import expect_linker
 from treadle.build.link import link as link_archive
 from treadle.build.ort import operators_of
 from treadle.build.sample import made_up_inputs
-from treadle.build.shapes import Shape, expect_shapes, of_data, with_shapes
+from treadle.build.shapes import Shape, expect_shapes, of_data, told_types, types_of_data
 from treadle.build.targets import HOST, NamedTarget, targets_of
+from treadle.build.typings import typing_of
 from treadle.errors import InputError, TreadleError, Unsupported
 from treadle.formats import onnx as onnx_format
-from treadle.ir import Model
+from treadle.ir import Model, Type
 from treadle.jit import FreeKernel
 from treadle.limits import LoadLimits, within
 from treadle.plan import Region, whole_region
@@ -190,7 +191,7 @@ def _c_library(model: object, request: _Request) -> Made:
     session = InferenceSession(model)
     region = whole_region(session.plan.model)
     feeds = None if request.data is None else _feeds(request.data, region)
-    found = leaving(region, request.shapes, feeds)
+    found = leaving(region, [_types(region, each, feeds) for each in request.shapes])
     if found.reasons:
         raise _refused(found)
     library = _library(request.name, session.model, region, found)
@@ -198,14 +199,21 @@ def _c_library(model: object, request: _Request) -> Made:
     return library_files(library, request.targets, sample), library.kernels
 
 
+def _types(
+    region: Region, shapes: Mapping[str, Shape], feeds: Mapping[str, np.ndarray] | None
+) -> list[Type | None]:
+    types = told_types(region.inputs, shapes)
+    return types if feeds is None else types_of_data(region.inputs, types, feeds, shapes)
+
+
 def _operators(model: object, request: _Request) -> Made:
-    if len(request.shapes) > 1:
-        raise InputError('inputs has several shapes, and kind="ort" takes one')
     original = loaded(model)[0]
-    told = of_data(original, request.shapes[0], request.data or {})
-    session = InferenceSession(with_shapes(original, told))
+    compiled = InferenceSession(original).plan.model
+    told = [of_data(original, each, request.data or {}) for each in request.shapes]
+    typings = [typing_of(compiled, each) for each in told]
+    name, targets = request.name, request.targets
     return operators_of(
-        session, original, request.name, _version(), request.targets, request.has_fallback
+        compiled, original, typings, name, _version(), targets, request.has_fallback
     )
 
 

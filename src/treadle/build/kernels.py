@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from treadle import jit
-from treadle.build.shapes import Shape, told_types, types_of_data
 from treadle.ir import Tensor, Type, Value, show_type
 from treadle.jit import Declined, FreeKernel
 from treadle.plan import Region
 
-__all__ = ["Leaving", "border_reasons", "leaving"]
+__all__ = ["Leaving", "border_reasons", "fits_always", "leaving", "why_loses"]
+
+_NODE_NS, _CHOICE_NS = 500, 2000
+"""What onnxruntime spends on an operator, and on the choice between one and what was there."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -24,20 +24,13 @@ class Leaving:
     reasons: tuple[str, ...] = ()
 
 
-def leaving(
-    region: Region,
-    shapes: Sequence[Mapping[str, Shape]] = ({},),
-    data: Mapping[str, np.ndarray] | None = None,
-) -> Leaving:
-    """The kernels of a region, one for each of the shapes."""
+def leaving(region: Region, typings: Sequence[Sequence[Type | None]] | None = None) -> Leaving:
+    """The kernels of a region: one for each of several types of its inputs, its own without any."""
     reasons = [*border_reasons(region), *_operator_reasons(region)]
     if reasons:
         return Leaving((), tuple(reasons))
     kernels = []
-    for each in shapes:
-        types = told_types(region.inputs, each)
-        if data is not None:
-            types = types_of_data(region.inputs, types, data, each)
+    for types in typings or [[value.type for value in region.inputs]]:
         try:
             kernels.append(jit.free_kernel(region, types))
         except Declined as why:
@@ -79,5 +72,29 @@ def _border_reason(known: Type | None) -> str:
 
 
 def _operator_reasons(region: Region) -> Iterator[str]:
-    for operator in dict.fromkeys(jit.operators_without_code(region)):
+    for operator in dict.fromkeys(jit.operators_without_code(region.steps)):
         yield f"{operator} has no native code"
+
+
+def fits_always(kernel: FreeKernel, declared: Sequence[Type | None]) -> bool:
+    """Whether a kernel fits all inputs of these types."""
+    if kernel.true_inputs or len(set(kernel.open_axes.values())) < len(kernel.open_axes):
+        return False
+    return all(_fits(kernel, position, known) for position, known in enumerate(declared))
+
+
+def _fits(kernel: FreeKernel, position: int, known: Type | None) -> bool:
+    dtype, shape = kernel.signature[position]
+    if not isinstance(known, Tensor) or known.dtype is not dtype or known.shape is None:
+        return False
+    return len(known.shape) == len(shape) and all(
+        extent == dim if extent >= 0 else (position, axis) in kernel.looped
+        for axis, (extent, dim) in enumerate(zip(shape, known.shape, strict=True))
+    )
+
+
+def why_loses(region: Region, found: Leaving, *, is_certain: bool) -> tuple[str, ...]:
+    """Why onnxruntime would be slower with an operator than with the region as it is."""
+    cost = _NODE_NS if is_certain else _CHOICE_NS
+    reasons = (jit.why_library_loses(region.steps, each, cost) for each in found.kernels)
+    return tuple(dict.fromkeys(filter(None, reasons)))

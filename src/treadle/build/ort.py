@@ -14,17 +14,16 @@ from treadle import jit, ops
 from treadle.build.archive import archive
 from treadle.build.c_library import Library, library_data, library_header, members_of, target_data
 from treadle.build.folder import Files
-from treadle.build.kernels import leaving
 from treadle.build.link import operators_command, run_tool
+from treadle.build.partition import partition_of
 from treadle.build.rewriting import Operator, with_operators, with_params_of
 from treadle.build.targets import NamedTarget
+from treadle.build.typings import Typing
 from treadle.errors import Unsupported
 from treadle.formats import onnx
 from treadle.ir import DType, Model
 from treadle.jit import FreeKernel
 from treadle.passes import to_onnx_loops
-from treadle.plan import Region
-from treadle.session import InferenceSession
 
 __all__ = ["OperatorLibrary", "operator_files", "operators_name", "operators_of"]
 
@@ -56,8 +55,9 @@ class OperatorLibrary:
 
 
 def operators_of(
-    session: InferenceSession,
+    model: Model,
     original: Model,
+    typings: Sequence[Typing],
     name: str,
     version: str,
     targets: Sequence[NamedTarget],
@@ -65,27 +65,31 @@ def operators_of(
 ) -> tuple[Files, Sequence[FreeKernel]]:
     """The files of a model's operators; raises Unsupported where no part of it can be one.
 
-    The session has the shapes that kernels are made for, `original` is the model as it was.
+    `model` is `original` as it is compiled; kernels are made for each of the `typings` of its
+    values.
     """
     digest = hashlib.sha256(onnx.to_bytes(original)).hexdigest()
     domain = f"treadle.{digest[:16]}"
-    found: dict[Region, Library] = {}
-    reasons: list[str] = []
-    for region in session.plan.main.regions:
-        if region.engine != "jit":
-            continue
-        left = leaving(region)
-        reasons += left.reasons
-        if left.kernels:
-            own = f"{name}_{len(found)}"
-            inputs = tuple(value.name for value in region.inputs)
-            outputs = tuple(value.name for value in region.outputs)
-            found[region] = Library(own, inputs, outputs, left.kernels, digest, version)
-    if not found:
-        why = "\n  ".join(["no part of the model can be one:", *(reasons or ["it has no loop"])])
+    declared = {value.name: value.type for value in original.main.params}
+    parts = partition_of(model, typings, declared)
+    if not parts.leaving:
+        reasons = parts.reasons or ("it has no loop",)
+        why = "\n  ".join(["no part of the model can be one:", *reasons])
         raise Unsupported("an operator of onnxruntime", None, why)
-    operators = {region: Operator(library.name, has_fallback) for region, library in found.items()}
-    rewritten = with_operators(session.plan.model, session.plan.main, operators, domain)
+    found = {
+        region: Library(
+            f"{name}_{number}",
+            tuple(value.name for value in region.inputs),
+            tuple(value.name for value in region.outputs),
+            left.kernels,
+            digest,
+            version,
+        )
+        for number, (region, left) in enumerate(parts.leaving.items())
+    }
+    has_choice = has_fallback and not parts.is_certain
+    operators = {region: Operator(library.name, has_choice) for region, library in found.items()}
+    rewritten = with_operators(model, parts.main, operators, domain)
     files = operator_files(OperatorLibrary(name, domain, tuple(found.values())), targets)
     whole = with_params_of(to_onnx_loops(rewritten), original)
     data = onnx.to_bytes(whole, unique_names=True)

@@ -20,6 +20,7 @@ from treadle.ir import (
     Tensor,
     Value,
     clone_with_new_values,
+    map_bodies,
     reads,
 )
 from treadle.plan import BlockPlan, Region
@@ -41,17 +42,36 @@ class Operator:
 def with_operators(
     model: Model, plan: BlockPlan, operators: Mapping[Region, Operator], domain: str
 ) -> Model:
-    """The model with the regions of its main block replaced."""
+    """The model with regions replaced, those in bodies too."""
+    main = _with_operators(plan, operators, domain)
+    return replace(model, main=main, opsets={**model.opsets, domain: 1})
+
+
+def _with_operators(plan: BlockPlan, operators: Mapping[Region, Operator], domain: str) -> Block:
     steps: list[Step] = []
     for region in plan.regions:
         operator = operators.get(region)
-        steps += region.steps if operator is None else _instead(region, operator, domain)
-    block = replace(model.main, steps=tuple(steps))
+        if operator is not None:
+            steps += _instead(region, operator, domain)
+        else:
+            steps += (_with_bodies(step, region, operators, domain) for step in region.steps)
+    block = replace(plan.block, steps=tuple(steps))
     read = {value for step in steps for value in reads(step)} | set(block.results)
     kept = read.union(block.params)
     constants = tuple(constant for constant in block.constants if constant.value in kept)
-    opsets = {**model.opsets, domain: 1}
-    return replace(model, main=replace(block, constants=constants), opsets=opsets)
+    return replace(block, constants=constants)
+
+
+def _with_bodies(
+    step: Step, region: Region, operators: Mapping[Region, Operator], domain: str
+) -> Step:
+    """The step with the regions of its bodies replaced."""
+
+    def change(name: str, body: Block) -> Block:
+        own = region.bodies.get(name)
+        return body if own is None else _with_operators(own, operators, domain)
+
+    return map_bodies(step, change)
 
 
 def _instead(region: Region, operator: Operator, domain: str) -> list[Step]:

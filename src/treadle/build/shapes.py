@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,10 @@ from treadle.ir import (
     Tensor,
     Type,
     Value,
-    clone_with_new_values,
     show_type,
 )
 
-__all__ = ["Shape", "expect_shapes", "of_data", "told_types", "types_of_data", "with_shapes"]
+__all__ = ["Shape", "expect_shapes", "of_data", "told_types", "types_of_data"]
 
 Shape = tuple[int | str | None, ...]
 """An extent, the name of one that stays open, or None for one that the model tells."""
@@ -96,18 +94,6 @@ def of_data(
     """The shapes that are told, and for other inputs those of data."""
     inputs = {value.name for value in model.main.params}
     return {**{name: np.shape(data[name]) for name in data if name in inputs}, **shapes}
-
-
-def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """The model whose inputs have the extents that are told; raises InputError for what differs."""
-    if not shapes:
-        return model
-    params = model.main.params
-    told = dict(zip(params, told_types(params, shapes), strict=True))
-    main = clone_with_new_values(
-        model.main, lambda value: Value(value.name, told.get(value, value.type))
-    )
-    return replace(model, main=main)
 
 
 def types_of_data(

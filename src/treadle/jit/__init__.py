@@ -5,6 +5,8 @@ from treadle.jit.kernel.free_kernel import FreeKernel
 from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.kernel.target import Target
 from treadle.jit.library import Member, Signatures, compile_library, memory_object, signatures
+from treadle.jit.policy.companions import may_be_small
+from treadle.jit.policy.profitability import why_library_loses
 from treadle.jit.runtime.free_kernel import free_kernel, operators_without_code
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.llvm import host_target
@@ -22,7 +24,9 @@ __all__ = [
     "compile_library",
     "free_kernel",
     "host_target",
+    "may_be_small",
     "memory_object",
     "operators_without_code",
     "signatures",
+    "why_library_loses",
 ]

@@ -22,6 +22,7 @@ from math import prod
 from treadle.ir import Leaf, Loop, Step, bodies
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_layout import PACK, UNPACK
+from treadle.jit.kernel.free_kernel import FreeKernel
 from treadle.jit.kernel.ir import (
     BOXED_DOMAIN,
     Block,
@@ -85,6 +86,26 @@ def why_unprofitable(
     return (
         f"an iteration would save {saved / 1000:.0f} µs, and lose {lost / 1000:.0f}, most of"
         f" them by {what}"
+    )
+
+
+def why_library_loses(steps: Sequence[Step], free: FreeKernel, cost: float) -> str:
+    """Why onnxruntime is expected to be faster with these steps than with a library's operator.
+
+    `cost` is what onnxruntime spends on the operator, in nanoseconds.
+    """
+    kernels = HostKernels()
+    found = list(_nodes(free.kernel.main, 0))
+    vague = [node for node, depth in found if not depth and isinstance(node.op, MatMul)]
+    if not all(node.is_static and node.operands[0].is_static for node in vague):
+        return "only the run tells how much a product outside of loops is to do"
+    saved = sum(map(_saved_by, steps))
+    lost = cost + sum(_lost(node, 1, kernels) * _ASSUMED_ITERATIONS**depth for node, depth in found)
+    if lost <= saved:
+        return ""
+    return (
+        f"onnxruntime is expected to be faster: an operator would save {saved / 1000:.1f} µs, and"
+        f" lose {lost / 1000:.1f}"
     )
 
 

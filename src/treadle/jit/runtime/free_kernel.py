@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from treadle.ir import Leaf, Type, operator_of, walk_block
+from treadle.ir import Call, Leaf, Step, Type, bodies, operator_of
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
@@ -79,11 +79,18 @@ def without_builtins(text: str) -> str:
     )
 
 
-def operators_without_code(region: Region) -> Iterator[str]:
-    """The operators of a region that native code calls in Python, by name."""
+def operators_without_code(steps: Iterable[Step]) -> Iterator[str]:
+    """The operators of steps and their bodies that native code calls in Python, by name."""
+    for step in steps:
+        if not _is_known(step):
+            yield operator_of(step)
+        for _, body in bodies(step):
+            yield from operators_without_code(body.steps)
+
+
+def _is_known(step: Step) -> bool:
     from treadle.jit.lowering import lowering
 
-    for visit in walk_block(region.block()):
-        step = visit.step
-        if isinstance(step, Leaf) and not lowering(step.domain, step.op, step.version):
-            yield operator_of(step)
+    if isinstance(step, Leaf):
+        return lowering(step.domain, step.op, step.version) is not None
+    return not isinstance(step, Call)

@@ -1,0 +1,171 @@
+"""Which parts of a model become operators of onnxruntime: the whole, or its loops where they stand.
+
+the whole model, where all of it has native code that pays
+otherwise, in every block, outermost first:
+    each loop that has native code, with the small steps around it
+    loops in the bodies of the other steps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from treadle import jit
+from treadle.build.kernels import Leaving, fits_always, leaving, why_loses
+from treadle.build.typings import Typing
+from treadle.errors import Unsupported
+from treadle.ir import Branch, Leaf, Loop, Model, Step, Type, bodies, ports
+from treadle.jit import FreeKernel
+from treadle.plan import (
+    BlockPlan,
+    EngineTraits,
+    Region,
+    RunContext,
+    RunnableTraits,
+    Verdict,
+    plan,
+    whole_region,
+)
+
+__all__ = ["Partition", "partition_of"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Partition:
+    """A model's blocks in regions, the kernels of those that leave, and why others do not.
+
+    `is_certain`: the kernels fit whatever the model may be fed.
+    """
+
+    main: BlockPlan
+    leaving: Mapping[Region, Leaving]
+    reasons: tuple[str, ...]
+    is_certain: bool = False
+
+
+def partition_of(
+    model: Model, typings: Sequence[Typing], declared: Mapping[str, Type | None]
+) -> Partition:
+    """The parts of a model; each has a kernel for each of the typings.
+
+    `declared` are the types of the model's inputs, which onnxruntime sees to.
+    """
+    return _as_a_whole(model, typings, declared) or _in_parts(model, typings)
+
+
+def _as_a_whole(
+    model: Model, typings: Sequence[Typing], declared: Mapping[str, Type | None]
+) -> Partition | None:
+    region = whole_region(model)
+    if not any(any(bodies(step)) for step in region.steps):
+        return None
+    found = leaving(region, _types(region, typings))
+    fed = [declared.get(value.name) for value in region.inputs]
+    is_certain = any(fits_always(kernel, fed) for kernel in found.kernels)
+    if not all(_keeps_lengths(region, kernel) for kernel in found.kernels):
+        return None
+    if not found.kernels or why_loses(region, found, is_certain=is_certain):
+        return None
+    main = BlockPlan(model.main, "main", (region,))
+    return Partition(main, {region: found}, (), is_certain)
+
+
+def _keeps_lengths(region: Region, kernel: FreeKernel) -> bool:
+    """Whether the lengths along which loops slice the inputs may be any, as they may for a loop."""
+    numbers = {value: number for number, value in enumerate(region.inputs)}
+    sliced = {
+        (numbers[port.operand], port.role.axis)
+        for step in region.steps
+        if isinstance(step, Loop)
+        for port in ports(step).sliced
+        if port.operand in numbers
+    }
+    return sliced & set(kernel.open_axes) <= kernel.looped
+
+
+def _in_parts(model: Model, typings: Sequence[Typing]) -> Partition:
+    engine = _Leaver(typings)
+    main = plan(model, (engine,)).main
+    chosen = {
+        each: each.runnable.found
+        for each in _regions(main)
+        if isinstance(each.runnable, _Left)
+    }  # fmt: skip
+    return Partition(main, chosen, tuple(dict.fromkeys(engine.reasons)))
+
+
+def _types(region: Region, typings: Sequence[Typing]) -> list[list[Type | None]]:
+    return [[typing(value) for value in region.inputs] for typing in typings]
+
+
+def _regions(block: BlockPlan) -> Iterator[Region]:
+    """The regions of a block and of the bodies in it."""
+    for region in block.regions:
+        yield region
+        for body in region.bodies.values():
+            yield from _regions(body)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Left:
+    """What stands for a region that leaves: nothing here runs it."""
+
+    found: Leaving
+
+    @property
+    def traits(self) -> RunnableTraits:
+        """None."""
+        return RunnableTraits()
+
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+        """It is not here any more."""
+        raise AssertionError("a region that left is not run here")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Leaver:
+    """What the planner asks for steps that can leave; an implementation of `plan.Engine`."""
+
+    typings: Sequence[Typing]
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """As it stands in plans."""
+        return "library"
+
+    @property
+    def traits(self) -> EngineTraits:
+        """None."""
+        return EngineTraits()
+
+    def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
+        """Whether it is a step with a loop in it, and all of it has native code."""
+        missing = dict.fromkeys(jit.operators_without_code((step,)))
+        why = "; ".join(f"{operator} has no native code" for operator in missing)
+        if isinstance(step, Leaf):
+            joins = None if why else partial(jit.may_be_small, step)
+            return Verdict(False, why or "no loop", joins)
+        if not why and _has_loop(step):
+            return Verdict(True, "it has native code")
+        if why and isinstance(step, Loop):
+            self.reasons.append(why)
+        is_branch = isinstance(step, Branch) and not why
+        return Verdict(False, why or "no loop", partial(bool, is_branch) if is_branch else None)
+
+    def prepare(self, region: Region, model: Model) -> _Left:
+        """The kernels of the region; Unsupported where there are none, or they do not pay."""
+        found = leaving(region, _types(region, self.typings))
+        reasons = found.reasons or why_loses(region, found, is_certain=False)
+        if reasons:
+            self.reasons.extend(reasons)
+            raise Unsupported(region.path, None, "; ".join(reasons))
+        return _Left(found)
+
+
+def _has_loop(step: Step) -> bool:
+    return isinstance(step, Loop) or any(
+        _has_loop(each) for _, body in bodies(step) for each in body.steps
+    )
