@@ -5,11 +5,12 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+from tests.seeded import seeded
 
 os.environ["TREADLE_CACHE_DIR"] = ""  # no test finds machine code that another run has kept
 
@@ -25,11 +26,10 @@ settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test draws the same numbers from its module's RANDOM, whichever tests ran before it."""
-    module = getattr(item, "module", None)
-    if hasattr(module, "RANDOM"):
-        module.RANDOM = np.random.default_rng(crc32(item.nodeid.encode()))
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """The random numbers of a test: the same whichever tests ran before it."""
+    return seeded(request.node.nodeid)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -64,8 +64,8 @@ def test_a_result_of_unknown_length(load: Load, limit: int) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 100])
-def test_a_length_that_stays_open(load: Load, length: int) -> None:
-    x = np.random.default_rng(length).standard_normal((length, 3)).astype(np.float32)
+def test_a_length_that_stays_open(load: Load, length: int, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((length, 3)).astype(np.float32)
     arrays = [x, np.ones(3, np.float32)]
     status, found = load("scan").call(arrays, 2)
     assert status == 0
@@ -129,13 +129,13 @@ def test_a_run_that_lacks_its_size_is_refused(load: Load) -> None:
     assert more
 
 
-def test_several_kernels_are_chosen_by_shape(tmp_path: Path) -> None:
+def test_several_kernels_are_chosen_by_shape(tmp_path: Path, rng: np.random.Generator) -> None:
     shapes = [{"x": (None, 2, 4)}, {"x": (None, "B", 4)}]
     treadle.build(models.BATCH, tmp_path, name="batch", inputs=shapes, cpu="native")
     loaded = Loaded(shared_library(next(tmp_path.glob("*/*.a"))), "batch")
     assert len(json.loads(loaded.describe())["kernels"]) == 2
     for batch in (2, 3, 8):
-        x = np.random.default_rng(batch).standard_normal((5, batch, 4)).astype(np.float32)
+        x = rng.standard_normal((5, batch, 4)).astype(np.float32)
         arrays = [x, np.zeros((batch, 4), np.float32)]
         status, found = loaded.call(arrays, 1)
         assert status == 0
@@ -195,10 +195,10 @@ def test_every_reason_is_told_at_once(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_callers_threads_share_the_work(tmp_path: Path) -> None:
+def test_a_callers_threads_share_the_work(tmp_path: Path, rng: np.random.Generator) -> None:
     treadle.build(models.WIDE, tmp_path, name="wide", cpu="native")
     loaded = Loaded(shared_library(next(tmp_path.glob("*/*.a"))), "wide")
-    x = np.random.default_rng(0).standard_normal((3, 384, 384)).astype(np.float32) / 99
+    x = rng.standard_normal((3, 384, 384)).astype(np.float32) / 99
     arrays = [x, np.ones((64, 384), np.float32)]
     called: list[int] = []
 

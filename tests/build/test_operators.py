@@ -64,25 +64,27 @@ def test_four_threads_run_one_session(grow: Path) -> None:
     assert not wrong
 
 
-def test_data_that_does_not_fit_runs_as_it_was(tmp_path: Path) -> None:
+def test_data_that_does_not_fit_runs_as_it_was(tmp_path: Path, rng: np.random.Generator) -> None:
     shapes = {"x": (None, 2, 4), "first": (2, 4)}
     built = treadle.build(models.BATCH, tmp_path, name="batch", kind="ort", inputs=shapes)
     assert built.kernels == ("float32[n0, 2, 4], float32[2, 4]",)
     session = session_of(tmp_path, "batch")
     for length, batch in ((0, 2), (1, 2), (5, 2), (5, 3), (2, 1)):
-        x = np.random.default_rng(batch).standard_normal((length, batch, 4)).astype(np.float32)
+        x = rng.standard_normal((length, batch, 4)).astype(np.float32)
         expect_same(models.BATCH, session, {"x": x, "first": np.ones((batch, 4), np.float32)})
 
 
-def test_what_was_there_runs_with_the_extents_of_the_run(tmp_path: Path) -> None:
+def test_what_was_there_runs_with_the_extents_of_the_run(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
     treadle.build(models.MEASURED, tmp_path, name="m", kind="ort", inputs={"x": (None, 2, 4)})
     session = session_of(tmp_path, "m")
     for length, batch in ((5, 2), (5, 3), (1, 7), (2, 1)):
-        x = np.random.default_rng(batch).standard_normal((length, batch, 4)).astype(np.float32)
+        x = rng.standard_normal((length, batch, 4)).astype(np.float32)
         expect_same(models.MEASURED, session, {"x": x})
 
 
-def test_several_kernels_are_chosen_by_shape(tmp_path: Path) -> None:
+def test_several_kernels_are_chosen_by_shape(tmp_path: Path, rng: np.random.Generator) -> None:
     shapes = [{"x": (None, size, 4)} for size in (1, 2, "B")]
     built = treadle.build(
         models.MEASURED, tmp_path, name="m", kind="ort", inputs=shapes, fallback=False
@@ -90,7 +92,7 @@ def test_several_kernels_are_chosen_by_shape(tmp_path: Path) -> None:
     assert len(built.kernels) == 3
     session = session_of(tmp_path, "m")
     for length, batch in ((5, 2), (5, 3), (0, 7), (2, 1)):
-        x = np.random.default_rng(batch).standard_normal((length, batch, 4)).astype(np.float32)
+        x = rng.standard_normal((length, batch, 4)).astype(np.float32)
         expect_same(models.MEASURED, session, {"x": x})
 
 
@@ -108,32 +110,30 @@ def operators_of(path: Path) -> list[str]:
     return walk(onnx.load(path).graph)
 
 
-def test_a_loop_in_a_branch_that_stays(tmp_path: Path) -> None:
+def test_a_loop_in_a_branch_that_stays(tmp_path: Path, rng: np.random.Generator) -> None:
     treadle.build(models.NESTED, tmp_path, name="nested", kind="ort")
     assert "nested_0" in operators_of(tmp_path / "nested.onnx")
     session = session_of(tmp_path, "nested")
-    random = np.random.default_rng(0)
     for up in (True, False):
         for length in (0, 1, 4):
             feeds = {
                 "up": np.array(up),
-                "x": random.standard_normal((length, 3)).astype(np.float32),
-                "image": random.standard_normal((1, 1, 4, 4)).astype(np.float32),
+                "x": rng.standard_normal((length, 3)).astype(np.float32),
+                "image": rng.standard_normal((1, 1, 4, 4)).astype(np.float32),
                 "scale": np.array([1, 2, 3], np.float32),
             }
             expect_same(models.NESTED, session, feeds)
 
 
-def test_a_loop_in_a_body_that_stays(tmp_path: Path) -> None:
+def test_a_loop_in_a_body_that_stays(tmp_path: Path, rng: np.random.Generator) -> None:
     treadle.build(models.INNER, tmp_path, name="inner", kind="ort", fallback=False)
     assert operators_of(tmp_path / "inner.onnx").count("Loop") == 1
     assert "Scan" not in operators_of(tmp_path / "inner.onnx")
     session = session_of(tmp_path, "inner")
-    random = np.random.default_rng(0)
     for trips in (0, 1, 2, 5):
         feeds = {
             "n": np.array(trips),
-            "x": random.standard_normal((trips, 3)).astype(np.float32),
+            "x": rng.standard_normal((trips, 3)).astype(np.float32),
             "image": np.ones((1, 1, 2, 2), np.float32),
         }
         expect_same(models.INNER, session, feeds)
@@ -155,8 +155,8 @@ def test_without_a_fallback_it_fails_with_the_reason(tmp_path: Path) -> None:
         session.run(None, feeds)
 
 
-def test_onnxruntimes_threads_share_the_work(tmp_path: Path) -> None:
-    x = np.random.default_rng(0).standard_normal((3, 384, 384)).astype(np.float32) / 99
+def test_onnxruntimes_threads_share_the_work(tmp_path: Path, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((3, 384, 384)).astype(np.float32) / 99
     feeds = {"x": x, "first": np.ones((64, 384), np.float32)}
     treadle.build(models.WIDE, tmp_path, name="wide", kind="ort")
     alone, together = (session_of(tmp_path, "wide", threads) for threads in (1, 4))

@@ -39,14 +39,13 @@ EXACT = {
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-def test_functions_without_fma_are_close(tmp_path: Path) -> None:
+def test_functions_without_fma_are_close(tmp_path: Path, rng: np.random.Generator) -> None:
     built = treadle.build(
         MATHEMATICS, tmp_path, name="mathematics", targets=["x86_64-linux"], cpu="v2"
     )
     loaded = Loaded(shared_library(next(p for p in built.files if p.suffix == ".a")), built.name)
-    generator = np.random.default_rng(0)
-    signs = generator.choice([-1, 1], (50, 64))
-    x = (signs * np.exp(generator.uniform(-9, 4, (50, 64)))).astype(np.float32)
+    signs = rng.choice([-1, 1], (50, 64))
+    x = (signs * np.exp(rng.uniform(-9, 4, (50, 64)))).astype(np.float32)
     status, found = loaded.call([x], len(FUNCTIONS))
     assert status == 0
     for name, array in zip(FUNCTIONS, found, strict=True):

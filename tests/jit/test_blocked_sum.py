@@ -39,9 +39,9 @@ def run(form, x, declared="r, c"):
     ("form", "dtype"),
     list(zip(FORMS, (np.float64, np.float32, np.float32), strict=True)),
 )
-def test_sums_are_as_accurate_as_pairwise_ones(form, dtype):
+def test_sums_are_as_accurate_as_pairwise_ones(form, dtype, rng):
     for length in LENGTHS:
-        x = (np.random.default_rng(length).random((2, length)) + 0.5).astype(dtype)
+        x = (rng.random((2, length)) + 0.5).astype(dtype)
         wanted = np.array([FORMS[form](row.astype(np.longdouble)) for row in x])
         error = np.abs(run(form, x) - wanted) / wanted / np.finfo(dtype).eps
         assert error.max() < 3

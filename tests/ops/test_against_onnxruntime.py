@@ -9,31 +9,32 @@ import pytest
 
 from tests.ops.node_suite import differences
 from tests.ops.peer import ours, theirs
+from tests.seeded import seeded
 from treadle import ops
 from treadle.ir import Kind, dtype_of
 
-RANDOM = np.random.default_rng(7)
+
+def floats(rng: np.random.Generator, *shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return np.asarray(rng.normal(size=shape)).astype(dtype)
 
 
-def floats(*shape: int, dtype: Any = np.float32) -> np.ndarray:
-    return np.asarray(RANDOM.normal(size=shape)).astype(dtype)
-
-
-def positive(*shape: int) -> np.ndarray:
-    return np.asarray(RANDOM.uniform(0.1, 2, size=shape)).astype(np.float32)
+def positive(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return np.asarray(rng.uniform(0.1, 2, size=shape)).astype(np.float32)
 
 
 def ints(*values: Any, dtype: Any = np.int64) -> np.ndarray:
     return np.array(values, dtype)
 
 
-def whole(low: int, high: int, *shape: int, dtype: Any = np.int64) -> np.ndarray:
-    return RANDOM.integers(low, high, shape).astype(dtype)
+def whole(
+    rng: np.random.Generator, low: int, high: int, *shape: int, dtype: Any = np.int64
+) -> np.ndarray:
+    return rng.integers(low, high, shape).astype(dtype)
 
 
-X = floats(2, 3, 4)
-PLANE = floats(1, 2, 6, 7)
-SMALL = floats(2, 4)
+X = floats(seeded("X"), 2, 3, 4)
+PLANE = floats(seeded("PLANE"), 1, 2, 6, 7)
+SMALL = floats(seeded("SMALL"), 2, 4)
 
 UNARY = ["Abs", "Neg", "Ceil", "Floor", "Exp", "Tanh", "Sigmoid", "Relu", "Softplus", "Softsign",
          "Erf", "Sign", "Round", "Cos", "Sin", "Tan", "Atan", "Cosh", "Sinh", "Asinh", "Identity",
@@ -68,57 +69,57 @@ REFUSED = {("Resize", v, 2, n) for v in (13, 18, 19) for n in (0, 1)} | {("Split
 Case = tuple[str, list[Any], int, dict[str, Any]]
 
 
-def _everything() -> list[Case]:
+def _everything(rng: np.random.Generator) -> list[Case]:
     cases: list[Case] = [(op, [X], 1, {}) for op in UNARY]
     cases += [(op, [X], 1, each) for op, all_ in ACTIVATIONS.items() for each in all_]
-    cases += [(op, [positive(2, 3, 4), positive(3, 1)], 1, {}) for op in BINARY]
+    cases += [(op, [positive(rng, 2, 3, 4), positive(rng, 3, 1)], 1, {}) for op in BINARY]
     cases += [
-        (op, [whole(-9, 9, 6, dtype=np.int32), whole(1, 5, 6, dtype=np.int32)], 1, {})
+        (op, [whole(rng, -9, 9, 6, dtype=np.int32), whole(rng, 1, 5, 6, dtype=np.int32)], 1, {})
         for op in ("Add", "Sub", "Mul", "Div", "Pow", "Equal", "Max", "Min")
     ]
-    cases += [(op, [positive(2, 3)], 1, {}) for op in ("Log", "Sqrt", "Acosh")]
-    cases += [(op, [positive(2, 3) / 3], 1, {}) for op in ("Acos", "Asin", "Atanh")]
+    cases += [(op, [positive(rng, 2, 3)], 1, {}) for op in ("Log", "Sqrt", "Acosh")]
+    cases += [(op, [positive(rng, 2, 3) / 3], 1, {}) for op in ("Acos", "Asin", "Atanh")]
     for op in REDUCTIONS:
         for keepdims in (0, 1):
-            cases += [(op, [positive(2, 3, 4)], 1, {"keepdims": keepdims})]
-            cases += [(op, [positive(2, 3, 4)], 1, {"axes": [0, 2], "keepdims": keepdims})]
-            cases += [(op, [positive(2, 3, 4), ints(0, -1)], 1, {"keepdims": keepdims})]
-    return cases + _shapes() + _indices() + _spatial() + _recurrent() + _rest()
+            cases += [(op, [positive(rng, 2, 3, 4)], 1, {"keepdims": keepdims})]
+            cases += [(op, [positive(rng, 2, 3, 4)], 1, {"axes": [0, 2], "keepdims": keepdims})]
+            cases += [(op, [positive(rng, 2, 3, 4), ints(0, -1)], 1, {"keepdims": keepdims})]
+    return cases + _shapes(rng) + _indices(rng) + _spatial(rng) + _recurrent(rng) + _rest(rng)
 
 
-def _shapes() -> list[Case]:
+def _shapes(rng: np.random.Generator) -> list[Case]:
     return [
         ("Reshape", [X, ints(0, -1)], 1, {}),
         ("Reshape", [X, ints(4, 3, 2)], 1, {"allowzero": 1}),
-        ("Squeeze", [floats(1, 3, 1)], 1, {}),
-        ("Squeeze", [floats(1, 3, 1)], 1, {"axes": [0]}),
-        ("Squeeze", [floats(1, 3, 1), ints(-1)], 1, {}),
+        ("Squeeze", [floats(rng, 1, 3, 1)], 1, {}),
+        ("Squeeze", [floats(rng, 1, 3, 1)], 1, {"axes": [0]}),
+        ("Squeeze", [floats(rng, 1, 3, 1), ints(-1)], 1, {}),
         ("Unsqueeze", [X], 1, {"axes": [0, 2]}),
         ("Unsqueeze", [X, ints(0, -1)], 1, {}),
         ("Concat", [X, X], 1, {"axis": 1}),
-        ("Split", [floats(6, 2)], 2, {"axis": 0}),
-        ("Split", [floats(6, 2)], 2, {"axis": 0, "num_outputs": 2}),
-        ("Split", [floats(6, 2)], 2, {"axis": 0, "split": [1, 5]}),
-        ("Split", [floats(6, 2), ints(4, 2)], 2, {}),
-        ("Split", [floats(7, 2)], 3, {"num_outputs": 3}),
+        ("Split", [floats(rng, 6, 2)], 2, {"axis": 0}),
+        ("Split", [floats(rng, 6, 2)], 2, {"axis": 0, "num_outputs": 2}),
+        ("Split", [floats(rng, 6, 2)], 2, {"axis": 0, "split": [1, 5]}),
+        ("Split", [floats(rng, 6, 2), ints(4, 2)], 2, {}),
+        ("Split", [floats(rng, 7, 2)], 3, {"num_outputs": 3}),
         ("Slice", [X], 1, {"starts": [0, 1], "ends": [2, 100], "axes": [1, 2]}),
         ("Slice", [X], 1, {"starts": [0, -2], "ends": [2, -1]}),
         ("Slice", [X, ints(1), ints(3), ints(-1)], 1, {}),
         ("Slice", [X, ints(-1, 5), ints(-100, 0), ints(1, 2), ints(-1, -2)], 1, {}),
-        ("Expand", [floats(3, 1), ints(2, 1, 4)], 1, {}),
+        ("Expand", [floats(rng, 3, 1), ints(2, 1, 4)], 1, {}),
         ("Tile", [SMALL, ints(2, 3)], 1, {}),
         ("Trilu", [X], 1, {"upper": 0}),
         ("Trilu", [X, np.array(1)], 1, {}),
-        ("DepthToSpace", [floats(1, 8, 2, 3)], 1, {"blocksize": 2}),
-        ("DepthToSpace", [floats(1, 8, 2, 3)], 1, {"blocksize": 2, "mode": "CRD"}),
-        ("SpaceToDepth", [floats(1, 2, 4, 6)], 1, {"blocksize": 2}),
+        ("DepthToSpace", [floats(rng, 1, 8, 2, 3)], 1, {"blocksize": 2}),
+        ("DepthToSpace", [floats(rng, 1, 8, 2, 3)], 1, {"blocksize": 2, "mode": "CRD"}),
+        ("SpaceToDepth", [floats(rng, 1, 2, 4, 6)], 1, {"blocksize": 2}),
         ("Pad", [SMALL], 1, {"pads": [1, 0, 2, 1], "value": 1.5}),
         ("Pad", [SMALL], 1, {"pads": [1, 1, 0, 2], "mode": "reflect"}),
         ("Pad", [SMALL, ints(1, 0, -1, 2)], 1, {}),
         ("Pad", [SMALL, ints(1, 0, 0, 2), np.array(2.5, np.float32)], 1, {}),
         ("Pad", [SMALL, ints(0, 1, 1, 2)], 1, {"mode": "edge"}),
         ("Pad", [SMALL, ints(1, 2), None, ints(-1)], 1, {"mode": "wrap"}),
-        ("ReverseSequence", [floats(4, 3), ints(1, 4, 2)], 1, {}),
+        ("ReverseSequence", [floats(rng, 4, 3), ints(1, 4, 2)], 1, {}),
         ("EyeLike", [SMALL], 1, {"k": 1}),
         ("ConstantOfShape", [ints(2, 3)], 1, {}),
         ("Range", [np.array(1, np.int64), np.array(9, np.int64), np.array(3, np.int64)], 1, {}),
@@ -126,70 +127,72 @@ def _shapes() -> list[Case]:
     ]
 
 
-def _indices() -> list[Case]:
-    data = floats(3, 4)
-    where = whole(-3, 3, 2, 4)
+def _indices(rng: np.random.Generator) -> list[Case]:
+    data = floats(rng, 3, 4)
+    where = whole(rng, -3, 3, 2, 4)
     return [
         ("Gather", [data, ints([0, -1], [2, 1])], 1, {}),
         ("Gather", [data, np.array(1)], 1, {"axis": 1}),
         ("GatherElements", [data, where], 1, {}),
         ("GatherND", [data, ints([0, 1], [2, 3])], 1, {}),
-        ("GatherND", [floats(2, 3, 4), ints([[1], [0]], [[2], [2]])], 1, {"batch_dims": 1}),
-        ("Scatter", [data, where, floats(2, 4)], 1, {}),
-        ("ScatterElements", [data, ints([0, 2, 1, 0]), floats(1, 4)], 1, {}),
-        ("ScatterElements", [data, where, floats(2, 4)], 1, {"reduction": "add"}),
-        ("ScatterElements", [data, where, floats(2, 4)], 1, {"reduction": "max"}),
-        ("ScatterND", [data, ints([0], [2]), floats(2, 4)], 1, {}),
-        ("ScatterND", [data, ints([0], [0]), floats(2, 4)], 1, {"reduction": "mul"}),
+        ("GatherND", [floats(rng, 2, 3, 4), ints([[1], [0]], [[2], [2]])], 1, {"batch_dims": 1}),
+        ("Scatter", [data, where, floats(rng, 2, 4)], 1, {}),
+        ("ScatterElements", [data, ints([0, 2, 1, 0]), floats(rng, 1, 4)], 1, {}),
+        ("ScatterElements", [data, where, floats(rng, 2, 4)], 1, {"reduction": "add"}),
+        ("ScatterElements", [data, where, floats(rng, 2, 4)], 1, {"reduction": "max"}),
+        ("ScatterND", [data, ints([0], [2]), floats(rng, 2, 4)], 1, {}),
+        ("ScatterND", [data, ints([0], [0]), floats(rng, 2, 4)], 1, {"reduction": "mul"}),
         ("Compress", [data, np.array([False, True, True])], 1, {"axis": 0}),
         ("Compress", [data, np.array([False, True, True])], 1, {}),
         ("NonZero", [ints([1, 0], [0, 3])], 1, {}),
         ("OneHot", [ints(0, -1, 9), np.array(4), np.array([2.0, 5.0], np.float32)], 1, {}),
         ("OneHot", [ints(0, 1), np.array(3), np.array([2.0, 5.0], np.float32)], 1, {"axis": 0}),
-        ("TopK", [floats(3, 6)], 2, {"k": 2}),
-        ("TopK", [floats(3, 6), ints(3)], 2, {}),
+        ("TopK", [floats(rng, 3, 6)], 2, {"k": 2}),
+        ("TopK", [floats(rng, 3, 6), ints(3)], 2, {}),
         ("TopK", [ints([3, 1, 3, 2, 1]), ints(4)], 2, {"largest": 0}),
         ("Unique", [ints(3, 1, 3, 2, 1)], 4, {}),
         ("Unique", [ints(3, 1, 3, 2, 1)], 4, {"sorted": 0}),
         ("Unique", [ints([1, 2], [1, 2], [0, 5])], 4, {"axis": 0}),
         ("CumSum", [data, np.array(1)], 1, {}),
         ("CumSum", [data, np.array(0)], 1, {"exclusive": 1, "reverse": 1}),
-        ("Where", [np.array([True, False]), floats(3, 2), floats(1, 2)], 1, {}),
+        ("Where", [np.array([True, False]), floats(rng, 3, 2), floats(rng, 1, 2)], 1, {}),
         ("ArgMax", [ints([3, 1, 3])], 1, {"axis": 1, "select_last_index": 1}),
     ]
 
 
-def _spatial() -> list[Case]:
-    weight, square = floats(4, 2, 3, 3), {"kernel_shape": [3, 3]}
+def _spatial(rng: np.random.Generator) -> list[Case]:
+    weight, square = floats(rng, 4, 2, 3, 3), {"kernel_shape": [3, 3]}
+    channels = [floats(rng, 2) for _ in range(3)]
     cases: list[Case] = [
         ("Conv", [PLANE, weight], 1, {}),
-        ("Conv", [PLANE, weight, floats(4)], 1, {"pads": [1, 0, 2, 1], "strides": [2, 1]}),
-        ("Conv", [PLANE, floats(4, 1, 3, 2)], 1, {"group": 2, "dilations": [2, 3]}),
+        ("Conv", [PLANE, weight, floats(rng, 4)], 1, {"pads": [1, 0, 2, 1], "strides": [2, 1]}),
+        ("Conv", [PLANE, floats(rng, 4, 1, 3, 2)], 1, {"group": 2, "dilations": [2, 3]}),
         ("Conv", [PLANE, weight], 1, {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
         ("Conv", [PLANE, weight], 1, {"auto_pad": "SAME_LOWER", "strides": [2, 3]}),
-        ("Conv", [floats(2, 3, 9), floats(2, 3, 4)], 1, {"auto_pad": "VALID"}),
-        ("ConvTranspose", [PLANE, floats(2, 3, 3, 3)], 1, {"strides": [2, 3]}),
-        ("ConvTranspose", [PLANE, floats(2, 3, 3, 3), floats(3)], 1,
+        ("Conv", [floats(rng, 2, 3, 9), floats(rng, 2, 3, 4)], 1, {"auto_pad": "VALID"}),
+        ("ConvTranspose", [PLANE, floats(rng, 2, 3, 3, 3)], 1, {"strides": [2, 3]}),
+        ("ConvTranspose", [PLANE, floats(rng, 2, 3, 3, 3), floats(rng, 3)], 1,
          {"pads": [1, 0, 1, 2], "dilations": [2, 1], "output_padding": [0, 0]}),
-        ("ConvTranspose", [floats(1, 4, 5), floats(4, 2, 3)], 1, {"group": 2, "strides": [2]}),
-        ("ConvTranspose", [PLANE, floats(2, 1, 3, 3)], 1,
+        ("ConvTranspose", [floats(rng, 1, 4, 5), floats(rng, 4, 2, 3)], 1,
+         {"group": 2, "strides": [2]}),
+        ("ConvTranspose", [PLANE, floats(rng, 2, 1, 3, 3)], 1,
          {"strides": [2, 2], "output_shape": [13, 14]}),
-        ("ConvTranspose", [PLANE, floats(2, 1, 3, 3)], 1,
+        ("ConvTranspose", [PLANE, floats(rng, 2, 1, 3, 3)], 1,
          {"strides": [2, 2], "auto_pad": "SAME_UPPER"}),
-        ("MaxUnpool", [floats(1, 1, 2, 2), ints([[[0, 2], [9, 11]]])], 1,
+        ("MaxUnpool", [floats(rng, 1, 1, 2, 2), ints([[[0, 2], [9, 11]]])], 1,
          {"kernel_shape": [2, 2], "strides": [2, 2]}),
         ("MaxRoiPool", [PLANE, np.array([[0, 1, 1, 5, 4], [0, 0, 0, 6, 5]], np.float32)], 1,
          {"pooled_shape": [2, 3], "spatial_scale": 0.7}),
         ("GlobalAveragePool", [PLANE], 1, {}),
         ("GlobalMaxPool", [PLANE], 1, {}),
         ("GlobalLpPool", [PLANE], 1, {"p": 2}),
-        ("LRN", [floats(1, 5, 2, 2)], 1, {"size": 3, "alpha": 0.5, "bias": 1.5}),
-        ("InstanceNormalization", [PLANE, floats(2), floats(2)], 1, {}),
-        ("BatchNormalization", [PLANE, floats(2), floats(2), floats(2), positive(2)], 1, {}),
-        ("BatchNormalization", [PLANE, floats(2), floats(2), floats(2), positive(2)], 3,
+        ("LRN", [floats(rng, 1, 5, 2, 2)], 1, {"size": 3, "alpha": 0.5, "bias": 1.5}),
+        ("InstanceNormalization", [PLANE, floats(rng, 2), floats(rng, 2)], 1, {}),
+        ("BatchNormalization", [PLANE, *channels, positive(rng, 2)], 1, {}),
+        ("BatchNormalization", [PLANE, *channels, positive(rng, 2)], 3,
          {"training_mode": 1, "momentum": 0.7}),
-        ("LayerNormalization", [X, floats(4), floats(4)], 3, {}),
-        ("LayerNormalization", [X, floats(3, 4)], 1, {"axis": 1}),
+        ("LayerNormalization", [X, floats(rng, 4), floats(rng, 4)], 3, {}),
+        ("LayerNormalization", [X, floats(rng, 3, 4)], 1, {"axis": 1}),
         ("Upsample", [PLANE], 1, {"scales": [1.0, 1.0, 2.0, 3.0]}),
         ("Upsample", [PLANE, np.array([1, 1, 2, 1.5], np.float32)], 1, {"mode": "linear"}),
         ("Upsample", [PLANE, np.array([1, 1, 1.5, 2.5], np.float32)], 1, {}),
@@ -205,8 +208,8 @@ def _spatial() -> list[Case]:
          {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}),
         ("Resize", [PLANE, None, np.array([1.6, 2], np.float32)], 1,
          {"mode": "linear", "axes": [2, 3], "antialias": 1}),
-        ("GridSample", [PLANE, floats(1, 3, 4, 2) / 2], 1, {}),
-        ("GridSample", [PLANE, floats(1, 3, 4, 2)], 1,
+        ("GridSample", [PLANE, floats(rng, 1, 3, 4, 2) / 2], 1, {}),
+        ("GridSample", [PLANE, floats(rng, 1, 3, 4, 2)], 1,
          {"padding_mode": "border", "align_corners": 1}),
         ("RoiAlign", [PLANE, np.array([[0.5, 1, 5, 4.5], [0, 0, 6, 5]], np.float32), ints(0, 0)],
          1, {"output_height": 2, "output_width": 3, "sampling_ratio": 2}),
@@ -219,7 +222,8 @@ def _spatial() -> list[Case]:
     cases += [
         ("MaxPool", [PLANE], 2, {**square, "pads": [1, 1, 1, 1], "strides": [2, 2]}),
         ("MaxPool", [PLANE], 2, {**square, "storage_order": 1}),
-        ("MaxPool", [floats(2, 3, 8)], 2, {"kernel_shape": [3], "ceil_mode": 1, "strides": [2]}),
+        ("MaxPool", [floats(rng, 2, 3, 8)], 2,
+         {"kernel_shape": [3], "ceil_mode": 1, "strides": [2]}),
         ("AveragePool", [PLANE], 1, {**square, "pads": [1, 1, 1, 1], "count_include_pad": 1}),
         ("AveragePool", [PLANE], 1, {**square, "pads": [1, 0, 1, 1], "count_include_pad": 1,
                                      "ceil_mode": 1, "strides": [2, 2]}),
@@ -228,21 +232,26 @@ def _spatial() -> list[Case]:
     return cases
 
 
-def _recurrent() -> list[Case]:
+def _recurrent(rng: np.random.Generator) -> list[Case]:
     cases: list[Case] = []
     lengths = ints(4, 2, 3, dtype=np.int32)
     for op, gates, outputs in (("RNN", 1, 2), ("GRU", 3, 2), ("LSTM", 4, 3)):
         for direction, count in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
-            weights = [floats(count, gates * 5, 2), floats(count, gates * 5, 5)]
+            weights = [floats(rng, count, gates * 5, 2), floats(rng, count, gates * 5, 5)]
             sized = {"hidden_size": 5, "direction": direction}
-            bias, start = floats(count, 2 * gates * 5), floats(count, 3, 5)
-            x = floats(4, 3, 2)
+            bias, start = floats(rng, count, 2 * gates * 5), floats(rng, count, 3, 5)
+            x = floats(rng, 4, 3, 2)
             cases += [
                 (op, [x, *weights], outputs, sized),
                 (op, [x, *weights, bias, lengths, start], outputs, sized),
             ]
-    x, w, r, b = floats(4, 3, 2), floats(1, 20, 2), floats(1, 20, 5), floats(1, 40)
-    h, c, p = floats(1, 3, 5), floats(1, 3, 5), floats(1, 15)
+    x, w, r, b = (
+        floats(rng, 4, 3, 2),
+        floats(rng, 1, 20, 2),
+        floats(rng, 1, 20, 5),
+        floats(rng, 1, 40),
+    )
+    h, c, p = floats(rng, 1, 3, 5), floats(rng, 1, 3, 5), floats(rng, 1, 15)
     cases += [
         ("LSTM", [x, w, r, b, None, h, c, p], 3, {"hidden_size": 5}),
         ("LSTM", [x, w, r, b], 3, {"hidden_size": 5, "input_forget": 1}),
@@ -259,53 +268,59 @@ def _recurrent() -> list[Case]:
     return cases
 
 
-def _rest() -> list[Case]:
+def _rest(rng: np.random.Generator) -> list[Case]:
     byte = np.uint8
-    a, b = whole(0, 255, 3, 4, dtype=byte), whole(0, 255, 4, 2, dtype=byte)
+    a, b = whole(rng, 0, 255, 3, 4, dtype=byte), whole(rng, 0, 255, 4, 2, dtype=byte)
     scale, zero = np.array(0.02, np.float32), np.array(120, byte)
-    image, kernel = whole(0, 255, 1, 2, 5, 5, dtype=byte), whole(0, 255, 3, 2, 3, 3, dtype=byte)
+    image, kernel = (
+        whole(rng, 0, 255, 1, 2, 5, 5, dtype=byte),
+        whole(rng, 0, 255, 3, 2, 3, 3, dtype=byte),
+    )
     scales, zeros = np.array([0.1, 0.2, 0.3], np.float32), np.array([3, 120, 60], byte)
     return [
-        ("MatMul", [floats(2, 3, 4), floats(4, 5)], 1, {}),
-        ("MatMul", [floats(4), floats(4)], 1, {}),
-        ("MatMul", [whole(-9, 9, 2, 3), whole(-9, 9, 3, 2)], 1, {}),
-        ("Gemm", [floats(2, 3), floats(3, 4), floats(4)], 1, {"alpha": 0.5, "beta": 2.0}),
-        ("Gemm", [floats(3, 2), floats(4, 3), floats(2, 1)], 1, {"transA": 1, "transB": 1}),
-        ("Gemm", [floats(2, 3), floats(3, 4)], 1, {}),
-        ("Einsum", [floats(2, 3, 4), floats(2, 4, 5)], 1, {"equation": "bij, bjk -> bik"}),
-        ("Det", [floats(2, 3, 3)], 1, {}),
+        ("MatMul", [floats(rng, 2, 3, 4), floats(rng, 4, 5)], 1, {}),
+        ("MatMul", [floats(rng, 4), floats(rng, 4)], 1, {}),
+        ("MatMul", [whole(rng, -9, 9, 2, 3), whole(rng, -9, 9, 3, 2)], 1, {}),
+        ("Gemm", [floats(rng, 2, 3), floats(rng, 3, 4), floats(rng, 4)], 1,
+         {"alpha": 0.5, "beta": 2.0}),
+        ("Gemm", [floats(rng, 3, 2), floats(rng, 4, 3), floats(rng, 2, 1)], 1,
+         {"transA": 1, "transB": 1}),
+        ("Gemm", [floats(rng, 2, 3), floats(rng, 3, 4)], 1, {}),
+        ("Einsum", [floats(rng, 2, 3, 4), floats(rng, 2, 4, 5)], 1,
+         {"equation": "bij, bjk -> bik"}),
+        ("Det", [floats(rng, 2, 3, 3)], 1, {}),
         ("MatMulInteger", [a, b, zero, zero], 1, {}),
         ("ConvInteger", [image, kernel, zero], 1, {"pads": [1, 1, 1, 1]}),
         ("QLinearMatMul", [a, scale, zero, b, scale, zero, np.float32(0.3)[...], zero], 1, {}),
         ("QLinearConv", [image, scale, zero, kernel, scales, np.zeros(3, byte),
                          np.float32(9)[...], zero, ints(5, -7, 900, dtype=np.int32)], 1, {}),
-        ("QuantizeLinear", [floats(3, 4) * 4, scale, zero], 1, {}),
-        ("QuantizeLinear", [floats(3, 4) * 40, scales, zeros], 1, {"axis": 0}),
-        ("QuantizeLinear", [floats(3, 4) * 40, scale], 1, {}),
+        ("QuantizeLinear", [floats(rng, 3, 4) * 4, scale, zero], 1, {}),
+        ("QuantizeLinear", [floats(rng, 3, 4) * 40, scales, zeros], 1, {"axis": 0}),
+        ("QuantizeLinear", [floats(rng, 3, 4) * 40, scale], 1, {}),
         ("DequantizeLinear", [a, scale, zero], 1, {}),
         ("DequantizeLinear", [a, scales, zeros], 1, {"axis": 0}),
-        ("DynamicQuantizeLinear", [floats(3, 4)], 3, {}),
+        ("DynamicQuantizeLinear", [floats(rng, 3, 4)], 3, {}),
         ("Clip", [X], 1, {"min": -0.5, "max": 0.25}),
         ("Clip", [X, np.float32(-0.5)[...]], 1, {}),
         ("Clip", [X, None, np.float32(0.5)[...]], 1, {}),
-        ("PRelu", [X, floats(3, 1)], 1, {}),
+        ("PRelu", [X, floats(rng, 3, 1)], 1, {}),
         ("Dropout", [X], 1, {}),
         ("IsInf", [np.array([1, np.inf, -np.inf, np.nan], np.float32)], 1, {}),
         ("IsInf", [np.array([1, np.inf, -np.inf], np.float32)], 1, {"detect_negative": 0}),
         ("Mod", [ints(-7, 7, -7), ints(3, -3, -3)], 1, {}),
         ("Mod", [ints(-7, 7, -7), ints(3, -3, -3)], 1, {"fmod": 1}),
-        ("Mod", [floats(5), positive(5)], 1, {"fmod": 1}),
+        ("Mod", [floats(rng, 5), positive(rng, 5)], 1, {"fmod": 1}),
         ("BitShift", [ints(1, 9, dtype=byte), ints(3, 9, dtype=byte)], 1, {"direction": "LEFT"}),
         ("BitShift", [ints(200, 9, dtype=byte), ints(3, 1, dtype=byte)], 1, {"direction": "RIGHT"}),
         ("And", [np.array([True, False]), np.array([True])], 1, {}),
         ("Or", [np.array([True, False]), np.array([False])], 1, {}),
         ("Xor", [np.array([True, False]), np.array([True])], 1, {}),
         ("Not", [np.array([True, False])], 1, {}),
-        ("Cast", [floats(5) * 9], 1, {"to": 7}),
-        ("Cast", [floats(5) * 9], 1, {"to": 10}),
-        ("Cast", [whole(-500, 500, 6)], 1, {"to": 3}),
-        ("Cast", [floats(4)], 1, {"to": 9}),
-        ("NonMaxSuppression", [positive(1, 6, 4), positive(1, 2, 6), np.array([3]),
+        ("Cast", [floats(rng, 5) * 9], 1, {"to": 7}),
+        ("Cast", [floats(rng, 5) * 9], 1, {"to": 10}),
+        ("Cast", [whole(rng, -500, 500, 6)], 1, {"to": 3}),
+        ("Cast", [floats(rng, 4)], 1, {"to": 9}),
+        ("NonMaxSuppression", [positive(rng, 1, 6, 4), positive(rng, 1, 2, 6), np.array([3]),
                                np.float32([0.2]), np.float32([0.1])], 1, {}),
         ("StringNormalizer", [np.array(["a", "Bc", "d"], object)], 1,
          {"case_change_action": "UPPER", "stopwords": ["a"], "is_case_sensitive": 1,
@@ -355,7 +370,7 @@ def _one_shape(operands: list[Any]) -> bool:
 
 ALL = [
     pytest.param(op, version, operands, outputs, attributes, id=f"{op}-{version}-{number}")
-    for number, (op, operands, outputs, attributes) in enumerate(_everything())
+    for number, (op, operands, outputs, attributes) in enumerate(_everything(seeded("operands")))
     for version in _versions(op)
     if _fits(op, version, (op, operands, outputs, attributes))
 ]

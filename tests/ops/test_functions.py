@@ -4,10 +4,11 @@ from onnx import helper
 
 from tests.ops.node_suite import differences, run_function
 from tests.ops.peer import node_of, ours
+from tests.seeded import seeded
 from treadle import ops
 from treadle.ir import Leaf, Value, attribute, tensor
 
-X = np.random.default_rng(1).normal(size=(2, 4, 3)).astype(np.float32)
+X = seeded("X").normal(size=(2, 4, 3)).astype(np.float32)
 SCALES = np.arange(8, dtype=np.float32).reshape(2, 4)
 
 

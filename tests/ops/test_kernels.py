@@ -87,10 +87,10 @@ class TestWholeNumbers:
 class TestRecurrences:
     @pytest.mark.parametrize("name", [np.float16, ml_dtypes.bfloat16])
     @pytest.mark.parametrize(("op", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
-    def test_they_keep_their_dtype(self, op, gates, name):
-        random, outputs = np.random.default_rng(5), 3 if op == "LSTM" else 2
+    def test_they_keep_their_dtype(self, op, gates, name, rng):
+        outputs = 3 if op == "LSTM" else 2
         shapes = (3, 2, 4), (1, gates * 5, 4), (1, gates * 5, 5), (1, gates * 10)
-        operands = [random.uniform(-1, 1, shape).astype(name) for shape in shapes]
+        operands = [rng.uniform(-1, 1, shape).astype(name) for shape in shapes]
         found = ours(op, 22, operands, outputs, hidden_size=5)
         wide = ours(op, 22, [e.astype(np.float32) for e in operands], outputs, hidden_size=5)
         for narrow, wanted in zip(found, wide, strict=True):

@@ -5,13 +5,13 @@ import pytest
 
 from tests.ops.node_suite import differences
 from tests.ops.peer import ours, theirs
+from tests.seeded import seeded
 
 ML = "ai.onnx.ml"
-RANDOM = np.random.default_rng(5)
 
 
 def floats(*shape):
-    return RANDOM.normal(size=shape).astype(np.float32)
+    return seeded(shape).normal(size=shape).astype(np.float32)
 
 
 def texts(*items):

@@ -17,15 +17,14 @@ from treadle import ops
 from treadle.ir import DType
 
 ML = "ai.onnx.ml"
-RANDOM = np.random.default_rng(3)
 PROBIT = {**TOLERANCES, DType.FLOAT32: (1e-3, 2e-4)}
 """onnxruntime subtracts numbers in float32 that are nearly alike; interp does so in float64."""
 TRANSFORMS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")
 Case = tuple[str, int, list[Any], int, dict[str, Any]]
 
 
-def floats(*shape: int) -> np.ndarray:
-    return RANDOM.normal(size=shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.normal(size=shape).astype(np.float32)
 
 
 def texts(*items: str) -> np.ndarray:
@@ -37,40 +36,41 @@ def labels(count: int, kind: str = "ints") -> dict[str, Any]:
     return {f"classlabels_{kind}": named}
 
 
-def linear() -> Iterator[Case]:
+def linear(rng: np.random.Generator) -> Iterator[Case]:
     for post, kind in product(TRANSFORMS, ("ints", "strings")):
         scale = 0.1 if post == "PROBIT" else 1
         for count, classes in ((1, 2), (2, 2), (3, 3)):
-            weights = (scale * floats(3 * count)).tolist()
+            weights = (scale * floats(rng, 3 * count)).tolist()
             more = {"coefficients": weights, "intercepts": [0.5] * count, "post_transform": post}
-            yield "LinearClassifier", 1, [floats(5, 3)], 2, {**more, **labels(classes, kind)}
+            yield "LinearClassifier", 1, [floats(rng, 5, 3)], 2, {**more, **labels(classes, kind)}
         more = {"coefficients": weights[:6], "targets": 2, "post_transform": post}
-        yield "LinearRegressor", 1, [floats(5, 3)], 1, {**more, "intercepts": [0.5, 0.4]}
+        yield "LinearRegressor", 1, [floats(rng, 5, 3)], 1, {**more, "intercepts": [0.5, 0.4]}
 
 
-def machines() -> Iterator[Case]:
+def machines(rng: np.random.Generator) -> Iterator[Case]:
     kernels = ("LINEAR", "POLY", "RBF", "SIGMOID")
     for k, (post, count) in enumerate(product(TRANSFORMS, (2, 3))):
         kernel = kernels[k % len(kernels)]
         pairs = count * (count - 1) // 2
         more: dict[str, Any] = {
             "kernel_type": kernel, "kernel_params": [0.5, 0.1, 2.0], "post_transform": post,
-            "rho": [0.3, 0.1, -0.2][:pairs], "support_vectors": floats(6 * count).tolist(),
+            "rho": [0.3, 0.1, -0.2][:pairs], "support_vectors": floats(rng, 6 * count).tolist(),
             "vectors_per_class": [2] * count, **labels(count),
         }  # fmt: skip
         chances = {"prob_a": [0.5, -0.4, 0.3][:pairs], "prob_b": [0.1, 0.2, -0.1][:pairs]}
-        weights = floats(2 * count * (count - 1))
+        weights = floats(rng, 2 * count * (count - 1))
         for sized, added in product((weights, np.abs(weights)), ({}, chances)):
             step = {**more, **added, "coefficients": sized.tolist()}
-            yield "SVMClassifier", 1, [floats(4, 3)], 2, step
-        plain = {"coefficients": floats(3 * count).tolist(), "rho": [0.3], **labels(count)}
-        yield "SVMClassifier", 1, [floats(4, 3)], 2, {**plain, "post_transform": post}
+            yield "SVMClassifier", 1, [floats(rng, 4, 3)], 2, step
+        plain = {"coefficients": floats(rng, 3 * count).tolist(), "rho": [0.3], **labels(count)}
+        yield "SVMClassifier", 1, [floats(rng, 4, 3)], 2, {**plain, "post_transform": post}
     for post, one in product(TRANSFORMS, (0, 1)):
         more = {"rho": [0.3], "one_class": one, "post_transform": post}
-        some = {"coefficients": floats(2).tolist(), "support_vectors": floats(6).tolist()}
+        some = {"coefficients": floats(rng, 2).tolist(), "support_vectors": floats(rng, 6).tolist()}
         rbf = {"kernel_type": "RBF", "kernel_params": [0.5, 0.1, 2.0], "n_supports": 2}
-        yield "SVMRegressor", 1, [floats(4, 3)], 1, {**more, **some, **rbf}
-        yield "SVMRegressor", 1, [floats(4, 3)], 1, {**more, "coefficients": floats(3).tolist()}
+        yield "SVMRegressor", 1, [floats(rng, 4, 3)], 1, {**more, **some, **rbf}
+        plain = {**more, "coefficients": floats(rng, 3).tolist()}
+        yield "SVMRegressor", 1, [floats(rng, 4, 3)], 1, plain
 
 
 NODES: dict[str, Any] = {
@@ -81,7 +81,7 @@ NODES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def trees() -> Iterator[Case]:
+def trees(rng: np.random.Generator) -> Iterator[Case]:
     for post, version, low in product(TRANSFORMS, (1, 3), (0.3, -0.3)):
         weights = [0.3 if post == "PROBIT" else low, 0.6, 0.45]
         for ids, count in (((0, 1, 2), 3), ((0, 0, 0), 2), ((1, 1, 1), 2), ((0, 1, 1), 2)):
@@ -91,16 +91,16 @@ def trees() -> Iterator[Case]:
             for base in ([], [0.05], [0.05] * count)[: 1 if version == 1 else 3]:
                 given = {"base_values": base} if base else {}
                 step = {**more, **given, **labels(count, kind)}
-                yield "TreeEnsembleClassifier", version, [floats(6, 2)], 2, step
+                yield "TreeEnsembleClassifier", version, [floats(rng, 6, 2)], 2, step
         sums = {"target_treeids": [0] * 3, "target_nodeids": [2, 3, 4], "post_transform": post}
         for function, count in product(("SUM", "AVERAGE", "MIN", "MAX"), (1, 2)):
             more = {**NODES, **sums, "target_ids": [0, 0, count - 1], "target_weights": weights}
             given = {"aggregate_function": function, "base_values": [0.05] * count}
             step = {**more, **given, "n_targets": count}
-            yield "TreeEnsembleRegressor", version, [floats(6, 2)], 1, step
+            yield "TreeEnsembleRegressor", version, [floats(rng, 6, 2)], 1, step
 
 
-def rest() -> Iterator[Case]:
+def rest(rng: np.random.Generator) -> Iterator[Case]:
     table = np.array([[1, 2, -4], [0, 0, 0], [-1, -2, -3]])
     for dtype in (np.float32, np.float64, np.int64, np.int32):
         x = table.astype(dtype)
@@ -131,8 +131,8 @@ def rest() -> Iterator[Case]:
         yield "LabelEncoder", version, [asked[key]], 1, {
             f"keys_{key}": keys, f"values_{value}": values}  # fmt: skip
     yield "LabelEncoder", 1, [texts("a", "z")], 1, {"classes_strings": words}
-    yield "ZipMap", 1, [floats(2, 2)], 1, {"classlabels_strings": words}
-    yield "ZipMap", 1, [floats(2, 2)], 1, {"classlabels_int64s": numbers}
+    yield "ZipMap", 1, [floats(rng, 2, 2)], 1, {"classlabels_strings": words}
+    yield "ZipMap", 1, [floats(rng, 2, 2)], 1, {"classlabels_int64s": numbers}
 
 
 def model_of(op: str, version: int, operands: list[Any], outputs: int, attributes: Any) -> Any:
@@ -149,8 +149,8 @@ def model_of(op: str, version: int, operands: list[Any], outputs: int, attribute
 
 
 @pytest.mark.parametrize("family", [linear, machines, trees, rest])
-def test_engines_agree(family):
-    for op, version, operands, outputs, attributes in family():
+def test_engines_agree(family, rng):
+    for op, version, operands, outputs, attributes in family(rng):
         model = model_of(op, version, operands, outputs, attributes)
         feeds = {f"i{k}": each for k, each in enumerate(operands)}
         found, wanted = (

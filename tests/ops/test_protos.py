@@ -28,17 +28,16 @@ from treadle.ir import (
 )
 
 SHAPES = [(), (0,), (3,), (2, 3), (5,), (8,), (2, 0, 4)]
-RANDOM = np.random.default_rng(3)
 
 
-def some(dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+def some(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     if dtype is DType.STRING:
         words = np.array(["", "é", "three"] * 8, object)
         return words[: int(np.prod(shape))].reshape(shape)
     if dtype.bits % 8:
-        bits = np.asarray(RANDOM.integers(0, 1 << dtype.bits, shape)).astype(np.uint8)
+        bits = np.asarray(rng.integers(0, 1 << dtype.bits, shape)).astype(np.uint8)
         return bits.view(dtype.numpy)
-    return np.asarray(RANDOM.integers(0, 2, shape)).astype(np.float32).astype(dtype.numpy)
+    return np.asarray(rng.integers(0, 2, shape)).astype(np.float32).astype(dtype.numpy)
 
 
 def same(left: np.ndarray, right: np.ndarray) -> bool:
@@ -51,8 +50,8 @@ def same(left: np.ndarray, right: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", DType, ids=str)
-def test_a_tensor_survives_raw_and_typed_fields(dtype, shape):
-    array = some(dtype, shape)
+def test_a_tensor_survives_raw_and_typed_fields(dtype, shape, rng):
+    array = some(rng, dtype, shape)
     proto = ops.tensor_to_proto(Literal(array, dtype, "t"))
     assert same(ops.tensor_from_proto(proto).array, array)
     assert same(numpy_helper.to_array(proto), array)

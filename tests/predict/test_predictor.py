@@ -49,17 +49,18 @@ def filtered(row: np.ndarray) -> np.ndarray:
     return np.array(found, np.float32)
 
 
-def ragged(count: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(count)
+def ragged(rng: np.random.Generator, count: int) -> list[np.ndarray]:
     return [rng.standard_normal(1 + k % 5).astype(np.float32) for k in range(count)]
 
 
-def test_rows_of_equal_length_run_together_and_ragged_ones_keep_their_order() -> None:
+def test_rows_of_equal_length_run_together_and_ragged_ones_keep_their_order(
+    rng: np.random.Generator,
+) -> None:
     predict = treadle.Predictor(FILTER, {"x": "signal", "a": "gain"})
     assert predict.layout.axes.most is None
     assert "together" in repr(predict)
     rows = np.empty(23, object)
-    rows[:] = ragged(23)
+    rows[:] = ragged(rng, 23)
     batch = {"signal": rows, "gain": np.full(23, A), "id": np.arange(23)}
     made = predict(batch)
     assert list(made) == ["signal", "gain", "id", "y", "last", "error"]
@@ -110,32 +111,31 @@ def test_a_row_that_fails_has_nulls_and_says_why() -> None:
         strict({"x": rows, "a": [A] * 4})
 
 
-def weights() -> Mapping[str, np.ndarray]:
-    rng = np.random.default_rng(7)
+def weights(rng: np.random.Generator) -> Mapping[str, np.ndarray]:
     return {
         "w": rng.standard_normal((1, 8, 3)).astype(np.float32),
         "r": rng.standard_normal((1, 8, 2)).astype(np.float32),
     }
 
 
-def lstm() -> bytes:
+def lstm(rng: np.random.Generator) -> bytes:
     """The LSTM with real weights."""
     import onnx
     from onnx import numpy_helper, parser
 
     text = LSTM.replace("<float[1, 8, 3] w, float[1, 8, 2] r>", "")
     model = parser.parse_model(text)
-    model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in weights().items())
+    model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in weights(rng).items())
     onnx.checker.check_model(model)
     return model.SerializeToString()
 
 
-def test_lengths_pad_rows_and_cut_outputs() -> None:
-    rng = np.random.default_rng(3)
+def test_lengths_pad_rows_and_cut_outputs(rng: np.random.Generator) -> None:
     rows = np.empty(9, object)
     rows[:] = [rng.standard_normal((1 + k % 4, 3)).astype(np.float32) for k in range(9)]
-    made = treadle.Predictor(lstm(), {"x": "x"}, lengths="n")({"x": rows})
-    session = treadle.InferenceSession(lstm())
+    model = lstm(rng)
+    made = treadle.Predictor(model, {"x": "x"}, lengths="n")({"x": rows})
+    session = treadle.InferenceSession(model)
     for row, y, h in zip(rows, made["y"], made["h"], strict=True):
         feed = {"x": row[:, None], "n": np.array([len(row)], np.int32)}
         wanted_y, wanted_h = session.run(["y", "h"], feed)
@@ -143,9 +143,9 @@ def test_lengths_pad_rows_and_cut_outputs() -> None:
         np.testing.assert_allclose(h, wanted_h[:, 0], rtol=1e-5, atol=1e-6)
 
 
-def test_pandas_frames_keep_their_index_and_columns() -> None:
+def test_pandas_frames_keep_their_index_and_columns(rng: np.random.Generator) -> None:
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": ragged(6), "a": [0.25] * 6}, index=list("uvwxyz"))
+    frame = pandas.DataFrame({"x": ragged(rng, 6), "a": [0.25] * 6}, index=list("uvwxyz"))
     made = treadle.Predictor(FILTER)(frame)
     assert list(made.columns) == ["x", "a", "y", "last", "error"]
     assert list(made.index) == list("uvwxyz")

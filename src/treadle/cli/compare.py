@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import treadle
-from treadle.cli.options import feed_options
+from treadle.cli.options import feed_options, values_option
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option
 
@@ -34,15 +34,7 @@ def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 @click.argument("a")
 @click.argument("b")
 @feed_options
-@click.option(
-    "--values",
-    "patterns",
-    multiple=True,
-    default=("*",),
-    show_default=True,
-    metavar="SELECTOR",
-    help="What is looked at: a glob over names, paths, steps; op:Softmax; role:carried.",
-)
+@values_option("What is looked at")
 @click.option(
     "--names",
     multiple=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.cli.options import output_option
+from treadle.cli.options import output_option, values_option
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
 
@@ -21,15 +21,7 @@ $ treadle expose lstm.onnx -o exposed.xml --values 'role:carried' --capacity 100
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
 @output_option
-@click.option(
-    "--values",
-    "patterns",
-    multiple=True,
-    default=("*",),
-    show_default=True,
-    metavar="SELECTOR",
-    help="What to expose: a glob over names, paths, steps; op:Softmax; role:carried; LOOP@trips.",
-)
+@values_option("What to expose", "; LOOP@trips")
 @click.option(
     "--capacity",
     type=int,

@@ -23,6 +23,7 @@ __all__ = [
     "extents_of",
     "feed_options",
     "output_option",
+    "values_option",
 ]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -168,3 +169,18 @@ def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=MODEL_TARGET,
         help="Write the model here: .onnx, .onnxtxt, or .xml for OpenVINO IR.",
     )(function)
+
+
+def values_option(
+    what: str, besides: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The --values option: the `patterns` of values to look at, of which the help says `what`."""
+    return click.option(
+        "--values",
+        "patterns",
+        multiple=True,
+        default=("*",),
+        show_default=True,
+        metavar="SELECTOR",
+        help=f"{what}: a glob over names, paths, steps; op:Softmax; role:carried{besides}.",
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 import treadle
-from treadle.cli.options import Piped, Target, feed_options
+from treadle.cli.options import Piped, Target, feed_options, values_option
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 
@@ -37,15 +37,7 @@ def _slice(ctx: click.Context, param: click.Parameter, given: str | None) -> sli
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
 @feed_options
-@click.option(
-    "--values",
-    "patterns",
-    multiple=True,
-    default=("*",),
-    show_default=True,
-    metavar="SELECTOR",
-    help="What to record: a glob over names, paths, steps; op:Softmax; role:carried.",
-)
+@values_option("What to record")
 @click.option("-o", "--output", type=Target(".npz"), help="Write what was recorded here, as .npz.")
 @click.option(
     "--iterations", metavar="A:B", callback=_slice, help="Only these iterations: 30, 30:35, ::100."

@@ -90,13 +90,13 @@ def verified(
 ) -> Callable[Concatenate[Model, P], R]:
     """A pass whose result is verified where TREADLE_DEBUG=1 asks for it.
 
-    The result is a Model, or a tuple that begins with one.
+    The result is a Model, a tuple that begins with one, or a record with one as its `model`.
     """
 
     @wraps(function)
     def checked(model: Model, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result = function(model, *args, **kwargs)
-        made = result[0] if isinstance(result, tuple) else result
+        made = result[0] if isinstance(result, tuple) else getattr(result, "model", result)
         if made is not model and isinstance(made, Model) and is_debugging():
             verify(made, function.__name__)
         return result

@@ -10,22 +10,21 @@ from treadle import ops
 from treadle.ir import DType
 from treadle.jit.kernel.node_builder import NATIVE
 
-RANDOM = np.random.default_rng(31)
 NARROW = ("float16", "bfloat16")
 COUNT = 600
 
 
-def bits(dtype: DType) -> np.ndarray:
+def bits(rng: np.random.Generator, dtype: DType) -> np.ndarray:
     """Numbers of every kind: any bits at all, and the ones near every edge."""
     kind = dtype.numpy
     if dtype is DType.BOOL:
-        return RANDOM.integers(0, 2, COUNT).astype(bool)
-    anything = RANDOM.integers(0, 256, COUNT * kind.itemsize).astype(np.uint8).view(kind)
+        return rng.integers(0, 2, COUNT).astype(bool)
+    anything = rng.integers(0, 256, COUNT * kind.itemsize).astype(np.uint8).view(kind)
     if kind.kind in "iu":
         near = np.array([0, 1, 2, 126, 127, 128, 255, 256, 32767, 32768, 65504, 65519, 65520, 2**24
                          + 1, 2**31, 2**53 + 1, 2**63], np.uint64)  # fmt: skip
         return np.concatenate([anything, near.astype(kind), (~near).astype(kind)])
-    usual = RANDOM.uniform(-300, 300, COUNT).astype(np.float64)
+    usual = rng.uniform(-300, 300, COUNT).astype(np.float64)
     ties = np.concatenate([1 + k * 2.0**-e for e in (8, 9, 11, 12, 24, 25) for k in [np.arange(9)]])
     sticky = np.concatenate([ties, ties * (1 + 2.0**-40), ties * (1 - 2.0**-40), ties * 2.0**-16,
                              ties * 2.0**-25, ties * 2.0**-26])  # fmt: skip
@@ -54,10 +53,10 @@ def same(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("source", sorted(NATIVE, key=str))
-def test_casts_are_those_of_numpy(source):
+def test_casts_are_those_of_numpy(source, rng):
     wrong = {}
     for target in NATIVE:
-        x = defined(bits(source), target)
+        x = defined(bits(rng, source), target)
         step = leaf("Cast", 13, 1, 1, to=ops.element_to_proto(target))
         with np.errstate(all="ignore"):
             wanted = ops.bind_kernel(step)([x])[0]
@@ -71,10 +70,10 @@ def test_casts_are_those_of_numpy(source):
 
 @pytest.mark.parametrize("word", NARROW)
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Max", "Min", "Mod"])
-def test_arithmetic_of_narrow_floats_is_rounded_once(op, word):
+def test_arithmetic_of_narrow_floats_is_rounded_once(op, word, rng):
     dtype = DType(word)
-    x, y = bits(dtype), bits(dtype)
-    RANDOM.shuffle(y)
+    x, y = bits(rng, dtype), bits(rng, dtype)
+    rng.shuffle(y)
     with np.errstate(all="ignore"):
         usual = np.isfinite(x.astype(np.float32)) & np.isfinite(y.astype(np.float32))
         x, y = x[usual], y[usual]
@@ -87,8 +86,8 @@ def test_arithmetic_of_narrow_floats_is_rounded_once(op, word):
 
 @pytest.mark.parametrize("size", [5, 40])
 @pytest.mark.parametrize("word", NARROW)
-def test_narrow_floats_in_memory_and_registers(word, size):
-    x = bits(DType(word))[:size]
+def test_narrow_floats_in_memory_and_registers(word, size, rng):
+    x = bits(rng, DType(word))[:size]
     for op, inputs, attributes in (
         ("Transpose", [x.reshape(5, -1)], {}),
         ("Concat", [x, x[::-1].copy()], {"axis": 0}),

@@ -31,14 +31,15 @@ def scan(item: str, whole: str, dtype: str, *, axis: int, back: int = 0, ahead: 
     }}"""
 
 
-def whole_numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed + sum(shape))
+def whole_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return rng.integers(0, 2 if dtype == "bool" else 9, shape).astype(dtype)
 
 
-def feeds(shape: tuple[int, ...], axis: int, trips: int, dtype: str) -> dict[str, np.ndarray]:
+def feeds(
+    rng: np.random.Generator, shape: tuple[int, ...], axis: int, trips: int, dtype: str
+) -> dict[str, np.ndarray]:
     whole = (*shape[:axis], trips, *shape[axis:])
-    return {"xs": whole_numbers(whole, dtype), "h0": whole_numbers(shape, dtype, 1)}
+    return {"xs": whole_numbers(rng, whole, dtype), "h0": whole_numbers(rng, shape, dtype)}
 
 
 def words(shape: tuple[int, ...], axis: int) -> tuple[str, str]:
@@ -47,16 +48,16 @@ def words(shape: tuple[int, ...], axis: int) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "int64", "bool"])
-def test_columns_of_every_width(dtype: str) -> None:
+def test_columns_of_every_width(dtype: str, rng: np.random.Generator) -> None:
     item, whole = words((40,), 1)
-    given = [feeds((40,), 1, trips, dtype) for trips in TRIPS]
+    given = [feeds(rng, (40,), 1, trips, dtype) for trips in TRIPS]
     check(scan(item, whole, dtype, axis=1), *given)
 
 
 @pytest.mark.parametrize(("back", "ahead"), [(0, 1), (1, 0), (1, 1)])
-def test_columns_backward(back: int, ahead: int) -> None:
+def test_columns_backward(back: int, ahead: int, rng: np.random.Generator) -> None:
     item, whole = words((37,), 1)
-    given = [feeds((37,), 1, trips, "float32") for trips in TRIPS]
+    given = [feeds(rng, (37,), 1, trips, "float32") for trips in TRIPS]
     check(scan(item, whole, "float32", axis=1, back=back, ahead=ahead), *given)
 
 
@@ -67,22 +68,24 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
-def test_columns_of_several_axes(shape: tuple[int, ...], axis: int) -> None:
+def test_columns_of_several_axes(
+    shape: tuple[int, ...], axis: int, rng: np.random.Generator
+) -> None:
     item, whole = words(shape, axis)
-    given = [feeds(shape, axis, trips, "float32") for trips in TRIPS]
+    given = [feeds(rng, shape, axis, trips, "float32") for trips in TRIPS]
     check(scan(item, whole, "float32", axis=axis), *given)
 
 
-def test_a_known_length() -> None:
+def test_a_known_length(rng: np.random.Generator) -> None:
     for trips in (1, 5, 16, 50):
         item, whole = words((48,), 1)
         text = scan(item, whole.replace("T", str(trips)), "float32", axis=1)
-        check(text, feeds((48,), 1, trips, "float32"))
+        check(text, feeds(rng, (48,), 1, trips, "float32"))
 
 
-def test_explain_says_so() -> None:
+def test_explain_says_so(rng: np.random.Generator) -> None:
     session = treadle.InferenceSession(HEAD + scan("40", "40,T", "float32", axis=1))
-    session.run(None, feeds((40,), 1, 20, "float32"))
+    session.run(None, feeds(rng, (40,), 1, 20, "float32"))
     assert "items that are columns in memory" in session.explain()
 
 
@@ -96,8 +99,8 @@ TRANSPOSED = """g (float[40,T] xs, float[40] h0) => (float[40] last, float[T,40]
 }"""
 
 
-def test_a_transposed_value_that_a_loop_slices() -> None:
-    check(TRANSPOSED, *(feeds((40,), 1, trips, "float32") for trips in TRIPS))
+def test_a_transposed_value_that_a_loop_slices(rng: np.random.Generator) -> None:
+    check(TRANSPOSED, *(feeds(rng, (40,), 1, trips, "float32") for trips in TRIPS))
 
 
 NESTED = """g (int64 n, float[33,T] xs, float[33] h0) => (float[33] last, float[N,33,T] alls) {
@@ -115,17 +118,19 @@ NESTED = """g (int64 n, float[33,T] xs, float[33] h0) => (float[33] last, float[
 }"""
 
 
-def test_columns_of_what_a_loop_around_computes() -> None:
+def test_columns_of_what_a_loop_around_computes(rng: np.random.Generator) -> None:
     for count in (0, 1, 2, 5):
-        given = [{**feeds((33,), 1, trips, "float32"), "n": np.array(count)} for trips in TRIPS[1:]]
+        given = [
+            {**feeds(rng, (33,), 1, trips, "float32"), "n": np.array(count)} for trips in TRIPS[1:]
+        ]
         check(NESTED, *given)
 
 
-def test_bounded_runs() -> None:
+def test_bounded_runs(rng: np.random.Generator) -> None:
     text = scan("40", "40,T", "float32", axis=1)
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
-    given = feeds((40,), 1, 35, "float32")
+    given = feeds(rng, (40,), 1, 35, "float32")
     options = treadle.RunOptions(max_iterations=35, max_bytes=100_000)
     assert_same(session.run(None, given, options), interp.run(None, given), ["last", "all"])
     few = treadle.RunOptions(max_bytes=1_000)
@@ -134,7 +139,7 @@ def test_bounded_runs() -> None:
             each.run(None, given, few)
 
 
-def test_items_that_products_read() -> None:
+def test_items_that_products_read(rng: np.random.Generator) -> None:
     text = """g (float[1,64,T] xs, float[64,64] w, float[1,64] h0) => (float[1,64] last) {
       last = Scan (h0, xs) <num_scan_inputs = 1, scan_input_axes = [2],
         body = f (float[1,64] h, float[1,64] x) => (float[1,64] next) {
@@ -143,13 +148,13 @@ def test_items_that_products_read() -> None:
       }>
     }"""
     for trips in TRIPS:
-        given = feeds((1, 64), 2, trips, "float32")
-        check(text, {**given, "w": whole_numbers((64, 64), "float32")})
+        given = feeds(rng, (1, 64), 2, trips, "float32")
+        check(text, {**given, "w": whole_numbers(rng, (64, 64), "float32")})
 
 
-def test_what_is_counted() -> None:
+def test_what_is_counted(rng: np.random.Generator) -> None:
     session = treadle.InferenceSession(HEAD + scan("5", "5,T", "float32", axis=1))
-    session.run(None, feeds((5,), 1, 20, "float32"))
+    session.run(None, feeds(rng, (5,), 1, 20, "float32"))
     made = [each for native in natives(session) for each in native.cache.compiled.values()]
     kernels = [each for each in made if isinstance(each, CompiledKernel)]
     assert [dict(each.code.counts).get("columns", 0) for each in kernels] == [0]

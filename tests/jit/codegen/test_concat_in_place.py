@@ -7,8 +7,6 @@ import pytest
 
 from tests.jit.native import check
 
-RANDOM = np.random.default_rng(6)
-
 BODIES = {
     "between borders": """
         m = Mul (inner, half)
@@ -41,7 +39,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_operands_of_joins(name):
+def test_operands_of_joins(name, rng):
     text = f"""g (int64 n, float[8,34] x, float[1,32] top, float[8,1] side) => (float[8,34] y,
       float[N,8,34] all) {{
       half = Constant <value = float {{0.5}}> ()
@@ -62,12 +60,12 @@ def test_operands_of_joins(name):
         c = Identity (s)
       }}>
     }}"""
-    feed = {"n": np.array(4), "x": RANDOM.uniform(-1, 1, (8, 34)).astype(np.float32),
+    feed = {"n": np.array(4), "x": rng.uniform(-1, 1, (8, 34)).astype(np.float32),
             "top": np.ones((1, 32), np.float32), "side": np.zeros((8, 1), np.float32)}  # fmt: skip
     check(text, feed)
 
 
-def test_the_next_value_is_a_join():
+def test_the_next_value_is_a_join(rng: np.random.Generator):
     text = """g (int64 n, float[40] x) => (float[40] y) {
       y = Loop (n, , x) <body = f (int64 i, bool go, float[40] a) => (bool on, float[40] b) {
         on = Identity (go)
@@ -81,7 +79,7 @@ def test_the_next_value_is_a_join():
         b = Concat <axis = 0> (q, p)
       }>
     }"""
-    check(text, {"n": np.array(5), "x": RANDOM.uniform(-1, 1, 40).astype(np.float32)})
+    check(text, {"n": np.array(5), "x": rng.uniform(-1, 1, 40).astype(np.float32)})
 
 
 REPEATED = {
@@ -119,7 +117,7 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("name", REPEATED)
-def test_operands_that_are_the_same_in_every_iteration(name):
+def test_operands_that_are_the_same_in_every_iteration(name, rng):
     text = f"""g (int64 n, float[4,32] x, float[1,32] top, int64[1,1] places) => (float[4,32] y,
       float[N,4,32] all) {{
       half = Constant <value = float {{0.5}}> ()
@@ -141,8 +139,8 @@ def test_operands_that_are_the_same_in_every_iteration(name):
       }}>
     }}""".replace("ax0 = Con", "two_ = Constant <value = int64[1] {2}> ()\n ax0 = Con", 1)
     feed = {
-        "x": RANDOM.standard_normal((4, 32)).astype(np.float32),
-        "top": RANDOM.standard_normal((1, 32)).astype(np.float32),
+        "x": rng.standard_normal((4, 32)).astype(np.float32),
+        "top": rng.standard_normal((1, 32)).astype(np.float32),
         "places": np.array([[-1]]),
     }
     check(text, *({**feed, "n": np.array(n)} for n in (0, 1, 2, 4)))

@@ -14,7 +14,6 @@ from treadle.jit.kernel.ir import Constant, Node, ScanSlice
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.invoke import CompiledKernel
 
-RNG = np.random.default_rng(5)
 USES = {
     "Gemm with transB": "y = Gemm <transB = 1> (h, w)",
     "Gemm with transA": "t = Transpose (h)  p = Gemm <transA = 1, transB = 1> (t, w)  y = Neg (p)",
@@ -65,17 +64,17 @@ def is_of_constants(node: Node) -> bool:
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
-def test_arranged_constants_are_constants(use: str, dtype: str) -> None:
+def test_arranged_constants_are_constants(use: str, dtype: str, rng: np.random.Generator) -> None:
     size = 72
     kind = np.dtype({"float": "f4", "double": "f8", "float16": "f2"}[dtype])
-    weights = (RNG.standard_normal((size, size)) / size).astype(kind)
+    weights = (rng.standard_normal((size, size)) / size).astype(kind)
     proto = model(scan(USES[use], size, dtype), weights)
     session = InferenceSession(proto, engines=("jit", "interp"))
     interp = InferenceSession(proto, engines=("interp",))
     for trips in (1, 2, 5, 0):
         feeds = {
-            "x": RNG.standard_normal((trips, 2, size)).astype(kind),
-            "h0": RNG.standard_normal((2, size)).astype(kind),
+            "x": rng.standard_normal((trips, 2, size)).astype(kind),
+            "h0": rng.standard_normal((2, size)).astype(kind),
         }
         assert_same(session.run(None, feeds), interp.run(None, feeds), ["last_h", "ys"])
     made = [each for native in natives(session) for each in native.cache.compiled.values()]
@@ -85,7 +84,7 @@ def test_arranged_constants_are_constants(use: str, dtype: str) -> None:
     assert [node for node in nodes if is_of_constants(node)] == []
 
 
-def test_a_constant_that_is_broadcast_stays_small() -> None:
+def test_a_constant_that_is_broadcast_stays_small(rng: np.random.Generator) -> None:
     text = """g (float[T,200,300] x) => (float[T,200,300] ys) {
       shape = Constant <value = int64[2] {200, 300}> ()
       ys = Scan (x) <num_scan_inputs = 1, body = f (float[200,300] item)
@@ -95,7 +94,7 @@ def test_a_constant_that_is_broadcast_stays_small() -> None:
       }>
     }"""
     session = InferenceSession(model(text, np.arange(300, dtype=np.float32)))
-    x = RNG.standard_normal((2, 200, 300)).astype(np.float32)
+    x = rng.standard_normal((2, 200, 300)).astype(np.float32)
     np.testing.assert_array_equal(
         session.run(None, {"x": x})[0], x * np.arange(300, dtype=np.float32)
     )
@@ -107,7 +106,7 @@ def test_a_constant_that_is_broadcast_stays_small() -> None:
 
 @pytest.mark.parametrize("shape", [(64, 64), (70, 90), (200, 16), (17, 512), (15, 300)])
 @pytest.mark.parametrize("dtype", ["float", "int32", "double", "float16", "bool"])
-def test_transposed_inputs(shape: tuple[int, int], dtype: str) -> None:
+def test_transposed_inputs(shape: tuple[int, int], dtype: str, rng: np.random.Generator) -> None:
     rows, columns = shape
     text = f"""g (int64 n, {dtype}[{rows},{columns}] w, {dtype}[{columns},{rows}] h0)
       => ({dtype}[{columns},{rows}] last, {dtype}[T,{columns},{rows}] all) {{
@@ -121,13 +120,13 @@ def test_transposed_inputs(shape: tuple[int, int], dtype: str) -> None:
     }}"""
     kind = {"float": "f4", "int32": "i4", "double": "f8", "float16": "f2", "bool": "?"}[dtype]
     for trips in (0, 1, 2, 5):
-        given = RNG.integers(0, 2 if dtype == "bool" else 50, (2, rows * columns)).astype(kind)
+        given = rng.integers(0, 2 if dtype == "bool" else 50, (2, rows * columns)).astype(kind)
         w, h = given[0].reshape(shape), given[1].reshape(columns, rows)
         check(text, {"n": np.array(trips), "w": w, "h0": h})
 
 
 @pytest.mark.parametrize("perm", [(0, 2, 1), (2, 1, 0), (2, 0, 1), (1, 2, 0), (1, 0, 2)])
-def test_products_with_transposed_inputs(perm: tuple[int, ...]) -> None:
+def test_products_with_transposed_inputs(perm: tuple[int, ...], rng: np.random.Generator) -> None:
     shape = [(33, 40, 50)[axis] for axis in np.argsort(perm)]
     text = f"""g (int64 n, float[{shape[0]},{shape[1]},{shape[2]}] w, float[33,3,40] h0)
       => (float[33,3,50] last) {{
@@ -141,6 +140,6 @@ def test_products_with_transposed_inputs(perm: tuple[int, ...]) -> None:
       }}>
     }}""".replace("zeros = ", "shape = Constant <value = int64[3] {33, 3, 50}> ()\nzeros = ")
     for trips in (0, 1, 2, 5):
-        w = RNG.integers(-4, 5, shape).astype(np.float32)
-        h = RNG.integers(-4, 5, (33, 3, 40)).astype(np.float32)
+        w = rng.integers(-4, 5, shape).astype(np.float32)
+        h = rng.integers(-4, 5, (33, 3, 40)).astype(np.float32)
         check(text, {"n": np.array(trips), "w": w, "h0": h})

@@ -51,16 +51,17 @@ def loop(attributes: str, given: str, weights: str, made: str, dtype: str, *, bi
     }}""".replace("Conv <> ", "Conv ")
 
 
-def numbers(shape: str, dtype: type, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
+def numbers(rng: np.random.Generator, shape: str, dtype: type) -> np.ndarray:
     return rng.integers(-4, 5, [int(extent) for extent in shape.split(",")]).astype(dtype)
 
 
-def feeds(case: tuple[str, ...], trips: int, dtype: type) -> dict[str, np.ndarray]:
+def feeds(
+    rng: np.random.Generator, case: tuple[str, ...], trips: int, dtype: type
+) -> dict[str, np.ndarray]:
     _, given, weights, made = case
     return {
-        "n": np.array(trips), "x": numbers(given, dtype, 1), "w": numbers(weights, dtype, 2),
-        "offset": numbers(weights.split(",")[0], dtype, 3), "y0": numbers(made, dtype, 4),
+        "n": np.array(trips), "x": numbers(rng, given, dtype), "w": numbers(rng, weights, dtype),
+        "offset": numbers(rng, weights.split(",")[0], dtype), "y0": numbers(rng, made, dtype),
     }  # fmt: skip
 
 
@@ -71,32 +72,34 @@ def products(session: treadle.InferenceSession) -> int:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_small_convolutions(name: str) -> None:
+def test_small_convolutions(name: str, rng: np.random.Generator) -> None:
     text = loop(*CASES[name], "float", bias=len(name) % 2 == 0)
-    check_uncalled(text, *(feeds(CASES[name], trips, np.float32) for trips in (0, 1, 2, 5)))
+    check_uncalled(text, *(feeds(rng, CASES[name], trips, np.float32) for trips in (0, 1, 2, 5)))
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    session.run(None, feeds(CASES[name], 1, np.float32))
+    session.run(None, feeds(rng, CASES[name], 1, np.float32))
     assert products(session) == 0
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_larger_convolutions_are_products(name: str) -> None:
+def test_larger_convolutions_are_products(name: str, rng: np.random.Generator) -> None:
     text = loop(*PRODUCTS[name], "float", bias=True)
-    check_uncalled(text, *(feeds(PRODUCTS[name], trips, np.float32) for trips in (0, 1, 2, 5)))
+    check_uncalled(text, *(feeds(rng, PRODUCTS[name], trips, np.float32) for trips in (0, 1, 2, 5)))
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    session.run(None, feeds(PRODUCTS[name], 1, np.float32))
+    session.run(None, feeds(rng, PRODUCTS[name], 1, np.float32))
     assert products(session) > 0
 
 
 @pytest.mark.parametrize(("word", "dtype"), [("double", np.float64), ("float16", np.float16)])
-def test_other_floats(word: str, dtype: type) -> None:
+def test_other_floats(word: str, dtype: type, rng: np.random.Generator) -> None:
     case = CASES["channels in and out"]
-    check_uncalled(loop(*case, word, bias=True), *(feeds(case, n, dtype) for n in (0, 1, 2, 5)))
+    check_uncalled(
+        loop(*case, word, bias=True), *(feeds(rng, case, n, dtype) for n in (0, 1, 2, 5))
+    )
 
 
-def test_infinite_elements_reach_their_neighbours() -> None:
+def test_infinite_elements_reach_their_neighbours(rng: np.random.Generator) -> None:
     case = CASES["3 x 3"]
-    given = feeds(case, 2, np.float32)
+    given = feeds(rng, case, 2, np.float32)
     given["x"][0, 0, 3, 4], given["x"][0, 0, 0, 0] = np.inf, np.nan
     check_uncalled(loop(*case, "float", bias=False), given)
 
@@ -114,8 +117,7 @@ WHOLE = """g (int64 n, uint8[1,1,6,7] x, int8[2,1,3,3] w, uint8 zero, int32[1,2,
 }"""
 
 
-def test_whole_numbers() -> None:
-    rng = np.random.default_rng(7)
+def test_whole_numbers(rng: np.random.Generator) -> None:
     for trips in (0, 1, 2, 5):
         check_uncalled(WHOLE, {
             "n": np.array(trips), "x": rng.integers(0, 256, (1, 1, 6, 7)).astype(np.uint8),
@@ -124,7 +126,7 @@ def test_whole_numbers() -> None:
         })  # fmt: skip
 
 
-def test_a_loop_with_a_small_convolution_is_native_by_default() -> None:
+def test_a_loop_with_a_small_convolution_is_native_by_default(rng: np.random.Generator) -> None:
     text = """g (int64 n, float[1,1,64,64] x, float[1,1,3,3] w) => (float[1,1,64,64] y) {
       y = Loop (n, "", x) <body = f (int64 i, bool on, float[1,1,64,64] s)
         => (bool more, float[1,1,64,64] next) {
@@ -133,6 +135,6 @@ def test_a_loop_with_a_small_convolution_is_native_by_default() -> None:
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text)
-    x = np.random.default_rng(1).random((1, 1, 64, 64)).astype(np.float32)
+    x = rng.random((1, 1, 64, 64)).astype(np.float32)
     session.run(None, {"n": np.array(3), "x": x, "w": np.full((1, 1, 3, 3), 0.1, np.float32)})
     assert products(session) == 0

@@ -9,7 +9,6 @@ from tests.jit.native import HEAD, check
 from treadle import InferenceSession
 from treadle.jit.runtime.invoke import CompiledKernel
 
-RANDOM = np.random.default_rng(29)
 LINES = {
     "last": ("kept = Slice (line, one, end, zero)", "kept, new"),
     "first": ("kept = Slice (line, zero, minus, zero)", "new, kept"),
@@ -39,33 +38,35 @@ def scan(order: str, rows: int, width: int, more: str = "") -> str:
     }}"""
 
 
-def feed(length: int, rows: int, width: int) -> dict[str, np.ndarray]:
+def feed(rng: np.random.Generator, length: int, rows: int, width: int) -> dict[str, np.ndarray]:
     """Rows to go through."""
     made = {"x": (length, width), "none": (rows, width), "taps": (rows, width)}
-    return {name: RANDOM.uniform(-1, 1, shape).astype(np.float32) for name, shape in made.items()}
+    return {name: rng.uniform(-1, 1, shape).astype(np.float32) for name, shape in made.items()}
 
 
 @pytest.mark.parametrize("order", LINES)
 @pytest.mark.parametrize(("rows", "width"), [(2, 1), (3, 4), (16, 1), (5, 7), (40, 3)])
-def test_a_line_in_registers_or_memory(order: str, rows: int, width: int) -> None:
+def test_a_line_in_registers_or_memory(
+    order: str, rows: int, width: int, rng: np.random.Generator
+) -> None:
     lengths = (1, 2, rows, 3 * rows + 1)
-    check(scan(order, rows, width), *(feed(length, rows, width) for length in lengths))
+    check(scan(order, rows, width), *(feed(rng, length, rows, width) for length in lengths))
 
 
 @pytest.mark.parametrize("order", LINES)
-def test_nothing_is_copied(order: str) -> None:
+def test_nothing_is_copied(order: str, rng: np.random.Generator) -> None:
     session = InferenceSession(HEAD + scan(order, 40, 3), engines=("jit", "interp"))
-    session.run(None, feed(9, 40, 3))
+    session.run(None, feed(rng, 9, 40, 3))
     (made,) = session.plan.main.regions[0].runnable.cache.compiled.values()
     assert isinstance(made, CompiledKernel)
     assert dict(made.code.counts)["delay_lines"] == 1
     assert dict(made.code.counts)["copied"] == 0
 
 
-def test_what_comes_in_changed_is_no_line() -> None:
+def test_what_comes_in_changed_is_no_line(rng: np.random.Generator) -> None:
     text = scan("last", 4, 2).replace("new = Unsqueeze (v, zero)", "s = Sin (v)\n"
                                       "new = Unsqueeze (s, zero)")  # fmt: skip
-    check(text, *(feed(length, 4, 2) for length in (1, 9)))
+    check(text, *(feed(rng, length, 4, 2) for length in (1, 9)))
 
 
 def test_a_line_that_another_state_reads() -> None:
@@ -88,7 +89,7 @@ def test_a_line_that_another_state_reads() -> None:
     check(text, *feeds)
 
 
-def test_a_line_within_a_loop_begins_with_what_is_carried() -> None:
+def test_a_line_within_a_loop_begins_with_what_is_carried(rng: np.random.Generator) -> None:
     text = """g (int64 n, float[T] x, float[3] none) => (float[3] last, float[N,T] ys) {
       zero = Constant <value = int64[1] {0}> ()
       one = Constant <value = int64[1] {1}> ()
@@ -105,7 +106,7 @@ def test_a_line_within_a_loop_begins_with_what_is_carried() -> None:
         }> (outer, x)
       }>
     }"""
-    none = RANDOM.uniform(0.5, 2, 3).astype(np.float32)
-    feeds = ({"n": np.array(3), "x": RANDOM.uniform(0.5, 2, length).astype(np.float32),
+    none = rng.uniform(0.5, 2, 3).astype(np.float32)
+    feeds = ({"n": np.array(3), "x": rng.uniform(0.5, 2, length).astype(np.float32),
               "none": none} for length in (1, 2, 5))  # fmt: skip
     check(text, *feeds)

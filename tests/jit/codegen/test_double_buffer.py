@@ -121,11 +121,10 @@ def text(body: str, word: str = "float", condition: str = "") -> str:
     }}"""
 
 
-def feed(trips: int, dtype: type = np.float32) -> dict[str, np.ndarray]:
-    random = np.random.default_rng(4)
+def feed(rng: np.random.Generator, trips: int, dtype: type = np.float32) -> dict[str, np.ndarray]:
 
     def numbers(*shape: int) -> np.ndarray:
-        found = random.uniform(-1, 1, shape)
+        found = rng.uniform(-1, 1, shape)
         return (found * 100 if np.dtype(dtype).kind == "i" else found > 0 if dtype is np.bool_
                 else found).astype(dtype)  # fmt: skip
 
@@ -135,18 +134,18 @@ def feed(trips: int, dtype: type = np.float32) -> dict[str, np.ndarray]:
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("name", BODIES)
-def test_taking_turns(name: str) -> None:
-    check(text(BODIES[name]), *(feed(trips) for trips in (0, 1, 2, 3, 8)))
+def test_taking_turns(name: str, rng: np.random.Generator) -> None:
+    check(text(BODIES[name]), *(feed(rng, trips) for trips in (0, 1, 2, 3, 8)))
 
 
 @pytest.mark.parametrize("word", ["double", "float16", "int8", "int64", "bool"])
-def test_every_width(word: str) -> None:
+def test_every_width(word: str, rng: np.random.Generator) -> None:
     function = "And" if word == "bool" else "Mul"
     rows = 120 if word in ("int8", "bool") else ROWS
     body = BODIES["turned around"].replace("Mul", function).replace("y1 = Add (y, x)",
                                                                   "y1 = Identity (y)")  # fmt: skip
     known = text(body, word).replace(f"[{ROWS},", f"[{rows},").replace(f"N,{ROWS}", f"N,{rows}")
-    given = feed(3, WORDS[word])
+    given = feed(rng, 3, WORDS[word])
     given |= {name: np.resize(given[name], (rows, COLUMNS)) for name in "pq"}
     given["side"] = np.resize(given["side"], (rows, 1))
     check(known, given, {**given, "n": np.array(4)})
@@ -159,8 +158,8 @@ def test_every_width(word: str) -> None:
      ("both turned around", 2), ("exchanged", 2), ("read again", 1), ("one next value for both", 0),
      ("inside", 1), ("on one side", 1)],
 )  # fmt: skip
-def test_which_take_turns(name: str, turns: int) -> None:
-    assert counts(text(BODIES[name]), feed(2))["taking turns"] == turns
+def test_which_take_turns(name: str, turns: int, rng: np.random.Generator) -> None:
+    assert counts(text(BODIES[name]), feed(rng, 2))["taking turns"] == turns
 
 
 def counts(known: str, given: dict[str, np.ndarray]) -> dict[str, int]:
@@ -169,22 +168,22 @@ def counts(known: str, given: dict[str, np.ndarray]) -> dict[str, int]:
     return dict(outcomes(session)[0].code.counts)
 
 
-def test_a_loop_that_ends_on_its_own() -> None:
+def test_a_loop_that_ends_on_its_own(rng: np.random.Generator) -> None:
     condition = "on = Less (i, four)"
-    check(text(BODIES["both turned around"], condition=condition), feed(3), feed(10))
+    check(text(BODIES["both turned around"], condition=condition), feed(rng, 3), feed(rng, 10))
 
 
-def test_what_is_written_where_it_was_does_not() -> None:
+def test_what_is_written_where_it_was_does_not(rng: np.random.Generator) -> None:
     body = """
         y1 = Identity (y)
         m = ReduceMax <keepdims = 1> (x)
         x1 = Sub (x, m)"""
-    found = counts(text(body), feed(2))
+    found = counts(text(body), feed(rng, 2))
     assert (found["taking turns"], found["in place"]) == (0, 1)
 
 
-def test_little_is_copied() -> None:
+def test_little_is_copied(rng: np.random.Generator) -> None:
     known = text(BODIES["turned around"]).replace(f"[{ROWS},", "[4,").replace(f"N,{ROWS}", "N,4")
-    given = feed(3) | {name: feed(3)[name][:4] for name in ("p", "q", "side")}
+    given = feed(rng, 3) | {name: feed(rng, 3)[name][:4] for name in ("p", "q", "side")}
     check(known, given)
     assert counts(known, given)["taking turns"] == 0

@@ -10,7 +10,6 @@ import pytest
 import treadle
 from tests.jit.native import HEAD, check, outcomes
 
-RANDOM = np.random.default_rng(29)
 SIZES = (3, 40)
 HEADS = """
     on = Identity (go)
@@ -138,13 +137,13 @@ BODIES = {
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("body", BODIES)
-def test_the_answers_are_those_of_copies(body, size):
+def test_the_answers_are_those_of_copies(body, size, rng):
     lines = (HEADS + BODIES[body]).replace("SIZE", str(size))
     text = f"""g (int64 n, float[{size},4] p) => (float[{size},4] a, float[T,1,4] s) {{
       a, s = Loop (n, , p) <body = f (int64 i, bool go, float[{size},4] x)
         => (bool on, float[{size},4] x1, float[1,4] w) {{ {lines} }}>
     }}"""
-    p = RANDOM.uniform(-1, 1, (size, 4)).astype(np.float32)
+    p = rng.uniform(-1, 1, (size, 4)).astype(np.float32)
     before = p.copy()
     check(text, {"n": np.array(7), "p": p})
     assert np.array_equal(p, before)
@@ -164,7 +163,7 @@ def seconds(lines: str) -> float:
     return time.perf_counter() - started
 
 
-def test_a_side_that_puts_into_one_state_and_gives_another_as_it_was():
+def test_a_side_that_puts_into_one_state_and_gives_another_as_it_was(rng: np.random.Generator):
     text = f"""g (float[40,4] p, float[40,4] q, float[40,4] r)
       => (float[40,4] a, float[40,4] b, float[40,4] c) {{
       n = Constant <value = int64 {{5}}> ()
@@ -182,10 +181,10 @@ def test_a_side_that_puts_into_one_state_and_gives_another_as_it_was():
                          uz = Identity (z) }}>
       }}>
     }}"""
-    check(text, {name: RANDOM.normal(size=(40, 4)).astype(np.float32) for name in "pqr"})
+    check(text, {name: rng.normal(size=(40, 4)).astype(np.float32) for name in "pqr"})
 
 
-def test_an_inner_loop_of_two_states_takes_over_the_one_it_puts_into():
+def test_an_inner_loop_of_two_states_takes_over_the_one_it_puts_into(rng: np.random.Generator):
     text = f"""g (int64 n, float[40,4] p) => (float[40,4] a) {{
       a = Loop (n, , p) <body = f (int64 i, bool go, float[40,4] x)
         => (bool on, float[40,4] x1) {{
@@ -198,7 +197,7 @@ def test_an_inner_loop_of_two_states_takes_over_the_one_it_puts_into():
         }}>
       }}>
     }}"""
-    feed = {"n": np.array(5), "p": RANDOM.normal(size=(40, 4)).astype(np.float32)}
+    feed = {"n": np.array(5), "p": rng.normal(size=(40, 4)).astype(np.float32)}
     check(text, feed)
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     session.run(None, feed)

@@ -11,7 +11,6 @@ import treadle
 from tests.jit.native import HEAD, check, natives
 from treadle.jit.runtime.compilation import generate_code
 
-RANDOM = np.random.default_rng(53)
 HINT = re.compile(r'!\{ !"llvm\.loop\.interleave\.count", i32 4 \}')
 
 
@@ -38,12 +37,12 @@ def written(model: str, x: np.ndarray) -> str:
 
 @pytest.mark.parametrize("extent", [64, 128, 192, 200, 1000, 1024, 1060, 5000])
 @pytest.mark.parametrize("function", ["Tanh", "Erf"])
-def test_answers_are_the_same(function, extent):
-    x = RANDOM.uniform(-3, 3, extent).astype(np.float32)
+def test_answers_are_the_same(function, extent, rng):
+    x = rng.uniform(-3, 3, extent).astype(np.float32)
     check(text(function, 6, extent), {"n": np.array(3), "x": x})
 
 
-def test_of_matrices_whose_rows_are_read_apart():
+def test_of_matrices_whose_rows_are_read_apart(rng: np.random.Generator):
     model = """g (int64 n, float[6,192] x, float[192] row) => (float[6,192] y) {
       y = Loop (n, "", x) <body = f (int64 i, bool go, float[6,192] a)
           => (bool on, float[6,192] d) {
@@ -55,7 +54,7 @@ def test_of_matrices_whose_rows_are_read_apart():
         d = Exp (f)
       }>
     }"""
-    x, row = (RANDOM.uniform(-2, 2, shape).astype(np.float32) for shape in ((6, 192), 192))
+    x, row = (rng.uniform(-2, 2, shape).astype(np.float32) for shape in ((6, 192), 192))
     check(model, {"n": np.array(3), "x": x, "row": row})
 
 
@@ -69,14 +68,14 @@ def test_of_matrices_whose_rows_are_read_apart():
         (text("Neg", 1, 4096), (4096,), False),
     ],
 )
-def test_where_it_pays(model, shape, is_abreast):
-    found = HINT.findall(written(model, RANDOM.uniform(-1, 1, shape).astype(np.float32)))
+def test_where_it_pays(model, shape, is_abreast, rng):
+    found = HINT.findall(written(model, rng.uniform(-1, 1, shape).astype(np.float32)))
     assert len(found) == is_abreast
 
 
-def test_what_the_library_computes_goes_two_in_a_row():
+def test_what_the_library_computes_goes_two_in_a_row(rng: np.random.Generator):
     """Functions without a form of their own for vectors are called one by one."""
-    x = RANDOM.uniform(-1, 1, 4096)
+    x = rng.uniform(-1, 1, 4096)
     library, own = (written(text(each, 6, 4096, word="double"), x) for each in ("Sin", "Tanh"))
     assert library.count("llvm.loop.unroll.disable") >= 1
     assert len(re.findall(r"!llvm\.loop", library)) > len(re.findall(r"!llvm\.loop", own))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD, WORDS, check, natives
+from tests.seeded import seeded
 from treadle.jit.toolchain.llvm import host_target
 
-RANDOM = np.random.default_rng(11)
 LENGTHS = [0, 1, 3, 8, 33, 64, 100]
 pytestmark = pytest.mark.skipif(
     host_target().vector_bytes < 32, reason="vectors of fewer than four numbers"
@@ -39,8 +39,8 @@ def scan(body, dtype="float32", *, states=("m",), outputs=("m",), more="", attri
 AVERAGE = "d = Sub (xt, m) ad = Mul (a, d) mo = Add (m, ad)"
 
 
-def feed(length, a=0.3, m0=0.5, dtype="float32"):
-    x = RANDOM.standard_normal(length)
+def feed(rng, length, a=0.3, m0=0.5, dtype="float32"):
+    x = rng.standard_normal(length)
     return {"x": x.astype(dtype), "a": np.array(a, dtype), "m0": np.array(m0, dtype)}
 
 
@@ -69,8 +69,8 @@ def averaged(x, a, m0):
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("a", [0.0, 1e-6, 0.3, 1.0, 1.7, 2.0])
-def test_an_average_is_that_of_float64(length, a):
-    given = feed(length, a)
+def test_an_average_is_that_of_float64(length, a, rng):
+    given = feed(rng, length, a)
     last, ys = run(scan(AVERAGE), given)
     wanted = averaged(**given)
     whole = length - length % (host_target().vector_bytes // 8)
@@ -83,10 +83,10 @@ def test_an_average_is_that_of_float64(length, a):
     "scan_input_directions = [1],", "scan_output_directions = [1],",
     "scan_input_directions = [1], scan_output_directions = [1],",
 ])  # fmt: skip
-def test_from_the_end_and_to_the_front(attributes):
+def test_from_the_end_and_to_the_front(attributes, rng):
     text = scan(AVERAGE, attributes=attributes)
     for length in LENGTHS:
-        given = feed(length)
+        given = feed(rng, length)
         for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)
 
@@ -99,18 +99,18 @@ def test_from_the_end_and_to_the_front(attributes):
     "g = Abs (xt) h = Min (g, a) k = Mul (h, m) mo = Add (k, xt)",
     "p = Equal (xt, a) w = Where (p, a, xt) mo = Add (m, w)",
 ])  # fmt: skip
-def test_forms(body):
+def test_forms(body, rng):
     text = scan(body, more=", float two")
     for length in (5, 64, 77):
-        given = feed(length, 0.9) | {"two": np.array(2, np.float32)}
+        given = feed(rng, length, 0.9) | {"two": np.array(2, np.float32)}
         with np.errstate(all="ignore"):
             wanted = interpreted(text, given)
         for found, value in zip(run(text, given), wanted, strict=True):
             np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-5)
 
 
-def test_float64_has_nothing_wider():
-    given = feed(64, dtype="float64")
+def test_float64_has_nothing_wider(rng: np.random.Generator):
+    given = feed(rng, 64, dtype="float64")
     text = scan(AVERAGE, "float64")
     for found, wanted in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -121,16 +121,16 @@ def test_float64_has_nothing_wider():
     [0.0] * 20 + [1.0] + [0.0] * 30,
 ])  # fmt: skip
 @pytest.mark.parametrize("start", [0.0, 1e20, -0.0])
-def test_what_cancels_is_added_one_after_the_other(values, start):
+def test_what_cancels_is_added_one_after_the_other(values, start, rng):
     text = scan("mo = Add (m, xt)")
-    given = feed(len(values), m0=start) | {"x": np.array(values, np.float32)}
+    given = feed(rng, len(values), m0=start) | {"x": np.array(values, np.float32)}
     for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
 
 
-def test_after_what_cancelled_it_goes_on_several_at_once():
-    given = feed(10_000)
+def test_after_what_cancelled_it_goes_on_several_at_once(rng: np.random.Generator):
+    given = feed(rng, 10_000)
     given["x"][::1000] = 0
     given["x"][5000:5002] = [1e20, -1e20]
     last, ys = run(scan(AVERAGE), given)
@@ -140,17 +140,17 @@ def test_after_what_cancelled_it_goes_on_several_at_once():
     assert last == ys[-1]
 
 
-def test_zero_keeps_its_sign():
-    given = feed(24, 0.5, m0=-0.0)
+def test_zero_keeps_its_sign(rng: np.random.Generator):
+    given = feed(rng, 24, 0.5, m0=-0.0)
     _, ys = run(scan("mo = Mul (m, a)"), given)
     assert np.signbit(ys).all()
     assert not ys.any()
 
 
-def test_a_constant_added_and_taken_away_rounds():
+def test_a_constant_added_and_taken_away_rounds(rng: np.random.Generator):
     body = "k = Mul (m, a) s = Add (k, xt) r = Add (s, c) mo = Sub (r, c)"
     text = scan(body, more=", float c")
-    given = feed(40) | {"c": np.array(12582912, np.float32)}
+    given = feed(rng, 40) | {"c": np.array(12582912, np.float32)}
     given["x"] *= 20
     for found, wanted in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -166,12 +166,12 @@ def test_what_grows_beyond_the_largest_float_between():
 
 
 @pytest.mark.parametrize(("steps", "linear"), [(20, 1), (100, 0)])
-def test_long_bodies_take_no_longer_to_look_at(steps, linear):
+def test_long_bodies_take_no_longer_to_look_at(steps, linear, rng):
     lines = ["n0 = Identity (m)"]
     for k in range(steps):
         lines += [f"d{k} = Sub (xt, n{k}) h{k} = Mul (a, d{k}) n{k + 1} = Add (n{k}, h{k})"]
     text = scan(" ".join([*lines, f"mo = Identity (n{steps})"]))
-    given = feed(40, 0.1)
+    given = feed(rng, 40, 0.1)
     started = time.perf_counter()
     found = run(text, given, linear=linear)
     assert time.perf_counter() - started < 10
@@ -183,16 +183,16 @@ def test_long_bodies_take_no_longer_to_look_at(steps, linear):
 @pytest.mark.parametrize(
     "body", ["s = Mul (m, a) mo = Add (s, xt)", "s = Sub (xt, m) mo = Mul (s, a)"]
 )
-def test_whole_numbers_wrap_and_are_the_same(dtype, body):
+def test_whole_numbers_wrap_and_are_the_same(dtype, body, rng):
     for length in (7, 40, 123):
-        x = RANDOM.integers(0, 100, length).astype(dtype)
+        x = rng.integers(0, 100, length).astype(dtype)
         given = {"x": x, "a": np.array(93, dtype), "m0": np.array(7, dtype)}
         text = scan(body, dtype)
         for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_states_made_of_each_other_in_one_direction():
+def test_states_made_of_each_other_in_one_direction(rng: np.random.Generator):
     body = (
         AVERAGE
         + " dd = Mul (d, d) e = Sub (dd, s) ae = Mul (a, e) so = Add (s, ae) po = Identity (m)"
@@ -201,7 +201,7 @@ def test_states_made_of_each_other_in_one_direction():
         "float mn,", "float sn,"
     )
     for length in LENGTHS:
-        given = feed(length)
+        given = feed(rng, length)
         for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
@@ -209,8 +209,8 @@ def test_states_made_of_each_other_in_one_direction():
 @pytest.mark.parametrize(("place", "value"), [
     (0, np.inf), (9, -np.inf), (20, np.nan), (39, np.inf), (17, 3e38), (3, -3.3e38)
 ])  # fmt: skip
-def test_what_is_not_finite_comes_as_one_after_the_other(place, value):
-    given = feed(40)
+def test_what_is_not_finite_comes_as_one_after_the_other(place, value, rng):
+    given = feed(rng, 40)
     given["x"][place] = value
     with np.errstate(all="ignore"):
         wanted = interpreted(scan("s = Mul (m, a) mo = Add (s, xt)"), given)
@@ -221,9 +221,9 @@ def test_what_is_not_finite_comes_as_one_after_the_other(place, value):
 
 
 @pytest.mark.parametrize("a", [1.0001, -1.5, 30.0, np.inf, np.nan])
-def test_what_grows_is_the_same_bits(a):
+def test_what_grows_is_the_same_bits(a, rng):
     text = scan("s = Mul (m, a) mo = Add (s, xt)")
-    given = feed(100, a)
+    given = feed(rng, 100, a)
     with np.errstate(all="ignore"):
         wanted = interpreted(text, given)
     for each, other in zip(run(text, given), wanted, strict=True):
@@ -238,17 +238,17 @@ def test_what_grows_is_the_same_bits(a):
     "s = Max (m, xt) mo = Mul (s, a)",
     "s = Floor (m) mo = Add (s, xt)",
 ])  # fmt: skip
-def test_steps_and_curves_are_left_as_they_are(body):
+def test_steps_and_curves_are_left_as_they_are(body, rng):
     text = scan(body)
-    given = feed(64, 0.3)
+    given = feed(rng, 64, 0.3)
     for each, other in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(each, other)
 
 
-def test_states_that_make_each_other_are_left_as_they_are():
+def test_states_that_make_each_other_are_left_as_they_are(rng: np.random.Generator):
     body = "po = Add (m, xt) h = Mul (p, a) mo = Sub (h, xt)"
     text = scan(body, states=("m", "p"))
-    given = feed(64)
+    given = feed(rng, 64)
     for each, other in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(each, other)
 
@@ -276,7 +276,7 @@ def test_a_loop_that_counts_inside_another():
         assert end == pytest.approx(m, rel=2e-7)
 
 
-def test_masks_columns_and_steps_of_their_own():
+def test_masks_columns_and_steps_of_their_own(rng: np.random.Generator):
     text = """g (float[T, 1] x, bool[T] done, float[1, T] rate, float[1] m0) => (float[1, T] ys) {
       last, ys = Scan <num_scan_inputs = 3, scan_input_axes = [0, 0, 1], scan_output_axes = [1],
         body = b (float[1] m, float[1] xt, bool end, float[1] r) => (float[1] mo, float[1] y) {
@@ -289,9 +289,9 @@ def test_masks_columns_and_steps_of_their_own():
     }"""
     for length in (4, 50):
         given = {
-            "x": RANDOM.standard_normal((length, 1)).astype(np.float32),
-            "done": RANDOM.random(length) < 0.2,
-            "rate": RANDOM.random((1, length)).astype(np.float32),
+            "x": rng.standard_normal((length, 1)).astype(np.float32),
+            "done": rng.random(length) < 0.2,
+            "rate": rng.random((1, length)).astype(np.float32),
             "m0": np.ones(1, np.float32),
         }
         (ys,) = run(text, given)
@@ -302,6 +302,7 @@ def test_masks_columns_and_steps_of_their_own():
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_linear_body(data):
+    rng = seeded((data,))
     dtype = data.draw(st.sampled_from(["float32", "int32"]))
     names, lines = ["m", "xt", "a"], []
     for number in range(data.draw(st.integers(1, 6))):
@@ -311,6 +312,6 @@ def test_any_linear_body(data):
         names.append(f"n{number}")
     lines.append(f"mo = Identity ({names[-1]})")
     length = data.draw(st.integers(0, 70))
-    x = RANDOM.uniform(-1, 1, length) if dtype == "float32" else RANDOM.integers(-9, 9, length)
+    x = rng.uniform(-1, 1, length) if dtype == "float32" else rng.integers(-9, 9, length)
     given = {"x": x.astype(dtype), "a": np.array(0.5 if dtype == "float32" else 3, dtype)}
     check(scan(" ".join(lines), dtype), given | {"m0": np.array(1, dtype)})

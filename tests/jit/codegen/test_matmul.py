@@ -9,14 +9,12 @@ import treadle
 from tests.jit.native import HEAD, WORDS, check
 from treadle.errors import RunError
 
-RANDOM = np.random.default_rng(3)
 
-
-def numbers(dtype, *shape):
+def numbers(rng, dtype, *shape):
     """Numbers whose sums of products are exact in any order."""
     if np.dtype(dtype).kind == "f":
-        return (RANDOM.integers(-16, 16, shape) / 16).astype(dtype)
-    return RANDOM.integers(0, 100, shape).astype(dtype)
+        return (rng.integers(-16, 16, shape) / 16).astype(dtype)
+    return rng.integers(0, 100, shape).astype(dtype)
 
 
 def product(dtype, left, right, result):
@@ -35,21 +33,21 @@ def product(dtype, left, right, result):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
 @pytest.mark.parametrize("columns", [1, 7, 43, 150])
 @pytest.mark.parametrize("rows", [1, 4, 9])
-def test_widths_and_heights(dtype, rows, columns):
+def test_widths_and_heights(dtype, rows, columns, rng):
     inner = 21
-    left, right = numbers(dtype, rows, inner), numbers(dtype, inner, columns)
+    left, right = numbers(rng, dtype, rows, inner), numbers(rng, dtype, inner, columns)
     text = product(dtype, left.shape, right.shape, (rows, columns))
     check(text, {"n": np.array(3), "x": left, "w": right})
 
 
-def test_a_large_matrix_is_read_to_and_fro():
-    left, right = numbers("float32", 2, 96), numbers("float32", 96, 300)
+def test_a_large_matrix_is_read_to_and_fro(rng: np.random.Generator):
+    left, right = numbers(rng, "float32", 2, 96), numbers(rng, "float32", 96, 300)
     text = product("float32", left.shape, right.shape, (2, 300))
     check(text, {"n": np.array(4), "x": left, "w": right})
 
 
-def test_batches_broadcast():
-    left, right = numbers("float32", 2, 1, 5, 8), numbers("float32", 3, 8, 20)
+def test_batches_broadcast(rng: np.random.Generator):
+    left, right = numbers(rng, "float32", 2, 1, 5, 8), numbers(rng, "float32", 3, 8, 20)
     text = product("float32", left.shape, right.shape, (2, 3, 5, 20))
     check(text, {"n": np.array(2), "x": left, "w": right})
 
@@ -74,10 +72,10 @@ def scan(item, right, turned, reverse, axis):
 
 @pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 200])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_what_is_sliced_is_multiplied_ahead(length, reverse):
+def test_what_is_sliced_is_multiplied_ahead(length, reverse, rng):
     feed = {
-        "x": numbers("float32", length, 1, 33), "w": numbers("float32", 33, 50),
-        "h": numbers("float32", 1, 50),
+        "x": numbers(rng, "float32", length, 1, 33), "w": numbers(rng, "float32", 33, 50),
+        "h": numbers(rng, "float32", 1, 50),
     }  # fmt: skip
     check(scan((1, 33), (33, 50), False, reverse, 0), feed)
 
@@ -85,18 +83,18 @@ def test_what_is_sliced_is_multiplied_ahead(length, reverse):
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("rows", [1, 3])
-def test_batches_turned_weights_and_axes_ahead(rows, turned, axis):
+def test_batches_turned_weights_and_axes_ahead(rows, turned, axis, rng):
     item, length = (rows, 40), 11
     shape = [*item[:axis], length, *item[axis:]]
     right = (60, 40) if turned else (40, 60)
     feed = {
-        "x": numbers("float32", *shape), "w": numbers("float32", *right),
-        "h": numbers("float32", rows, 60),
+        "x": numbers(rng, "float32", *shape), "w": numbers(rng, "float32", *right),
+        "h": numbers(rng, "float32", rows, 60),
     }  # fmt: skip
     check(scan(item, right, turned, False, axis), feed)
 
 
-def test_ahead_in_a_loop_that_starts_anew():
+def test_ahead_in_a_loop_that_starts_anew(rng: np.random.Generator):
     text = """g (int64 n, float[T,1,40] x, float[40,40] w, float[1,40] h) => (float[1,40] y) {
       y = Loop (n, , h) <body = f (int64 i, bool go, float[1,40] u) => (bool on, float[1,40] v) {
         on = Identity (go)
@@ -110,15 +108,15 @@ def test_ahead_in_a_loop_that_starts_anew():
       }>
     }"""
     feed = {
-        "n": np.array(3), "x": numbers("float32", 70, 1, 40),
-        "w": numbers("float32", 40, 40) / np.float32(16),
-        "h": numbers("float32", 1, 40),
+        "n": np.array(3), "x": numbers(rng, "float32", 70, 1, 40),
+        "w": numbers(rng, "float32", 40, 40) / np.float32(16),
+        "h": numbers(rng, "float32", 1, 40),
     }  # fmt: skip
     check(text, feed)
 
 
 @pytest.mark.parametrize("rows", [1, 6])
-def test_a_turned_state(rows):
+def test_a_turned_state(rows, rng):
     text = f"""g (int64 n, float[{rows},24] x, float[40,24] k) => (float[40,24] y,
       float[N,{rows},40] s) {{
       y, s = Loop (n, , k) <body = f (int64 i, bool go, float[40,24] u)
@@ -129,15 +127,15 @@ def test_a_turned_state(rows):
         v = Add (u, u)
       }}>
     }}"""
-    check(text, {"n": np.array(3), "x": numbers("float32", rows, 24),
-                 "k": numbers("float32", 40, 24)})  # fmt: skip
+    check(text, {"n": np.array(3), "x": numbers(rng, "float32", rows, 24),
+                 "k": numbers(rng, "float32", 40, 24)})  # fmt: skip
 
 
 @pytest.mark.parametrize("columns", [70, 1024])
 @pytest.mark.parametrize("is_known", [False, True])
-def test_weights_that_lie_badly_are_laid_out_before(columns, is_known):
+def test_weights_that_lie_badly_are_laid_out_before(columns, is_known, rng):
     """Rows that begin between lines of the cache, or a page apart; constants too."""
-    weight = numbers("float32", 64, columns)
+    weight = numbers(rng, "float32", 64, columns)
     given = "" if is_known else f", float[64,{columns}] w"
     numbers_of = ", ".join(map(str, weight.flat))
     made = f"<float[64,{columns}] w = {{{numbers_of}}}>" if is_known else ""
@@ -152,14 +150,15 @@ def test_weights_that_lie_badly_are_laid_out_before(columns, is_known):
         o = MatMul (k, r)
       }}> (h, x)
     }}"""
-    feed = {"x": numbers("float32", 9, 64) / np.float32(64), "h": numbers("float32", 1, 64),
-            "r": numbers("float32", columns, 64) / np.float32(1024)}  # fmt: skip
+    feed = {"x": numbers(rng, "float32", 9, 64) / np.float32(64),
+            "h": numbers(rng, "float32", 1, 64),
+            "r": numbers(rng, "float32", columns, 64) / np.float32(1024)}  # fmt: skip
     check(text, feed if is_known else {**feed, "w": weight})
 
 
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize(("rows", "inner"), [(40, 30), (40, 1), (3, 30), (1, 1)])
-def test_columns_and_outer_products(rows, inner, is_turned):
+def test_columns_and_outer_products(rows, inner, is_turned, rng):
     """A matrix times a column, from outside and made in the loop; a column times a row."""
     given = (inner, rows) if is_turned else (rows, inner)
     made = "m = Transpose (a)" if is_turned else "m = Identity (a)"
@@ -178,19 +177,19 @@ def test_columns_and_outer_products(rows, inner, is_turned):
         b = Add (a, w)
       }}>
     }}"""
-    feed = {"w": numbers("float32", *given), "x": numbers("float32", inner, 1),
-            "z": numbers("float32", inner), "n": np.array(3)}  # fmt: skip
+    feed = {"w": numbers(rng, "float32", *given), "x": numbers(rng, "float32", inner, 1),
+            "z": numbers(rng, "float32", inner), "n": np.array(3)}  # fmt: skip
     check(text, feed)
 
 
-def test_columns_in_batches():
-    left, right = numbers("float32", 2, 9, 24), numbers("float32", 3, 1, 24, 1)
+def test_columns_in_batches(rng: np.random.Generator):
+    left, right = numbers(rng, "float32", 2, 9, 24), numbers(rng, "float32", 3, 1, 24, 1)
     text = product("float32", left.shape, right.shape, (3, 2, 9, 1))
     check(text, {"n": np.array(2), "x": left, "w": right})
 
 
 @pytest.mark.parametrize("kept", [0, 1])
-def test_a_turned_view_read_in_every_iteration(kept):
+def test_a_turned_view_read_in_every_iteration(kept, rng):
     text = f"""g (int64 n, float[30,40] w, float[40,30] x) => (float[40,30] y, float[N,{
         30 + 10 * kept
     }] s) {{
@@ -205,13 +204,13 @@ def test_a_turned_view_read_in_every_iteration(kept):
         r = ReduceMax <keepdims = 0> (m, ax)
       }}>
     }}"""
-    check(text, {"n": np.array(3), "w": numbers("float32", 30, 40),
-                 "x": numbers("float32", 40, 30)})  # fmt: skip
+    check(text, {"n": np.array(3), "w": numbers(rng, "float32", 30, 40),
+                 "x": numbers(rng, "float32", 40, 30)})  # fmt: skip
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("trips", [1, 9, 10, 11])
-def test_what_is_gathered_by_the_iteration_is_multiplied_ahead(trips, axis):
+def test_what_is_gathered_by_the_iteration_is_multiplied_ahead(trips, axis, rng):
     """The eleventh item is not there: the message is that of the iteration that wants it."""
     shape = (10, 40) if axis == 0 else (40, 10)
     text = f"""g (int64 n, float[{shape[0]},{shape[1]}] x, float[40,50] w, float[1,50] h)
@@ -228,8 +227,9 @@ def test_what_is_gathered_by_the_iteration_is_multiplied_ahead(trips, axis):
         o = Identity (v)
       }}>
     }}"""
-    feed = {"n": np.array(trips), "x": numbers("float32", *shape), "w": numbers("float32", 40, 50),
-            "h": numbers("float32", 1, 50)}  # fmt: skip
+    feed = {"n": np.array(trips), "x": numbers(rng, "float32", *shape),
+            "w": numbers(rng, "float32", 40, 50),
+            "h": numbers(rng, "float32", 1, 50)}  # fmt: skip
     if trips <= 10:
         check(text, feed)
     else:
@@ -239,7 +239,7 @@ def test_what_is_gathered_by_the_iteration_is_multiplied_ahead(trips, axis):
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_a_joined_operand_is_multiplied_in_parts(rows):
+def test_a_joined_operand_is_multiplied_in_parts(rows, rng):
     text = f"""g (float[T,{rows},40] x, float[70,30] w, float[{rows},30] h)
       => (float[{rows},30] y, float[T,{rows},30] s) {{
       y, s = Scan <num_scan_inputs = 1, body = f (float[{rows},30] u, float[{rows},40] t)
@@ -250,6 +250,6 @@ def test_a_joined_operand_is_multiplied_in_parts(rows):
         o = Identity (v)
       }}> (h, x)
     }}"""
-    feed = {"x": numbers("float32", 12, rows, 40), "h": numbers("float32", rows, 30),
-            "w": numbers("float32", 70, 30) / np.float32(16)}  # fmt: skip
+    feed = {"x": numbers(rng, "float32", 12, rows, 40), "h": numbers(rng, "float32", rows, 30),
+            "w": numbers(rng, "float32", 70, 30) / np.float32(16)}  # fmt: skip
     check(text, feed)

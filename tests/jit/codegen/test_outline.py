@@ -13,8 +13,6 @@ from treadle.jit.codegen import kernel as emitting
 from treadle.jit.codegen import outline as outlining
 from treadle.jit.kernel.artifact import KernelArtifact
 
-RANDOM = np.random.default_rng(11)
-
 
 def layers(count: int, rows: str) -> str:
     """A loop over layers that are alike: a product, a normalisation and a residual each."""
@@ -45,10 +43,10 @@ def layers(count: int, rows: str) -> str:
     }}"""
 
 
-def feed(count: int) -> dict[str, np.ndarray]:
+def feed(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     """Data of a few rows."""
-    named = {f"w{k}": RANDOM.uniform(-0.2, 0.2, (24, 24)).astype(np.float32) for k in range(count)}
-    x, row = (RANDOM.uniform(-1, 1, (k, 24)).astype(np.float32) for k in (20, 1))
+    named = {f"w{k}": rng.uniform(-0.2, 0.2, (24, 24)).astype(np.float32) for k in range(count)}
+    x, row = (rng.uniform(-1, 1, (k, 24)).astype(np.float32) for k in (20, 1))
     return {"n": np.array(4), "x": x, "row": row, **named}
 
 
@@ -67,10 +65,12 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> list[KernelArtifact]:
 
 
 @pytest.mark.parametrize("rows", ["20", "T"])
-def test_layers_that_are_alike_are_written_once(emitted: list[KernelArtifact], rows: str) -> None:
+def test_layers_that_are_alike_are_written_once(
+    emitted: list[KernelArtifact], rows: str, rng: np.random.Generator
+) -> None:
     counts = []
     for count in (12, 24):
-        check(layers(count, rows), feed(count))
+        check(layers(count, rows), feed(rng, count))
         text = emitted[-1].text
         counts.append((text.count("define internal void"), text.count('call void @"nest.')))
     (few, calls), (as_few, more_calls) = counts
@@ -78,13 +78,17 @@ def test_layers_that_are_alike_are_written_once(emitted: list[KernelArtifact], r
     assert more_calls - calls >= 12 * 3
 
 
-def test_small_kernels_stay_one_function(emitted: list[KernelArtifact]) -> None:
-    check(layers(1, "T"), feed(1))
+def test_small_kernels_stay_one_function(
+    emitted: list[KernelArtifact], rng: np.random.Generator
+) -> None:
+    check(layers(1, "T"), feed(rng, 1))
     assert '@"nest.' not in emitted[-1].text
     assert re.search(r"@\"ensure\".*alwaysinline", emitted[-1].text)
 
 
-def test_every_nest_that_stays_hands_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_nest_that_stays_hands_on_a_value(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     monkeypatch.setattr(outlining, "_MIN_NESTS", 0)
     text = """g (int64 n, float[5] x, int64[4] at) => (float[5] y, float[N] best) {
       y, best = Loop (n, , x) <body = f (int64 i, bool go, float[5] a)
@@ -96,14 +100,16 @@ def test_every_nest_that_stays_hands_on_a_value(monkeypatch: pytest.MonkeyPatch)
         b = Add (s, most)
       }>
     }"""
-    x = RANDOM.uniform(-1, 1, 5).astype(np.float32)
+    x = rng.uniform(-1, 1, 5).astype(np.float32)
     check(text, {"n": np.array(3), "x": x, "at": np.array([0, 4, -1, 2])})
     session = InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(Exception, match=r"iteration 0.*index"):
         session.run(None, {"n": np.array(3), "x": x, "at": np.array([0, 4, 9, 2])})
 
 
-def test_a_nest_may_read_any_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nest_may_read_any_number_of_values(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     monkeypatch.setattr(outlining, "_MIN_NESTS", 0)
     names = [f"v{k}" for k in range(40)]
     inputs = ", ".join(f"float[20] {name}" for name in names)
@@ -115,11 +121,13 @@ def test_a_nest_may_read_any_number_of_values(monkeypatch: pytest.MonkeyPatch) -
         z = Identity (s40)
       }}>
     }}"""
-    given = {name: RANDOM.uniform(-1, 1, 20).astype(np.float32) for name in names}
+    given = {name: rng.uniform(-1, 1, 20).astype(np.float32) for name in names}
     check(text, {"n": np.array(3), "x": np.zeros(20, np.float32), **given})
 
 
-def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[KernelArtifact]) -> None:
+def test_a_reduction_to_few_elements_of_many_is_written_once(
+    emitted: list[KernelArtifact], rng: np.random.Generator
+) -> None:
     text = """g (int64 n, float[16,40] x) => (float[16,40] y) {
       last = Constant <value = int64[1] {-1}> ()
       y = Loop (n, , x) <body = f (int64 i, bool go, float[16,40] a) => (bool on, float[16,40] b) {
@@ -128,7 +136,7 @@ def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[Kerne
         b = Sub (a, mean)
       }>
     }"""
-    check(text, {"n": np.array(3), "x": RANDOM.uniform(-1, 1, (16, 40)).astype(np.float32)})
+    check(text, {"n": np.array(3), "x": rng.uniform(-1, 1, (16, 40)).astype(np.float32)})
     assert emitted[-1].text.count("fadd reassoc") <= 2
 
 
@@ -137,7 +145,12 @@ def test_a_reduction_to_few_elements_of_many_is_written_once(emitted: list[Kerne
     [("200", 600, "Neg", 2), ("200", 12, "Tanh", 6), ("4", 300, "Abs", 1), ("4", 40, "Sin", 20)],
 )
 def test_a_long_chain_of_functions_is_several_nests(
-    emitted: list[KernelArtifact], shape: str, steps: int, function: str, least: int
+    emitted: list[KernelArtifact],
+    shape: str,
+    steps: int,
+    function: str,
+    least: int,
+    rng: np.random.Generator,
 ) -> None:
     """LLVM makes no vectors of thousands of operations, and writes few elements out for ever."""
     chain = "\n".join(f"s{k + 1} = {function} (s{k})" for k in range(steps))
@@ -150,12 +163,14 @@ def test_a_long_chain_of_functions_is_several_nests(
         sum = ReduceMax <keepdims = 0> (z)
       }}>
     }}"""
-    x = RANDOM.uniform(-1, 1, int(shape)).astype(np.float32)
+    x = rng.uniform(-1, 1, int(shape)).astype(np.float32)
     check(text, {"n": np.array(3), "x": x})
     assert dict(emitted[-1].counts)["nests"] >= least
 
 
-def test_what_only_a_reduction_reads_is_cut_too(emitted: list[KernelArtifact]) -> None:
+def test_what_only_a_reduction_reads_is_cut_too(
+    emitted: list[KernelArtifact], rng: np.random.Generator
+) -> None:
     chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(20))
     text = f"""g (int64 n, float[200] s0) => (float y) {{
       zero = Constant <value = float {{0.0}}> ()
@@ -166,11 +181,13 @@ def test_what_only_a_reduction_reads_is_cut_too(emitted: list[KernelArtifact]) -
         b = ReduceMean <keepdims = 0> (s20)
       }}>
     }}"""
-    check(text, {"n": np.array(3), "s0": RANDOM.uniform(-1, 1, 200).astype(np.float32)})
+    check(text, {"n": np.array(3), "s0": rng.uniform(-1, 1, 200).astype(np.float32)})
     assert dict(emitted[-1].counts)["nests"] >= 6
 
 
-def test_what_is_between_nests_of_large_tensors_is_little(emitted: list[KernelArtifact]) -> None:
+def test_what_is_between_nests_of_large_tensors_is_little(
+    emitted: list[KernelArtifact], rng: np.random.Generator
+) -> None:
     chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(30))
     text = f"""g (int64 n, float[300000] x) => (float[300000] y) {{
       y = Loop (n, , x) <body = f (int64 i, bool go, float[300000] s0)
@@ -180,6 +197,6 @@ def test_what_is_between_nests_of_large_tensors_is_little(emitted: list[KernelAr
         z = Identity (s30)
       }}>
     }}"""
-    check(text, {"n": np.array(2), "x": RANDOM.uniform(-1, 1, 300_000).astype(np.float32)})
+    check(text, {"n": np.array(2), "x": rng.uniform(-1, 1, 300_000).astype(np.float32)})
     assert dict(emitted[-1].counts)["nests"] == 1
     assert emitted[-1].workspace < 4 * 300_000

@@ -33,9 +33,9 @@ EXACT = {
 }  # fmt: skip
 
 
-def sweep(dtype):
+def sweep(rng, dtype):
     """Numbers of every size, near every edge."""
-    random, count = np.random.default_rng(5), 20_000
+    random, count = rng, 20_000
     least, most = (-44, 38) if dtype is np.float32 else (-320, 308)
     edge = 104 if dtype is np.float32 else 746
     parts = [random.uniform(-bound, bound, count) for bound in (1, 20, edge)]
@@ -77,8 +77,8 @@ def assert_within(bound, found, exact, what):
 
 @pytest.mark.parametrize("dtype", WIDE)
 @pytest.mark.parametrize("op", BOUNDS)
-def test_inline_functions(op, dtype):
-    x = sweep(dtype)
+def test_inline_functions(op, dtype, rng):
+    x = sweep(rng, dtype)
     is_wide = dtype is np.float64
     if is_wide and op in ("Sin", "Cos", "Tan"):
         x = x[np.abs(x) < 1e6]
@@ -88,9 +88,9 @@ def test_inline_functions(op, dtype):
     assert_within(bound, scanned(op, x), exact, lambda worst: f"{op}({x[worst]!r})")
 
 
-def test_sine_of_large_numbers():
+def test_sine_of_large_numbers(rng: np.random.Generator):
     near = (np.arange(1, 3000) ** 4 * math.pi / 2).astype(np.float32)
-    bits = np.random.default_rng(9).integers(0, 2**31, 20_000).astype(np.uint32)
+    bits = rng.integers(0, 2**31, 20_000).astype(np.uint32)
     x = np.concatenate([near, bits.view(np.float32)])
     for op in ("Sin", "Cos", "Tan"):
         with np.errstate(all="ignore"):
@@ -105,12 +105,11 @@ def test_erf():
     assert_within(2.0, scanned("Erf", x), exact, lambda worst: f"erf({x[worst]!r})")
 
 
-def test_powers():
+def test_powers(rng: np.random.Generator):
     special = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, -3.0, math.inf, -math.inf, math.nan,
                1e-45, 1e38, 2.0**24 + 2, 2.0**25, 1.0000001]  # fmt: skip
-    random = np.random.default_rng(13)
     pairs = np.array([(x, y) for x in special for y in special])
-    usual = np.stack([random.uniform(0, 10, 20_000), random.uniform(-20, 20, 20_000)], -1)
+    usual = np.stack([rng.uniform(0, 10, 20_000), rng.uniform(-20, 20, 20_000)], -1)
     x, y = np.concatenate([pairs, usual]).astype(np.float32).T
     with np.errstate(all="ignore"):
         exact = np.power(x.astype(np.float64), y.astype(np.float64))
@@ -151,13 +150,13 @@ g (float[T,N] x) => (float[T,N] y) {
 }"""
 
 
-def tails(low, high):
-    return np.random.default_rng(7).uniform(low, high, 20_000)
+def tails(rng, low, high):
+    return rng.uniform(low, high, 20_000)
 
 
 @pytest.mark.parametrize("operands", ["e, one", "one, e"])
-def test_the_tail_of_gelu_written_with_erf(operands):
-    x = np.concatenate([tails(-12.5, 8), tails(-1, 1), [0.0, -0.0]]).astype(np.float32)
+def test_the_tail_of_gelu_written_with_erf(operands, rng):
+    x = np.concatenate([tails(rng, -12.5, 8), tails(rng, -1, 1), [0.0, -0.0]]).astype(np.float32)
     session = InferenceSession(GELU % operands, engines=("jit", "interp"))
     (found,) = session.run(None, {"x": x[None]})
     assert not [why for why in outcomes(session) if isinstance(why, str)]
@@ -168,8 +167,8 @@ def test_the_tail_of_gelu_written_with_erf(operands):
 
 @pytest.mark.parametrize("engines", [("jit", "interp"), ("interp",)])
 @pytest.mark.parametrize("dtype", WIDE)
-def test_mish(dtype, engines):
-    parts = [tails(low, high) for low, high in ((-105, 0), (-5, 5), (-1, 1), (10, 30))]
+def test_mish(dtype, engines, rng):
+    parts = [tails(rng, low, high) for low, high in ((-105, 0), (-5, 5), (-1, 1), (10, 30))]
     x = np.concatenate([*parts, [0.0, -0.0, math.inf, math.nan, 1e30]]).astype(dtype)
     with np.errstate(all="ignore"):
         power = np.exp(np.minimum(x.astype(WIDE[dtype]), 60))
@@ -179,8 +178,8 @@ def test_mish(dtype, engines):
 
 
 @pytest.mark.parametrize("engines", [("jit", "interp"), ("interp",)])
-def test_gelu_has_a_tail(engines):
-    x = np.concatenate([tails(-6, 6), tails(-12, -5)]).astype(np.float32)
+def test_gelu_has_a_tail(engines, rng):
+    x = np.concatenate([tails(rng, -6, 6), tails(rng, -12, -5)]).astype(np.float32)
     exact = x * np.array([0.5 * math.erfc(-each / math.sqrt(2)) for each in x.astype(float)])
     found = scanned("Gelu", x, engines=engines)
     # x / sqrt(2) is rounded, which its square of up to 72 magnifies

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD, check
+from tests.seeded import seeded
 from treadle.errors import RunError
 
-RANDOM = np.random.default_rng(17)
 SIZES = (3, 40)
 
 PLACE = """
@@ -76,14 +76,14 @@ def looped(body: str, size: int) -> str:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("body", BODIES)
-def test_a_state_put_into(body, size):
-    p = RANDOM.uniform(-1, 1, (size, 4)).astype(np.float32)
+def test_a_state_put_into(body, size, rng):
+    p = rng.uniform(-1, 1, (size, 4)).astype(np.float32)
     before = p.copy()
     check(looped(body, size), {"n": np.array(5), "p": p})
     assert np.array_equal(p, before)
 
 
-def test_states_that_exchange_what_was_put_in():
+def test_states_that_exchange_what_was_put_in(rng: np.random.Generator):
     text = """g (int64 n, float[20,2] p, float[20,2] q) => (float[20,2] a, float[20,2] b) {
       a, b = Loop (n, , p, q) <body = f (int64 i, bool go, float[20,2] x, float[20,2] y)
         => (bool on, float[20,2] x1, float[20,2] y1) {
@@ -95,7 +95,7 @@ def test_states_that_exchange_what_was_put_in():
         y1 = Identity (x1)
       }>
     }"""
-    feed = {name: RANDOM.uniform(-1, 1, (20, 2)).astype(np.float32) for name in "pq"}
+    feed = {name: rng.uniform(-1, 1, (20, 2)).astype(np.float32) for name in "pq"}
     check(text, {"n": np.array(3), **feed})
 
 
@@ -147,6 +147,7 @@ def test_one_row_costs_one_row():
 @settings(max_examples=20)
 @given(st.data())
 def test_scattering_with_reductions_is_what_numpy_does(data):
+    rng = seeded((data,))
     from tests.jit.leaves import leaf, natively
     from treadle import ops
 
@@ -154,20 +155,20 @@ def test_scattering_with_reductions_is_what_numpy_does(data):
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=rank, max_size=rank)))
     kind = data.draw(st.sampled_from(["none", "add", "mul", "max", "min"]))
     dtype = data.draw(st.sampled_from([np.float32, np.int64, np.float16, np.uint8]))
-    x = RANDOM.integers(0, 9, shape).astype(dtype)
+    x = rng.integers(0, 9, shape).astype(dtype)
     if data.draw(st.booleans()):
         axis = data.draw(st.integers(-rank, rank - 1))
         taken = [data.draw(st.integers(0, e)) for e in shape]
         extent = shape[axis]
-        indices = RANDOM.integers(-extent, extent, taken)
+        indices = rng.integers(-extent, extent, taken)
         step = leaf("ScatterElements", 18, 3, 1, axis=axis, reduction=kind)
     else:
         count = data.draw(st.integers(1, rank))
         around = (data.draw(st.integers(0, 4)), data.draw(st.integers(1, 3)))
-        columns = [RANDOM.integers(-shape[k], shape[k], around) for k in range(count)]
+        columns = [rng.integers(-shape[k], shape[k], around) for k in range(count)]
         indices, taken = np.stack(columns, -1), [*around, *shape[count:]]
         step = leaf("ScatterND", 18, 3, 1, reduction=kind)
-    updates = RANDOM.integers(0, 9, taken).astype(dtype)
+    updates = rng.integers(0, 9, taken).astype(dtype)
     given = (x, indices.astype(np.int64), updates)
     found, is_native = natively(step, given)
     assert is_native

@@ -10,12 +10,11 @@ from treadle import InferenceSession, RunOptions
 from treadle.errors import LimitExceeded
 from treadle.jit import codegen
 
-RANDOM = np.random.default_rng(8)
 SHAPES = [(40_000,), (64, 300), (1, 50, 400), (101, 97), (3, 7001)]
 
 
-def numbers(*shape):
-    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+def numbers(rng: np.random.Generator, *shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 def windows(monkeypatch):
@@ -47,9 +46,10 @@ def text(shape, body, extra=""):
     }}"""
 
 
-def feed(shape, trips):
-    return {"n": np.array(trips), "p": numbers(*shape), "q": numbers(*shape),
-            "row": numbers(shape[-1]), "t": np.float32(0.25), "k": numbers(*shape)}  # fmt: skip
+def feed(rng, shape, trips):
+    return {"n": np.array(trips), "p": numbers(rng, *shape), "q": numbers(rng, *shape),
+            "row": numbers(rng, shape[-1]), "t": np.float32(0.25),
+            "k": numbers(rng, *shape)}  # fmt: skip
 
 
 OWN = """
@@ -66,9 +66,9 @@ OWN = """
 
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_own_elements(shape, trips, monkeypatch):
+def test_own_elements(shape, trips, monkeypatch, rng):
     found = windows(monkeypatch)
-    check(text(shape, OWN), feed(shape, trips))
+    check(text(shape, OWN), feed(rng, shape, trips))
     assert found
 
 
@@ -81,31 +81,32 @@ def test_own_elements(shape, trips, monkeypatch):
         "m = ReduceMean <keepdims = 1> (x, ax)\n x1 = Sub (x, m)\n y1 = Add (x, y)",
     ],
 )
-def test_others_are_left(body, monkeypatch):
+def test_others_are_left(body, monkeypatch, rng):
     found, shape = windows(monkeypatch), (120, 120)
     known = text(shape, body).replace("half =", "ax = Constant <value = int64[1] {0}> ()\n half =")
-    check(known, feed(shape, 3))
+    check(known, feed(rng, shape, 3))
     assert not found
 
 
-def test_a_loop_with_a_condition_is_left(monkeypatch):
+def test_a_loop_with_a_condition_is_left(monkeypatch, rng):
     found, shape = windows(monkeypatch), (120, 120)
     check(text(shape, OWN).replace("on = Identity (go)", "on = Less (z, row0)").replace(
-        "half =", "row0 = Constant <value = float {0.9}> ()\n half ="), feed(shape, 5))  # fmt: skip
+        "half =", "row0 = Constant <value = float {0.9}> ()\n half ="),
+        feed(rng, shape, 5))  # fmt: skip
     assert not found
 
 
-def test_what_is_near_anyway_is_left(monkeypatch):
+def test_what_is_near_anyway_is_left(monkeypatch, rng):
     found = windows(monkeypatch)
-    check(text((64,), OWN), feed((64,), 3))
+    check(text((64,), OWN), feed(rng, (64,), 3))
     assert not found
 
 
-def test_it_is_stopped_on_the_way():
+def test_it_is_stopped_on_the_way(rng: np.random.Generator):
     shape = (40_000,)
     head = '<ir_version: 10, opset_import: ["" : 18]>\n'
     session = InferenceSession(head + text(shape, OWN), engines=("jit", "interp"))
     options = RunOptions()
     options.max_seconds = 0.2
     with pytest.raises(LimitExceeded):
-        session.run(None, feed(shape, 10**8), options)
+        session.run(None, feed(rng, shape, 10**8), options)

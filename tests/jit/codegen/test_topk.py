@@ -12,7 +12,6 @@ from tests.jit.leaves import leaf, natively
 from tests.jit.native import check
 from treadle import ops
 
-RANDOM = np.random.default_rng(37)
 DTYPES = [
     "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16",
     "uint32", "uint64",
@@ -25,16 +24,16 @@ def fences():
         yield
 
 
-def table(dtype, shape, distinct=50):
+def table(rng, dtype, shape, distinct=50):
     """Elements many of which are equal; of floats some are NaN, infinite or zeros of both signs."""
-    x = RANDOM.integers(0, distinct, shape).astype(dtype)
+    x = rng.integers(0, distinct, shape).astype(dtype)
     if np.dtype(dtype).kind == "f":
         x -= np.asarray(distinct // 2, dtype)
         strange = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0], dtype)
-        return np.where(RANDOM.random(shape) < 0.1, RANDOM.choice(strange, shape), x)
+        return np.where(rng.random(shape) < 0.1, rng.choice(strange, shape), x)
     limits = np.iinfo(dtype)
     ends = np.array([limits.min, limits.max], dtype)
-    return np.where(RANDOM.random(shape) < 0.1, RANDOM.choice(ends, shape), x)
+    return np.where(rng.random(shape) < 0.1, rng.choice(ends, shape), x)
 
 
 def assert_top(x, k, axis, largest):
@@ -48,21 +47,21 @@ def assert_top(x, k, axis, largest):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("largest", [0, 1])
-def test_every_dtype(dtype, largest):
+def test_every_dtype(dtype, largest, rng):
     for extent, k in ((40, 7), (900, 20), (300, 129), (300, 300)):
-        assert_top(table(dtype, (2, extent)), k, -1, largest)
+        assert_top(table(rng, dtype, (2, extent)), k, -1, largest)
 
 
 @pytest.mark.parametrize("k", [1, 15, 16, 17, 127, 128, 129, 200, 2999, 3000])
-def test_every_way_of_choosing(k):
+def test_every_way_of_choosing(k, rng):
     for largest in (0, 1):
-        assert_top(table("float32", (3000,), 10_000), k, 0, largest)
+        assert_top(table(rng, "float32", (3000,), 10_000), k, 0, largest)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("k", [1, 3, 5])
-def test_every_axis(axis, k):
-    assert_top(table("float32", (5, 6, 7), 9), k, axis, 1)
+def test_every_axis(axis, k, rng):
+    assert_top(table(rng, "float32", (5, 6, 7), 9), k, axis, 1)
 
 
 def test_elements_that_come_in_or_against_the_order():
@@ -80,7 +79,7 @@ def test_any_row(extent, data, dtype):
     assert_top(np.array(row).astype(dtype), k, 0, data.draw(st.integers(0, 1)))
 
 
-def test_as_many_as_the_run_tells_of_rows_as_long_as_it_tells():
+def test_as_many_as_the_run_tells_of_rows_as_long_as_it_tells(rng: np.random.Generator):
     text = """g (int64 n, float[A,3] x, bool[A] mask) => (float[T] s, int64[T] w) {
       s, w = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 w) {
         on = Identity (go)
@@ -92,6 +91,6 @@ def test_as_many_as_the_run_tells_of_rows_as_long_as_it_tells():
         w = ReduceSum <keepdims = 0> (at)
       }>
     }"""
-    x = RANDOM.permutation(60).reshape(20, 3).astype(np.float32)
+    x = rng.permutation(60).reshape(20, 3).astype(np.float32)
     mask = np.arange(20) % 3 > 0
     check(text, *({"n": np.array(n), "x": x, "mask": mask} for n in (1, 2, 13)))

@@ -8,8 +8,6 @@ import pytest
 from tests.jit.native import WORDS, check
 from treadle.jit import codegen
 
-RANDOM = np.random.default_rng(4)
-
 
 @pytest.fixture
 def grids(monkeypatch):
@@ -72,26 +70,26 @@ MIXED = """
 """
 
 
-def feed(dtype, rows, columns):
+def feed(rng, dtype, rows, columns):
     if np.dtype(dtype).kind == "f":
-        s, t, row = (RANDOM.uniform(-1, 1, n).astype(dtype) for n in (rows, columns, columns))
+        s, t, row = (rng.uniform(-1, 1, n).astype(dtype) for n in (rows, columns, columns))
     else:
-        s, t = (RANDOM.integers(0, 4, n).astype(dtype) for n in (rows, columns))
+        s, t = (rng.integers(0, 4, n).astype(dtype) for n in (rows, columns))
         row = np.arange(1, columns + 1).astype(dtype)
     return {"s": s, "t": t, "row0": row, "zero": np.array(0, dtype), "one": np.array(1, dtype)}
 
 
 @pytest.mark.parametrize("rows", [1, 15, 16, 33, 50])
 @pytest.mark.parametrize("columns", [32, 40, 101])
-def test_edit_distance(rows, columns, grids):
-    check(text("int64", columns, LEVENSHTEIN), feed("int64", rows, columns))
+def test_edit_distance(rows, columns, grids, rng):
+    check(text("int64", columns, LEVENSHTEIN), feed(rng, "int64", rows, columns))
     assert grids
 
 
 @pytest.mark.parametrize("cell", [LEVENSHTEIN, WARPING, MIXED])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
-def test_cells_and_dtypes(dtype, cell, grids):
-    check(text(dtype, 64, cell), feed(dtype, 37, 64))
+def test_cells_and_dtypes(dtype, cell, grids, rng):
+    check(text(dtype, 64, cell), feed(rng, dtype, 37, 64))
     assert grids
 
 
@@ -103,12 +101,12 @@ def test_cells_and_dtypes(dtype, cell, grids):
         (LEVENSHTEIN, "m = ReduceMax <keepdims = 0> (row)\n ko = Add (k, m)"),
     ],
 )  # fmt: skip
-def test_others_go_row_by_row(cell, after, grids):
-    check(text("int64", 64, cell, after=after), feed("int64", 20, 64))
+def test_others_go_row_by_row(cell, after, grids, rng):
+    check(text("int64", 64, cell, after=after), feed(rng, "int64", 20, 64))
     assert not grids
 
 
-def test_short_rows_go_one_by_one(grids):
+def test_short_rows_go_one_by_one(grids, rng):
     """As many columns as lanes are not enough: most steps would be half empty."""
-    check(text("int64", 20, LEVENSHTEIN), feed("int64", 40, 20))
+    check(text("int64", 20, LEVENSHTEIN), feed(rng, "int64", 40, 20))
     assert all(grid.width >= 2 * grid.lanes for grid in grids)

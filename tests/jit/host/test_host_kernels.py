@@ -14,7 +14,6 @@ from treadle.errors import LimitExceeded, RunError, Unsupported
 from treadle.ir import Leaf, Value, tensor
 from treadle.jit.host.kernels import HostKernels
 
-RANDOM = np.random.default_rng(41)
 HEAD = '<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1]>\n'
 SMALL = "\n".join(f"t{k + 1} = Tanh (t{k})" for k in range(40))
 """Enough for native code to pay, one call of another engine included."""
@@ -30,8 +29,8 @@ GELU = f"""g (int64 n, float[4] x) => (float[4] y, float[T,4] r) {{
 }}"""
 
 
-def floats(*shape):
-    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 def both(text, *feeds, head=HEAD):
@@ -46,8 +45,8 @@ def both(text, *feeds, head=HEAD):
 
 
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
-def test_an_operator_of_another_domain(trips):
-    session = both(GELU, {"n": np.array(trips), "x": floats(4)})
+def test_an_operator_of_another_domain(trips, rng):
+    session = both(GELU, {"n": np.array(trips), "x": floats(rng, 4)})
     assert escapes(session) == ["QuickGelu"]
 
 
@@ -65,7 +64,7 @@ def test_without_the_other_engine_nobody_has_it():
         treadle.InferenceSession(HEAD + GELU, engines=("jit", "interp"))
 
 
-def test_extents_of_the_run():
+def test_extents_of_the_run(rng: np.random.Generator):
     text = """g (float[T,3,A] x, float[A] h) => (float[A] last, float[T,3,A] y) {
       last, y = Scan <num_scan_inputs = 1, body = b (float[A] s, float[3,A] a)
         => (float[A] s1, float[3,A] c) {
@@ -77,11 +76,14 @@ def test_extents_of_the_run():
         s1 = ReduceSum <keepdims = 0> (c, axis)
       }> (h, x)
     }""".replace("SMALL", SMALL)
-    feeds = [{"x": floats(t, 3, a), "h": floats(a)} for t, a in ((2, 4), (5, 4), (3, 2), (4, 7))]
+    feeds = [
+        {"x": floats(rng, t, 3, a), "h": floats(rng, a)}
+        for t, a in ((2, 4), (5, 4), (3, 2), (4, 7))
+    ]
     assert set(escapes(both(text, *feeds))) == {"QuickGelu"}
 
 
-def test_inside_a_branch_with_a_constant():
+def test_inside_a_branch_with_a_constant(rng: np.random.Generator):
     text = """g (int64 n, float[4] x) => (float[T,4] r) {
       w = Constant <value = float[4] {1, 2, 3, 4}> ()
       r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[4] t40) {
@@ -95,17 +97,17 @@ def test_inside_a_branch_with_a_constant():
         SMALL
       }>
     }""".replace("SMALL", SMALL)
-    session = both(text, {"n": np.array(5), "x": floats(4)})
+    session = both(text, {"n": np.array(5), "x": floats(rng, 4)})
     assert escapes(session) == ["BiasGelu"]
 
 
-def test_half_precision():
+def test_half_precision(rng: np.random.Generator):
     text = GELU.replace("float[", "float16[")
-    session = both(text, {"n": np.array(3), "x": floats(4).astype(np.float16)})
+    session = both(text, {"n": np.array(3), "x": floats(rng, 4).astype(np.float16)})
     assert escapes(session) == ["QuickGelu"]
 
 
-def test_several_results_one_of_them_unused():
+def test_several_results_one_of_them_unused(rng: np.random.Generator):
     text = """g (int64 n, float[1,2,4] x, float[4] w) => (float[1,2,4] y, float[T,1,2,4] r) {
       y, r = Loop (n, "", x) <body = f (int64 i, bool go, float[1,2,4] a)
           => (bool on, float[1,2,4] b, float[1,2,4] t40) {
@@ -116,11 +118,11 @@ def test_several_results_one_of_them_unused():
         b = Neg (t40)
       }>
     }""".replace("SMALL", SMALL)
-    session = both(text, {"n": np.array(3), "x": floats(1, 2, 4), "w": floats(4)})
+    session = both(text, {"n": np.array(3), "x": floats(rng, 1, 2, 4), "w": floats(rng, 4)})
     assert escapes(session) == ["SkipLayerNormalization"]
 
 
-def test_one_that_computes_much_though_numpy_could():
+def test_one_that_computes_much_though_numpy_could(rng: np.random.Generator):
     text = """g (int64 n, float[1,1,4,4] x) => (float[1,1,4,4] y) {
       y = Loop (n, "", x) <body = f (int64 i, bool go, float[1,1,4,4] a)
           => (bool on, float[1,1,4,4] t40) {
@@ -129,7 +131,7 @@ def test_one_that_computes_much_though_numpy_could():
         SMALL
       }>
     }""".replace("SMALL", SMALL)
-    session = both(text, {"n": np.array(3), "x": floats(1, 1, 4, 4)})
+    session = both(text, {"n": np.array(3), "x": floats(rng, 1, 1, 4, 4)})
     (native,) = natives(session)
     (made,) = native.cache.compiled.values()
     assert escapes(session) == ["LRN"]
@@ -151,7 +153,7 @@ BIASED = """g (int64 n, float[2,4] x, int64 k) => (float[T,4] r) {
 }""".replace("SMALL", SMALL)
 
 
-def test_numpy_has_what_the_other_engine_refuses():
+def test_numpy_has_what_the_other_engine_refuses(rng: np.random.Generator):
     """It aligns corners wrong where a length is not whole, so its kernel is told to fail there."""
     text = """g (int64 n, float[1,1,4,4] x) => (float[T,1,1,H,W] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[1,1,H,W] t40) {
@@ -163,12 +165,12 @@ def test_numpy_has_what_the_other_engine_refuses():
       }>
     }""".replace("SMALL", SMALL)
     with refused_nothing():
-        session = both(text, {"n": np.array(3), "x": floats(1, 1, 4, 4)})
+        session = both(text, {"n": np.array(3), "x": floats(rng, 1, 1, 4, 4)})
     assert escapes(session) == ["Resize"]
     assert len(natives(session)[0].compiler.host_kernels._ready) == 1
 
 
-def test_its_failure_says_where():
+def test_its_failure_says_where(rng: np.random.Generator):
     text = """g (int64 n, float[1] x) => (float[T] r) {
       r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float t40) {
         on = Identity (go)
@@ -178,28 +180,28 @@ def test_its_failure_says_where():
         SMALL
       }>
     }""".replace("SMALL", SMALL)
-    session = both(text, {"n": np.array(2), "x": floats(1)})
+    session = both(text, {"n": np.array(2), "x": floats(rng, 1)})
     assert escapes(session) == ["ExpandDims"]
     with pytest.raises(RunError, match=r"loop_0\.body.*iteration 2: onnxruntime: .*ExpandDims"):
-        session.run(None, {"n": np.array(3), "x": floats(1)})
+        session.run(None, {"n": np.array(3), "x": floats(rng, 1)})
 
 
-def test_what_nobody_knows_the_type_of_is_held():
+def test_what_nobody_knows_the_type_of_is_held(rng: np.random.Generator):
     """It fits no shapes one could try, so even its rank is not known before it is called."""
     text = BIASED.replace("t0 = ReduceSum", "s = ReduceSum").replace(SMALL, "t40 = Identity (s)")
     options = treadle.RunOptions()
     options.max_iterations = 5
     session = treadle.InferenceSession(HEAD + text)
     whole = treadle.InferenceSession(HEAD + text, engines=("onnxruntime", "interp"))
-    feed = {"x": floats(2, 4), "k": np.array(4), "n": np.array(1)}
+    feed = {"x": floats(rng, 2, 4), "k": np.array(4), "n": np.array(1)}
     assert_same(session.run(None, feed, options), whole.run(None, feed), ["r"])
 
 
-def test_bounds_are_kept_that_the_other_engine_has_not():
+def test_bounds_are_kept_that_the_other_engine_has_not(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + GELU)
     options = treadle.RunOptions()
     options.max_iterations = 7
-    feed = {"n": np.array(7), "x": floats(4)}
+    feed = {"n": np.array(7), "x": floats(rng, 4)}
     assert_same(session.run(None, feed, options), session.run(None, feed), ["y", "r"])
     with pytest.raises(LimitExceeded, match="max_iterations=7"):
         session.run(None, {**feed, "n": np.array(8)}, options)
@@ -219,7 +221,7 @@ def test_other_elements_at_the_place_of_those_that_are_gone():
     assert [added(number) for number in (8, 16, 32, 64)] == [[8] * 2, [16] * 2, [32] * 2, [64] * 2]
 
 
-def test_its_constants_are_held_once_for_all_shapes_of_the_run():
+def test_its_constants_are_held_once_for_all_shapes_of_the_run(rng: np.random.Generator):
     text = """g (int64 n, float[A,4] x) => (float[A,4] y) {
       w = Constant <value = float[4] {1, 2, 3, 4}> ()
       y = Loop (n, "", x) <body = f (int64 i, bool go, float[A,4] a)
@@ -229,7 +231,7 @@ def test_its_constants_are_held_once_for_all_shapes_of_the_run():
         SMALL
       }>
     }""".replace("SMALL", SMALL)
-    session = both(text, *({"n": np.array(2), "x": floats(rows, 4)} for rows in (2, 3, 4, 5)))
+    session = both(text, *({"n": np.array(2), "x": floats(rng, rows, 4)} for rows in (2, 3, 4, 5)))
     (native,) = natives(session)
     assert len(native.cache.compiled) > 1
     assert len(native.compiler.host_kernels._ready) == 1
@@ -255,7 +257,7 @@ def test_extents_that_hang_on_the_data():
     assert escapes(session) == ["Unique"]
 
 
-def test_whole_numbers_are_numpys():
+def test_whole_numbers_are_numpys(rng: np.random.Generator):
     """onnxruntime rounds those that interp cuts off, and the other way round."""
     text = """g (int64 n, uint8[1,1,4,4] x) => (uint8[1,1,10,10] y) {
       zero = Constant <value = uint8 {0}> ()
@@ -268,7 +270,7 @@ def test_whole_numbers_are_numpys():
         b = Resize <mode = "linear"> (x, "", s)
       }>
     }"""
-    feed = {"n": np.array(2), "x": RANDOM.integers(0, 255, (1, 1, 4, 4)).astype(np.uint8)}
+    feed = {"n": np.array(2), "x": rng.integers(0, 255, (1, 1, 4, 4)).astype(np.uint8)}
     options = treadle.RunOptions()
     options.max_iterations = 5
     session = treadle.InferenceSession(HEAD + text)

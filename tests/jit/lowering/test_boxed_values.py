@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD, check, escapes
+from tests.seeded import seeded
 from tests.values import assert_same
 from treadle.errors import RunError
 from treadle.jit.runtime import specialize
 
-RANDOM = np.random.default_rng(31)
 HEAD_20 = HEAD.replace("18", "20")
 TRIPS = (1, 2, 5, 40)
 
@@ -29,8 +29,8 @@ def whole():
         yield
 
 
-def floats(*shape):
-    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 GROWING = """g (int64 n, float[2] p) => (seq(float[A]) r, float[M] q) {
@@ -45,8 +45,8 @@ GROWING = """g (int64 n, float[2] p) => (seq(float[A]) r, float[M] q) {
 }"""
 
 
-def test_a_list_of_growing_rows():
-    check(GROWING, *({"n": np.array(n), "p": floats(2)} for n in (0, *TRIPS)))
+def test_a_list_of_growing_rows(rng: np.random.Generator):
+    check(GROWING, *({"n": np.array(n), "p": floats(rng, 2)} for n in (0, *TRIPS)))
 
 
 def test_a_list_that_begins_empty_and_gets_each_row_longer():
@@ -69,7 +69,7 @@ def test_a_list_that_begins_empty_and_gets_each_row_longer():
     check(text, *({"n": np.array(n)} for n in TRIPS))
 
 
-def test_pieces_of_unlike_lengths():
+def test_pieces_of_unlike_lengths(rng: np.random.Generator):
     text = """g (int64 n, float[7] x) => (float[T] r, float[K] last) {
       sizes = Constant <value = int64[3] {1, 4, 2}> ()
       zero = Constant <value = int64 {0}> ()
@@ -88,7 +88,7 @@ def test_pieces_of_unlike_lengths():
       q = SplitToSequence <axis = 0> (l, two)
       last = SequenceAt (q, two)
     }"""
-    check(text, *({"n": np.array(n), "x": floats(7)} for n in TRIPS))
+    check(text, *({"n": np.array(n), "x": floats(rng, 7)} for n in TRIPS))
 
 
 BEAM = """g (int64 n, seq(float[A]) p) => (seq(float[B]) r, int64[T] c) {
@@ -118,12 +118,12 @@ BEAM = """g (int64 n, seq(float[A]) p) => (seq(float[B]) r, int64[T] c) {
 
 
 @pytest.mark.parametrize("lengths", [(2, 3, 1), (2, 2), (5,)])
-def test_lists_within_inner_loops(lengths):
-    items = [floats(length) for length in lengths]
+def test_lists_within_inner_loops(lengths, rng):
+    items = [floats(rng, length) for length in lengths]
     check(BEAM, *({"n": np.array(n), "p": items} for n in (1, 2, 9)))
 
 
-def test_lists_of_one_session_are_alike_or_not():
+def test_lists_of_one_session_are_alike_or_not(rng: np.random.Generator):
     text = """g (int64 n, seq(float[A]) p) => (float[T] r) {
       r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float r) {
         on = Identity (go)
@@ -133,11 +133,11 @@ def test_lists_of_one_session_are_alike_or_not():
         r = ReduceSum <keepdims = 0> (e)
       }>
     }"""
-    lists = [[floats(2), floats(2)], [floats(2), floats(5)], [floats(3)]]
+    lists = [[floats(rng, 2), floats(rng, 2)], [floats(rng, 2), floats(rng, 5)], [floats(rng, 3)]]
     check(text, *({"n": np.array(4), "p": items} for items in lists))
 
 
-def test_an_optional_that_is_empty_at_first():
+def test_an_optional_that_is_empty_at_first(rng: np.random.Generator):
     text = """g (int64 n, float[2] p) => (float[2] r, float[T] h) {
       o = Optional <type = float[2]> ()
       l, r, h = Loop (n, "", o, p) <body = f (int64 i, bool go, optional(float[2]) o, float[2] x)
@@ -151,10 +151,10 @@ def test_an_optional_that_is_empty_at_first():
         o2 = Optional (y)
       }>
     }"""
-    check(text, *({"n": np.array(n), "p": floats(2)} for n in TRIPS))
+    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in TRIPS))
 
 
-def test_an_optional_list():
+def test_an_optional_list(rng: np.random.Generator):
     text = """g (int64 n, float[2] p) => (int64[T] h) {
       o = Optional <type = seq(float[A])> ()
       l, h = Loop (n, "", o) <body = f (int64 i, bool go, optional(seq(float[A])) o)
@@ -168,10 +168,10 @@ def test_an_optional_list():
         o2 = Optional (s)
       }>
     }"""
-    check(text, *({"n": np.array(n), "p": floats(2)} for n in TRIPS))
+    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in TRIPS))
 
 
-def test_an_optional_input_with_and_without_an_element():
+def test_an_optional_input_with_and_without_an_element(rng: np.random.Generator):
     text = """g (int64 n, optional(float[2]) o) => (float[T] h) {
       h = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float h) {
         on = Identity (go)
@@ -179,7 +179,7 @@ def test_an_optional_input_with_and_without_an_element():
         h = Cast <to = 1> (has)
       }>
     }"""
-    check(text, {"n": np.array(3), "o": floats(2)}, {"n": np.array(3), "o": None})
+    check(text, {"n": np.array(3), "o": floats(rng, 2)}, {"n": np.array(3), "o": None})
 
 
 def test_text():
@@ -202,7 +202,7 @@ def test_text():
     check(text, *({"n": np.array(n), "p": p, "q": q} for n in (1, 2, 5)), head=HEAD_20)
 
 
-def test_branches_of_unlike_ranks():
+def test_branches_of_unlike_ranks(rng: np.random.Generator):
     text = """g (int64 n, float[6] p) => (float[T] h, float[6] out) {
       l, h = Loop (n, "", p) <body = f (int64 i, bool go, float[6] x)
           => (bool on, float[6] y, float h) {
@@ -219,10 +219,10 @@ def test_branches_of_unlike_ranks():
       }>
       out = Identity (l)
     }"""
-    check(text, *({"n": np.array(n), "p": floats(6)} for n in TRIPS))
+    check(text, *({"n": np.array(n), "p": floats(rng, 6)} for n in TRIPS))
 
 
-def test_two_lists_change_places():
+def test_two_lists_change_places(rng: np.random.Generator):
     text = """g (int64 n, seq(float[A]) p, seq(float[A]) q) => (seq(float[A]) r, seq(float[A]) s) {
       r, s = Loop (n, "", p, q) <body = f (int64 i, bool go, seq(float[A]) a, seq(float[A]) b)
           => (bool on, seq(float[A]) c, seq(float[A]) d) {
@@ -234,7 +234,7 @@ def test_two_lists_change_places():
         d = SequenceInsert (a, y, zero)
       }>
     }"""
-    feed = {"p": [floats(1), floats(2)], "q": [floats(2)]}
+    feed = {"p": [floats(rng, 1), floats(rng, 2)], "q": [floats(rng, 2)]}
     check(text, *({**feed, "n": np.array(n)} for n in (0, 1, 2, 7)))
 
 
@@ -255,6 +255,7 @@ STEPS = {
 )  # fmt: skip
 @settings(max_examples=20, deadline=None)
 def test_any_lengths(lengths, step, extent, n):
+    rng = seeded((lengths, step, extent, n))
     text = f"""g (int64 n, seq(float[A]) p, float[E] e) => (seq(float[B]) r) {{
       r = Loop (n, "", p) <body = f (int64 i, bool go, seq(float[C]) s)
           => (bool on, seq(float[D]) t) {{
@@ -263,10 +264,10 @@ def test_any_lengths(lengths, step, extent, n):
       }}>
     }}"""
     items = [np.arange(length, dtype=np.float32) for length in lengths]
-    check(text, {"n": np.array(n), "p": items, "e": floats(extent)})
+    check(text, {"n": np.array(n), "p": items, "e": floats(rng, extent)})
 
 
-def test_a_position_out_of_range_is_the_interpreters_error():
+def test_a_position_out_of_range_is_the_interpreters_error(rng: np.random.Generator):
     text = """g (int64 n, seq(float[A]) p) => (float[M] e) {
       e = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float c) {
         on = Identity (go)
@@ -274,16 +275,16 @@ def test_a_position_out_of_range_is_the_interpreters_error():
         c = ReduceSum <keepdims = 0> (e)
       }>
     }"""
-    items = [floats(k) for k in (3, 1, 2)]
+    items = [floats(rng, k) for k in (3, 1, 2)]
     check(text, {"n": np.array(3), "p": items})
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(RunError, match=r"loop_0\.body.*iteration 3.*position 3"):
         session.run(None, {"n": np.array(4), "p": items})
 
 
-def test_threads_hold_what_is_theirs():
+def test_threads_hold_what_is_theirs(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + BEAM, engines=("jit", "interp"))
-    feeds = [{"n": np.array(9), "p": [floats(k) for k in lengths]}
+    feeds = [{"n": np.array(9), "p": [floats(rng, k) for k in lengths]}
              for lengths in ((2, 3, 1), (1, 2), (4, 4, 1, 2), (3, 1))]  # fmt: skip
     wanted = [session.run(None, dict(feed)) for feed in feeds]
     found: list = []
@@ -301,9 +302,9 @@ def test_threads_hold_what_is_theirs():
         assert_same(each, wanted[number], ["r", "c"])
 
 
-def test_what_is_given_is_nobody_elses_memory():
+def test_what_is_given_is_nobody_elses_memory(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + GROWING, engines=("jit", "interp"))
-    feed = {"n": np.array(3), "p": floats(2)}
+    feed = {"n": np.array(3), "p": floats(rng, 2)}
     rows, _ = session.run(None, dict(feed))
     before = [row.copy() for row in rows]
     for row in rows:
@@ -313,7 +314,7 @@ def test_what_is_given_is_nobody_elses_memory():
 
 
 @pytest.mark.parametrize("n", [20_000])
-def test_memory_does_not_grow_with_iterations(n):
+def test_memory_does_not_grow_with_iterations(n, rng):
     text = """g (int64 n, seq(float[A]) p) => (seq(float[B]) r, int64 c) {
       zero = Constant <value = int64 {0}> ()
       r, c = Loop (n, "", p, zero) <body = f (int64 i, bool go, seq(float[A]) s, int64 c)
@@ -328,7 +329,7 @@ def test_memory_does_not_grow_with_iterations(n):
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    feed = {"p": [floats(k) for k in (100, 50, 75)]}
+    feed = {"p": [floats(rng, k) for k in (100, 50, 75)]}
     session.run(None, {**feed, "n": np.array(10)})
     assert escapes(session)
     tracemalloc.start()

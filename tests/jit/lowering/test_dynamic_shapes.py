@@ -10,17 +10,16 @@ from tests.jit.fences import given
 from tests.jit.native import HEAD, check, declined, natives, outcomes
 
 pytestmark = pytest.mark.usefixtures("fences")
-RANDOM = np.random.default_rng(12)
 TRIPS = [0, 1, 2, 5, 40]
 
 
-def floats(*shape):
-    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("rows", [0, 1, 3])
-def test_a_state_that_grows(axis, rows):
+def test_a_state_that_grows(axis, rows, rng):
     shape = [2, 3]
     shape.insert(axis, rows)
     one = [2, 3]
@@ -38,12 +37,16 @@ def test_a_state_that_grows(axis, rows):
       }}>
     }}"""
     check(
-        text, *({"n": np.array(trips), "p": floats(*shape), "q": floats(*one)} for trips in TRIPS)
+        text,
+        *(
+            {"n": np.array(trips), "p": floats(rng, *shape), "q": floats(rng, *one)}
+            for trips in TRIPS
+        ),
     )
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis):
+def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis, rng):
     text = f"""g (int64 n, float[A,B] p) => (float[C,D] a) {{
       a = Loop (n, "", p) <body = f (int64 i, bool go, float[A,B] x) => (bool on, float[E,F] x1) {{
         on = Identity (go)
@@ -51,7 +54,7 @@ def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis):
       }}>
     }}"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    p = floats(*((1, 3) if axis == 0 else (3, 1)))
+    p = floats(rng, *((1, 3) if axis == 0 else (3, 1)))
     asked = []
     for trips in (1000, 2000, 4000):
         before = given[0]
@@ -62,7 +65,7 @@ def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis):
     assert asked[2] < 40
 
 
-def test_states_that_grow_at_the_front_and_change_places():
+def test_states_that_grow_at_the_front_and_change_places(rng: np.random.Generator):
     text = """g (int64 n, float[A] p, float[B] q) => (float[C] a, float[D] b) {
       a, b = Loop (n, , p, q) <body = f (int64 i, bool go, float[E] x, float[F] y)
         => (bool on, float[G] x1, float[H] y1) {
@@ -71,10 +74,12 @@ def test_states_that_grow_at_the_front_and_change_places():
         x1 = Identity (y)
       }>
     }"""
-    check(text, *({"n": np.array(trips), "p": floats(2), "q": floats(1)} for trips in TRIPS))
+    check(
+        text, *({"n": np.array(trips), "p": floats(rng, 2), "q": floats(rng, 1)} for trips in TRIPS)
+    )
 
 
-def test_a_state_that_shrinks_and_one_that_doubles():
+def test_a_state_that_shrinks_and_one_that_doubles(rng: np.random.Generator):
     text = """g (int64 n, float[A] p) => (float[B] a, float[C] b) {
       a, b = Loop (n, , p, p) <body = f (int64 i, bool go, float[D] x, float[E] y)
         => (bool on, float[F] x1, float[G] y1) {
@@ -88,10 +93,10 @@ def test_a_state_that_shrinks_and_one_that_doubles():
                      else_branch = e () => (float[L] v) { v = Neg (y) }>
       }>
     }"""
-    check(text, *({"n": np.array(trips), "p": floats(7)} for trips in TRIPS))
+    check(text, *({"n": np.array(trips), "p": floats(rng, 7)} for trips in TRIPS))
 
 
-def test_a_list_that_is_read_back():
+def test_a_list_that_is_read_back(rng: np.random.Generator):
     text = """g (int64 n, float[A,B] p) => (float[C,D] a, float[N,E] s, float[N] t) {
       a, s, t = Loop (n, , p) <body = f (int64 i, bool go, float[A,B] x)
         => (bool on, float[D,E] x1, float[B] s, float t) {
@@ -109,10 +114,10 @@ def test_a_list_that_is_read_back():
       }>
     }"""
     for columns in (3, 20):
-        check(text, *({"n": np.array(n), "p": floats(2, columns)} for n in TRIPS if n))
+        check(text, *({"n": np.array(n), "p": floats(rng, 2, columns)} for n in TRIPS if n))
 
 
-def test_shapes_that_are_computed():
+def test_shapes_that_are_computed(rng: np.random.Generator):
     text = """g (int64 n, float[6] p) => (float[N] s, int64[N] z, float[M] r) {
       s, z, r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 z, float r) {
         on = Identity (go)
@@ -139,7 +144,7 @@ def test_shapes_that_are_computed():
         r = ReduceSum <keepdims = 0> (line)
       }>
     }"""
-    check(text, *({"n": np.array(trips), "p": floats(6)} for trips in TRIPS))
+    check(text, *({"n": np.array(trips), "p": floats(rng, 6)} for trips in TRIPS))
 
 
 def test_stacks_of_inner_loops():
@@ -162,7 +167,7 @@ def test_stacks_of_inner_loops():
     check(text, *({"n": np.array(trips), "x0": np.float32(0.25)} for trips in TRIPS))
 
 
-def test_elements_of_one_shape_that_only_the_body_knows():
+def test_elements_of_one_shape_that_only_the_body_knows(rng: np.random.Generator):
     text = """g (int64 n, int64 m, float[8] p) => (float[N,M] s) {
       s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[M] s) {
         on = Identity (go)
@@ -173,10 +178,10 @@ def test_elements_of_one_shape_that_only_the_body_knows():
         s = Neg (part)
       }>
     }"""
-    check(text, {"n": np.array(4), "m": np.array(5), "p": floats(8)})
+    check(text, {"n": np.array(4), "m": np.array(5), "p": floats(rng, 8)})
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(treadle.errors.RunError, match="alike"):
-        session.run(None, {"n": np.array(4), "m": np.array(1), "p": floats(8)})
+        session.run(None, {"n": np.array(4), "m": np.array(1), "p": floats(rng, 8)})
 
 
 def test_sizes_beyond_all_memory_are_an_error():
@@ -198,7 +203,7 @@ def test_sizes_beyond_all_memory_are_an_error():
             session.run(None, {**feed, "shape": np.array(shape)})
 
 
-def test_a_stack_without_iterations_has_the_shape_the_interpreter_says():
+def test_a_stack_without_iterations_has_the_shape_the_interpreter_says(rng: np.random.Generator):
     text = """g (int64 n, float[A] p) => (float[B,C] s) {
       s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[M] s) {
         on = Identity (go)
@@ -206,11 +211,11 @@ def test_a_stack_without_iterations_has_the_shape_the_interpreter_says():
       }>
     }"""
     for trips in (0, 1, 3):
-        feed = {"n": np.array(trips), "p": floats(2)}
+        feed = {"n": np.array(trips), "p": floats(rng, 2)}
         (check if trips else declined)(text, feed)
 
 
-def test_ten_thousand_runs_hold_no_more_memory():
+def test_ten_thousand_runs_hold_no_more_memory(rng: np.random.Generator):
     text = """g (int64 n, float[A] p) => (float[B] a) {
       a = Loop (n, , p) <body = f (int64 i, bool go, float[A] x) => (bool on, float[B] x1) {
         on = Identity (go)
@@ -220,13 +225,13 @@ def test_ten_thousand_runs_hold_no_more_memory():
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     for count in range(300):
         n = count % 7
-        (found,) = session.run(None, {"n": np.array(n), "p": floats(2)})
+        (found,) = session.run(None, {"n": np.array(n), "p": floats(rng, 2)})
         assert found.shape == (2 + 2 * n,)
     assert len(outcomes(session)) == 1
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 9)])
-def test_what_is_found_in_data(shape):
+def test_what_is_found_in_data(shape, rng):
     axes = ",".join(map(str, shape))
     text = f"""g (int64 n, float[{axes}] p) => (float[N] s, int64[N] c, float[N] t) {{
       s, c, t = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 c, float t) {{
@@ -249,10 +254,10 @@ def test_what_is_found_in_data(shape):
         t = ReduceSum <keepdims = 0> (kept)
       }}>
     }}"""
-    check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 12)))
+    check(text, *({"n": np.array(n), "p": floats(rng, *shape)} for n in (1, 2, 12)))
 
 
-def test_a_reshaped_state_that_grows_is_multiplied_with():
+def test_a_reshaped_state_that_grows_is_multiplied_with(rng: np.random.Generator):
     text = """g (int64 n, float[A,8,4] p, float[1,8,4] q) => (float[B,8,4] a, float[N,1,32] s) {
       a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[C,8,4] x)
         => (bool on, float[D,8,4] x1, float[1,32] y) {
@@ -266,10 +271,10 @@ def test_a_reshaped_state_that_grows_is_multiplied_with():
         y = MatMul (left, rows)
       }>
     }"""
-    check(text, {"n": np.array(5), "p": floats(6, 8, 4), "q": floats(1, 8, 4)})
+    check(text, {"n": np.array(5), "p": floats(rng, 6, 8, 4), "q": floats(rng, 1, 8, 4)})
 
 
-def test_an_extent_that_what_it_is_joined_with_tells():
+def test_an_extent_that_what_it_is_joined_with_tells(rng: np.random.Generator):
     text = """g (int64 n, float[1,6] p, float[1,3] q) => (float[2,3] a, int64 k) {
       zeros = Constant <value = float[2,3] {0, 0, 0, 0, 0, 0}> ()
       a, k = Loop (n, "", zeros, n) <body = f (int64 i, bool go, float[2,3] x, int64 m)
@@ -284,7 +289,7 @@ def test_an_extent_that_what_it_is_joined_with_tells():
         x1 = Add (x, y)
       }>
     }"""
-    check(text, {"n": np.array(3), "p": floats(1, 6), "q": floats(1, 3)})
+    check(text, {"n": np.array(3), "p": floats(rng, 1, 6), "q": floats(rng, 1, 3)})
 
 
 def test_a_stack_of_which_only_the_extents_are_asked():
@@ -309,7 +314,7 @@ def test_a_stack_of_which_only_the_extents_are_asked():
 
 
 @pytest.mark.parametrize("size", [4, 40])
-def test_a_window_of_a_state_that_moves(size):
+def test_a_window_of_a_state_that_moves(size, rng):
     text = f"""g (int64 n, float[{size}] p) => (float[{size}] a, float[N,2] s) {{
       a, s = Loop (n, "", p) <body = f (int64 i, bool go, float[{size}] x)
         => (bool on, float[{size}] x1, float[2] w) {{
@@ -322,7 +327,7 @@ def test_a_window_of_a_state_that_moves(size):
         x1 = Neg (x)
       }}>
     }}"""
-    check(text, *({"n": np.array(n), "p": floats(size)} for n in (1, 2, 3)))
+    check(text, *({"n": np.array(n), "p": floats(rng, size)} for n in (1, 2, 3)))
 
 
 def test_a_kernel_made_for_values_is_found_by_them_alone():

@@ -12,7 +12,6 @@ from tests.jit.native import HEAD, check, escapes, outcomes
 from tests.values import assert_same
 from treadle.errors import LimitExceeded, RunError
 
-RANDOM = np.random.default_rng(23)
 POOLED = """g (float[T,1,4,4] x, float h) => (float[T,1,2,2] y, float last) {
   last, y = Scan <num_scan_inputs = 1, body = b (float s, float[1,4,4] a)
     => (float s1, float[1,2,2] c) {
@@ -28,8 +27,8 @@ POOLED = """g (float[T,1,4,4] x, float h) => (float[T,1,2,2] y, float last) {
 
 
 @pytest.fixture
-def feed():
-    return {"x": RANDOM.uniform(-1, 1, (6, 1, 4, 4)).astype(np.float32), "h": np.float32(0.5)}
+def feed(rng: np.random.Generator):
+    return {"x": rng.uniform(-1, 1, (6, 1, 4, 4)).astype(np.float32), "h": np.float32(0.5)}
 
 
 def test_a_call_between_native_operators(feed):
@@ -71,7 +70,7 @@ def test_every_iteration_draws_anew():
     assert len(np.unique(found)) == 20
 
 
-def test_a_call_that_fails_says_where():
+def test_a_call_that_fails_says_where(rng: np.random.Generator):
     text = """g (int64 n, bool yes, float[2,3] x) => (float[T] y) {
       y = Loop (n, yes) <body = f (int64 i, bool go) => (bool on, float r) {
         on = Identity (go)
@@ -81,7 +80,7 @@ def test_a_call_that_fails_says_where():
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    feed = {"yes": np.array(True), "x": RANDOM.uniform(-1, 1, (2, 3)).astype(np.float32)}
+    feed = {"yes": np.array(True), "x": rng.uniform(-1, 1, (2, 3)).astype(np.float32)}
     check(text, {**feed, "n": np.array(3)})
     with pytest.raises(RunError, match=r"main/loop_0\.body.*iteration 3"):
         session.run(None, {**feed, "n": np.array(5)})
@@ -107,7 +106,7 @@ def test_max_seconds_bounds_calls():
     assert escapes(session) == ["LRN"]
 
 
-def test_a_call_that_fails_on_shapes_of_the_run_says_where():
+def test_a_call_that_fails_on_shapes_of_the_run_says_where(rng: np.random.Generator):
     text = """g (int64 n, float[4,3,3] x) => (float[T] s) {
       s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s) {
         on = Identity (go)
@@ -124,7 +123,7 @@ def test_a_call_that_fails_on_shapes_of_the_run_says_where():
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    feed = {"x": RANDOM.uniform(-1, 1, (4, 3, 3)).astype(np.float32)}
+    feed = {"x": rng.uniform(-1, 1, (4, 3, 3)).astype(np.float32)}
     session.run(None, {**feed, "n": np.array(2)})
     assert escapes(session) == ["NegativeLogLikelihoodLoss"]
     with pytest.raises(RunError, match=r"main/loop_0\.body.*iteration 2"):

@@ -13,8 +13,6 @@ import treadle
 from tests.jit.fences import fenced
 from tests.jit.native import HEAD, check, escapes
 
-RANDOM = np.random.default_rng(29)
-
 
 @pytest.fixture(autouse=True)
 def fences():
@@ -30,7 +28,7 @@ def kept(text, *feeds, called=True):
     assert bool(escapes(session)) is called
 
 
-def test_distinct_elements_and_how_often_each_comes():
+def test_distinct_elements_and_how_often_each_comes(rng: np.random.Generator):
     text = """g (float[T,6] x) => (int64[T] c, float[T,1] most, float s) {
       s0 = Constant <value = float {0.0}> ()
       s, c, most = Scan <num_scan_inputs = 1, body = b (float s, float[6] a)
@@ -49,12 +47,12 @@ def test_distinct_elements_and_how_often_each_comes():
         s1 = Add (w, v)
       }> (s0, x)
     }"""
-    tables = [RANDOM.integers(0, 4, (n, 6)).astype(np.float32) for n in (1, 2, 5, 30)]
+    tables = [rng.integers(0, 4, (n, 6)).astype(np.float32) for n in (1, 2, 5, 30)]
     kept(text, *({"x": x} for x in tables))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
-def test_a_result_is_carried_and_the_old_value_too(n):
+def test_a_result_is_carried_and_the_old_value_too(n, rng):
     text = """g (int64 n, int64[A] x, int64[B] y) => (int64[C] p, int64[D] q, int64[T] sizes) {
       p, q, sizes = Loop (n, "", x, y) <body = f (int64 i, bool go, int64[A] a, int64[B] b)
         => (bool on, int64[B] c, int64[D] d, int64 size) {
@@ -70,11 +68,11 @@ def test_a_result_is_carried_and_the_old_value_too(n):
         size = Size (d)
       }>
     }"""
-    values = [RANDOM.integers(0, 9, k).astype(np.int64) for k in (3, 5)]
+    values = [rng.integers(0, 9, k).astype(np.int64) for k in (3, 5)]
     kept(text, {"n": np.array(n), "x": values[0], "y": values[1]})
 
 
-def test_inside_inner_loops_and_branches():
+def test_inside_inner_loops_and_branches(rng: np.random.Generator):
     text = """g (int64 n, float[A] x) => (float[B] r, float[T] s) {
       r, s = Loop (n, "", x) <body = f (int64 i, bool go, float[A] a)
         => (bool on, float[B] c, float t) {
@@ -94,11 +92,11 @@ def test_inside_inner_loops_and_branches():
         t = ReduceSum <keepdims = 0> (c)
       }>
     }"""
-    x = RANDOM.integers(0, 50, 12).astype(np.float32)
+    x = rng.integers(0, 50, 12).astype(np.float32)
     kept(text, *({"n": np.array(n), "x": x} for n in (1, 2, 5)))
 
 
-def test_boxes_that_do_not_overlap():
+def test_boxes_that_do_not_overlap(rng: np.random.Generator):
     text = """g (int64 n, float[1,30,4] boxes, float[1,1,30] scores) => (int64[T] c, int64[T] s) {
       c, s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c, int64 s) {
         on = Identity (go)
@@ -117,9 +115,9 @@ def test_boxes_that_do_not_overlap():
         s = ReduceSum <keepdims = 0> (kept)
       }>
     }"""
-    low = RANDOM.uniform(0, 1, (1, 30, 2))
-    boxes = np.concatenate([low, low + RANDOM.uniform(0.1, 0.5, (1, 30, 2))], -1)
-    scores = RANDOM.uniform(0, 1, (1, 1, 30))
+    low = rng.uniform(0, 1, (1, 30, 2))
+    boxes = np.concatenate([low, low + rng.uniform(0.1, 0.5, (1, 30, 2))], -1)
+    scores = rng.uniform(0, 1, (1, 1, 30))
     kept(text, {"n": np.array(8), "boxes": boxes.astype(np.float32),
                 "scores": scores.astype(np.float32)})  # fmt: skip
 
@@ -143,7 +141,7 @@ NATIVE = ["DequantizeLinear"]
 
 
 @pytest.mark.parametrize("op", OPENED)
-def test_operands_whose_extents_the_run_tells(op):
+def test_operands_whose_extents_the_run_tells(op, rng):
     word, call, shape = OPENED[op]
     axis = word.strip("float[]").split(",").index("A")
     text = f"""g (int64 n, {word} x, bool[A] mask, float[A,2,2,2] all_grid) => (float[T] s) {{
@@ -161,8 +159,8 @@ def test_operands_whose_extents_the_run_tells(op):
     }}""".replace("limit =", f"zeros = Constant <value = int64[1] {{0}}> ()"
                   f" along = Constant <value = int64[1] {{{axis}}}> () limit =")  # fmt: skip
     count = shape[axis]
-    feed = {"x": RANDOM.uniform(-3, 3, shape).astype(np.float32), "mask": np.ones(count, bool),
-            "all_grid": RANDOM.uniform(-1, 1, (count, 2, 2, 2)).astype(np.float32)}  # fmt: skip
+    feed = {"x": rng.uniform(-3, 3, shape).astype(np.float32), "mask": np.ones(count, bool),
+            "all_grid": rng.uniform(-1, 1, (count, 2, 2, 2)).astype(np.float32)}  # fmt: skip
     least = 2 if op == "MaxPool" else 1
     if op == "MaxPool":
         text = text.replace("value = int64 {1}", "value = int64 {2}")

@@ -10,22 +10,21 @@ import pytest
 from tests.jit.leaves import leaf, natively
 from treadle import ops
 
-RANDOM = np.random.default_rng(11)
 REDUCED = ("int32", "uint32", "int64", "uint64")
 EVERY = (*REDUCED, "int8", "uint8", "int16", "uint16")
 SHAPES = ((3,), (1,), (2, 3, 5), (17, 3), (4, 40), (2, 0), ())
 OPS = ("ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 
 
-def numbers(name: str, shape: Sequence[int]) -> dict[str, np.ndarray]:
+def numbers(rng: np.random.Generator, name: str, shape: Sequence[int]) -> dict[str, np.ndarray]:
     """Small ones, any at all, and the ends of the range."""
     limits = np.iinfo(name)
     low, high = max(limits.min, -100), min(limits.max, 100)
     ends = np.array([limits.min, limits.max, 0, 1, limits.max // 2], name)
     return {
-        "small": RANDOM.integers(low, high, shape, name, endpoint=True),
-        "any": RANDOM.integers(limits.min, limits.max, shape, name, endpoint=True),
-        "ends": RANDOM.choice(ends, shape),
+        "small": rng.integers(low, high, shape, name, endpoint=True),
+        "any": rng.integers(limits.min, limits.max, shape, name, endpoint=True),
+        "ends": rng.choice(ends, shape),
     }
 
 
@@ -52,23 +51,23 @@ def is_defined(op: str, x: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("name", REDUCED)
 @pytest.mark.parametrize("op", OPS)
-def test_reductions(op, name):
+def test_reductions(op, name, rng):
     for shape in SHAPES:
-        for x in numbers(name, shape).values():
+        for x in numbers(rng, name, shape).values():
             if not is_defined(op, x):
                 continue
             for version in (1, 11, 13):
-                axis = int(RANDOM.integers(-len(shape), max(len(shape), 1)))
+                axis = int(rng.integers(-len(shape), max(len(shape), 1)))
                 axes = {"axes": [axis]} if shape and version < 13 else {}
                 check(op, version, [x], keepdims=version % 2, **axes)
 
 
 @pytest.mark.parametrize("name", REDUCED)
 @pytest.mark.parametrize("op", OPS)
-def test_reductions_whose_axes_are_an_operand(op, name):
+def test_reductions_whose_axes_are_an_operand(op, name, rng):
     version = 28 if "Log" in op else 18
     for shape in ((2, 3, 5), (17, 3)):
-        for x in numbers(name, shape).values():
+        for x in numbers(rng, name, shape).values():
             if not is_defined(op, x):
                 continue
             for axes in ([], [0], [-1, 0]):
@@ -90,8 +89,8 @@ def test_logarithms_near_whole_numbers(name):
 @pytest.mark.parametrize(
     ("alpha", "beta"), [(2.0, 3.0), (0.3, 0.7), (1.0, 0.5), (2.5, 1.0), (-0.5, -2.0)]
 )
-def test_products(name, alpha, beta):
-    operands = [numbers(name, shape) for shape in ((5, 3), (5, 4), (4,))]
+def test_products(name, alpha, beta, rng):
+    operands = [numbers(rng, name, shape) for shape in ((5, 3), (5, 4), (4,))]
     kinds = ["small", "any", "ends"] if name != "uint32" else ["small"]
     if name.startswith("u") and alpha < 0:
         kinds = []
@@ -103,8 +102,8 @@ def test_products(name, alpha, beta):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_shrinking(name):
-    for x in numbers(name, (3, 33)).values():
+def test_shrinking(name, rng):
+    for x in numbers(rng, name, (3, 33)).values():
         for bias, most in ((1.0, 0.5), (0.0, 2.0), (1.5, 3.0)):
             check("Shrink", 9, [x], bias=bias, lambd=most)
 
@@ -117,7 +116,7 @@ def test_shrinking_of_halves_compares_halves():
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_error_function(name):
-    for x in numbers(name, (3, 33)).values():
+def test_the_error_function(name, rng):
+    for x in numbers(rng, name, (3, 33)).values():
         check("Erf", 9, [x])
     check("Erf", 9, [np.arange(12).astype(name)])

@@ -13,17 +13,16 @@ import treadle
 from tests.jit.native import HEAD, check, outcomes
 from treadle.errors import LimitExceeded, RunError, Terminated
 
-RANDOM = np.random.default_rng(11)
 SIZES = (3, 40)
 
 
-def floats(*shape):
-    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
-def test_states_that_swap_turn_and_are_passed_on(size, trips):
+def test_states_that_swap_turn_and_are_passed_on(size, trips, rng):
     text = f"""g (int64 n, float[{size}] p, float[{size}] q, float[{size}] r)
       => (float[{size}] a, float[{size}] b, float[{size}] c, float[N,{size}] s) {{
       a, b, c, s = Loop (n, , p, q, r) <body = f (int64 i, bool go, float[{size}] x,
@@ -37,12 +36,12 @@ def test_states_that_swap_turn_and_are_passed_on(size, trips):
         w = Identity (z)
       }}>
     }}"""  # fmt: skip
-    feed = {"n": np.array(trips), **{name: floats(size) for name in "pqr"}}
+    feed = {"n": np.array(trips), **{name: floats(rng, size) for name in "pqr"}}
     check(text, feed)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_state_written_in_place_is_not_read_afterwards(size):
+def test_a_state_written_in_place_is_not_read_afterwards(size, rng):
     text = f"""g (int64 n, float[{size}] p) => (float[{size}] a, float[N,{size}] s, float[N] m) {{
       one = Constant <value = float {{1.0}}> ()
       a, s, m = Loop (n, , p) <body = f (int64 i, bool go, float[{size}] x) => (bool on,
@@ -57,11 +56,11 @@ def test_a_state_written_in_place_is_not_read_afterwards(size):
         t = ReduceMax <keepdims = 0> (x)
       }}>
     }}"""
-    check(text, {"n": np.array(4), "p": floats(size)})
+    check(text, {"n": np.array(4), "p": floats(rng, size)})
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_one_value_is_carried_twice_and_stacked(size):
+def test_one_value_is_carried_twice_and_stacked(size, rng):
     text = f"""g (int64 n, float[{size}] p)
       => (float[{size}] a, float[{size}] b, float[N,{size}] s) {{
       a, b, s = Loop (n, , p, p) <body = f (int64 i, bool go, float[{size}] x, float[{size}] y)
@@ -73,11 +72,11 @@ def test_one_value_is_carried_twice_and_stacked(size):
         w = Cos (t)
       }}>
     }}"""
-    check(text, {"n": np.array(3), "p": floats(size)})
+    check(text, {"n": np.array(3), "p": floats(rng, size)})
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_callers_arrays_stay_as_they_are(size):
+def test_the_callers_arrays_stay_as_they_are(size, rng):
     text = f"""g (int64 n, float[{size}] p) => (float[{size}] a, float[{size}] b) {{
       one = Constant <value = float {{1.0}}> ()
       a, b = Loop (n, , p, p) <body = f (int64 i, bool go, float[{size}] x, float[{size}] y)
@@ -87,7 +86,7 @@ def test_the_callers_arrays_stay_as_they_are(size):
         y1 = Identity (y)
       }}>
     }}"""
-    p = floats(size)
+    p = floats(rng, size)
     before = p.copy()
     first, second = check(text, {"n": np.array(3), "p": p})
     assert np.array_equal(p, before)
@@ -99,7 +98,7 @@ def test_the_callers_arrays_stay_as_they_are(size):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("turned", [0, 1])
-def test_slices_and_stacks_along_any_axis(axis, turned, size):
+def test_slices_and_stacks_along_any_axis(axis, turned, size, rng):
     shape = [2, size]
     shape.insert(axis, 5)
     text = f"""g (float[A,B,C] x) => (float[D,E,F] y) {{
@@ -107,7 +106,7 @@ def test_slices_and_stacks_along_any_axis(axis, turned, size):
         scan_output_axes = [{2 - axis}], scan_output_directions = [{1 - turned}],
         body = b (float[2,{size}] a) => (float[2,{size}] c) {{ c = Exp (a) }}> (x)
     }}"""
-    check(text, {"x": floats(*shape)})
+    check(text, {"x": floats(rng, *shape)})
 
 
 @pytest.mark.parametrize("limit", [1, 63, 64, 65, 1000])
@@ -129,7 +128,7 @@ def test_a_while_loop_stacks_as_many_as_there_are(limit):
     assert last == len(stacked) == limit
 
 
-def test_lengths_and_trip_counts_share_one_kernel():
+def test_lengths_and_trip_counts_share_one_kernel(rng: np.random.Generator):
     text = """g (float[T] x, float z) => (float s, float[T] ys) {
       s, ys = Scan <num_scan_inputs = 1, body = b (float a, float e) => (float a1, float y) {
         a1 = Add (a, e)
@@ -138,13 +137,13 @@ def test_lengths_and_trip_counts_share_one_kernel():
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     for length in range(1, 30):
-        x = floats(length)
+        x = floats(rng, length)
         _, found = session.run(None, {"x": x, "z": np.float32(0)})
         assert np.allclose(found, np.cumsum(x), atol=1e-5)
     assert len(outcomes(session)) == 1
 
 
-def test_an_index_out_of_range_is_an_error_that_says_where():
+def test_an_index_out_of_range_is_an_error_that_says_where(rng: np.random.Generator):
     text = """g (int64 n, float[8] table) => (float s) {
       zero = Constant <value = float {0.0}> ()
       s = Loop (n, , zero) <body = f (int64 i, bool go, float x) => (bool on, float x1) {
@@ -153,14 +152,14 @@ def test_an_index_out_of_range_is_an_error_that_says_where():
         x1 = Add (x, e)
       }>
     }"""
-    table = floats(8)
+    table = floats(rng, 8)
     check(text, {"n": np.array(8), "table": table})
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(RunError, match="iteration 8"):
         session.run(None, {"n": np.array(9), "table": table})
 
 
-def test_branches_and_loops_within_a_loop():
+def test_branches_and_loops_within_a_loop(rng: np.random.Generator):
     text = """g (int64 n, float[20] p) => (float[20] a, float[N] s) {
       a, s = Loop (n, , p) <body = f (int64 i, bool go, float[20] x) => (bool on, float[20] x1,
         float total) {
@@ -181,7 +180,7 @@ def test_branches_and_loops_within_a_loop():
       }>
     }"""
     for trips in (1, 2, 5):
-        check(text, {"n": np.array(trips), "p": floats(20)})
+        check(text, {"n": np.array(trips), "p": floats(rng, 20)})
 
 
 ENDLESS = """g (float x0) => (float x) {
@@ -225,7 +224,7 @@ def test_ctrl_c_stops_it(endless):
     timer.join()
 
 
-def test_threads_share_a_session():
+def test_threads_share_a_session(rng: np.random.Generator):
     text = """g (int64 n, float[40] p) => (float[40] a) {
       a = Loop (n, , p) <body = f (int64 i, bool go, float[40] x) => (bool on, float[40] x1) {
         on = Identity (go)
@@ -233,7 +232,7 @@ def test_threads_share_a_session():
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    feeds = [{"n": np.array(2000), "p": floats(40)} for _ in range(8)]
+    feeds = [{"n": np.array(2000), "p": floats(rng, 40)} for _ in range(8)]
     wanted = [session.run(None, feed)[0] for feed in feeds]
     found: list = [None] * len(feeds)
 

@@ -14,7 +14,6 @@ WHOLE = (*SIGNED, *UNSIGNED)
 BOOL = ("bool",)
 SIZES = (3, 40)
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0, -3.5)
-RANDOM = np.random.default_rng(3)
 
 UNARY = {
     **dict.fromkeys(("Neg", "Abs", "Sign"), (*FLOATS, *SIGNED)),
@@ -44,22 +43,22 @@ BOUNDED = {op: 0.95 for op in ("Asin", "Acos", "Atanh")}
 IN_RANGE = ("Cast", "Softmax", "LogSoftmax")  # of infinities and NaN nothing is promised
 
 
-def numbers(dtype, op, *shape):
+def numbers(rng, dtype, op, *shape):
     """Random elements, and special ones among them."""
     if dtype == "bool":
-        return RANDOM.integers(0, 2, shape).astype(bool)
+        return rng.integers(0, 2, shape).astype(bool)
     if dtype in WHOLE:
         limits = np.iinfo(dtype)
         low, high = (0, 100) if op.startswith("Cast") else (limits.min, limits.max)
-        found = RANDOM.integers(low, high, shape, dtype=dtype, endpoint=True)
-        found.flat[::5] = RANDOM.integers(0, 3, found.flat[::5].shape)
+        found = rng.integers(low, high, shape, dtype=dtype, endpoint=True)
+        found.flat[::5] = rng.integers(0, 3, found.flat[::5].shape)
         return found
     bound = BOUNDED.get(op, 50.0 if op.startswith("Cast") else 6.0)
-    found = RANDOM.uniform(-bound, bound, shape).astype(dtype)
+    found = rng.uniform(-bound, bound, shape).astype(dtype)
     if op.startswith("Cast"):
         found = np.abs(found)
     elif not op.startswith(IN_RANGE):
-        places = RANDOM.permutation(found.size)[: len(SPECIAL)]
+        places = rng.permutation(found.size)[: len(SPECIAL)]
         found.flat[places] = np.asarray(SPECIAL, dtype)[: len(places)]
     return found
 
@@ -75,13 +74,13 @@ def result_word(op, word):
     return "bool" if is_bool else word
 
 
-def check_all(table, dtype, size, operands):
+def check_all(rng, table, dtype, size, operands):
     """Rows of numbers made for each operator, each through its operator, all in one Scan."""
     word, ops = WORDS[dtype], [op for op, dtypes in table.items() if dtype in dtypes]
     feed, given, rows, lines, results = {}, [], [], [], []
     for number, op in enumerate(ops):
         names = [f"x{number}_{k}" for k in range(operands)]
-        feed.update((name, numbers(dtype, op, 4, size)) for name in names)
+        feed.update((name, numbers(rng, dtype, op, 4, size)) for name in names)
         given += [f"{word}[T,{size}] {name}" for name in names]
         rows += [f"{word}[{size}] {name}r" for name in names]
         name, _, attributes = op.partition(" ")
@@ -101,14 +100,14 @@ def check_all(table, dtype, size, operands):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", WORDS)
-def test_unary(dtype, size):
-    check_all(UNARY, dtype, size, 1)
+def test_unary(dtype, size, rng):
+    check_all(rng, UNARY, dtype, size, 1)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", WORDS)
-def test_binary(dtype, size):
-    check_all(BINARY, dtype, size, 2)
+def test_binary(dtype, size, rng):
+    check_all(rng, BINARY, dtype, size, 2)
 
 
 REDUCTIONS = {
@@ -127,7 +126,7 @@ REDUCTIONS = {
 
 @pytest.mark.parametrize("shape", [(2, 3), (20, 40)])
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_reductions(dtype, shape):
+def test_reductions(dtype, shape, rng):
     word, (rows, columns) = WORDS[dtype], shape
     ops = [op for op, dtypes in REDUCTIONS.items() if dtype in dtypes]
     forms = [(op, axes, keep) for op in ops for axes in ("0", "-1", "0, 1") for keep in (0, 1)]
@@ -145,7 +144,7 @@ def test_reductions(dtype, shape):
         {joined}
       }}> (x)
     }}"""
-    make = RANDOM.uniform if dtype in FLOATS else RANDOM.integers
+    make = rng.uniform if dtype in FLOATS else rng.integers
     check(text, {"x": make(1, 3, (3, *shape)).astype(dtype)})
 
 
@@ -200,7 +199,7 @@ LAYOUT = {
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 3)])
 @pytest.mark.parametrize("name", LAYOUT)
-def test_layout(name, shape):
+def test_layout(name, shape, rng):
     if shape == (4, 3) and name in ("Reshape", "Split", "Split uneven", "Expand"):
         shape = (6, 6)
     if shape == (4, 3) and name == "Reshape of a Transpose":
@@ -211,7 +210,7 @@ def test_layout(name, shape):
         {LAYOUT[name]}
       }}> (x)
     }}"""
-    check(text, {"x": RANDOM.uniform(-1, 1, (3, *shape)).astype(np.float32)})
+    check(text, {"x": rng.uniform(-1, 1, (3, *shape)).astype(np.float32)})
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
@@ -221,7 +220,7 @@ def test_layout(name, shape):
      ((20,), (20, 30)), ((6, 20), (20,)), ((2, 4, 5), (5, 40)), ((2, 4, 5), (2, 5, 18)),
      ((4, 0), (0, 20))],
 )  # fmt: skip
-def test_matmul(left, right, dtype):
+def test_matmul(left, right, dtype, rng):
     word = WORDS[dtype]
     first, second = (",".join(map(str, each)) for each in (left, right))
     text = f"""g ({word}[T,{first}] x, {word}[{second}] w) => ({word}[A] z) {{
@@ -230,18 +229,18 @@ def test_matmul(left, right, dtype):
       }}> (x)
     }}"""
     # whole numbers: their products and sums are exact in any order
-    x, w = RANDOM.integers(-3, 4, (3, *left)), RANDOM.integers(-3, 4, right)
+    x, w = rng.integers(-3, 4, (3, *left)), rng.integers(-3, 4, right)
     check(text, {"x": x.astype(dtype), "w": w.astype(dtype)})
 
 
 @pytest.mark.parametrize("attributes", ["", "alpha = 0.5, beta = 2.0", "transA = 1", "transB = 1"])
 @pytest.mark.parametrize("added", ["", "c"])
-def test_gemm(attributes, added):
+def test_gemm(attributes, added, rng):
     a, w = np.zeros((3, 12, 12), np.float32), np.zeros((12, 12), np.float32)
-    a[:], w[:] = RANDOM.uniform(-1, 1, a.shape), RANDOM.uniform(-1, 1, w.shape)
+    a[:], w[:] = rng.uniform(-1, 1, a.shape), rng.uniform(-1, 1, w.shape)
     text = f"""g (float[T,12,12] x, float[12,12] w, float[12] c) => (float[A] z) {{
       z = Scan <num_scan_inputs = 1, body = b (float[12,12] a) => (float[B] r) {{
         r = Gemm {f"<{attributes}>" if attributes else ""} (a, w{", c" if added else ""})
       }}> (x)
     }}"""
-    check(text, {"x": a, "w": w, "c": RANDOM.uniform(-1, 1, 12).astype(np.float32)})
+    check(text, {"x": a, "w": w, "c": rng.uniform(-1, 1, 12).astype(np.float32)})

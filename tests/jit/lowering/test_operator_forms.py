@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.jit.leaves import leaf, natively
+from tests.seeded import seeded
 from tests.values import assert_same
 from treadle import ops
 from treadle.ir import Block, DType, dtype_of
@@ -18,36 +19,36 @@ from treadle.jit.lowering import lower_block
 from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.plan import FallbackRequired
 
-RANDOM = np.random.default_rng(41)
-BYTES = RANDOM.integers(0, 256, (2, 3, 4)).astype(np.uint8)
-OTHERS = RANDOM.integers(0, 256, (4, 5)).astype(np.uint8)
+BYTES = seeded("BYTES").integers(0, 256, (2, 3, 4)).astype(np.uint8)
+OTHERS = seeded("OTHERS").integers(0, 256, (4, 5)).astype(np.uint8)
 
 
 def zeros(count: int) -> np.ndarray:
-    return RANDOM.integers(1, 9, count).astype(np.uint8)
+    return seeded(("zeros", count)).integers(1, 9, count).astype(np.uint8)
 
 
 FLOAT = np.dtype(np.float32)
 NARROW = (np.dtype(np.float16), DType.BFLOAT16.numpy)
-A = RANDOM.uniform(1, 2, (2, 3, 4)).astype(np.float32)
-ROW = RANDOM.uniform(1, 2, 3).astype(np.float32)
+A = seeded("A").uniform(1, 2, (2, 3, 4)).astype(np.float32)
+ROW = seeded("ROW").uniform(1, 2, 3).astype(np.float32)
 WHOLE = np.array([0, 1, -1, 2, -3, 7, 2, 3], np.int32)
 ABOVE = np.array([0, 1, 5, 31, 3, 2, 33, 0], np.int64)
 HALVES = np.array([2, 3, 1, 0.5, 2, 0, 1, 1], np.float32)
-X = RANDOM.uniform(-1, 1, (5, 2, 3)).astype(np.float32)
+X = seeded("X").uniform(-1, 1, (5, 2, 3)).astype(np.float32)
 LENGTHS = np.array([3, 5], np.int32)
-LONG = RANDOM.uniform(-1, 1, (20, 2, 3))
+LONG = seeded("LONG").uniform(-1, 1, (20, 2, 3))
 
 
 def cell(gates: int, bias: int, kind: np.dtype = FLOAT) -> tuple[np.ndarray, ...]:
     """Weights of both directions of a recurrence of two numbers."""
     shapes = (2, gates * 2, 3), (2, gates * 2, 2), (2, bias * 2)
-    return tuple(RANDOM.uniform(-1, 1, shape).astype(kind) for shape in shapes)
+    rng = seeded(("cell", gates, bias))
+    return tuple(rng.uniform(-1, 1, shape).astype(kind) for shape in shapes)
 
 
-def state(batch: int, kind: np.dtype = FLOAT) -> np.ndarray:
+def state(name: str, batch: int, kind: np.dtype = FLOAT) -> np.ndarray:
     """Where both directions begin."""
-    return RANDOM.uniform(-1, 1, (2, batch, 2)).astype(kind)
+    return seeded((name, batch)).uniform(-1, 1, (2, batch, 2)).astype(kind)
 
 
 def widths(*numbers: int) -> np.ndarray:
@@ -72,16 +73,16 @@ FORMS = {
             X,
             *cell(4, 8),
             None,
-            state(2),
-            state(2),
-            RANDOM.uniform(-1, 1, (2, 6)).astype(np.float32),
+            state("h", 2),
+            state("c", 2),
+            seeded("peepholes").uniform(-1, 1, (2, 6)).astype(np.float32),
         ),
         {**BOTH, "results": 3},
     ),
     "GRU, batches first, that begins somewhere": (
         "GRU",
         22,
-        (X, *cell(3, 6), np.array([2, 1, 2, 0, 1], np.int32), state(5).swapaxes(0, 1)),
+        (X, *cell(3, 6), np.array([2, 1, 2, 0, 1], np.int32), state("h", 5).swapaxes(0, 1)),
         {**BOTH, "layout": 1, "results": 2},
     ),
     **{
@@ -103,9 +104,9 @@ FORMS = {
                 LONG.astype(kind),
                 *cell(4, 8, kind),
                 None,
-                state(2, kind),
-                state(2, kind),
-                RANDOM.uniform(-1, 1, (2, 6)).astype(kind),
+                state("h", 2, kind),
+                state("c", 2, kind),
+                seeded("peepholes").uniform(-1, 1, (2, 6)).astype(kind),
             ),
             {
                 **BOTH,
@@ -122,7 +123,7 @@ FORMS = {
         f"GRU of {kind.name}, without biases, reset {after}": (
             "GRU",
             22,
-            (LONG.astype(kind), *cell(3, 6, kind)[:2], None, None, state(2, kind)),
+            (LONG.astype(kind), *cell(3, 6, kind)[:2], None, None, state("h", 2, kind)),
             {**BOTH, "linear_before_reset": after, "results": 2},
         )
         for kind in NARROW

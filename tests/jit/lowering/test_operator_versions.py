@@ -17,17 +17,17 @@ import pytest
 from tests.jit.leaves import leaf, natively
 from tests.jit.lowering.test_node_cases import CALLED, NOT_SCANNED, has_native_types
 from tests.ops.node_suite import leaf_of
+from tests.seeded import seeded
 from tests.values import assert_same
 from tools.node_cases import single_nodes
 from treadle import ir, ops
 from treadle.jit.host.sequence_marshal import LISTS
 from treadle.jit.lowering import TABLE
 
-RANDOM = np.random.default_rng(7)
-A = RANDOM.uniform(-2, 2, (2, 3, 4)).astype(np.float32)
-B = RANDOM.uniform(1, 2, (3, 4)).astype(np.float32)
-ROW = RANDOM.uniform(1, 2, 3).astype(np.float32)
-WHOLE = RANDOM.integers(-9, 9, (2, 3, 4)).astype(np.int64)
+A = seeded("A").uniform(-2, 2, (2, 3, 4)).astype(np.float32)
+B = seeded("B").uniform(1, 2, (3, 4)).astype(np.float32)
+ROW = seeded("ROW").uniform(1, 2, 3).astype(np.float32)
+WHOLE = seeded("WHOLE").integers(-9, 9, (2, 3, 4)).astype(np.int64)
 TRUE, TRUTH = A > 0, ROW > 1.5
 
 

@@ -9,7 +9,6 @@ import treadle
 from tests.jit.native import check, check_uncalled, escapes
 from tests.values import assert_same
 
-RNG = np.random.default_rng(21)
 HEAD_10 = '<ir_version: 10, opset_import: ["" : 10]>\n'
 HEAD_21 = '<ir_version: 10, opset_import: ["" : 21]>\n'
 TRIPS = (0, 1, 2, 5)
@@ -34,9 +33,9 @@ def round_trip(word: str, kind: str, scale: str = "[]", axis: str = "") -> str:
 
 @pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "int16"])
 @pytest.mark.parametrize(("word", "dtype"), [("float", np.float32), ("float16", np.float16)])
-def test_there_and_back(kind: str, word: str, dtype: type) -> None:
+def test_there_and_back(kind: str, word: str, dtype: type, rng: np.random.Generator) -> None:
     zero = 100 if kind.startswith("u") else -7
-    x = (RNG.standard_normal((4, 5)) * 40).astype(dtype)
+    x = (rng.standard_normal((4, 5)) * 40).astype(dtype)
     x[0, :3] = 60000, -60000, 0
     feeds = {"x": x, "s": np.array(0.25, dtype), "z": np.array(zero, kind)}
     given = [{**feeds, "n": np.array(trips)} for trips in TRIPS]
@@ -44,11 +43,11 @@ def test_there_and_back(kind: str, word: str, dtype: type) -> None:
 
 
 @pytest.mark.parametrize(("axis", "size"), [(0, 4), (1, 5), (-1, 5), (-2, 4)])
-def test_scales_of_an_axis(axis: int, size: int) -> None:
+def test_scales_of_an_axis(axis: int, size: int, rng: np.random.Generator) -> None:
     feeds = {
-        "x": (RNG.standard_normal((4, 5)) * 40).astype(np.float32),
-        "s": (RNG.random(size) + 0.1).astype(np.float32),
-        "z": RNG.integers(0, 255, size).astype(np.uint8),
+        "x": (rng.standard_normal((4, 5)) * 40).astype(np.float32),
+        "s": (rng.random(size) + 0.1).astype(np.float32),
+        "z": rng.integers(0, 255, size).astype(np.uint8),
     }
     text = round_trip("float", "uint8", f"[{size}]", f"<axis = {axis}> ")
     check_uncalled(text, *({**feeds, "n": np.array(trips)} for trips in TRIPS), head=HEAD_21)
@@ -78,11 +77,11 @@ DYNAMIC = """g (int64 n, float[3,8] x, int8[8,8] w) => (float[3,8] last, uint8[T
 
 
 @pytest.mark.parametrize("low", [-1.0, 0.5, -0.5])
-def test_a_scale_of_the_range(low: float) -> None:
+def test_a_scale_of_the_range(low: float, rng: np.random.Generator) -> None:
     for trips in TRIPS:
         feeds = {
-            "n": np.array(trips), "x": (RNG.random((3, 8)) + low).astype(np.float32),
-            "w": RNG.integers(-128, 128, (8, 8)).astype(np.int8),
+            "n": np.array(trips), "x": (rng.random((3, 8)) + low).astype(np.float32),
+            "w": rng.integers(-128, 128, (8, 8)).astype(np.int8),
         }  # fmt: skip
         check_uncalled(DYNAMIC, feeds)
     check_uncalled(DYNAMIC, {**feeds, "x": np.zeros((3, 8), np.float32)})
@@ -99,12 +98,12 @@ PRODUCT = """g (int64 n, uint8[3,6] a, float s, uint8 z, int8[6,6] b, float t, i
 
 
 @pytest.mark.parametrize("head", [HEAD_10, HEAD_21])
-def test_products_of_quantized_matrices(head: str) -> None:
+def test_products_of_quantized_matrices(head: str, rng: np.random.Generator) -> None:
     for trips in TRIPS:
         check_uncalled(PRODUCT, {
-            "n": np.array(trips), "a": RNG.integers(0, 256, (3, 6)).astype(np.uint8),
+            "n": np.array(trips), "a": rng.integers(0, 256, (3, 6)).astype(np.uint8),
             "s": np.float32(0.02), "z": np.uint8(120),
-            "b": RNG.integers(-128, 128, (6, 6)).astype(np.int8), "t": np.float32(0.01),
+            "b": rng.integers(-128, 128, (6, 6)).astype(np.int8), "t": np.float32(0.01),
             "y": np.int8(-3), "u": np.float32(0.05),
         }, head=head)  # fmt: skip
 
@@ -119,13 +118,13 @@ BLOCKS = """g (int64 n, float[4,6] x, float[2,6] s) => (float[4,6] last) {
 }"""
 
 
-def test_blocks_are_called() -> None:
+def test_blocks_are_called(rng: np.random.Generator) -> None:
     session = treadle.InferenceSession(HEAD_21 + BLOCKS, engines=("jit", "interp"))
     interp = treadle.InferenceSession(HEAD_21 + BLOCKS, engines=("interp",))
     for trips in TRIPS:
         feeds = {
-            "n": np.array(trips), "x": RNG.random((4, 6)).astype(np.float32),
-            "s": (RNG.random((2, 6)) + 0.01).astype(np.float32),
+            "n": np.array(trips), "x": rng.random((4, 6)).astype(np.float32),
+            "s": (rng.random((2, 6)) + 0.01).astype(np.float32),
         }  # fmt: skip
         assert_same(session.run(None, feeds), interp.run(None, feeds), ["last"])
     assert escapes(session) == ["QuantizeLinear", "DequantizeLinear"]
@@ -148,10 +147,12 @@ POWERS = """g (int64 n, TYPE[40] x) => (TYPE[40] last) {
 @pytest.mark.parametrize(
     ("word", "dtype"), [("float", np.float32), ("double", np.float64), ("float16", np.float16)]
 )
-def test_powers_with_a_known_exponent(exponent: float, word: str, dtype: type) -> None:
+def test_powers_with_a_known_exponent(
+    exponent: float, word: str, dtype: type, rng: np.random.Generator
+) -> None:
     ends = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 65504]
     wide = [1e-30, -1e30] if dtype is not np.float16 else [1e-7, -6e4]
-    x = np.concatenate((RNG.standard_normal(30) * 3, ends, wide)).astype(dtype)
+    x = np.concatenate((rng.standard_normal(30) * 3, ends, wide)).astype(dtype)
     text = POWERS.replace("TYPE", word).replace("EXPONENT", f"{exponent:.1f}")
     for trips in (0, 1):
         check(text, {"n": np.array(trips), "x": x})

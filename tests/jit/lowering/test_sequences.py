@@ -10,11 +10,10 @@ from tests.jit.native import HEAD, check
 from treadle.errors import RunError
 
 pytestmark = pytest.mark.usefixtures("fences")
-RANDOM = np.random.default_rng(13)
 
 
-def floats(*shape):
-    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 JOINS = ["axis = 0, new_axis = 1", "axis = -1, new_axis = 1", "axis = 0", "axis = -1"]
@@ -24,7 +23,7 @@ SHAPES = [(), (3,), (2, 20)]
 @pytest.mark.parametrize(
     ("shape", "join"), [(s, join) for s in SHAPES for join in JOINS if s or "new" in join]
 )
-def test_a_list_built_by_a_loop(shape, join):
+def test_a_list_built_by_a_loop(shape, join, rng):
     word = f"float[{','.join(map(str, shape))}]" if shape else "float"
     text = f"""g (int64 n, {word} p) => (r, int64 c) {{
       s = SequenceEmpty ()
@@ -37,11 +36,11 @@ def test_a_list_built_by_a_loop(shape, join):
       c = SequenceLength (t)
       r = ConcatFromSequence <{join}> (t)
     }}"""
-    check(text, *({"n": np.array(n), "p": floats(*shape)} for n in (1, 2, 5, 40)))
+    check(text, *({"n": np.array(n), "p": floats(rng, *shape)} for n in (1, 2, 5, 40)))
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_elements_are_put_in_taken_out_and_read_anywhere(count):
+def test_elements_are_put_in_taken_out_and_read_anywhere(count, rng):
     text = """g (int64 n, seq(float[3]) p, int64 at) => (seq(float[3]) r, float[M,3] e, int64 k) {
       r, e, k = Loop (n, "", p, at) <body = f (int64 i, bool go, seq(float[3]) s, int64 at)
         => (bool on, seq(float[3]) s3, int64 at1, float[3] e) {
@@ -57,13 +56,13 @@ def test_elements_are_put_in_taken_out_and_read_anywhere(count):
         at1 = Mod (next, c)
       }>
     }""".replace("r, e, k = Loop", "r, k, e = Loop")
-    items = [floats(3) for _ in range(count)]
+    items = [floats(rng, 3) for _ in range(count)]
     feeds = [{"n": np.array(n), "p": items, "at": np.array(at)}
              for n in (1, 2, 5) for at in (0, count - 1, -1)]  # fmt: skip
     check(text, *feeds)
 
 
-def test_lists_of_what_an_iteration_has():
+def test_lists_of_what_an_iteration_has(rng: np.random.Generator):
     text = """g (int64 n, float[2] p) => (float[2] r) {
       r = Loop (n, "", p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] y) {
         on = Identity (go)
@@ -75,10 +74,10 @@ def test_lists_of_what_an_iteration_has():
         y = Sub (a, p)
       }>
     }"""
-    check(text, *({"n": np.array(n), "p": floats(2)} for n in (1, 2, 5)))
+    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in (1, 2, 5)))
 
 
-def test_an_empty_list_that_is_fed():
+def test_an_empty_list_that_is_fed(rng: np.random.Generator):
     text = """g (int64 n, seq(float[3]) p, float[3] q) => (seq(float[3]) r, int64 c) {
       r = Loop (n, "", p) <body = f (int64 i, bool go, seq(float[3]) s)
         => (bool on, seq(float[3]) t) {
@@ -87,11 +86,11 @@ def test_an_empty_list_that_is_fed():
       }>
       c = SequenceLength (r)
     }"""
-    lists = ([], [floats(3)], [])
-    check(text, *({"n": np.array(2), "p": items, "q": floats(3)} for items in lists))
+    lists = ([], [floats(rng, 3)], [])
+    check(text, *({"n": np.array(2), "p": items, "q": floats(rng, 3)} for items in lists))
 
 
-def test_an_empty_list_of_elements_that_only_the_body_tells():
+def test_an_empty_list_of_elements_that_only_the_body_tells(rng: np.random.Generator):
     text = """g (int64 n, float[2,3] p) => (float[A,3] r) {
       s = SequenceEmpty ()
       t = Loop (n, "", s) <body = f (int64 i, bool go, s) => (bool on, u) {
@@ -106,10 +105,10 @@ def test_an_empty_list_of_elements_that_only_the_body_tells():
       }>
       r = ConcatFromSequence <axis = 0> (t)
     }"""
-    check(text, *({"n": np.array(n), "p": floats(2, 3)} for n in (1, 2, 3)))
+    check(text, *({"n": np.array(n), "p": floats(rng, 2, 3)} for n in (1, 2, 3)))
 
 
-def test_a_list_of_rows_whose_extent_only_data_tells_is_native():
+def test_a_list_of_rows_whose_extent_only_data_tells_is_native(rng: np.random.Generator):
     text = """g (float[?,?] x) => (float[?,?] r) {
       zero = Constant <value = int64[1] {0}> ()
       one = Constant <value = int64[1] {1}> ()
@@ -125,27 +124,27 @@ def test_a_list_of_rows_whose_extent_only_data_tells_is_native():
       }>
       r = ConcatFromSequence <axis = 0, new_axis = 1> (t)
     }"""
-    check(text, *({"x": floats(*shape)} for shape in ((5, 3), (1, 4), (2, 3))))
+    check(text, *({"x": floats(rng, *shape)} for shape in ((5, 3), (1, 4), (2, 3))))
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    session.run(None, {"x": floats(5, 3)})
+    session.run(None, {"x": floats(rng, 5, 3)})
     assert "called outside" not in session.explain()
 
 
-def test_a_position_out_of_range_is_the_interpreters_error():
+def test_a_position_out_of_range_is_the_interpreters_error(rng: np.random.Generator):
     text = """g (int64 n, seq(float[3]) p) => (float[M,3] e) {
       e = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[3] e) {
         on = Identity (go)
         e = SequenceAt (p, i)
       }>
     }"""
-    items = [floats(3) for _ in range(4)]
+    items = [floats(rng, 3) for _ in range(4)]
     check(text, {"n": np.array(4), "p": items})
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(treadle.errors.RunError, match="position 4"):
         session.run(None, {"n": np.array(5), "p": items})
 
 
-def test_lists_within_lists_of_loops_and_branches():
+def test_lists_within_lists_of_loops_and_branches(rng: np.random.Generator):
     text = """g (int64 n, float[2] p) => (float[A] r) {
       s = SequenceEmpty ()
       t = Loop (n, "", s) <body = f (int64 i, bool go, seq(float[2]) s)
@@ -166,10 +165,10 @@ def test_lists_within_lists_of_loops_and_branches():
       }>
       r = ConcatFromSequence <axis = 0> (t)
     }"""
-    check(text, *({"n": np.array(n), "p": floats(2)} for n in (2, 3, 6)))
+    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in (2, 3, 6)))
 
 
-def test_pieces_of_a_tensor():
+def test_pieces_of_a_tensor(rng: np.random.Generator):
     text = """g (int64 n, float[4,3,5] p) => (float[N] r, float[N,4,5] q) {
       r, q = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float r, float[4,5] e) {
         on = Identity (go)
@@ -185,10 +184,10 @@ def test_pieces_of_a_tensor():
         r = ReduceSum <keepdims = 0> (d)
       }>
     }"""
-    check(text, *({"n": np.array(n), "p": floats(4, 3, 5)} for n in (1, 3)))
+    check(text, *({"n": np.array(n), "p": floats(rng, 4, 3, 5)} for n in (1, 3)))
 
 
-def test_optionals_are_what_they_hold():
+def test_optionals_are_what_they_hold(rng: np.random.Generator):
     text = """g (int64 n, float[2] p) => (float[2] r) {
       r = Loop (n, "", p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] y) {
         on = Identity (go)
@@ -199,11 +198,11 @@ def test_optionals_are_what_they_hold():
                       else_branch = b () => (float[2] w) { w = Identity (p) }>
       }>
     }"""
-    check(text, {"n": np.array(3), "p": floats(2)})
+    check(text, {"n": np.array(3), "p": floats(rng, 2)})
 
 
 @pytest.mark.parametrize("extents", [(3, 3), (3, 4)], ids=["alike", "held"])
-def test_what_comes_out_is_the_callers_to_write(extents):
+def test_what_comes_out_is_the_callers_to_write(extents, rng):
     text = """g (int64 n, seq(float[?]) p) => (seq(float[?]) q, seq(float[?]) r) {
       q, r = Loop (n, , p, p) <body = f (int64 i, bool go, s, t) => (bool on, s1, t1) {
         on = Identity (go)
@@ -213,7 +212,7 @@ def test_what_comes_out_is_the_callers_to_write(extents):
         t1 = SequenceInsert (t, e)
       }>
     }"""
-    items = [floats(extent) for extent in extents]
+    items = [floats(rng, extent) for extent in extents]
     before = [item.copy() for item in items]
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     results = session.run(None, {"n": np.array(2), "p": items})
@@ -246,20 +245,22 @@ COMPUTED = """g (int64 n, float[K] p) => (r, int64 l) {
 }"""
 
 
-def test_two_lists_that_begin_as_one_empty_one():
+def test_two_lists_that_begin_as_one_empty_one(rng: np.random.Generator):
     feeds = ((0, 3), (1, 3), (2, 3), (3, 4))
-    check(TWO, *({"n": np.array(n), "p": floats(k), "pp": floats(k, 2)} for n, k in feeds))
+    check(
+        TWO, *({"n": np.array(n), "p": floats(rng, k), "pp": floats(rng, k, 2)} for n, k in feeds)
+    )
 
 
-def test_two_ranks_in_one_list_are_held():
+def test_two_ranks_in_one_list_are_held(rng: np.random.Generator):
     text = TWO.replace("(w, pp)", "(v, pp)")
-    check(text, *({"n": np.array(n), "p": floats(3), "pp": floats(3, 2)} for n in (1, 2)))
+    check(text, *({"n": np.array(n), "p": floats(rng, 3), "pp": floats(rng, 3, 2)} for n in (1, 2)))
 
 
 @pytest.mark.parametrize("made", ["Compress (p, is_more)", "Concat <axis = 0> (p, p)"])
-def test_elements_whose_extent_is_computed(made):
+def test_elements_whose_extent_is_computed(made, rng):
     text = COMPUTED.replace("Compress (p, is_more)", made)
-    check(text, *({"n": np.array(2), "p": floats(k)} for k in (2, 3, 4, 5, 6)))
+    check(text, *({"n": np.array(2), "p": floats(rng, k)} for k in (2, 3, 4, 5, 6)))
 
 
 SIZES = {1: (1,), 2: (2,), 3: (1, 1), 4: (2, 2)}
@@ -267,7 +268,7 @@ SIZES = {1: (1,), 2: (2,), 3: (1, 1), 4: (2, 2)}
 
 @pytest.mark.parametrize("number", SIZES)
 @pytest.mark.parametrize("extent", [0, 1, 2, 4])
-def test_sizes_that_are_alike_are_of_the_whole(number, extent):
+def test_sizes_that_are_alike_are_of_the_whole(number, extent, rng):
     sizes = SIZES[number]
     text = f"""g (int64 n, float[A] x) => (int64[T] y) {{
       k = Constant <value = int64[{len(sizes)}] {{{", ".join(map(str, sizes))}}}> ()
@@ -277,7 +278,7 @@ def test_sizes_that_are_alike_are_of_the_whole(number, extent):
         c = SequenceLength (parts)
       }}>
     }}"""
-    feed = {"n": np.array(2), "x": floats(extent)}
+    feed = {"n": np.array(2), "x": floats(rng, extent)}
     if extent == sum(sizes):
         check(text, feed)
         return

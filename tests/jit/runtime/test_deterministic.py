@@ -14,22 +14,22 @@ from tests.jit.native import HEAD, natives
 from tests.jit.runtime.test_dynamic_dims import ATTENDED
 from tests.jit.runtime.test_failed_guards import BROADCAST, LAST_OF_A_LIST, ONE, SIX
 from tests.jit.runtime.test_value_specialization import TEXT as EXPANDED
+from tests.seeded import seeded
 from treadle import delegate
 from treadle.jit.runtime import kernel_cache
 from treadle.jit.runtime.invoke import CompiledKernel
 
 Feeds = dict[str, Any]
-RNG = np.random.default_rng(13)
 
 
-def floats(*shape: int) -> np.ndarray:
-    return RNG.uniform(-1, 1, shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
-def attended(batch: int, length: int) -> Feeds:
+def attended(rng: np.random.Generator, batch: int, length: int) -> Feeds:
     wide = 6
-    return {"n": np.array(3), "k": floats(batch, length, wide), "m": floats(batch, length),
-            "q0": floats(batch, wide)}  # fmt: skip
+    return {"n": np.array(3), "k": floats(rng, batch, length, wide),
+            "m": floats(rng, batch, length), "q0": floats(rng, batch, wide)}  # fmt: skip
 
 
 SUMS = """g (int64 n, float[A] x) => (float[A] last) {
@@ -42,23 +42,28 @@ SUMS = """g (int64 n, float[A] x) => (float[A] last) {
 }"""
 
 
-def summed(length: int) -> Feeds:
-    return {"n": np.array(3), "x": floats(length)}
+def summed(rng: np.random.Generator, length: int) -> Feeds:
+    return {"n": np.array(3), "x": floats(rng, length)}
 
 
-def expanded(length: int) -> Feeds:
-    return {"length": np.array([length]), "x": floats(5), "n": np.array(4)}
+def expanded(rng: np.random.Generator, length: int) -> Feeds:
+    return {"length": np.array([length]), "x": floats(rng, 5), "n": np.array(4)}
 
 
-CASES: dict[str, tuple[str, list[Feeds]]] = {
-    "shapes": (ATTENDED, [attended(2, length) for length in (3, 7, 20, 7, 33)]),
-    "values": (EXPANDED, [expanded(length) for length in (20, 33, 47, 64, 20, 0, 3)]),
-    "assumptions": (LAST_OF_A_LIST, [{"n": np.array(n)} for n in (1, 2, 5, 3, 4)]),
-    "misfits": (
-        BROADCAST,
-        [{"n": np.array(2), "x": floats(6), "y": y} for y in (ONE, ONE, ONE, SIX, ONE, SIX)],
-    ),
-}
+def cases(rng: np.random.Generator) -> dict[str, tuple[str, list[Feeds]]]:
+    """Models, and feeds of which every one is answered by another kernel."""
+    return {
+        "shapes": (ATTENDED, [attended(rng, 2, length) for length in (3, 7, 20, 7, 33)]),
+        "values": (EXPANDED, [expanded(rng, length) for length in (20, 33, 47, 64, 20, 0, 3)]),
+        "assumptions": (LAST_OF_A_LIST, [{"n": np.array(n)} for n in (1, 2, 5, 3, 4)]),
+        "misfits": (
+            BROADCAST,
+            [
+                {"n": np.array(2), "x": floats(rng, 6), "y": y}
+                for y in (ONE, ONE, ONE, SIX, ONE, SIX)
+            ],
+        ),
+    }
 
 
 def session(text: str, *, is_deterministic: bool = True) -> treadle.InferenceSession:
@@ -83,9 +88,11 @@ def paths(used: treadle.InferenceSession) -> dict[object, object]:
     }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_run_is_answered_as_by_a_session_that_ran_nothing_before(name: str) -> None:
-    text, feeds = CASES[name]
+@pytest.mark.parametrize("name", ["shapes", "values", "assumptions", "misfits"])
+def test_a_run_is_answered_as_by_a_session_that_ran_nothing_before(
+    name: str, rng: np.random.Generator
+) -> None:
+    text, feeds = cases(rng)[name]
     used = session(text)
     for each in feeds:
         fresh = session(text)
@@ -94,8 +101,8 @@ def test_a_run_is_answered_as_by_a_session_that_ran_nothing_before(name: str) ->
         assert paths(used)[key] == made
 
 
-def test_without_it_earlier_shapes_choose_the_code() -> None:
-    text, feeds = SUMS, [summed(length) for length in (30, 40, 50, 60, 70)]
+def test_without_it_earlier_shapes_choose_the_code(rng: np.random.Generator) -> None:
+    text, feeds = SUMS, [summed(rng, length) for length in (30, 40, 50, 60, 70)]
     used = session(text, is_deterministic=False)
     for each in feeds:
         used.run(None, each)
@@ -103,13 +110,13 @@ def test_without_it_earlier_shapes_choose_the_code() -> None:
     assert len(native.cache.compiled) < len(feeds)
 
 
-def test_threads_that_bring_other_shapes_change_no_bits() -> None:
-    feeds = [summed(length) for length in range(30, 36)]
+def test_threads_that_bring_other_shapes_change_no_bits(rng: np.random.Generator) -> None:
+    feeds = [summed(rng, length) for length in range(30, 36)]
     wanted = [answers(SUMS, each) for each in feeds]
     used, wrong = session(SUMS), list[int]()
 
     def work(seed: int) -> None:
-        for number in np.random.default_rng(seed).integers(0, len(feeds), 100):
+        for number in seeded(seed).integers(0, len(feeds), 100):
             if bits(used.run(None, feeds[number])) != wanted[number]:
                 wrong.append(int(number))
 
@@ -121,15 +128,15 @@ def test_threads_that_bring_other_shapes_change_no_bits() -> None:
     assert not wrong
 
 
-def test_inputs_changed_as_they_run_change_no_later_bits() -> None:
-    text, feeds = CASES["misfits"]
+def test_inputs_changed_as_they_run_change_no_later_bits(rng: np.random.Generator) -> None:
+    text, feeds = cases(rng)["misfits"]
     wanted = [answers(text, each) for each in feeds]
     used, victim = session(text), {name: value.copy() for name, value in feeds[0].items()}
     is_over = threading.Event()
 
     def change() -> None:
         while not is_over.is_set():
-            victim["n"][...], victim["y"][...] = RNG.integers(0, 9), (ONE, SIX)[RNG.integers(2)]
+            victim["n"][...], victim["y"][...] = rng.integers(0, 9), (ONE, SIX)[rng.integers(2)]
 
     thread = threading.Thread(target=change)
     thread.start()
@@ -143,12 +150,14 @@ def test_inputs_changed_as_they_run_change_no_later_bits() -> None:
     assert [bits(used.run(None, each)) for each in feeds] == wanted
 
 
-def test_the_least_used_kernel_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_used_kernel_makes_room(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     monkeypatch.setattr(kernel_cache, "_MAX_KERNELS", 3)
-    used, first = session(SUMS), summed(3)
+    used, first = session(SUMS), summed(rng, 3)
     for length in range(4, 10):
         used.run(None, first)
-        each = summed(length)
+        each = summed(rng, length)
         assert bits(used.run(None, each)) == answers(SUMS, each)
     (native,) = natives(used)
     assert len(native.cache.compiled) == 3

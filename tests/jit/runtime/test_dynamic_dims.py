@@ -16,7 +16,6 @@ from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.runtime.specialize import DynamicDims
 
-RANDOM = np.random.default_rng(14)
 ATTENDED = """g (int64 n, float[B,T,D] k, float[B,T] m, float[B,D] q0)
     => (float[B,D] q, float[N,B] s) {
   q, s = Loop (n, "", q0) <body = f (int64 i, bool go, float[B,D] q)
@@ -37,13 +36,13 @@ ATTENDED = """g (int64 n, float[B,T,D] k, float[B,T] m, float[B,D] q0)
 }"""
 
 
-def floats(*shape):
-    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+def floats(rng: np.random.Generator, *shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
-def attended(batch, length, wide=6):
-    return {"n": np.array(3), "k": floats(batch, length, wide), "m": floats(batch, length),
-            "q0": floats(batch, wide)}  # fmt: skip
+def attended(rng, batch, length, wide=6):
+    return {"n": np.array(3), "k": floats(rng, batch, length, wide),
+            "m": floats(rng, batch, length), "q0": floats(rng, batch, wide)}  # fmt: skip
 
 
 def checked(text, feeds):
@@ -55,20 +54,20 @@ def checked(text, feeds):
     return outcomes(native)
 
 
-def test_a_third_length_opens_the_axis_for_all():
-    feeds = [attended(2, length) for length in (3, 7, *range(20, 60))]
+def test_a_third_length_opens_the_axis_for_all(rng: np.random.Generator):
+    feeds = [attended(rng, 2, length) for length in (3, 7, *range(20, 60))]
     assert len(checked(ATTENDED, feeds)) == 3
 
 
-def test_two_axes_that_change_are_two_extents():
+def test_two_axes_that_change_are_two_extents(rng: np.random.Generator):
     shapes = [(2, 3), (3, 4), (4, 5), (5, 5), (6, 5), (5, 9), (9, 5), (2, 30), (12, 31)]
-    feeds = [attended(*shape) for shape in shapes]
+    feeds = [attended(rng, *shape) for shape in shapes]
     made = checked(ATTENDED, feeds)
     assert len(made) < 8
     assert not [why for why in made if isinstance(why, str)]
 
 
-def test_an_extent_of_one_broadcasts_and_is_no_other():
+def test_an_extent_of_one_broadcasts_and_is_no_other(rng: np.random.Generator):
     text = """g (int64 n, float[A] x, float[B] y) => (float[C] a) {
       a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
         on = Identity (go)
@@ -76,11 +75,13 @@ def test_an_extent_of_one_broadcasts_and_is_no_other():
       }>
     }"""
     lengths = [(3, 3), (4, 4), (5, 5), (6, 6), (6, 1), (7, 1), (1, 1), (8, 1), (9, 1), (9, 9)]
-    made = checked(text, [{"n": np.array(2), "x": floats(a), "y": floats(b)} for a, b in lengths])
+    made = checked(
+        text, [{"n": np.array(2), "x": floats(rng, a), "y": floats(rng, b)} for a, b in lengths]
+    )
     assert not [why for why in made if isinstance(why, str)]
 
 
-def test_a_shape_that_comes_as_data_beside_an_open_axis():
+def test_a_shape_that_comes_as_data_beside_an_open_axis(rng: np.random.Generator):
     text = """g (int64 n, float[A] x0, int64[K] shape) => (float[P,Q] a) {
       zero = Constant <value = float[1,1] {0.0}> ()
       a = Loop (n, "", zero) <body = f (int64 i, bool go, float[P,Q] x)
@@ -90,11 +91,11 @@ def test_a_shape_that_comes_as_data_beside_an_open_axis():
         x1 = Neg (y)
       }>
     }"""
-    shapes = [{"x0": floats(2 * k), "shape": np.array([2, k])} for k in range(2, 9)]
+    shapes = [{"x0": floats(rng, 2 * k), "shape": np.array([2, k])} for k in range(2, 9)]
     checked(text, [{"n": np.array(2), **given} for given in shapes])
 
 
-def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
+def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch, rng):
     text = """g (int64 n, float[A] x) => (float[A] a) {
       a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
         on = Identity (go)
@@ -112,7 +113,7 @@ def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch):
     monkeypatch.setattr(kernel_cache, "compile_kernel", compile_kernel)
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     for length in (4, 5, 6, 7, 6, 4, 8):
-        x = floats(length)
+        x = floats(rng, length)
         assert_same(session.run(None, {"n": np.array(3), "x": x}), [-x], ["a"])
     (native,) = natives(session)
     assert native.cache.dynamic_dims.is_closed
@@ -129,40 +130,40 @@ SUM = """g (int64 n, float[A] x, float[B] y) => (float[A] a) {
 }"""
 
 
-def test_feeds_that_no_kernel_fits_close_nothing():
+def test_feeds_that_no_kernel_fits_close_nothing(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + SUM, engines=("jit", "interp"))
     for length in (2, 3, 4):
-        session.run(None, {"n": np.array(2), "x": floats(length), "y": floats(length)})
+        session.run(None, {"n": np.array(2), "x": floats(rng, length), "y": floats(rng, length)})
     (native,) = natives(session)
     for a, b in ((5, 4), (6, 4), (7, 4), (4, 3)):
         with pytest.raises(RunError):
-            session.run(None, {"n": np.array(2), "x": floats(a), "y": floats(b)})
+            session.run(None, {"n": np.array(2), "x": floats(rng, a), "y": floats(rng, b)})
     assert not native.cache.dynamic_dims.is_closed
     made = len(native.cache.compiled)
     for length in range(8, 20):
-        session.run(None, {"n": np.array(2), "x": floats(length), "y": floats(length)})
+        session.run(None, {"n": np.array(2), "x": floats(rng, length), "y": floats(rng, length)})
     assert len(native.cache.compiled) == made
 
 
-def test_kernels_that_failed_to_fit_are_forgotten(monkeypatch):
+def test_kernels_that_failed_to_fit_are_forgotten(monkeypatch, rng):
     session = treadle.InferenceSession(HEAD + SUM, engines=("jit", "interp"))
     for length in (2, 3, 4, 9):
-        session.run(None, {"n": np.array(2), "x": floats(length), "y": floats(length)})
+        session.run(None, {"n": np.array(2), "x": floats(rng, length), "y": floats(rng, length)})
     (native,) = natives(session)
     assert not native.cache.dynamic_dims.is_closed
     assert native.cache.by_shapes
     monkeypatch.setattr(kernel_cache.KernelCache, "_has_static_kernel", lambda *_: True)
     for a, b in ((5, 4), (6, 4), (7, 4)):
         with pytest.raises(RunError):
-            session.run(None, {"n": np.array(2), "x": floats(a), "y": floats(b)})
+            session.run(None, {"n": np.array(2), "x": floats(rng, a), "y": floats(rng, b)})
     assert native.cache.dynamic_dims.is_closed
-    x = floats(9)
+    x = floats(rng, 9)
     (found,) = session.run(None, {"n": np.array(2), "x": x, "y": x})
     assert np.allclose(found, 3 * x)
     assert ((9,), (9,)) in [tuple(shape for _, shape in key)[1:] for key in native.cache.compiled]
 
 
-def test_an_axis_as_long_as_a_sequence_by_chance():
+def test_an_axis_as_long_as_a_sequence_by_chance(rng: np.random.Generator):
     text = """g (int64 n, float[A] x, seq(float[2]) l) => (float[C] a, float[N,2] e) {
       a, e = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x)
           => (bool on, float[A] x1, float[2] e) {
@@ -174,7 +175,8 @@ def test_an_axis_as_long_as_a_sequence_by_chance():
     }"""
     lengths = [(2, 2), (3, 3), (4, 4), (5, 5), (6, 2), (7, 1), (8, 3), (9, 9)]
     made = checked(text, [
-        {"n": np.array(2), "x": floats(a), "l": [floats(2) for _ in range(b)]} for a, b in lengths
+        {"n": np.array(2), "x": floats(rng, a), "l": [floats(rng, 2) for _ in range(b)]}
+        for a, b in lengths
     ])  # fmt: skip
     assert len(made) <= 4
     assert not [why for why in made if isinstance(why, str)]
@@ -264,7 +266,7 @@ def test_closed_for_good(closing):
     assert openings.lengths([np.zeros(5, np.float32)]) is openings.base
 
 
-def test_a_list_that_is_held_this_time_has_no_length():
+def test_a_list_that_is_held_this_time_has_no_length(rng: np.random.Generator):
     text = """g (int64 n, float[K] p, seq(float[?]) s) => (float[M] r) {
       last = Constant <value = int64 {-1}> ()
       r = Loop (n, , p) <body = f (int64 i, bool go, float[L] a) => (bool on, float[L] b) {
@@ -277,5 +279,5 @@ def test_a_list_that_is_held_this_time_has_no_length():
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
     for length, extents in ((2, (3, 3)), (3, (3, 2)), (4, (1, 2)), (5, (3, 4)), (6, (2, 2))):
-        feed = {"n": np.array(2), "p": floats(length), "s": [floats(e) for e in extents]}
+        feed = {"n": np.array(2), "p": floats(rng, length), "s": [floats(rng, e) for e in extents]}
         assert_same(session.run(None, dict(feed)), interp.run(None, dict(feed)), ["r"])

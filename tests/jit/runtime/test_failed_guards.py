@@ -10,7 +10,6 @@ from tests.jit.native import HEAD, check_uncalled, natives, outcomes
 from tests.values import assert_same
 from treadle.jit.runtime.invoke import CompiledKernel
 
-RNG = np.random.default_rng(9)
 SUPPRESSION = """g (float[N] x) => (float[K] kept) {
   none = Constant <value = float[0] {}> ()
   go = Constant <value = bool {1}> ()
@@ -36,8 +35,8 @@ SUPPRESSION = """g (float[N] x) => (float[K] kept) {
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 25])
-def test_suppression_that_shrinks_its_candidates(length: int) -> None:
-    feeds = [{"x": -np.sort(-RNG.random(length)).astype(np.float32)} for _ in range(3)]
+def test_suppression_that_shrinks_its_candidates(length: int, rng: np.random.Generator) -> None:
+    feeds = [{"x": -np.sort(-rng.random(length)).astype(np.float32)} for _ in range(3)]
     check_uncalled(SUPPRESSION, *feeds)
 
 

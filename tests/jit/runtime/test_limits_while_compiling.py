@@ -40,8 +40,8 @@ def slow(monkeypatch):
 
 
 @pytest.fixture
-def session():
-    unlike = np.random.default_rng().uniform(1, 2)
+def session(rng):
+    unlike = rng.uniform(1, 2)
     text = TEXT.replace("s, UNLIKE", "s, c").replace(
         "s = Sin", f"c = Constant <value = float {{{unlike}}}> ()\n    s = Sin"
     )

@@ -46,13 +46,12 @@ def test_a_scan_in_reverse_along_another_axis_comes_back():
 
 
 @pytest.mark.parametrize("trips", [3, 8, 60])
-def test_a_state_space_scan_comes_back_as_a_scan(trips):
+def test_a_state_space_scan_comes_back_as_a_scan(trips, rng):
     before = model(SPACE.replace("TRIPS", str(trips)))
     after, report = treadle.reroll(treadle.unroll(before), with_report=True)
     assert every_operator(after).count("Scan") == 1
     assert size(after) == size(before)
     assert report.counts == {"reroll": 1}
-    rng = np.random.default_rng(0)
     shapes = {"x": (trips, 4), "h": (4,), "a": (4,), "c": (4, 2)}
     feeds = {n: rng.standard_normal(s).astype(np.float32) * 0.1 for n, s in shapes.items()}
     same(before, after, feeds, close=True)

@@ -20,7 +20,7 @@ import numpy as np
 
 from treadle.errors import InputError
 from treadle.infer import infer
-from treadle.ir import Block, Model, Step, Value, clone_with_new_values, map_steps
+from treadle.ir import Block, Model, Step, Value, clone_with_new_values, map_steps, verified
 from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.exposing.block import hand_out
@@ -48,6 +48,7 @@ class Exposure:
     refused: Sequence[Refusal] = ()
 
 
+@verified
 def expose(
     model: Model, selector: Selector, expand: Expand | None, capacity: int | None = None
 ) -> Exposure:

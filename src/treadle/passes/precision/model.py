@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from treadle.infer import IncrementalInference
-from treadle.ir import Constant, DType, Model, Value, with_operands, with_results
+from treadle.ir import Constant, DType, Model, Value, verified, with_operands, with_results
 from treadle.passes.expand_functions import Expand
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.precision.blocks import NAME, Precision, Writing, fill, still_true
@@ -30,6 +30,7 @@ def plain_model(model: Model, expand: Expand) -> Model:
     return without_calls(uniquify_names(inline_functions(model)), expand)
 
 
+@verified
 def convert_dtype(
     model: Model,
     old: DType,

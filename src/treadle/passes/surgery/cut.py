@@ -26,6 +26,7 @@ from treadle.ir import (
     bodies,
     step_path,
     substitute,
+    verified,
     with_operands,
 )
 from treadle.passes.obstacles import Obstacles
@@ -54,6 +55,7 @@ class _Home(NamedTuple):
 Homes = Mapping[Value, _Home]
 
 
+@verified
 def cut(model: Model, inputs: Iterable[str], outputs: Iterable[str]) -> Model:
     """The model of what lies between values; `path/name` where several have a name."""
     typed = infer(model)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.infer import infer
-from treadle.ir import Loop, Model, Value, clone_with_new_values
+from treadle.ir import Loop, Model, Value, clone_with_new_values, verified
 from treadle.passes.surgery.blocks import body_at, claim, declared, distinct_results
 
 
+@verified
 def extract_body(model: Model, path: str) -> Model:
     """The model of the body at a path, `main/loop_3.body`; the loop's own path will do."""
     step, body = body_at(infer(model), path)

@@ -29,6 +29,7 @@ from treadle.ir import (
     clone_with_new_values,
     map_blocks,
     map_bodies,
+    verified,
 )
 from treadle.ops import since_version
 from treadle.passes.bind_attributes import bind_attributes
@@ -37,6 +38,7 @@ from treadle.passes.obstacles import Obstacles
 from treadle.passes.surgery.blocks import body_at, distinct_results, map_step
 
 
+@verified
 def inline(model: Model, globs: Sequence[str]) -> Model:
     """The model without the functions the globs pick: their steps are where they were called."""
     known = {str(identity): identity for identity in model.functions}
@@ -72,6 +74,7 @@ def _expect_one_opset(model: Model, chosen: Collection[FunctionId]) -> None:
     told.refuse()
 
 
+@verified
 def outline(model: Model, path: str, name: str) -> Model:
     """The model whose body at a path is one call of a new function, `name` or `domain::name`."""
     domain, _, plain = name.rpartition("::")

@@ -20,6 +20,7 @@ from treadle.ir import (
     show_function,
     show_type,
     substitute,
+    verified,
     with_operands,
 )
 from treadle.passes.obstacles import Obstacles
@@ -30,6 +31,7 @@ from treadle.passes.surgery.blocks import contradict
 NAME = "merge"
 
 
+@verified
 def merge(first: Model, second: Model, pairs: Mapping[str, str]) -> Model:
     """The model that runs the first, then the second on what `pairs` leads over: {"y": "x"}."""
     told = Obstacles(NAME)

@@ -21,9 +21,11 @@ from treadle.ir import (
     bodies,
     clone_with_new_values,
     map_bodies,
+    verified,
 )
 
 
+@verified
 def rename(model: Model, names: Mapping[str, str], prefix: str = "") -> Model:
     """The model whose main block and bodies have other names for values, and prefixed steps."""
     known = {value.name for block in _blocks(model.main) for value in block_values(block)}

@@ -20,6 +20,7 @@ from treadle.ir import (
     clone_with_new_values,
     map_bodies,
     reads,
+    verified,
     walk,
 )
 from treadle.passes.inline_block import inline_blocks
@@ -31,6 +32,7 @@ from treadle.passes.surgery.blocks import body_at, contradict, map_step
 NAME = "replace"
 
 
+@verified
 def replace_part(model: Model, path: str, part: Model) -> Model:
     """The model with the part in the place of the step or body at a path."""
     told = Obstacles(NAME)

@@ -92,11 +92,10 @@ def test_a_scan_of_a_length_that_is_not_known(length: int, tmp_path: Path) -> No
     same(model, feeds, tmp_path)
 
 
-def test_no_iterator_stands_in_another_one(tmp_path: Path) -> None:
+def test_no_iterator_stands_in_another_one(tmp_path: Path, rng: np.random.Generator) -> None:
     outer = only(net(NESTED, tmp_path).body, "TensorIterator")
     assert not layers(outer.bodies["body"], "TensorIterator")
     assert len(layers(outer.bodies["body"], "Loop")) == 1
-    rng = np.random.default_rng(1)
     feeds = {name: rng.normal(size=shape).astype("f")
              for name, shape in (("s0", 2), ("xs", (3, 4, 2)), ("k", 2))}  # fmt: skip
     same(NESTED, feeds, tmp_path)
@@ -250,14 +249,13 @@ def test_what_nothing_needs_is_not_written(tmp_path: Path) -> None:
     assert not layers(loop.bodies["body"], "Exp")
 
 
-def test_scan_8_is_a_loop_around_a_loop(tmp_path: Path) -> None:
+def test_scan_8_is_a_loop_around_a_loop(tmp_path: Path, rng: np.random.Generator) -> None:
     model = """<ir_version: 4, opset_import: ["" : 8]>
     g (int64[2] lens, float[2, 1] s0, float[2, 3, 1] xs) => (float[2, 1] sf, float[2, 3, 1] ys)
     {
         sf, ys = Scan <num_scan_inputs = 1, body = body (float[1] s, float[1] x)
             => (float[1] next, float[1] y) { next = Add(s, x) y = Identity(next) }> (lens, s0, xs)
     }"""
-    rng = np.random.default_rng(2)
     feeds = {
         "s0": rng.normal(size=(2, 1)).astype("f"),
         "xs": rng.normal(size=(2, 3, 1)).astype("f"),

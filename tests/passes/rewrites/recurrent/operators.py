@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import treadle
+from tests.seeded import seeded
 from treadle.ir import BlockBuilder, Info, Leaf, Model, attribute, tensor
 from treadle.ops import since_version
 
@@ -40,7 +41,7 @@ def operator(
     **attributes: object,
 ) -> tuple[Model, Mapping[str, np.ndarray]]:
     """A model of one operator, and its feeds; weights are initializers where `constants`."""
-    rng = np.random.default_rng(len(op) + trips)
+    rng = seeded((op, trips))
     ways, rows = 2 if direction == "bidirectional" else 1, GATES[op] * hidden
     batch_first = bool(attributes.get("layout"))
     states = (batch, ways, hidden) if batch_first else (ways, batch, hidden)

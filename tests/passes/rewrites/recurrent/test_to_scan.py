@@ -118,7 +118,7 @@ def test_element_types(op: str, dtype: type) -> None:
     becomes_scans(*operator(op, dtype=dtype), in_onnxruntime=dtype is np.float64)
 
 
-def test_in_bodies() -> None:
+def test_in_bodies(rng: np.random.Generator) -> None:
     text = """
     g (float[4,2,3] x, float[1,4,3] w, float[1,4,4] r, float[1,2,4] h) => (float[1,2,4] y) {
       n = Constant <value = int64 {3}> ()
@@ -128,7 +128,6 @@ def test_in_bodies() -> None:
         "", o = RNN <hidden_size = 4> (x, w, r, "", "", s)
       }>
     }"""
-    rng = np.random.default_rng(3)
     shapes = {"x": (4, 2, 3), "w": (1, 4, 3), "r": (1, 4, 4), "h": (1, 2, 4)}
     feeds = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     after = becomes_scans(model(text), feeds)

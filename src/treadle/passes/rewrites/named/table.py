@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from treadle.ir import Model
+from treadle.ir import Model, verified
 from treadle.passes.report import Report
 from treadle.passes.rewrites.named.captures import captures_to_inputs, inputs_to_captures
 from treadle.passes.rewrites.named.if_to_where import if_to_where
@@ -42,6 +42,7 @@ REWRITES: Mapping[str, Rewrite] = {
 }
 
 
+@verified
 def rewrite(model: Model, name: str, options: RewriteOptions) -> tuple[Model, Report]:
     """The model after the rewrite of this name."""
     return REWRITES[name].run(model, options)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.ir import Block, Constant, Model, Step, Value
+from treadle.ir import Block, Constant, Model, Step, Value, verified
 from treadle.limits import poll
 from treadle.passes.report import Report
 from treadle.passes.rewrites.open_form import Walk, map_open, rewrite_open
@@ -31,6 +31,7 @@ _MOST_SHIFTS = 16
 _SMALLEST = 6
 
 
+@verified
 def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
     """The model with loops for its repeated segments, and which they are."""
 

@@ -1,0 +1,61 @@
+"""Tests draw from the `rng` of their own id: what they are given hangs on no test before them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.seeded import seeded
+
+TESTS = Path(__file__).parent
+FILES = sorted(path for path in TESTS.rglob("*.py") if path.name != "seeded.py")
+
+
+def generators(source: str) -> Iterator[str]:
+    """Calls of numpy.random, and generators that a module or a class keeps for all its tests."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("np.random."):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+    for node in shared(tree):
+        made = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        if isinstance(made, ast.Call) and ast.unparse(made.func) in ("seeded", "random.Random"):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def shared(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements of a module and of its classes."""
+    yield from tree.body
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from node.body
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(TESTS)))
+def test_data_comes_from_the_fixture(file: Path) -> None:
+    assert list(generators(file.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("RANDOM = np.random.default_rng(3)", ["line 1: np.random.default_rng(3)"]),
+        ("def f(): np.random.seed(0)", ["line 1: np.random.seed(0)"]),
+        ("DICE = random.Random(3)", ["line 1: DICE = random.Random(3)"]),
+        ("class TestA:\n    rng = seeded('a')", ["line 2: rng = seeded('a')"]),
+        ("X = seeded('X').normal(size=3)", []),
+        ("def test(rng: np.random.Generator): rng.normal()", []),
+    ],
+)
+def test_generators_are_found(source: str, found: list[str]) -> None:
+    assert list(generators(source)) == found
+
+
+def test_a_test_has_numbers_of_its_own(
+    rng: np.random.Generator, request: pytest.FixtureRequest
+) -> None:
+    first = rng.integers(0, 2**32, 4).tolist()
+    assert first == seeded(request.node.nodeid).integers(0, 2**32, 4).tolist()
+    assert first != seeded("another").integers(0, 2**32, 4).tolist()
