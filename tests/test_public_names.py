@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import pickle
 import pkgutil
 import subprocess
 import sys
@@ -115,6 +116,10 @@ def test_a_room_does_not_take_the_place_of_a_public_name() -> None:
     setattr(treadle, "infer", room)  # noqa: B010  as importing the room does
     assert treadle.infer is not room
     assert treadle.infer.__module__ == "treadle.api"
+
+
+def test_the_package_pickles_by_name() -> None:
+    assert pickle.loads(pickle.dumps(treadle)) is treadle
 
 
 def test_any_file_may_be_the_first_that_is_imported() -> None:

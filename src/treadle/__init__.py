@@ -198,6 +198,10 @@ class _Package(ModuleType):
         if not (name in _ROOM_OF and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by name: a function of a notebook that uses `treadle` goes to other processes."""
+        return import_module, (__name__,)
+
 
 sys.modules[__name__].__class__ = _Package
 

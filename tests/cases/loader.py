@@ -11,6 +11,7 @@ A case names no engine. Its file is TOML:
     inputs  = {...}              values as tests/values.py reads them
     outputs = {...}              or: error = ["words", "the message has"]
     options = {...}              fields of SessionOptions
+    disputed = "why"             where the standard's text can be read to demand something else
 
 Expected values come from tests/cases/oracles, plain Python written from the standard.
 """
@@ -41,6 +42,7 @@ class Run:
     outputs: Mapping[str, object] | None
     error: tuple[str, ...]
     options: Mapping[str, object]
+    disputed: str
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def _run(written: Mapping[str, object]) -> Run:
         None if outputs is None else _values(outputs),
         tuple(written.get("error", ())),
         written.get("options", {}),
+        written.get("disputed", ""),
     )
 
 

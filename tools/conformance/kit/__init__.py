@@ -1,0 +1,10 @@
+"""Asks a runtime every case of the folder this package lies in. Needs numpy and onnx alone.
+
+    python -m conformance onnxruntime openvino            a table of verdicts, results in results/
+    python -m conformance --only loop/collatz --opset 11 onnxruntime
+    python -m conformance --name mine --python my_module:prepare
+    python -m conformance --name mine --command "my-runtime {model} {inputs} {outputs}"
+
+`prepare(path)` loads a model and gives a function from inputs by name to the list of outputs. A
+command finds input_*.pb in the folder {inputs} and leaves output_*.pb in the folder {outputs}.
+"""

@@ -1,0 +1,126 @@
+"""docs/conformance.md: a row a case, a column a runtime."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.conformance.kit.verdicts import KINDS
+from tools.conformance.reports import Report, reports, write_reports
+from tools.conformance.results import Answer, Runtime, cases, opsets, read_results, worst
+
+PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+COLUMNS = ("treadle", "onnxruntime", "onnx.reference", "openvino")
+_INTRODUCTION = """# Conformance of runtimes
+
+What runtimes make of {count} small models with `If`, `Loop` and `Scan`. Each asks one thing of the
+standard, at the opsets that changed it; the values due come from plain Python written from the
+standard's text. Written by `python -m tools.conformance all`.
+
+- **right**: every run gives the values due, or fails where it has to.
+- **wrong**: it gives other values, or gives values where it has to fail.
+- **refused**: it says that it cannot load or run the model.
+- **crashed**: its process dies, or gives no answer in 30 seconds.
+
+Numbers after a verdict are opsets. Every wrong answer and crash of another runtime has a
+[report](reports/README.md) with a model to paste. What operators outside control flow do at the
+limits of their types is in [known bugs of onnxruntime](known_bugs.md); which runtime to choose for
+which loop, in [a page of its own](which_runtime.md).
+
+## See it yourself
+
+The kit stands alone: with Python, numpy and onnx it asks any runtime. In a clone of this
+repository, write it into a folder:
+
+```sh
+python -m tools.conformance write conformance-kit
+```
+
+and there, without treadle:
+
+```text
+pip install numpy onnx onnxruntime
+python -m conformance onnxruntime
+python -m conformance --only scan/state_passed_through --opset 25 onnxruntime
+python -m conformance --name mine --python my_module:prepare
+python -m conformance --name mine --command "my-runtime {{model}} {{inputs}} {{outputs}}"
+```
+
+The third command tells what one case gave, at one opset. The README of the kit says what a function
+or a command of yours has to do.
+
+"""
+
+
+def write_pages(kit: Path) -> None:
+    """The page, and a report for each fault that a peer shows."""
+    runtimes = read_results(kit, COLUMNS)
+    index = cases(kit)
+    found = reports(kit, index, runtimes[1:])
+    write_reports(found)
+    parts = [_INTRODUCTION.format(count=len(index)), _summary(index, runtimes)]
+    for folder in dict.fromkeys(case["name"].partition("/")[0] for case in index):
+        rows = [case for case in index if case["name"].startswith(f"{folder}/")]
+        parts.append(_table(folder, rows, runtimes, found))
+    PAGE.write_text("".join(parts), encoding="utf-8")
+
+
+def _summary(index: Sequence[Mapping[str, Any]], runtimes: Sequence[Runtime]) -> str:
+    total = sum(len(case["opsets"]) for case in index)
+    lines = [f"## Counts\n\nOf {total} models, a case at an opset each:\n"]
+    lines += ["| runtime | version | " + " | ".join(KINDS) + " |", "|---|---|" + "---:|" * 4]
+    for runtime in runtimes:
+        counts: Counter[str] = Counter()
+        for case in index:
+            for opset in case["opsets"]:
+                counts[worst(runtime.answers[case["name"]], opset).verdict] += 1
+        numbers = " | ".join(str(counts[kind]) for kind in KINDS)
+        lines.append(f"| {runtime.title} | {runtime.version} | {numbers} |")
+    return "\n".join([*lines, "", f"{runtimes[0].platform}, one thread.", "", ""])
+
+
+def _table(
+    folder: str,
+    rows: Sequence[Mapping[str, Any]],
+    runtimes: Sequence[Runtime],
+    found: Sequence[Report],
+) -> str:
+    head = "| case | " + " | ".join(runtime.title for runtime in runtimes) + " |"
+    lines = [f"## {folder.capitalize()}", "", head, "|---|" + "---|" * len(runtimes)]
+    for case in rows:
+        cells = [_cell(case, runtime, found) for runtime in runtimes]
+        asks = f"`{case['name']}`<br>{case['asks']}<br>*{case['clause']}*"
+        lines.append(" | ".join(["| " + asks.replace("|", "\\|"), *cells]) + " |")
+    return "\n".join([*lines, "", ""])
+
+
+def _cell(case: Mapping[str, Any], runtime: Runtime, found: Sequence[Report]) -> str:
+    answers = runtime.answers[case["name"]]
+    by_verdict: dict[str, list[Answer]] = {}
+    for opset in case["opsets"]:
+        answer = worst(answers, opset)
+        by_verdict.setdefault(answer.verdict, []).append(answer)
+    return "<br>".join(
+        _verdict(case, runtime, verdict, by_verdict[verdict], found)
+        for verdict in KINDS
+        if verdict in by_verdict
+    )
+
+
+def _verdict(
+    case: Mapping[str, Any],
+    runtime: Runtime,
+    verdict: str,
+    answers: Sequence[Answer],
+    found: Sequence[Report],
+) -> str:
+    everywhere = len(answers) == len(case["opsets"])
+    where = "" if everywhere else " " + opsets([a.opset for a in answers], case["opsets"])
+    if verdict in ("right", "refused"):
+        return verdict + where
+    report = next((r for r in found if r.runtime == runtime.name and case["name"] in r.cases), None)
+    name = f"**[{verdict}](reports/{report.path})**" if report else f"**{verdict}**"
+    detail = answers[-1].detail.replace("|", "\\|")
+    return f"{name}{where}: {detail[:90]}{'...' if len(detail) > 90 else ''}"
