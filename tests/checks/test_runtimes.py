@@ -35,7 +35,7 @@ def codes(source: object) -> set[str]:
 
 
 @pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
-@pytest.mark.parametrize("code", ["CF802", "CF803", "CF807"])
+@pytest.mark.parametrize("code", ["CF802", "CF803", "CF807", "CF809"])
 def test_what_does_not_load(code: str) -> None:
     example = examples()[code]
     assert not loads(whole(example.bad))

@@ -13,7 +13,9 @@ from treadle.ir import (
     Branch,
     Call,
     Dim,
+    DType,
     FunctionId,
+    Leaf,
     Loop,
     Model,
     Ports,
@@ -31,6 +33,7 @@ from treadle.ir import (
 VERSION = "1.31.1"
 _NEWEST_OPSET = 26
 _NEWEST_IR = 13
+_RECURRENT = ("RNN", "GRU", "LSTM")
 _SCAN = FunctionId("", "Scan")
 
 
@@ -53,6 +56,8 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
     if flows and None in step.results:
         message = f"an output of {operator_of(step)} is left out: it does not load, or crashes"
         yield finding("CF803", path, message, "give it a name; nothing has to read it")
+    if isinstance(step, Leaf):
+        yield from _recurrent(step, path)
     if not isinstance(step, Loop):
         return
     view = ports(step)
@@ -60,6 +65,15 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
         yield from _scan(step, view, path)
     else:
         yield from _loop(step, view, path)
+
+
+def _recurrent(step: Leaf, path: str) -> Iterator[Finding]:
+    type_ = step.operands[0].type if step.operands and step.operands[0] is not None else None
+    if step.domain or step.op not in _RECURRENT or not isinstance(type_, Tensor):
+        return
+    if type_.dtype is DType.FLOAT64:
+        message = f"{step.op} is float64, for which there is no kernel: it fails"
+        yield finding("CF809", path, message, "cast to float32, or leave it a Scan")
 
 
 def _scan(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:

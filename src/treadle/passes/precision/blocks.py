@@ -34,9 +34,9 @@ from treadle.ir import (
     with_operands,
     with_results,
 )
+from treadle.passes.obstacles import Obstacles
 from treadle.passes.precision.types import attributes, changed, constant, has
 from treadle.passes.report import Change
-from treadle.passes.rewrites import Obstacles
 from treadle.passes.versions import Names, type_word
 
 NAME = "convert_dtype"

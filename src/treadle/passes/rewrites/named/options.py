@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.ir import Call, Function, Leaf, Type
+import numpy as np
+
+from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes.expand_functions import Expand
 
 
@@ -13,13 +15,22 @@ def _nothing(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None
     return None
 
 
+Run = Callable[[Model, Mapping[str, np.ndarray]], Sequence[np.ndarray]]
+"""The outputs of a small model of tensors for these feeds."""
+
+
+def _no_run(model: Model, feeds: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
+    raise AssertionError("nobody said how to run a model")
+
+
 @dataclass(frozen=True, slots=True)
 class RewriteOptions:
     """Where to rewrite, and by what definitions.
 
     `paths`: globs over the paths of loops and branches. `expand`: the function that the standard
-    defines an operator by.
+    defines an operator by. `run` confirms on data what was proven.
     """
 
     paths: tuple[str, ...] = ("*",)
     expand: Expand = _nothing
+    run: Run = _no_run

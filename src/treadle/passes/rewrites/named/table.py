@@ -11,7 +11,7 @@ from treadle.passes.rewrites.named.captures import captures_to_inputs, inputs_to
 from treadle.passes.rewrites.named.if_to_where import if_to_where
 from treadle.passes.rewrites.named.loop_to_scan import loop_to_scan
 from treadle.passes.rewrites.named.options import RewriteOptions
-from treadle.passes.rewrites.named.recurrent import recurrent_to_scan
+from treadle.passes.rewrites.named.recurrent import recurrent_to_scan, scan_to_recurrent
 from treadle.passes.rewrites.named.scan_8_to_9 import scan_8_to_9
 from treadle.passes.rewrites.named.scan_to_loop import scan_to_loop
 from treadle.passes.rewrites.named.sequence_to_tensor import sequence_to_tensor
@@ -29,6 +29,9 @@ REWRITES: Mapping[str, Rewrite] = {
     "scan-to-loop": Rewrite("Scans become Loops that gather what the Scan slices", scan_to_loop),
     "scan-8-to-9": Rewrite("Scans of opset 8 become loops over their batch", scan_8_to_9),
     "recurrent-to-scan": Rewrite("RNN, GRU and LSTM become Scans over time", recurrent_to_scan),
+    "scan-to-recurrent": Rewrite(
+        "loops that compute an RNN, GRU or LSTM become that operator", scan_to_recurrent
+    ),
     "if-to-where": Rewrite("Ifs whose branches cannot fail become Where", if_to_where),
     "captures-to-inputs": Rewrite(
         "what loops read from outside becomes carried unchanged", captures_to_inputs

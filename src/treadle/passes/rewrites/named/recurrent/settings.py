@@ -39,6 +39,15 @@ PARAMETERS: Mapping[str, tuple[float | None, float | None]] = {
     "elu": (1.0, None),
 }
 
+SPELLED: Mapping[str, str] = {
+    name.lower(): name
+    for name in (
+        "Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", "Affine", "LeakyRelu",
+        "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
+    )
+}  # fmt: skip
+"""How the schemas write the names; some runtimes take no other spelling."""
+
 
 class Activation(NamedTuple):
     """An activation and its parameters."""

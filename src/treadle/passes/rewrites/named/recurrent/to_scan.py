@@ -15,8 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from glob import escape
 
-from treadle.ir import Block, DType, Leaf, Model, Sliced, Stacked, Step, Value
+from treadle.infer import infer
+from treadle.ir import (
+    Block,
+    DType,
+    Leaf,
+    Model,
+    Sliced,
+    Stacked,
+    Step,
+    Tensor,
+    Value,
+    walk_block,
+)
 from treadle.ops import attributes_of
 from treadle.passes.report import Report
 from treadle.passes.rewrites.named.options import RewriteOptions
@@ -40,11 +54,33 @@ def recurrent_to_scan(model: Model, options: RewriteOptions) -> tuple[Model, Rep
     return rewrite_open(model, NAME, options.paths, _is_recurrent, _changed)
 
 
+def expand_cells(model: Model) -> Model:
+    """The model without the operators in bodies that go over one item: their step stands there."""
+    if not any(_is_recurrent(visit.step) for visit in walk_block(model.main)):
+        return model
+    cells = [v.path for v in walk_block(infer(model).main) if _is_cell(v.step, v.path)]
+    if not cells:
+        return model
+    paths = tuple(map(escape, cells))
+    return rewrite_open(model, NAME, paths, _is_recurrent, partial(_changed, of_one=True))[0]
+
+
+def _is_cell(step: Step, path: str) -> bool:
+    if not isinstance(step, Leaf) or not _is_recurrent(step) or path.count("/") == 1:
+        return False
+    type_ = step.operands[0].type if step.operands[0] is not None else None
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    given = attributes_of(step.attributes)
+    is_plain = given.get("direction", "forward") != "bidirectional" and len(step.operands) > 0
+    has_lengths = _operand(step, _LENGTHS) is not None
+    return is_plain and not has_lengths and shape is not None and shape[given.get("layout", 0)] == 1
+
+
 def _is_recurrent(step: Step) -> bool:
     return isinstance(step, Leaf) and not step.domain and step.op in GATES
 
 
-def _changed(block: Block, walk: Walk) -> Block:
+def _changed(block: Block, walk: Walk, *, of_one: bool = False) -> Block:
     by: dict[Value, Value | None] = {}
 
     def change(inner: Block) -> Block:
@@ -52,7 +88,7 @@ def _changed(block: Block, walk: Walk) -> Block:
             return inner
         writer = Writer(walk.at)
         for step in inner.steps:
-            made = _scans(step, walk, writer) if isinstance(step, Leaf) else None
+            made = _scans(step, walk, writer, of_one=of_one) if isinstance(step, Leaf) else None
             if made is None:
                 writer.steps.append(step)
                 continue
@@ -62,7 +98,7 @@ def _changed(block: Block, walk: Walk) -> Block:
     return replaced(map_open(block, change), by)
 
 
-def _scans(step: Leaf, walk: Walk, writer: Writer) -> Sequence[Value] | None:
+def _scans(step: Leaf, walk: Walk, writer: Writer, *, of_one: bool) -> Sequence[Value] | None:
     """The values that take the place of the step's results; None where it stays."""
     if not walk.means(step):
         return None
@@ -76,7 +112,8 @@ def _scans(step: Leaf, walk: Walk, writer: Writer) -> Sequence[Value] | None:
         return None
     many = f"{len(settings.backwards)} Scans" if len(settings.backwards) > 1 else "a Scan"
     walk.done(step, f"{step.op} became {many}")
-    return _Expansion(step, settings, writer, _wide(walk.at.dtype(step.operands[0]))).results()
+    dtype = _wide(walk.at.dtype(step.operands[0]))
+    return _Expansion(step, settings, writer, dtype, of_one).results()
 
 
 def _wide(dtype: DType | None) -> DType:
@@ -113,12 +150,13 @@ def _operand(step: Leaf, position: int) -> Value | None:
 
 @dataclass(slots=True)
 class _Expansion:
-    """One operator while it is written; everything is in `dtype`."""
+    """One operator while it is written; everything is in `dtype`. `of_one`: over one item."""
 
     step: Leaf
     settings: Settings
     to: Writer
     dtype: DType
+    of_one: bool
 
     def results(self) -> Sequence[Value]:
         """Y and the last states, over every direction and in the layout asked for."""
@@ -169,10 +207,13 @@ class _Expansion:
         turned = backwards and lengths is not None
         if turned:
             x = self._turned(x, lengths)
-        inside = Writer(to.at)
+        inside = to if self.of_one else Writer(to.at)
         cell = Cell(
             inside, self.settings, self.settings.activations[number], self.dtype, hidden, weights
         )
+        if self.of_one:
+            made = cell.step(to.squeeze(x, 0), states)
+            return [to.unsqueeze(made[0], 0), *made]
         body = _body(cell, lengths)
         if lengths is not None:
             states.append(to.number(0, DType.INT32))
