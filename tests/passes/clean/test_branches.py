@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.passes.clean.models import cleaned, load, operators, same
+from treadle import formats
 from treadle.passes.simplify.branch_folding import fold_branches
 
 X = np.float32([[1, 2, 3], [4, 5, 6]])
@@ -32,3 +33,20 @@ def test_an_if_with_a_choice_stays(condition, then):
     text = BRANCH.format(dim="n", condition=condition, then=then)
     done = cleaned(text, fold_branches)[1].done
     assert (done == ()) == (then != "Neg")
+
+
+def test_a_result_that_never_changes_is_made_by_a_constant_step(tmp_path):
+    text = """g (float[a] x, bool c) => (float[b] y, float[b] z) {
+        y, z = If (c) <then_branch = t () => (float[2] u, float[2] v)
+            <float[2] u = {1, 2}> { two = Constant <value = float[1] {2}> () v = Mul (u, two) },
+            else_branch = e () => (float[a] w, float[a] k) { w = Neg (x) k = Abs (x) }> }"""
+    model, report = cleaned(text)
+    assert report.done
+    (branch,) = model.main.steps
+    assert not branch.then.constants
+    assert {step.op for step in branch.then.steps} == {"Constant"}
+    formats.write(model, tmp_path / "model.onnx")
+    again, _ = formats.read(tmp_path / "model.onnx")
+    for go in (True, False):
+        same(load(text), model, X[0], go)
+        same(model, again, X[0], go)

@@ -23,6 +23,7 @@ from treadle.passes.simplify.broadcast_elimination import eliminate_broadcasts
 from treadle.passes.simplify.captures import closure_convert, to_implicit_captures
 from treadle.passes.simplify.concat_to_stack import concats_to_stacks
 from treadle.passes.simplify.constant_folding import fold_constants
+from treadle.passes.simplify.constant_results import with_constant_results
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.cse import eliminate_common_steps
 from treadle.passes.simplify.dce import eliminate_dead_steps
@@ -89,7 +90,7 @@ def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Repo
         raise AssertionError(f"the clean passes do not come to an end: {at.done}")
     if not done:
         return model, Report()
-    main = with_result_types(current.main, at)
+    main = with_constant_results(with_result_types(current.main, at), at)
     main = with_own_step_names(_unplaced(main))
     return replace(current, main=main), Report(tuple(done))
 
