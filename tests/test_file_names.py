@@ -13,22 +13,27 @@ PAGES = (DOCS / "glossary.md", DOCS / "native-engine.md")
 LINES = [line for page in PAGES for line in page.read_text().splitlines() if ".py`" in line]
 
 HOMES = {
-    "common subexpression elimination": "passes/simplify/cse.py",
-    "loop-invariant code motion": "passes/simplify/licm.py",
-    "dead code elimination": "passes/simplify/dce.py",
-    "fusion": "jit/codegen/fused_nest.py",
-    "the disk cache": "jit/toolchain/disk_cache.py",
-    "the thread pool": "jit/threads/thread_pool.py",
-    "ragged sequences": "jit/lowering/sequences/ragged.py",
-    "boxing of Python objects": "jit/host/boxed_values.py",
-    "dynamic dims": "jit/runtime/dynamic_dims.py",
-    "the cost model": "jit/schedule/cost_model.py",
+    "cse": ["passes/simplify/cse.py"],
+    "licm": ["passes/simplify/licm.py"],
+    "dce": ["passes/simplify/dce.py"],
+    "fused": ["jit/codegen/fused_nest.py"],
+    "disk_cache": ["jit/toolchain/disk_cache.py"],
+    "thread_pool": ["jit/threads/thread_pool.py"],
+    "ragged": ["jit/lowering/sequences/ragged.py", "jit/lowering/sequences/ragged_ops.py"],
+    "box": ["jit/host/boxed_values.py", "jit/lowering/boxing.py"],
+    "dynamic_dims": ["jit/runtime/dynamic_dims.py"],
+    "cost_model": ["jit/schedule/cost_model.py"],
 }
+"""What a search of the file names for a word finds, and nothing else: common subexpression
+elimination, loop-invariant code motion, dead code elimination, fusion, the disk cache, the thread
+pool, ragged sequences, boxing of Python objects, dynamic dims, the cost model.
+"""
 
 
-@pytest.mark.parametrize("mechanism", HOMES)
-def test_a_mechanism_has_a_file_of_its_name(mechanism):
-    assert (SOURCE / HOMES[mechanism]).is_file()
+@pytest.mark.parametrize("word", HOMES)
+def test_a_mechanism_is_found_by_file_names_alone(word: str) -> None:
+    files = (str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if word in file.stem)
+    assert sorted(files) == HOMES[word]
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -35,13 +35,19 @@ def names(file: Path) -> Iterator[str]:
             yield node.name
 
 
+def parameters(given: ast.arguments) -> Iterator[ast.arg]:
+    """All parameters of a function, those with stars too."""
+    yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
+    yield from filter(None, (given.vararg, given.kwarg))
+
+
 def one_letter_parameters(source: str) -> list[str]:
     """The one-letter parameters of functions; those of a lambda, a formula, are left out."""
     return [
         f"{node.name}({argument.arg})"
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        for argument in parameters(node.args)
         if len(argument.arg) == 1 and argument.arg != "_"
     ]
 
@@ -62,4 +68,5 @@ def test_parameters_of_the_native_engine_are_whole_words(file: Path) -> None:
 
 
 def test_a_name_of_one_letter_is_found() -> None:
-    assert one_letter_parameters("def f(a, *, b=1): return lambda x: x") == ["f(a)", "f(b)"]
+    source = "def f(a, *c, b=1): return lambda x: x"
+    assert one_letter_parameters(source) == ["f(a)", "f(b)", "f(c)"]
