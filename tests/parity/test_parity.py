@@ -13,12 +13,11 @@ import onnxruntime
 import pytest
 
 import treadle
-from tests.parity import options, page, sessions  # the probes in them register themselves
+from tests.parity import bindings, options, page, runs, sessions  # their probes register themselves
 from tests.parity.probes import COVERED, PROBES
 from treadle import parity
 
-assert options
-assert sessions
+assert all((bindings, options, runs, sessions))
 
 ENGINES = {"default": None, "interp": ("interp",), "native": ("jit", "interp")}
 """The probes run with the default engines, and those of sessions with others too."""
