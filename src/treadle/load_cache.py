@@ -90,7 +90,7 @@ class LoadCache:
 
 @dataclass(frozen=True, slots=True)
 class _PlanFile:
-    """A plan in its file, and beside it by name what engines added; a `plan.Beside`."""
+    """A plan in its file, and beside it by name what engines added; a `plan.RecordStore`."""
 
     store: Any
     key: str

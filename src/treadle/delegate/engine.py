@@ -26,7 +26,7 @@ from treadle.delegate.timed_load import stopped_in_time
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
-from treadle.plan import Beside, EngineTraits, Region, Runnable, Verdict
+from treadle.plan import EngineTraits, RecordStore, Region, Runnable, Verdict
 
 _MOST_BRIEF = 256
 _NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
@@ -117,7 +117,7 @@ class Onnxruntime:
         plain = in_onnx_forms(region, model) if snapshot.has_exact_forms else region
         return self._made(region, plain, snapshot)
 
-    def adopt(self, runnable: Runnable, name: str, beside: Beside) -> None:
+    def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
         """A session finds nothing out as it runs."""
 
     def _made(self, region: Region, plain: Region, exported: Exported) -> Runnable:

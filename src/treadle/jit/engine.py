@@ -22,7 +22,7 @@ from treadle.jit.runtime.native_region import NativeRegion
 from treadle.jit.runtime.region_compiler import RegionCompiler
 from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
 from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
-from treadle.plan import Beside, Engine, EngineTraits, Region, Runnable, Verdict
+from treadle.plan import Engine, EngineTraits, RecordStore, Region, Runnable, Verdict
 from treadle.processors import processor_count
 
 
@@ -134,7 +134,7 @@ class Jit:
         """The region, its kernels not yet looked for."""
         return self.prepare(region, model)
 
-    def adopt(self, runnable: Runnable, name: str, beside: Beside) -> None:
+    def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
         """Keep the kernels of the region under this name, and look for them there."""
         if isinstance(runnable, NativeRegion) and self.store is not None:
             runnable.cache.records = KernelRecords(self.store, name, beside)

@@ -2,10 +2,10 @@
 
 from treadle.plan import snapshot
 from treadle.plan.engines import (
-    Beside,
     Engine,
     EngineTraits,
     Persistence,
+    RecordStore,
     Verdict,
 )
 from treadle.plan.offload_cost import is_compute_heavy
@@ -25,7 +25,6 @@ from treadle.plan.whole import whole_region
 
 __all__ = [
     "INTERP",
-    "Beside",
     "BlockPlan",
     "Cancellable",
     "CompilationReport",
@@ -37,6 +36,7 @@ __all__ = [
     "NamedCall",
     "Persistence",
     "Plan",
+    "RecordStore",
     "Region",
     "RunContext",
     "Runnable",

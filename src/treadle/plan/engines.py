@@ -24,7 +24,7 @@ class Verdict:
     joins: Callable[[], bool] | None = None
 
 
-class Beside(Protocol):
+class RecordStore(Protocol):
     """Room in the file of a plan for what engines find out later: one file less to read."""
 
     def get(self, name: str) -> bytes | None:
@@ -55,7 +55,7 @@ class Persistence(Protocol):
         """The runnable of a region again; Unsupported where that fails."""
         ...
 
-    def adopt(self, runnable: Runnable, name: str, beside: Beside) -> None:
+    def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
         """Keep on disk, under this name, what the runnable finds out as it runs."""
         ...
 

@@ -17,7 +17,7 @@ from typing import Any
 from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler, without_collection
 from treadle.errors import Unsupported
 from treadle.ir import Model
-from treadle.plan.engines import Beside, Engine, Persistence
+from treadle.plan.engines import Engine, Persistence, RecordStore
 from treadle.plan.planner import INTERP, fallback_of
 from treadle.plan.regions import BlockPlan, Plan, Region
 
@@ -38,7 +38,7 @@ def to_bytes(model: Model, plan: Plan, engines: Sequence[Engine]) -> bytes | Non
 
 
 def from_bytes(
-    data: bytes, name: str, engines: Sequence[Engine], beside: Beside
+    data: bytes, name: str, engines: Sequence[Engine], beside: RecordStore
 ) -> tuple[Model, Plan] | None:
     """The model and the plan again, its regions made ready; None for bytes that are spoilt.
 
@@ -58,14 +58,16 @@ def from_bytes(
         return None
 
 
-def adopt(plan: Plan, name: str, engines: Sequence[Engine], beside: Beside) -> None:
+def adopt(plan: Plan, name: str, engines: Sequence[Engine], beside: RecordStore) -> None:
     """Tell the engines by what name to keep what they will make of the regions of this plan."""
     named = _by_name(engines)
     if named is not None:
         _adopt(plan.main, name, named, beside)
 
 
-def _adopt(plan: BlockPlan, name: str, engines: Mapping[str, Persistence], beside: Beside) -> None:
+def _adopt(
+    plan: BlockPlan, name: str, engines: Mapping[str, Persistence], beside: RecordStore
+) -> None:
     for number, region in enumerate(plan.regions):
         if region.runnable is not None:
             engines[region.engine].adopt(region.runnable, f"{name} {plan.path} {number}", beside)
@@ -99,7 +101,7 @@ class _Restoring:
     named: Mapping[str, Persistence]
     engines: tuple[Engine, ...]
     name: str
-    beside: Beside
+    beside: RecordStore
 
 
 def _restored(plan: BlockPlan, how: _Restoring) -> BlockPlan:

@@ -21,7 +21,7 @@ from treadle.jit.kernel.ir import HostCall, Kernel, SymbolicDim
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.specialize import DynamicDims, Known, Signature
 from treadle.jit.toolchain.disk_cache import DiskCache
-from treadle.plan import Beside
+from treadle.plan import RecordStore
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,7 +43,7 @@ class KernelRecords:
 
     store: DiskCache
     name: str
-    beside: Beside
+    beside: RecordStore
 
     def read(self, key: Signature, lengths: DynamicDims, known: Known) -> KernelRecord | None:
         """The kernel kept for a signature; None where there is none, or a spoilt one."""
