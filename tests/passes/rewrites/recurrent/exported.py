@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 import treadle
+from tests.seeded import seeded
 from treadle.ir import Constant, Literal, Model
 
 FEATURES, HIDDEN = 3, 4
@@ -180,7 +181,7 @@ def written(text: str, opset: int = 17, dtype: str = "float") -> Model:
     """The model of a text; what is neither input nor state becomes an initializer."""
     said = text.replace("float", dtype) if dtype != "float" else text
     model = treadle.load(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{said}')
-    rng = np.random.default_rng(7)
+    rng = seeded("weights")
     held = [value for value in model.main.params if value.name not in _FED]
     constants = [
         Constant(value, Literal.of(_numbers(rng, value.declared.shape, value.declared.dtype.numpy)))
@@ -196,7 +197,7 @@ def _numbers(rng: np.random.Generator, shape, dtype) -> np.ndarray:
 
 def feeds_of(model: Model, trips: int, batch: int = 2) -> Mapping[str, np.ndarray]:
     """Random feeds of so many items and sequences; lengths from the longest down."""
-    rng, sizes = np.random.default_rng(trips), {"T": trips, "B": batch}
+    rng, sizes = seeded(trips), {"T": trips, "B": batch}
     made = {}
     for value in model.main.params:
         shape = [sizes.get(getattr(dim, "name", ""), dim) for dim in value.declared.shape]
