@@ -181,7 +181,7 @@ def written(text: str, opset: int = 17, dtype: str = "float") -> Model:
     """The model of a text; what is neither input nor state becomes an initializer."""
     said = text.replace("float", dtype) if dtype != "float" else text
     model = treadle.load(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{said}')
-    rng = seeded("weights")
+    rng = seeded("initializers")
     held = [value for value in model.main.params if value.name not in _FED]
     constants = [
         Constant(value, Literal.of(_numbers(rng, value.declared.shape, value.declared.dtype.numpy)))
