@@ -52,6 +52,18 @@ WRONG_TYPES = {
     "a field of a run": (lambda: RunOptions(typo=1), '"typo"'),
     "a field of loading": (lambda: treadle.LoadLimits(node=1), 'did you mean "nodes"'),
     "max_seconds": (lambda: RunOptions(max_seconds="2"), "max_seconds"),
+    "a keyword": (lambda: treadle.check(TEXT, prtable=["openvino"]), 'did you mean "portable"'),
+    "a keyword of a session": (lambda: session().warm_up(dim={}), 'did you mean "dims"'),
+    "an argument too few": (lambda: treadle.convert_version(TEXT), "missing .* 'opset'; it takes"),
+    "an argument too many": (lambda: treadle.load(TEXT, 1, 2, 3), "load: too many positional"),
+    "the class of options": (
+        lambda: InferenceSession(TEXT, treadle.SessionOptions),
+        "sess_options is the class SessionOptions",
+    ),
+    "the class of options of a run": (
+        lambda: session().run(None, {"x": X}, RunOptions),
+        "run_options is the class RunOptions",
+    ),
 }
 WRONG_VALUES = {
     "opset": (lambda: treadle.operator("Softmax", opset=1000), "opset is 1000, the newest known"),

@@ -4,7 +4,7 @@ Every public function is `public`. An exception of another kind that reaches it 
 it leaves as InternalError, which names the place and what to report, with the exception itself as
 its cause. `TREADLE_DEBUG=1` lets it through as it is. MemoryError and KeyboardInterrupt always
 pass, and so do warnings that a filter of the caller's made errors, and what the caller's own
-functions raised (`Callback`).
+functions raised (`Callback`). Arguments that a function does not take raise InputTypeError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from treadle.errors import InternalError, TreadleError
+from treadle.errors import InputTypeError, InternalError, TreadleError, did_you_mean
 from treadle.ort_exceptions import join_peers
 
 __all__ = [
@@ -110,8 +110,27 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            name = function.__qualname__.removesuffix(".__init__")
+            if isinstance(error, TypeError) and not isinstance(error, TreadleError):
+                _expect_fitting(function, name, args, kwargs)
             if may_pass(error):
                 raise
-            raise internal_error(error, function.__qualname__.removesuffix(".__init__")) from error
+            raise internal_error(error, name) from error
 
     return bounded
+
+
+def _expect_fitting(
+    function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise InputTypeError for arguments that the function does not take, or lacks."""
+    import inspect
+
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as misfit:
+        known = [each for each in signature.parameters if each != "self"]
+        unknown = [each for each in kwargs if each not in known]
+        hint = did_you_mean(unknown[0], known) if unknown else f"it takes {', '.join(known)}"
+        raise InputTypeError(f"{name}: {misfit}; {hint}") from None

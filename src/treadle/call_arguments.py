@@ -37,7 +37,7 @@ def expect_source(source: object, options: object) -> None:
             f"{shown(source)} is no model; give a path, bytes, text, a ModelProto, an onnx_ir.Model"
             " or an onnxscript function"
         )
-    if options is not None and not hasattr(options, "intra_op_num_threads"):
+    if options is not None and not _is_object_with(options, "intra_op_num_threads"):
         raise InputTypeError(f"sess_options is {shown(options)}, wanted SessionOptions()")
 
 
@@ -45,8 +45,12 @@ def expect_call(feed: object, options: object) -> None:
     """Raise InputTypeError for what is fed, or options of a run, of another type."""
     if type(feed) is not dict and not isinstance(feed, Mapping):
         raise InputTypeError(f'{shown(feed)} is fed, wanted a dict: {{"name": value}}')
-    if options is not None and not hasattr(options, "terminate"):
+    if options is not None and not _is_object_with(options, "terminate"):
         raise InputTypeError(f"run_options is {shown(options)}, which is no RunOptions")
+
+
+def _is_object_with(options: object, name: str) -> bool:
+    return hasattr(options, name) and not isinstance(options, type)
 
 
 def blamed_on_feeds(
