@@ -182,6 +182,23 @@ g (float[2, n] x, float[2] s) => (float[2] l, float[2, n] y) {
     assert all(outputs[name].tolist() == value.tolist() for name, value in plain.items())
 
 
+@pytest.mark.parametrize("engines", ENGINES)
+def test_a_scan_8_with_lengths_is_exposed_in_operators_of_the_standard(engines):
+    model = (
+        '<ir_version: 3, opset_import: ["" : 8]>\n'
+        "g (int64[b] l, float[b] s0, float[b,t] x) => (float[b] sf, float[b,t] ys) {\n"
+        "sf, ys = Scan <num_scan_inputs = 1, body = b (float s, float x) => (float so, float y) {"
+        " so = Add (s, x) y = Neg (so) }> (l, s0, x) }"
+    )
+    feeds = {"l": np.array([1, 3]), "s0": np.float32([10, 20])}
+    feeds["x"] = np.arange(6, dtype=np.float32).reshape(2, 3)
+    outputs, events = run(checked(treadle.expose(model)), feeds, engines), heard(model, feeds)
+    name = "main/scan_0.body/y"
+    assert [float(v) for v in outputs[name]] == [float(v) for _, v in events[name]]
+    assert outputs[f"{name}@at"].tolist() == [[0, 0], [1, 0], [1, 1], [1, 2]]
+    assert outputs["sf"].tolist() == [10, 32]
+
+
 def test_functions_are_exposed_by_the_place_of_their_call():
     model = (
         '<ir_version: 10, opset_import: ["" : 21, "f" : 1]>\n'

@@ -18,20 +18,31 @@ from itertools import count
 
 import numpy as np
 
-from treadle.errors import InputError
+from treadle.errors import InputError, Unsupported
 from treadle.infer import infer
-from treadle.ir import Block, Model, Step, Value, clone_with_new_values, map_steps, verified
+from treadle.ir import (
+    Block,
+    Model,
+    Step,
+    Value,
+    clone_with_new_values,
+    map_bodies,
+    map_steps,
+    step_path,
+    verified,
+)
 from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.exposing.block import hand_out
 from treadle.passes.exposing.collect import Slots, initial
 from treadle.passes.exposing.fixed import BlockScope, places
 from treadle.passes.exposing.inside import Inside, Wanted
-from treadle.passes.exposing.targets import Form, Refusal, Target, targets
+from treadle.passes.exposing.targets import OLDEST, Form, Refusal, Target, targets
 from treadle.passes.exposing.writer import Names, Writer
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.obstacles import Obstacles
 from treadle.passes.uniquify_names import uniquify_names
+from treadle.passes.versions import convert_version, in_standard_operators
 from treadle.tracing import Selector
 
 
@@ -58,7 +69,7 @@ def expose(
     """
     model = expanded(model, expand)
     selector.expect_match(model)
-    model = infer(model)
+    model = infer(_recent_enough(model, expand))
     found, refused = targets(model, selector, capacity)
     if not found and not refused:
         raise InputError(
@@ -84,7 +95,7 @@ def expose(
     made = replace(
         model, main=with_own_step_names(named), ir_version=max(model.ir_version, _OLDEST_IR)
     )
-    typed = infer(uniquify_names(made))
+    typed = infer(uniquify_names(in_standard_operators(made)))
     return Exposure(typed, names, refused)
 
 
@@ -92,6 +103,31 @@ def expanded(model: Model, expand: Expand | None) -> Model:
     """The model without functions, Scan-8 and calls: its paths are those of what runs."""
     model = expand_scan8(inline_functions(model))
     return model if expand is None else expand_functions(model, expand)
+
+
+def _recent_enough(model: Model, expand: Expand | None) -> Model:
+    """The model in an opset that exposing can write; as it is where it has no form there."""
+    if model.opsets.get("", 0) >= OLDEST or expand is None:
+        return model
+    try:
+        return convert_version(_with_paths(model), _EVERY_FORM, expand)[0]
+    except Unsupported:
+        return model
+
+
+def _with_paths(model: Model) -> Model:
+    """The model whose steps say where they are, so that steps put between them move no path."""
+
+    def placed(block: Block, path: str) -> Block:
+        return replace(
+            block, steps=tuple(at(step_path(path, s, k), s) for k, s in enumerate(block.steps))
+        )
+
+    def at(path: str, step: Step) -> Step:
+        inside = map_bodies(step, lambda name, body: placed(body, f"{path}.{name}"))
+        return replace(inside, info=replace(inside.info, path=path))
+
+    return replace(model, main=placed(model.main, "main"))
 
 
 def refuse(exposure: Exposure) -> None:
@@ -112,6 +148,8 @@ def _wanted(found: Sequence[Target], where: Mapping[str, BlockScope], capacity: 
     return Wanted(here, below, capacity)
 
 
+_EVERY_FORM = 18
+"""The opset from which every form of what is exposed can be written."""
 _OLDEST_IR = 4
 """The IR version from which constants need not be inputs."""
 

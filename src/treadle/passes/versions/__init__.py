@@ -6,6 +6,7 @@ from treadle.passes.versions.model import all_names, convert_version, without_ca
 from treadle.passes.versions.node_names import with_unique_node_names
 from treadle.passes.versions.reasons import NO_FORM
 from treadle.passes.versions.rewriter import Names
+from treadle.passes.versions.scan8 import in_standard_operators
 from treadle.passes.versions.table import DOWN, UP
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Names",
     "all_names",
     "convert_version",
+    "in_standard_operators",
     "type_word",
     "with_unique_node_names",
     "without_calls",

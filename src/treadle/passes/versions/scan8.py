@@ -21,9 +21,12 @@ _OPSET = 13
 
 def without_scan8(model: Model) -> Model:
     """The model with loops for every Scan-8, in operators that each opset has a form for."""
-    expanded = expand_scan8(inline_functions(model))
-    main = inline_blocks(expanded.main, _in_the_standard)
-    return replace(expanded, main=main)
+    return in_standard_operators(expand_scan8(inline_functions(model)))
+
+
+def in_standard_operators(model: Model) -> Model:
+    """The model in which the main block has no operator that expand_scan8 alone writes."""
+    return replace(model, main=inline_blocks(model.main, _in_the_standard))
 
 
 def _in_the_standard(step: Step, _: str) -> Block | None:
