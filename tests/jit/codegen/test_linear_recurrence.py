@@ -93,7 +93,7 @@ def test_from_the_end_and_to_the_front(attributes, rng):
 
 @pytest.mark.parametrize("body", [
     "mo = Add (m, xt)", "mo = Sub (xt, m)", "mo = Sub (m, xt)", "mo = Identity (xt)",
-    "mo = Identity (m)", "n = Neg (m) h = Mul (n, a) mo = Add (h, xt)", "mo = Mul (m, a)",
+    "n = Neg (m) h = Mul (n, a) mo = Add (h, xt)", "mo = Mul (m, a)",
     "s = Add (m, xt) t = Sub (s, m) mo = Add (t, a)", "mo = Identity (a)",
     "q = Div (m, two) mo = Sub (q, xt)",
     "g = Abs (xt) h = Min (g, a) k = Mul (h, m) mo = Add (k, xt)",
@@ -107,6 +107,13 @@ def test_forms(body, rng):
             wanted = interpreted(text, given)
         for found, value in zip(run(text, given), wanted, strict=True):
             np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-5)
+
+
+def test_a_value_that_stays_is_not_carried(rng: np.random.Generator):
+    text, given = scan("mo = Identity (m)", more=", float two"), feed(rng, 5, 0.9)
+    given |= {"two": np.array(2, np.float32)}
+    for found, value in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+        np.testing.assert_array_equal(found, value)
 
 
 def test_float64_has_nothing_wider(rng: np.random.Generator):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from treadle.jit.toolchain import host_cpu, llvm, symbols
@@ -97,3 +99,35 @@ def test_another_llvm_is_another_description(monkeypatch):
     monkeypatch.setattr(llvm, "compiler", lambda: "another")
     assert llvm.description.__wrapped__() != known
     assert symbols.MACHINE == llvm.family() == llvm._triple().partition("-")[0]
+
+
+ROW = """
+define void @f(ptr noalias %a, ptr noalias %b) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%j, %loop]
+  %p = getelementptr float, ptr %a, i64 %i
+  %q = getelementptr float, ptr %b, i64 %i
+  %x = load float, ptr %p
+  %y = fadd float %x, %x
+  store float %y, ptr %q
+  %j = add nuw nsw i64 %i, 1
+  %c = icmp slt i64 %j, 1024
+  br i1 %c, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(("width", "lanes"), [(64, 16), (32, 8)])
+def test_vectors_are_as_wide_as_the_target_says(width, lanes):
+    """LLVM alone would use 32 bytes on this processor."""
+    target = replace(
+        llvm.host_target(), triple="x86_64-unknown-linux-gnu", processor="sapphirerapids",
+        features="", vector_bytes=width, code_model="default", relocation="pic",
+    )  # fmt: skip
+    made = str(llvm.optimized_module(ROW, llvm._machine(target)))
+    assert f"<{lanes} x float>" in made
+    assert f"<{24 - lanes} x float>" not in made

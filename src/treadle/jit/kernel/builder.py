@@ -35,6 +35,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.node_builder import Declined, NodeBuilder
 from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.view_bounds import part_of_concat, view_place
 
 _MAX_DEPTH = 6
 """Elementwise nodes through which a single element is followed to its source."""
@@ -85,9 +86,14 @@ class KernelBuilder(NodeBuilder):
 
     def view(self, operand: Node, shape: Sequence[Number], axes: Sequence[Axis]) -> Node:
         """Another order or choice of the elements; a view of a view is one."""
-        while isinstance(operand.op, View):
-            axes = [self._through(axis, axes) for axis in operand.op.axes]
-            operand = operand.operands[0]
+        while True:
+            if isinstance(operand.op, View):
+                axes = [self._through(axis, axes) for axis in operand.op.axes]
+                operand = operand.operands[0]
+            elif (found := part_of_concat(operand, shape, axes)) is not None:
+                operand, axes = found
+            else:
+                break
         identity = all(axis == Axis(0, ((k, 1),)) for k, axis in enumerate(axes))
         if identity and tuple(shape) == operand.shape:
             return operand
@@ -166,6 +172,12 @@ class KernelBuilder(NodeBuilder):
             self._extents[node] = SymbolicDim(f"e{len(self._extents)}", node)
         return self._extents[node]
 
+    def dim_of(self, node: Node, name: str) -> Number:
+        """What a scalar of int64 holds that is known to be an extent; `name` is for a new dim."""
+        if isinstance(node.op, Constant):
+            return int(node.op.array.item())
+        return self._extents.setdefault(node, SymbolicDim(name, node))
+
     def extent(self, node: Node) -> Number:
         """What a scalar of whole numbers holds; the kernel is refused where it is no extent.
 
@@ -242,6 +254,9 @@ class KernelBuilder(NodeBuilder):
             return max(left, right) if function == "max" else min(left, right)
         if left is right:
             return left
+        for one, other in ((left, right), (right, left)):
+            if other == 0 and isinstance(one, SymbolicDim) and one.source is None:
+                return one if function == "max" else 0
         return self.number(self.map(function, self.dim(left), self.dim(right)))
 
     # guards
@@ -314,7 +329,7 @@ class KernelBuilder(NodeBuilder):
             case Constant(array=array):
                 return self.constant(array[tuple(index)])
             case View(axes=axes) if all(isinstance(axis.offset, int) for axis in axes):
-                place = [_place(axis, index) for axis in axes]
+                place = [view_place(axis, index) for axis in axes]
                 return self.element(node.operands[0], place, deepest)
             case Concat(axis=axis) if all(isinstance(o.shape[axis], int) for o in node.operands):
                 return self.element(*_joined(node, axis, index), deepest)
@@ -354,11 +369,6 @@ def _joined(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int
             return operand, place
         place[axis] -= extent
     raise AssertionError("an index beyond what is joined")
-
-
-def _place(axis: Axis, index: Sequence[int]) -> int:
-    assert isinstance(axis.offset, int)
-    return axis.offset + sum(step * index[number] for number, step in axis.terms)
 
 
 def _own_index(operand: Node, index: Sequence[int]) -> list[int]:

@@ -58,12 +58,18 @@ class RegionCompiler:
 def lowered(
     compiler: RegionCompiler, key: Signature, dims: DynamicDims, *, may_assume: bool
 ) -> Kernel:
-    """The kernel IR of the region for a signature; Declined where it has no native code."""
-    return specialize(
+    """The kernel IR of the region for a signature; Declined where it has no native code.
+
+    Where a run limits what loops hold, they carry values as the program says.
+    """
+    from treadle.jit.schedule.canonical import canonical
+
+    kernel = specialize(
         compiler.region, key, dims, compiler.known, compiler.host_kernels,
         parts=not compiler.limits_memory,
         may_assume=may_assume and not compiler.is_deterministic,
     )  # fmt: skip
+    return kernel if compiler.limits_memory else canonical(kernel)
 
 
 def configured(compiler: RegionCompiler, kernel: Kernel) -> Kernel:

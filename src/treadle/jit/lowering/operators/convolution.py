@@ -138,14 +138,6 @@ def conv_integer(builder: KernelBuilder, operands: Operands, attributes: Attribu
     )
 
 
-@lowers("MatMulInteger", 10)
-def matmul_integer(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """(A - its zero point) @ (B - its zero point) in int32; zero points by row and by column."""
-    left, right, left_zero, right_zero = (*operands, None, None)[:4]
-    return product(builder, _centred(builder, left, left_zero, len(left.shape) - 2),
-                   _centred(builder, right, right_zero, len(right.shape) - 1))  # fmt: skip
-
-
 def _centred(builder: KernelBuilder, node: Node, zero: Node | None, axis: int) -> Node:
     """In int32, without the zero point: one for all, or one for each place along the axis."""
     node = builder.cast(node, DType.INT32)

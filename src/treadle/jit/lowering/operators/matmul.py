@@ -35,6 +35,12 @@ def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
     (*batch, rows, inner), (*others, same, columns) = first.shape, second.shape
     builder.expect_equal(inner, same)
     around = builder.broadcast(tuple(batch), tuple(others))
+    if (batch or others) and all(extent == 1 for extent in others) and _is_matrix(first):
+        rows_of_all = builder.product((*batch, rows))
+        flat = builder.reshape(first, (rows_of_all, inner))
+        whole = product(builder, flat, builder.reshape(second, (same, columns)))
+        shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
+        return builder.reshape(whole, tuple(shape))
     parts = _parts(builder, first, second)
     if parts:
         result = reduce(partial(builder.map, "add"), [product(builder, *pair) for pair in parts])
@@ -47,6 +53,11 @@ def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
         result = builder.add(MatMul(), left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
     return builder.reshape(result, tuple(shape))
+
+
+def _is_matrix(left: Node) -> bool:
+    """Whether at most one axis before the last has more than one item: its rows are a matrix's."""
+    return sum(extent != 1 for extent in left.shape[:-1]) <= 1
 
 
 def _parts(builder: KernelBuilder, left: Node, right: Node) -> list[tuple[Node, Node]]:

@@ -15,7 +15,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Node
 from treadle.jit.kernel.node_builder import Declined
-from treadle.jit.lowering.operators.matmul import product
+from treadle.jit.lowering.operators.integer_product import centred, whole_product
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import lowers
 from treadle.ops import element_from_proto
@@ -110,14 +110,10 @@ def qlinear_matmul(builder: KernelBuilder, operands: Operands, _: Attributes) ->
     single = (left_scale, left_zero, right_scale, right_zero, scale, zero)
     if not all(each.is_static and each.size == 1 for each in single):
         raise Declined("scales of rows or columns")
-
-    def whole(node: Node, its_zero: Node) -> Node:
-        apart = builder.cast(builder.reshape(its_zero, ()), DType.INT32)
-        return builder.map("sub", builder.cast(node, DType.INT32), apart)
-
-    found = builder.cast(
-        product(builder, whole(left, left_zero), whole(right, right_zero)), DType.FLOAT64
+    whole = whole_product(
+        builder, centred(builder, left, left_zero, 0), centred(builder, right, right_zero, 0)
     )
+    found = builder.cast(whole, DType.FLOAT64)
     scales = [
         builder.cast(builder.reshape(s, ()), DType.FLOAT32)
         for s in (left_scale, right_scale, scale)

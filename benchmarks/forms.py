@@ -1,0 +1,145 @@
+"""python -m benchmarks.forms: is any way of writing a model slower than another, or onnxruntime?
+
+Each form that fits a model of the suite is made of it and its answers compared with numpy's. Calls
+of all forms and of onnxruntime are interleaved, one thread: for each the least processor time is
+printed, how many times as long onnxruntime takes, and how many times the quickest form's time it
+is. Exit status 1: an answer is wrong, or a form is slower than onnxruntime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+import onnxruntime
+
+import treadle
+from benchmarks import show
+from benchmarks.__main__ import chosen
+from benchmarks.columns import ENGINES, Call, fault
+from benchmarks.form_edits import Draft, draft
+from benchmarks.form_loops import FORMS
+from benchmarks.registry import Benchmark
+
+WRITTEN = "as in the suite"
+TIE, APART = 0.95, 1.5
+ROUND_SECONDS = 0.004
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a line for each form of each model, and how many are slower than they may be."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.forms", description=__doc__)
+    parser.add_argument("names", nargs="*", help="models whose name, title or kind has such a word")
+    parser.add_argument("--form", action="append", help="forms whose name has this")
+    parser.add_argument("--rounds", type=int, default=8, help="rounds of calls")
+    options = parser.parse_args(arguments)
+    slower, apart, wrong, ratios = 0, 0, 0, list[float]()
+    print(f"{'model':18} {'form':36} {'treadle us':>11} {'onnxruntime':>11} {'best form':>9}")
+    for benchmark in chosen(options.names):
+        for name, (ours, theirs, best, why) in forms_of(benchmark, options).items():
+            print(_line(benchmark.name, name, ours, theirs, best, why), flush=True)
+            if why:
+                wrong += 1
+                continue
+            slower += theirs < TIE * ours
+            apart += ours > APART * best
+            ratios.append(ours / best)
+    print(
+        f"\n{len(ratios)} forms, {slower} slower than onnxruntime, {apart} over {APART} times the"
+        f" best form's time, {wrong} wrong"
+    )
+    print(f"median of the best form's time: {median(ratios):.2f}")
+    print(", ".join(f"{key} {value}" for key, value in show.machine().items()))
+    return int(slower + wrong > 0)
+
+
+def _line(model: str, name: str, ours: float, theirs: float, best: float, why: str) -> str:
+    if why:
+        return f"{model:18} {name:36} {why}"
+    marks = " slower than onnxruntime" * (theirs < TIE * ours) + " behind" * (ours > APART * best)
+    return (
+        f"{model:18} {name:36} {ours * 1e6:11.1f} {theirs / ours:11.2f} {ours / best:9.2f}{marks}"
+    )
+
+
+def forms_of(
+    benchmark: Benchmark, options: argparse.Namespace
+) -> Mapping[str, tuple[float, float, float, str]]:
+    """For each form: our seconds, onnxruntime's, the quickest form's; or what is wrong."""
+    instance = benchmark.make(benchmark.n)
+    wanted = instance.reference(**instance.feed)
+    calls: dict[tuple[str, str], Call] = {}
+    wrong: dict[str, str] = {}
+    for name, made in drafts(instance.model, instance.feed, options.form).items():
+        ours = treadle_call(made)
+        why = fault(benchmark, ours(), wanted)
+        if why:
+            wrong[name] = why
+        else:
+            calls[name, "ours"], calls[name, "theirs"] = ours, onnxruntime_call(made)
+    least = least_times(calls, options.rounds)
+    best = min((t for (_, who), t in least.items() if who == "ours"), default=0.0)
+    found = {name: (0.0, 0.0, 0.0, why) for name, why in wrong.items()}
+    for (name, who), ours in least.items():
+        if who == "ours":
+            found[name] = (ours, least[name, "theirs"], best, "")
+    return found
+
+
+def drafts(text: str, feed: Mapping[str, object], words: Sequence[str] | None) -> dict[str, Draft]:
+    """The model as it is written, and each form of it that fits."""
+    made = {WRITTEN: draft(text, feed)}
+    for name, rewrite in FORMS.items():
+        if words and not any(word in name for word in words):
+            continue
+        each = draft(text, feed)
+        if rewrite(each):
+            made[name] = each
+    return made
+
+
+def treadle_call(made: Draft) -> Call:
+    """A call of treadle with one thread."""
+    options = treadle.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = treadle.InferenceSession(made.model.SerializeToString(), options, engines=ENGINES)
+    return functools.partial(session.run, None, _fed(made))
+
+
+def onnxruntime_call(made: Draft) -> Call:
+    """A call of onnxruntime with one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    data = made.model.SerializeToString()
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    return functools.partial(session.run, None, _fed(made))
+
+
+def _fed(made: Draft) -> dict[str, object]:
+    names = {info.name for info in made.model.graph.input}
+    return {name: array for name, array in made.feed.items() if name in names}
+
+
+def least_times(calls: Mapping[tuple[str, str], Call], rounds: int) -> dict[tuple[str, str], float]:
+    """The least processor time of each call, in seconds, calls interleaved."""
+    least = dict.fromkeys(calls, float("inf"))
+    for _ in range(rounds):
+        for name, call in calls.items():
+            started = time.process_time()
+            turns = 0
+            while turns < 1 or time.process_time() - started < ROUND_SECONDS:
+                call()
+                turns += 1
+            least[name] = min(least[name], (time.process_time() - started) / turns)
+    return least
+
+
+if __name__ == "__main__":
+    os.environ["TREADLE_CACHE_DIR"] = ""
+    sys.exit(main())

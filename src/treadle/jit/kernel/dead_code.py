@@ -1,0 +1,41 @@
+"""Takes nodes out of a kernel that nobody reads and that cannot fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    CarriedArg,
+    Gather,
+    Guard,
+    HostCall,
+    Input,
+    Kernel,
+    Loop,
+    Node,
+    Scatter,
+    Take,
+)
+from treadle.jit.kernel.traversal import all_nodes, inner_blocks, shape_operands, yielded
+
+_KEPT = (Branch, CarriedArg, Gather, Guard, HostCall, Input, Loop, Scatter, Take)
+"""What belongs to its block, or may fail."""
+
+
+def remove_dead_nodes(kernel: Kernel) -> Kernel:
+    """The same kernel, its blocks without dead nodes."""
+    read: set[Node] = {*kernel.results}
+    for node in reversed(list(all_nodes(kernel.main))):
+        if node in read or isinstance(node.op, _KEPT):
+            read |= {node, *node.operands, *shape_operands(node), *yielded(node)}
+    _keep(kernel.main, read)
+    return replace(kernel, hoisted=tuple(node for node in kernel.hoisted if node in read))
+
+
+def _keep(block: Block, read: set[Node]) -> None:
+    block.nodes[:] = [node for node in block.nodes if node in read]
+    for node in block.nodes:
+        for inner in inner_blocks(node):
+            _keep(inner, read)

@@ -1,0 +1,184 @@
+"""Writes a kernel anew, node by node, for passes that change some of its nodes.
+
+A pass gives its own function for nodes of some operations; all other nodes are written as they are,
+views through the builder, so that a view of what a pass has written in its place becomes simple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import (
+    Axis,
+    Block,
+    Branch,
+    CarriedArg,
+    Constant,
+    DimOf,
+    Gather,
+    HostCall,
+    InductionVar,
+    Input,
+    InputDim,
+    Kernel,
+    Loop,
+    Node,
+    Number,
+    Op,
+    ScanSlice,
+    Scatter,
+    Stack,
+    SymbolicDim,
+    View,
+)
+
+Rule = Callable[["Rebuild", Node], Node]
+"""Writes what stands for a node of the old kernel."""
+
+
+@dataclass(eq=False, slots=True)
+class Rebuild:
+    """A kernel that is written anew: what stands for the nodes and dims of the old one."""
+
+    builder: KernelBuilder
+    rules: Mapping[type, Rule]
+    nodes: dict[Node, Node] = field(default_factory=dict)
+    dims: dict[SymbolicDim, Number] = field(default_factory=dict)
+
+    def number(self, number: Any) -> Any:
+        """An extent or an offset in the new kernel; None as it is."""
+        if not isinstance(number, SymbolicDim) or number.source is None:
+            return number
+        if number not in self.dims:
+            self.dims[number] = self.builder.dim_of(self.nodes[number.source], number.name)
+        return self.dims[number]
+
+    def shape(self, node: Node) -> tuple[Number, ...]:
+        """The shape of an old node in the new kernel."""
+        return tuple(self.number(extent) for extent in node.shape)
+
+    def operands(self, node: Node) -> tuple[Node, ...]:
+        """What stands for the operands of an old node."""
+        return tuple(self.nodes[operand] for operand in node.operands)
+
+    def write(self, block: Block) -> None:
+        """Write the nodes of an old block into the block that the builder writes."""
+        for node in block.nodes:
+            rule = self.rules.get(type(node.op), _as_it_is)
+            self.nodes[node] = rule(self, node)
+
+    def write_inside(self, old: Block, begin: Callable[[], None] | None = None) -> Block:
+        """Write the nodes of a block inside another; `begin` writes what comes before them."""
+        outer = self.builder.block
+        made = Block(old.name, outer, old.is_loop)
+        self.builder.block = made
+        if begin is not None:
+            begin()
+        self.write(old)
+        self.builder.block = outer
+        return made
+
+
+def rebuilt(kernel: Kernel, rules: Mapping[type, Rule]) -> Kernel:
+    """The kernel with the nodes that the rules write for those of their operations."""
+    rebuild = Rebuild(KernelBuilder.start(), rules)
+    rebuild.write(kernel.main)
+    made = rebuild.nodes
+    hoisted = (made[node] for node in kernel.hoisted if node in made)
+    return replace(
+        kernel, inputs=tuple(made[node] for node in kernel.inputs), main=rebuild.builder.main,
+        results=tuple(made[node] for node in kernel.results),
+        hoisted=tuple(dict.fromkeys((*hoisted, *rebuild.builder.hoisted))),
+    )  # fmt: skip
+
+
+def _as_it_is(rebuild: Rebuild, node: Node) -> Node:
+    builder = rebuild.builder
+    match node.op:
+        case Constant() | Input() | CarriedArg() | InductionVar():
+            return _added(rebuild, node, node.op)
+        case InputDim(extent=extent):
+            return builder.dim(extent)
+        case DimOf() if not node.operands:
+            return _added(rebuild, node, node.op)
+        case ScanSlice():
+            return _added(rebuild, node, node.op)
+        case View(axes=axes):
+            (operand,) = rebuild.operands(node)
+            return builder.view(operand, rebuild.shape(node), _axes(rebuild, axes))
+        case Loop():
+            return write_loop(rebuild, node, node.op)
+        case Branch():
+            return write_branch(rebuild, node)
+    op = _op(rebuild, node.op)
+    return builder.add(op, node.dtype, rebuild.shape(node), *rebuild.operands(node))
+
+
+def _added(rebuild: Rebuild, node: Node, op: Op) -> Node:
+    """A node that equals no other, in the block that is written."""
+    block = rebuild.builder.block
+    made = Node(op, node.dtype, rebuild.shape(node), rebuild.operands(node), block)
+    block.nodes.append(made)
+    return made
+
+
+def _axes(rebuild: Rebuild, axes: Any) -> tuple[Any, ...]:
+    return tuple(
+        Axis(rebuild.number(axis.offset), axis.terms) if isinstance(axis, Axis) else axis
+        for axis in axes
+    )
+
+
+def _op(rebuild: Rebuild, op: Op) -> Op:
+    """The operation with the dims of the new kernel."""
+    match op:
+        case Gather() | Scatter():
+            return replace(op, axes=_axes(rebuild, op.axes))
+        case HostCall():
+            kinds = tuple(
+                None if kind is None else (kind[0], tuple(rebuild.number(e) for e in kind[1]))
+                for kind in op.results
+            )
+            return replace(op, results=kinds)
+    return op
+
+
+def write_loop(rebuild: Rebuild, node: Node, op: Loop) -> Node:
+    """A loop with this operation, which has the states and the body of its own, written anew."""
+    body = rebuild.write_inside(op.body)
+    made = loop_with(
+        rebuild, op, body, tuple(rebuild.nodes[each] for each in op.states),
+        tuple(rebuild.nodes[each] for each in op.nexts),
+    )  # fmt: skip
+    return rebuild.builder.add(made, node.dtype, (), *rebuild.operands(node))
+
+
+def loop_with(
+    rebuild: Rebuild, op: Loop, body: Block, states: tuple[Node, ...], nexts: tuple[Node, ...]
+) -> Loop:
+    """The operation of a loop, carrying other values."""
+    stacks = tuple(
+        Stack(rebuild.nodes[each.element], each.axis, each.reverse, each.is_given)
+        for each in op.stacks
+    )
+    going_on = None if op.next_condition is None else rebuild.nodes[op.next_condition]
+    return replace(
+        op, body=body, length=rebuild.number(op.length), extent=rebuild.number(op.extent),
+        states=states, nexts=nexts, next_condition=going_on, stacks=stacks,
+    )  # fmt: skip
+
+
+def write_branch(rebuild: Rebuild, node: Node) -> Node:
+    """A branch as it is, its sides written anew."""
+    op = node.op
+    assert isinstance(op, Branch)
+    operands = rebuild.operands(node)
+    then, otherwise = (rebuild.write_inside(block) for block in (op.then, op.otherwise))
+    results = (
+        tuple(rebuild.nodes[each] for each in side)
+        for side in (op.then_results, op.otherwise_results)
+    )
+    return rebuild.builder.add(Branch(then, otherwise, *results), node.dtype, (), *operands)

@@ -1,0 +1,53 @@
+"""Which elements of its operand a view reads, along one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.jit.kernel.ir import Axis, Concat, Node, Number
+
+
+def part_of_concat(
+    node: Node, shape: Sequence[Number], axes: Sequence[Axis]
+) -> tuple[Node, list[Axis]] | None:
+    """The operand of a Concat that a view reads, and where; None where it reads several."""
+    if not isinstance(node.op, Concat):
+        return None
+    along = node.op.axis
+    bounds = axis_bounds(axes[along], shape)
+    first = 0
+    for operand in node.operands:
+        extent = operand.shape[along]
+        if bounds is None or not isinstance(extent, int):
+            return None
+        if first <= bounds[0] and bounds[1] < first + extent:
+            moved = Axis(bounds[2] - first, axes[along].terms)
+            return operand, [moved if k == along else axis for k, axis in enumerate(axes)]
+        first += extent
+    return None
+
+
+def axis_bounds(axis: Axis, shape: Sequence[Number]) -> tuple[int, int, int] | None:
+    """The least and the largest place that a view reads along an axis, and its offset.
+
+    None where the run tells them, or where the view has no elements.
+    """
+    least = most = axis.offset
+    for number, step in axis.terms:
+        extent = shape[number]
+        if not isinstance(extent, int) or extent == 0:
+            return None
+        reach = step * (extent - 1)
+        if not isinstance(least, int) or not isinstance(most, int):
+            return None
+        least, most = least + min(reach, 0), most + max(reach, 0)
+    if not isinstance(least, int) or not isinstance(most, int):
+        return None
+    assert isinstance(axis.offset, int)
+    return least, most, axis.offset
+
+
+def view_place(axis: Axis, index: Sequence[int]) -> int:
+    """Where a view reads along an axis, of a known offset, for an index of its own."""
+    assert isinstance(axis.offset, int)
+    return axis.offset + sum(step * index[number] for number, step in axis.terms)

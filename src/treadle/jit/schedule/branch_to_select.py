@@ -1,0 +1,79 @@
+"""A branch with few plain functions of scalars on both sides becomes both sides and a choice.
+
+So a loop with an If for a Where is one block, which strategies can look into.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treadle.jit.kernel.dead_code import remove_dead_nodes
+from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View
+from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_branch
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.storage import is_expensive
+
+_MAX_NODES = 4
+"""Functions on both sides together, and results."""
+_SLOW = frozenset(("div", "mod", "fmod"))
+
+
+def with_selects(kernel: Kernel) -> Kernel:
+    """The kernel with selects for its small branches; itself where it has none."""
+    if not any(_is_small(node) for node in all_nodes(kernel.main)):
+        return kernel
+    writer = _Selects()
+    return remove_dead_nodes(rebuilt(kernel, {Branch: writer.branch, Result: writer.result}))
+
+
+def _is_small(node: Node) -> bool:
+    op = node.op
+    if not isinstance(op, Branch) or not 0 < len(op.then_results) <= _MAX_NODES:
+        return False
+    inside = [*op.then.nodes, *op.otherwise.nodes]
+    results = zip(op.then_results, op.otherwise_results, strict=True)
+    return (
+        sum(isinstance(each.op, Elementwise) for each in inside) <= _MAX_NODES
+        and all(map(_is_plain, inside))
+        and all(one.is_single and one.shape == other.shape for one, other in results)
+    )
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether a node is one quick function, or a choice, of single elements that cannot fail."""
+    if not node.is_single:
+        return False
+    if isinstance(node.op, Elementwise):
+        return node.op.function not in _SLOW and not is_expensive(node)
+    return isinstance(node.op, View)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Selects:
+    """The rules; `chosen` are the results of branches that became selects."""
+
+    chosen: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
+
+    def branch(self, rebuild: Rebuild, node: Node) -> Node:
+        """The nodes of both sides, and the choices; as it is where it is large."""
+        if not _is_small(node):
+            return write_branch(rebuild, node)
+        op, (condition,) = node.op, rebuild.operands(node)
+        assert isinstance(op, Branch)
+        rebuild.write(op.then)
+        rebuild.write(op.otherwise)
+        builder = rebuild.builder
+        chosen = builder.reshape(condition, ())
+        self.chosen[node] = tuple(
+            builder.map("where", chosen, rebuild.nodes[one], rebuild.nodes[other], dtype=one.dtype)
+            for one, other in zip(op.then_results, op.otherwise_results, strict=True)
+        )
+        return condition
+
+    def result(self, rebuild: Rebuild, node: Node) -> Node:
+        """What a select chooses; another result as it is."""
+        op, (source,) = node.op, node.operands
+        assert isinstance(op, Result)
+        if source in self.chosen:
+            return self.chosen[source][op.number]
+        return rebuild.builder.add(op, node.dtype, rebuild.shape(node), rebuild.nodes[source])

@@ -1,0 +1,26 @@
+"""One form for what programs write in several: passes over a kernel before code is generated.
+
+    data[i + n] in iteration i        a scan slice
+    a branch with little in it        both sides, and a choice
+    carried values                    without what is wrapped around them
+
+A kernel to which none applies is left as it is.
+"""
+
+from __future__ import annotations
+
+from treadle.jit.kernel.debugging import check_when_debugging
+from treadle.jit.kernel.ir import Kernel
+from treadle.jit.schedule.branch_to_select import with_selects
+from treadle.jit.schedule.carried_forms import with_simple_carried_values
+from treadle.jit.schedule.takes_to_slices import with_scan_slices
+
+_PASSES = (with_selects, with_scan_slices, with_simple_carried_values)
+
+
+def canonical(kernel: Kernel) -> Kernel:
+    """The kernel in the form that strategies look for."""
+    for run in _PASSES:
+        changed = run(kernel)
+        kernel = kernel if changed is kernel else check_when_debugging(changed)
+    return kernel

@@ -1,0 +1,117 @@
+"""In which form loops carry values: what exporters wrap around a value is taken off.
+
+    invariant   next = state                         the initial value itself, not carried
+    parts       next = Concat(a, b, ...)             a, b, ... one by one, where the body reads
+                                                     every element of the state out of one of them
+    narrow      next = a with axes of extent 1       a
+
+So strategies that look at carried values see one form of each. A kernel without any such value is
+left as it is, another written anew until it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.jit.kernel.dead_code import remove_dead_nodes
+from treadle.jit.kernel.ir import Axis, CarriedArg, Concat, DimOf, Kernel, Loop, Node, Shape, View
+from treadle.jit.kernel.rebuild import rebuilt
+from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.view_bounds import axis_bounds
+from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
+
+_MAX_ROUNDS = 4
+_MAX_PARTS = 16
+
+
+def with_simple_carried_values(kernel: Kernel) -> Kernel:
+    """The kernel with carried values in their simplest forms."""
+    for _ in range(_MAX_ROUNDS):
+        forms = _forms(kernel)
+        if not forms:
+            break
+        kernel = remove_dead_nodes(rebuilt(kernel, CarriedRewrite(forms).rules))
+    return kernel
+
+
+def _forms(kernel: Kernel) -> Forms:
+    loops = [node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
+    candidates = {
+        state: form
+        for loop in loops
+        for state, after in zip(loop.states, loop.nexts, strict=True)
+        if (form := _form(loop, state, after)) is not None
+    }
+    if any(form.axis is not None for form in candidates.values()):
+        apart = _not_read_apart(kernel, candidates)
+        candidates = {state: form for state, form in candidates.items() if state not in apart}
+    return candidates
+
+
+def _form(loop: Loop, state: Node, after: Node) -> Form | None:
+    """A simpler form of a carried value, as far as its next value tells."""
+    if after is state:
+        return Form(())
+    if not state.shape or state.shape != after.shape or _is_of_changing_shape(loop, state):
+        return None
+    op = after.op
+    if isinstance(op, View) and _adds_ones(after):
+        return Form((after.operands[0].shape,))
+    if isinstance(op, Concat) and state.is_static and 1 < len(after.operands) <= _MAX_PARTS:
+        return Form(tuple(operand.shape for operand in after.operands), op.axis)
+    return None
+
+
+def _is_of_changing_shape(loop: Loop, state: Node) -> bool:
+    assert isinstance(state.op, CarriedArg)
+    number = state.op.number
+    return any(
+        isinstance(node.op, DimOf) and not node.operands and node.op.number == number
+        for node in loop.body.nodes
+    )
+
+
+def _adds_ones(view: Node) -> bool:
+    """Whether a view has the elements of its operand in their order, and more axes."""
+    given, shape = view.operands[0].shape, view.shape
+    long = [k for k, extent in enumerate(shape) if extent != 1]
+    if len(given) >= len(shape) or [e for e in given if e != 1] != [shape[k] for k in long]:
+        return False
+    assert isinstance(view.op, View)
+    return list(view.op.axes) == _axes_of_ones(given, long)
+
+
+def _axes_of_ones(given: Shape, long: Sequence[int]) -> list[Axis]:
+    """Where a tensor is read by the index of a view of it whose long axes are those."""
+    rest = iter(long)
+    return [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]
+
+
+def _not_read_apart(kernel: Kernel, candidates: Forms) -> set[Node]:
+    """The states to be carried in parts of which some node reads more than one part."""
+    found = set[Node]()
+    for node in all_nodes(kernel.main):
+        for read in (*node.operands, *yielded(node)):
+            form = candidates.get(read)
+            if form is not None and form.axis is not None and not _reads_one(node, read, form):
+                found.add(read)
+    return found
+
+
+def _reads_one(reader: Node, state: Node, form: Form) -> bool:
+    assert form.axis is not None
+    if not isinstance(reader.op, View) or reader.operands != (state,):
+        return False
+    bounds = axis_bounds(reader.op.axes[form.axis], reader.shape)
+    if bounds is None:
+        return False
+    end = 0
+    for shape in form.shapes:
+        extent = shape[form.axis]
+        assert isinstance(extent, int)
+        if end <= bounds[0]:
+            last = end + extent
+            if bounds[1] < last:
+                return True
+        end += extent
+    return False

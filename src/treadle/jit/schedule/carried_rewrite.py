@@ -1,0 +1,188 @@
+"""Writes the loops of a kernel anew, their carried values in other forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import (
+    Axis,
+    CarriedArg,
+    Concat,
+    DimOf,
+    Loop,
+    Node,
+    Number,
+    Result,
+    Shape,
+    symbolic_dims,
+)
+from treadle.jit.kernel.rebuild import Rebuild, Rule, loop_with
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a value is carried: as values of these shapes; as none where it is invariant.
+
+    Along `axis` they are its parts; None: the only one has the same elements in their order.
+    """
+
+    shapes: tuple[Shape, ...]
+    axis: int | None = None
+
+
+Forms = Mapping[Node, Form]
+"""The forms of carried arguments whose form changes."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Written:
+    """A loop of the new kernel: the last values in other forms, and new numbers of its values.
+
+    `initials` are those of the old loop, as the new kernel has them.
+    """
+
+    op: Loop
+    initials: Sequence[Node]
+    numbers: Sequence[int]
+    lasts: dict[int, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CarriedRewrite:
+    """Rules that write loops with carried values in other forms.
+
+    `around` are the loops that are being written, `written` those that are, by the old node.
+    """
+
+    forms: Forms
+    around: list[_Written] = field(default_factory=list)
+    written: dict[Node, _Written] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> Mapping[type, Rule]:
+        """The rules by operation."""
+        return {
+            CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent
+        }  # fmt: skip
+
+    def _loop(self, rebuild: Rebuild, node: Node) -> Node:
+        """The loop, each value carried in its form."""
+        op, builder = node.op, rebuild.builder
+        assert isinstance(op, Loop)
+        heads, given = op.has_trip + op.has_condition, rebuild.operands(node)
+        made = _Written(op, given[heads:], self._numbers(op))
+        self.around.append(made)
+        body = rebuild.write_inside(op.body)
+        self.around.pop()
+        initials = self._apart(builder, op, made.initials)
+        outer, builder.block = builder.block, body
+        nexts = self._apart(builder, op, [rebuild.nodes[after] for after in op.nexts])
+        builder.block = outer
+        states = [each for each in body.nodes if isinstance(each.op, CarriedArg)]
+        states.sort(key=_number)
+        loop = builder.add(
+            loop_with(rebuild, op, body, tuple(states), tuple(nexts)), node.dtype, (),
+            *given[:heads], *initials,
+        )  # fmt: skip
+        for number, state in enumerate(op.states):
+            if state in self.forms:
+                first, form = made.numbers[number], self.forms[state]
+                parts = [
+                    builder.add(Result(first + k), state.dtype, states[first + k].shape, loop)
+                    for k in range(len(form.shapes))
+                ]
+                made.lasts[number] = _whole(builder, parts, form, state, made.initials[number])
+        self.written[node] = made
+        return loop
+
+    def _numbers(self, op: Loop) -> list[int]:
+        """The new number of each carried value, of its first part, and of each stack."""
+        numbers, following = [], 0
+        for state in op.states:
+            numbers.append(following)
+            following += len(self.forms[state].shapes) if state in self.forms else 1
+        return [*numbers, *range(following, following + len(op.stacks))]
+
+    def _apart(self, builder: KernelBuilder, op: Loop, values: Sequence[Node]) -> list[Node]:
+        """Values for each carried value of a loop, in the forms in which those are carried."""
+        found = []
+        for state, value in zip(op.states, values, strict=True):
+            form = self.forms.get(state)
+            found += [value] if form is None else _parts(builder, value, form)
+        return found
+
+    def _state(self, rebuild: Rebuild, node: Node) -> Node:
+        """What stands for a carried argument: what it is made of, in its old form."""
+        number, made = _number(node), self.around[-1]
+        form = self.forms.get(node) or Form((rebuild.shape(node),))
+        first = made.numbers[number]
+        parts = [
+            rebuild.builder.param(CarriedArg(first + k), node.dtype, shape)
+            for k, shape in enumerate(form.shapes)
+        ]
+        return _whole(rebuild.builder, parts, form, node, made.initials[number])
+
+    def _result(self, rebuild: Rebuild, node: Node) -> Node:
+        """A result of a loop, of a branch or of a call."""
+        op, (source,) = node.op, node.operands
+        assert isinstance(op, Result)
+        found = self.written.get(source)
+        if found is not None and op.number in found.lasts:
+            return found.lasts[op.number]
+        number = op.number if found is None else found.numbers[op.number]
+        shape = rebuild.shape(node)
+        return rebuild.builder.add(Result(number), node.dtype, shape, rebuild.nodes[source])
+
+    def _extent(self, rebuild: Rebuild, node: Node) -> Node:
+        """An extent of a carried value or of a result."""
+        op, builder = node.op, rebuild.builder
+        assert isinstance(op, DimOf)
+        if not node.operands:
+            number = self.around[-1].numbers[op.number]
+            return builder.param(DimOf(number, op.axis), DType.INT64, ())
+        (source,) = node.operands
+        found = self.written.get(source)
+        if found is not None and op.number in found.lasts:
+            return builder.dim(found.lasts[op.number].shape[op.axis])
+        number = op.number if found is None else found.numbers[op.number]
+        return builder.add(DimOf(number, op.axis), DType.INT64, (), rebuild.nodes[source])
+
+
+def _number(state: Node) -> int:
+    assert isinstance(state.op, CarriedArg)
+    return state.op.number
+
+
+def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
+    """A value in the form."""
+    if form.axis is None:
+        return [builder.reshape(value, shape) for shape in form.shapes]
+    parts, first = list[Node](), 0
+    for shape in form.shapes:
+        axes = [Axis(first * (k == form.axis), ((k, 1),)) for k in range(len(shape))]
+        parts.append(builder.view(value, shape, axes))
+        extent = shape[form.axis]
+        assert isinstance(extent, int)
+        first += extent
+    return parts
+
+
+def _whole(
+    builder: KernelBuilder, parts: Sequence[Node], form: Form, state: Node, initial: Node
+) -> Node:
+    """The value that is carried in these parts, in its old form."""
+    if not parts:
+        return initial
+    if form.axis is None:
+        shape: list[Number] = list(symbolic_dims(state)) if state.is_static else []
+        return builder.reshape(parts[0], shape or _wide(parts[0], state))
+    return builder.add(Concat(form.axis), state.dtype, state.shape, *parts)
+
+
+def _wide(part: Node, state: Node) -> list[Number]:
+    """The shape of a state of which the part has all axes but some of extent 1."""
+    rest = iter([extent for extent in part.shape if extent != 1])
+    return [1 if extent == 1 else next(rest) for extent in state.shape]

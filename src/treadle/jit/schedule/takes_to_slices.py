@@ -1,0 +1,167 @@
+"""Rows that a loop takes by its iteration number are scan slices: data[i + n] and data[n - i].
+
+The loop runs as often as it is told before it begins, and takes a row in each iteration. So a row
+beyond the last, for which the kernel fails, shows before the loop: a guard is there instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from treadle.ir import DType
+from treadle.jit.kernel.dead_code import remove_dead_nodes
+from treadle.jit.kernel.ir import (
+    Axis,
+    Block,
+    Constant,
+    Elementwise,
+    Guard,
+    InductionVar,
+    Kernel,
+    Loop,
+    Node,
+    Number,
+    ScanSlice,
+    Take,
+    View,
+)
+from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_loop
+from treadle.jit.kernel.traversal import all_nodes
+
+_WHOLE = (DType.INT64, DType.INT32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The index `offset + i` of iteration i, or `offset - i`."""
+
+    offset: int = 0
+    is_reversed: bool = False
+
+
+def with_scan_slices(kernel: Kernel) -> Kernel:
+    """The kernel with scan slices for such rows; itself where it has none."""
+    loops = {node.op.body: node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)}
+    found = {
+        node: place
+        for node in all_nodes(kernel.main)
+        if (place := _place(node, loops.get(node.home))) is not None
+    }
+    if not found:
+        return kernel
+    writer = _Slices(found, loops, {node.home for node in found})
+    return remove_dead_nodes(rebuilt(kernel, {Take: writer.take, Loop: writer.loop}))
+
+
+def _place(node: Node, loop: Loop | None) -> _Place | None:
+    """Where a node takes the row of the iteration; None where it does not."""
+    if loop is None or loop.extent is None or not isinstance(node.op, Take):
+        return None
+    data, index = node.operands
+    given = data.shape[node.op.axis]
+    if data.home.depth >= node.home.depth or not index.is_single or not isinstance(given, int):
+        return None
+    place = _of_iteration(index, loop.body)
+    if place is None or place.offset < 0 or not _is_within(place, loop.extent, given):
+        return None
+    return place
+
+
+def _is_within(place: _Place, extent: Number, given: int) -> bool:
+    """Whether the rows are there, as far as extents tell."""
+    if not isinstance(extent, int):
+        return not place.is_reversed
+    if place.is_reversed:
+        return extent <= place.offset + 1 <= given
+    return place.offset + extent <= given
+
+
+def _of_iteration(index: Node, body: Block) -> _Place | None:
+    """A whole number that grows or falls with the iteration of a loop."""
+    if index.dtype not in _WHOLE:
+        return None
+    match index.op:
+        case InductionVar():
+            return _Place() if index.home is body else None
+        case View() | Elementwise("cast") if index.operands[0].is_single:
+            return _of_iteration(index.operands[0], body)
+        case Elementwise("add" | "sub" as function):
+            left, right = index.operands
+            return _moved(function, left, right, body)
+    return None
+
+
+def _moved(function: str, left: Node, right: Node, body: Block) -> _Place | None:
+    """A sum or a difference of such a number and a constant."""
+    if isinstance(left.op, Constant):
+        place, number = _of_iteration(right, body), int(left.op.array.item())
+        if place is None or place.is_reversed:
+            return None
+        is_reversed = function == "sub"
+        offset = number - place.offset if is_reversed else number + place.offset
+        return _Place(offset, is_reversed)
+    if not isinstance(right.op, Constant):
+        return None
+    place, number = _of_iteration(left, body), int(right.op.array.item())
+    if place is None:
+        return None
+    return replace(place, offset=place.offset + (number if function == "add" else -number))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Slices:
+    """The rules; `places` are the nodes that become slices, of the loops of `bodies`."""
+
+    places: Mapping[Node, _Place]
+    loops: Mapping[Block, Loop]
+    bodies: set[Block]
+
+    def take(self, rebuild: Rebuild, node: Node) -> Node:
+        """A row as the slice of the iteration; another as it is."""
+        builder, op = rebuild.builder, node.op
+        assert isinstance(op, Take)
+        place, operands = self.places.get(node), rebuild.operands(node)
+        if place is None:
+            return builder.add(op, node.dtype, rebuild.shape(node), *operands)
+        count = rebuild.number(self.loops[node.home].extent)
+        rows = _rows(rebuild, operands[0], op.axis, place, count)
+        shape = tuple(extent for k, extent in enumerate(rows.shape) if k != op.axis)
+        taken = Node(
+            ScanSlice(op.axis, place.is_reversed), node.dtype, shape, (rows,), builder.block
+        )
+        builder.block.nodes.append(taken)
+        return builder.reshape(taken, rebuild.shape(node))
+
+    def loop(self, rebuild: Rebuild, node: Node) -> Node:
+        """A loop that slices as often as it runs."""
+        op = node.op
+        assert isinstance(op, Loop)
+        if op.body not in self.bodies:
+            return write_loop(rebuild, node, op)
+        self._expect_rows(rebuild, op)
+        length = op.extent if op.length is None else op.length
+        return write_loop(rebuild, node, replace(op, length=length))
+
+    def _expect_rows(self, rebuild: Rebuild, loop: Loop) -> None:
+        """A guard before the loop that all rows are there which it takes."""
+        count = rebuild.number(loop.extent)
+        if isinstance(count, int):
+            return
+        for node, place in self.places.items():
+            if node.home is loop.body and isinstance(node.op, Take):
+                given = node.operands[0].shape[node.op.axis]
+                assert isinstance(given, int)
+                is_there = rebuild.builder.compare("less_equal", count, given - place.offset)
+                rebuild.builder.add(Guard(True), DType.BOOL, (), is_there)
+
+
+def _rows(rebuild: Rebuild, data: Node, axis: int, place: _Place, count: Number) -> Node:
+    """The rows that the loop goes through."""
+    first = place.offset
+    if place.is_reversed:
+        assert isinstance(count, int)
+        first -= count - 1
+    shape = tuple(count if k == axis else extent for k, extent in enumerate(data.shape))
+    axes = [Axis(first if k == axis else 0, ((k, 1),)) for k in range(len(shape))]
+    return rebuild.builder.view(data, shape, axes)
