@@ -31,6 +31,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="GLOB",
     help="The paths of the steps that are meant; all without. May be given several times.",
 )
+@click.option("--capacity", type=int, help="How many items the buffers of static-cache hold.")
 @click.option(
     "--for", "portable", multiple=True, metavar="RUNTIME", help="Runtimes that must take it."
 )
@@ -41,6 +42,7 @@ def rewrite(
     output: Path | None,
     listed: bool,
     paths: tuple[str, ...],
+    capacity: int | None,
     portable: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -58,6 +60,7 @@ def rewrite(
             loaded,
             *(name.strip() for name in names.split(",")),
             paths=paths,
+            capacity=capacity,
             portable=portable,
             with_report=True,
         )

@@ -14,7 +14,7 @@ from treadle.errors import InputError
 from treadle.ir import Model
 from treadle.limits import LoadLimits, within
 from treadle.passes import Report
-from treadle.rewriting.border import Rewritten, given, globs_of, standard_function
+from treadle.rewriting.border import Rewritten, expect_count, given, globs_of, standard_function
 from treadle.session import InferenceSession
 from treadle.sources import valid
 
@@ -24,6 +24,7 @@ def rewrite(
     source: object,
     *names: str,
     paths: str | Iterable[str] = "*",
+    capacity: int | None = None,
     portable: Collection[str] = (),
     with_report: Literal[False] = False,
     limits: LoadLimits | None = None,
@@ -33,6 +34,7 @@ def rewrite(
     source: object,
     *names: str,
     paths: str | Iterable[str] = "*",
+    capacity: int | None = None,
     portable: Collection[str] = (),
     with_report: Literal[True],
     limits: LoadLimits | None = None,
@@ -42,6 +44,7 @@ def rewrite(
     source: object,
     *names: str,
     paths: str | Iterable[str] = "*",
+    capacity: int | None = None,
     portable: Collection[str] = (),
     with_report: bool = False,
     limits: LoadLimits | None = None,
@@ -51,7 +54,8 @@ def rewrite(
         treadle.rewrite("model.onnx", "sequence-to-tensor", "loop-to-scan")
 
     `treadle rewrite --list` has a line for each. `paths` are globs over the paths of the steps that
-    are meant. `portable`: runtimes that must take the result and answer rightly, as of `check`.
+    are meant. `capacity`: the items that buffers of static-cache hold. `portable`: runtimes that
+    must take the result and answer rightly, as of `check`.
 
     Raises Unsupported, with every obstacle, where a chosen step has no such form or a runtime is
     known not to take the result; InputError for a name that is not known.
@@ -60,8 +64,13 @@ def rewrite(
         raise InputError(f"name a rewrite: {', '.join(passes.REWRITES)}")
     for name in names:
         expect_member(name, passes.REWRITES, "the rewrite")
+    expect_count(capacity, "capacity", 1)
+    if "static-cache" in names and capacity is None:
+        raise InputError("static-cache wants a capacity: how many items its buffers hold")
     runtimes = names_of(portable, checks.RUNTIMES, "portable")
-    options = passes.RewriteOptions(globs_of(paths, "paths"), standard_function, _run_on_interp)
+    options = passes.RewriteOptions(
+        globs_of(paths, "paths"), standard_function, _run_on_interp, capacity
+    )
     report = Report()
     with within(limits):
         model = valid(source, "rewritten")

@@ -29,8 +29,10 @@ class RewriteOptions:
 
     `paths`: globs over the paths of loops and branches. `expand`: the function that the standard
     defines an operator by. `run` confirms on data what was proven.
+    `capacity`: how many items a static cache holds.
     """
 
     paths: tuple[str, ...] = ("*",)
     expand: Expand = _nothing
     run: Run = _no_run
+    capacity: int | None = None

@@ -15,6 +15,7 @@ from treadle.passes.rewrites.named.recurrent import recurrent_to_scan, scan_to_r
 from treadle.passes.rewrites.named.scan_8_to_9 import scan_8_to_9
 from treadle.passes.rewrites.named.scan_to_loop import scan_to_loop
 from treadle.passes.rewrites.named.sequence_to_tensor import sequence_to_tensor
+from treadle.passes.rewrites.named.static_cache import static_cache
 
 
 class Rewrite(NamedTuple):
@@ -41,6 +42,9 @@ REWRITES: Mapping[str, Rewrite] = {
     ),
     "sequence-to-tensor": Rewrite(
         "lists that loops only append to become stacked tensors", sequence_to_tensor
+    ),
+    "static-cache": Rewrite(
+        "caches that grow by Concat become buffers of capacity= items", static_cache
     ),
 }
 

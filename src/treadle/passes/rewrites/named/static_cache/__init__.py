@@ -1,0 +1,5 @@
+"""Caches that grow by Concat as buffers of a fixed size."""
+
+from treadle.passes.rewrites.named.static_cache.rewrite import static_cache
+
+__all__ = ["static_cache"]
