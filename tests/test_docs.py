@@ -1,12 +1,15 @@
 """Every example of the pages runs, in order: python blocks, and `treadle` commands to exit code 0.
 
 A console block has commands behind `$ ` and what they print; a block of sh has commands alone, and
-a text block that follows it is what the last of them prints.
+a text block that follows it is what the last of them prints. `<!-- needs: EXTRA -->` before a block
+names what `.ci/run` does not install: the page is skipped where that is missing.
 """
 
 import doctest
 import re
 import shlex
+import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +20,26 @@ from treadle.cli import main
 from treadle.cli.demo import measure
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^(?:<!-- needs: (?P<needs>\w+) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
 PAGES = sorted(
     page.relative_to(ROOT).as_posix()
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 )
+EXTRAS = {
+    "torch": ("torch", "onnxscript"),
+    "jax": ("jax", "jax2onnx"),
+    "sklearn": ("sklearn", "skl2onnx"),
+}
+"""The modules of each extra that a block may need."""
+SKIPPED = {
+    "docs/tutorials/from_jax.md": {"jax": 3},
+    "docs/tutorials/from_scikit_learn.md": {"sklearn": 3},
+    "docs/tutorials/from_torch.md": {"torch": 3},
+}
+"""How many blocks of a page need an extra."""
 SAME = doctest.OutputChecker()
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -32,6 +50,18 @@ class Example(NamedTuple):
     language: str
     text: str
     shown: str
+
+
+def needs(page: str) -> Counter[str]:
+    blocks = BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))
+    return Counter(match["needs"] for match in blocks if match["needs"])
+
+
+def test_blocks_that_are_skipped_are_those_of_the_list() -> None:
+    found = {page: dict(needs(page)) for page in PAGES if needs(page)}
+    assert found == SKIPPED
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert EXTRAS.keys() <= written["project"]["optional-dependencies"].keys()
 
 
 def examples(page: str) -> list[Example]:
@@ -71,6 +101,9 @@ def run_command(example: Example) -> None:
 def test_the_examples_of_a_page_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for extra in needs(page):
+        for module in EXTRAS[extra]:
+            pytest.importorskip(module, reason=f"needs the extra {extra}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(measure, "SECONDS", 0.05)
     names: dict[str, object] = {"__name__": "__main__"}
