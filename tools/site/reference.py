@@ -19,7 +19,8 @@ API: Mapping[str, tuple[str, ...]] = {
         "LoraAdapter",
     ),
     "Seeing inside": (
-        "infer", "expose", "write_report", "Recorder", "Progress", "compare", "Comparison", "bench", "Benchmark",
+        "infer", "expose", "write_report", "Recorder", "Progress", "compare", "Comparison", "bench",
+        "Benchmark",
     ),
     "Checking": ("check", "Finding", "repair", "Report", "Change"),
     "Rewriting": (
