@@ -169,7 +169,7 @@ def test_an_element_type_that_does_not_exist(number):
     (found,) = treadle.check(model)
     assert found.code == "CF001"
     assert found.message == (
-        f'the declaration of "x": element type {number} is not one this build knows (1 to 28)'
+        f'the declaration of "x": element type {number} is unknown to this build (1 to 28)'
     )
 
 

@@ -149,5 +149,5 @@ def test_every_dtype_is_stacked_without_an_iteration(dtype):
 
 def test_a_dtype_nothing_tells_is_an_error():
     body = body_of("x", lambda _, x: (None, x))
-    with pytest.raises(RunError, match="has a dtype that nothing tells"):
+    with pytest.raises(RunError, match="has an unknown dtype"):
         run(looping(body, [Invariant()], stacks=[Stacked()]), i64(0), f32(1))

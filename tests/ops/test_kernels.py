@@ -164,7 +164,9 @@ class TestSequences:
 
     @pytest.mark.parametrize("position", [2, -3])
     def test_positions_out_of_range(self, position):
-        with pytest.raises(KernelError, match=f"position {position} is not one of a sequence of 2"):
+        with pytest.raises(
+            KernelError, match=f"position {position} is out of range for a sequence of 2"
+        ):
             one("SequenceAt", 11, [self.ONE, self.TWO], np.array(position))
 
     def test_empty_ones(self):

@@ -21,7 +21,7 @@ CASES = {
     "Gemm (c, c)": "operand 0 has rank 3, wanted 2",
     "Concat <axis = 0> (s, s)": "operand 0 has rank 0, wanted 1 or more",
     "MatMul (a, s)": "operand 1 has rank 0, wanted 1 or more",
-    "Softmax <axis = 3> (a)": "axis 3 is not one of a tensor of rank 1",
+    "Softmax <axis = 3> (a)": "axis 3 is out of range for a tensor of rank 1",
     "Transpose <perm = [1, 0]> (a)": "the permutation does not name each axis once",
 }
 SHAPES = {"s": (), "a": (3,), "c": (3, 3, 3), "d": (2, 2, 2, 2), "i": (3,)}

@@ -1,4 +1,4 @@
-"""Is a program well formed? One file per kind of finding."""
+"""Rules that decide whether a model is well formed: one file per subject."""
 
 from treadle.checks import branch, loop, scan
 from treadle.checks.examples import HEADER, Example, examples, whole

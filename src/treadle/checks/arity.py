@@ -1,4 +1,4 @@
-"""Counts of inputs and outputs: of a node against its operator, of a body against its node."""
+"""Rules about the number of inputs and outputs of nodes and of their bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def counted(count: int, noun: str) -> str:
-    """The count as words: `1 input`, `3 inputs`, `no entries`."""
+    """Write a count in words: `1 input`, `3 inputs`, `no entries`."""
     if count == 1:
         return f"1 {noun}"
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
@@ -19,14 +19,17 @@ def counted(count: int, noun: str) -> str:
 
 
 def ordinal(position: int) -> str:
-    """The position, counted from 0, as a word: `first`, `7th`."""
+    """Write a position, counted from 0, as an ordinal: `first`, `7th`."""
     return _ORDINALS[position] if position < len(_ORDINALS) else f"{position + 1}th"
 
 
 def node_inputs(
     operator: str, given: int, least: int, most: int | None, path: str
 ) -> list[Finding]:
-    """The node gives as many inputs as its operator takes; absent ones in the middle count."""
+    """Report a node whose number of inputs its operator does not accept.
+
+    Absent inputs in the middle count.
+    """
     if given < least:
         bound = f"{'exactly' if most == least else 'at least'} {least}"
         message = f"{operator} has {counted(given, 'input')}, it takes {bound}"
@@ -38,7 +41,7 @@ def node_inputs(
 
 
 def node_outputs(operator: str, given: int, path: str) -> list[Finding]:
-    """The node has an output: If, Loop and Scan without one are forbidden (at least 1)."""
+    """Report an If, Loop or Scan without outputs: the standard requires at least one."""
     if given:
         return []
     hint = "let its bodies give a value, or remove the node"
@@ -46,7 +49,7 @@ def node_outputs(operator: str, given: int, path: str) -> list[Finding]:
 
 
 def body_inputs(body: str, found: int, wanted: int, of_what: str, path: str) -> list[Finding]:
-    """The body takes as many inputs as the node gives it."""
+    """Report a body whose number of inputs differs from the number the node passes."""
     if found == wanted:
         return []
     message = f"the {body} takes {counted(found, 'input')}, the node gives it {wanted}: {of_what}"
@@ -54,7 +57,7 @@ def body_inputs(body: str, found: int, wanted: int, of_what: str, path: str) -> 
 
 
 def body_outputs(body: str, found: int, wanted: int, of_what: str, path: str) -> list[Finding]:
-    """The body gives as many outputs as the node needs."""
+    """Report a body whose number of outputs differs from the number the node needs."""
     if found == wanted:
         return []
     message = f"the {body} gives {counted(found, 'output')}, the node needs {wanted}: {of_what}"
@@ -65,7 +68,7 @@ def body_outputs(body: str, found: int, wanted: int, of_what: str, path: str) ->
 
 
 def absent_inputs(operator: str, absent: Sequence[int], first: int, path: str) -> list[Finding]:
-    """No input from position `first` on is absent: variadic inputs cannot be."""
+    """Report the absent inputs from position `first` on: variadic inputs cannot be absent."""
     return [
         finding(
             "CF205",

@@ -1,4 +1,4 @@
-"""What can be wrong with an If: its counts, its condition, how its branches agree."""
+"""Rules about If: its counts, its condition, and whether its branches agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def arity(
     else_results: int,
     path: str,
 ) -> list[Finding]:
-    """The counts of an If node and its branches, the same in every version (Operators.md, If).
+    """Check the counts of an If node and its branches.
+
+    They are the same in every version (Operators.md, If).
 
     Outputs left out as "" count. A branch takes no inputs and gives one output per node output.
     """
@@ -48,7 +50,7 @@ def arity(
 
 
 def findings(branch: Branch, path: str) -> Iterator[Finding]:
-    """Everything the types of a Branch's values say against it."""
+    """Find every contradiction between the types of a Branch's values and the standard."""
     type_ = branch.condition.inferred
     found = f"the condition {branch.condition.name} is {show_type(type_)}"
     if not is_tensor_of(type_, DType.BOOL):
@@ -84,9 +86,9 @@ def _wants_equal_shapes(branch: Branch) -> bool:
 
 
 def advice(branch: Branch, path: str, known: Known) -> Iterator[Finding]:
-    """The condition is the same in every run."""
+    """Report a condition that has the same value in every run."""
     truth = is_true(known, branch.condition)
     if truth is not None:
         word, never = ("true", "else_branch") if truth else ("false", "then_branch")
         message = f"the condition {branch.condition.name} is always {word}: the {never} never runs"
-        yield finding("CF606", path, message, "put the other branch in the place of the If")
+        yield finding("CF606", path, message, "replace the If by the other branch")

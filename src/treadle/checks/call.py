@@ -1,4 +1,4 @@
-"""What can be wrong with a Call of a model-local function: its counts."""
+"""Rules about calls of model-local functions: the number of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from treadle.ir import Call, Function, Model, walk
 
 
 def findings(call: Call, function: Function, path: str) -> Iterator[Finding]:
-    """The call gives no more inputs and wants no more outputs than the function has.
+    """Report a call with more inputs or outputs than the function has.
 
-    Fewer are right: what is left out at the end is absent.
+    Fewer are allowed: inputs and outputs left out at the end are absent.
     """
     for noun, given, most in (
         ("input", len(call.operands), len(function.block.params)),
@@ -25,7 +25,7 @@ def findings(call: Call, function: Function, path: str) -> Iterator[Finding]:
 
 
 def uncalled(model: Model) -> Iterator[Finding]:
-    """Functions that no step of the model calls."""
+    """Report functions that no step of the model calls."""
     called = {visit.step.function for visit in walk(model) if isinstance(visit.step, Call)}
     for identity in model.functions:
         if identity not in called:

@@ -1,4 +1,4 @@
-"""Carried values that need not be carried: nobody reads them, they never change, they pile up."""
+"""Advice on carried values that need not be carried: unread, constant, or growing by copies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _PILES = {"Concat": "copies all of it", "SequenceInsert": "makes a new sequence 
 
 
 def findings(loop: Loop, path: str, used: Collection[Value]) -> Iterator[Finding]:
-    """What a loop carries or stacks to no end; `used` are the values its block reads."""
+    """Report useless carried and stacked values.
+
+    `used` holds the values that the loop's block reads.
+    """
     view = ports(loop)
     made = defining_steps(loop.body)
     live = _live(loop, view, made, used)
@@ -53,7 +56,7 @@ def findings(loop: Loop, path: str, used: Collection[Value]) -> Iterator[Finding
 def _live(
     loop: Loop, view: Ports, made: Mapping[Value, Step], used: Collection[Value]
 ) -> set[Value]:
-    """The values of the body that the condition or a result somebody reads depends on."""
+    """The body's values on which the condition or a result with a reader depends."""
     wanted = [view.next_condition]
     wanted += [port.next for port in view.carried if port.result in used]
     wanted += [port.element for port in view.stacked if port.result in used]
@@ -61,7 +64,7 @@ def _live(
 
 
 def closure(view: Ports, made: Mapping[Value, Step], wanted: Iterable[Value | None]) -> set[Value]:
-    """The values of the body that the wanted ones depend on, in whatever iteration."""
+    """The body's values on which the wanted values depend, over any number of iterations."""
     ends = {port.param: port.next for port in view.carried}
     return reachable(wanted, lambda v: reads(made[v]) if v in made else (ends.get(v),))
 

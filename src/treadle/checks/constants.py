@@ -1,4 +1,4 @@
-"""What the file's own constants say of values: what does not depend on what the model is fed."""
+"""Values that follow from the file's own constants, whatever inputs the model is given."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MOST_ELEMENTS = 64
 
 
 def constant_values(model: Model) -> Known:
-    """The values every run of the model has the same array for, as far as small ones show it.
+    """Find the values that are the same array in every run, among small tensors.
 
-    An input with a default may be fed another value, so it is not known.
+    An input with a default is not constant: a caller may feed another value.
     """
     known: dict[Value, np.ndarray] = {}
     pending = [model.main, *(function.block for function in model.functions.values())]
@@ -39,13 +39,13 @@ def constant_values(model: Model) -> Known:
 
 
 def is_true(known: Known, value: Value | None) -> bool | None:
-    """The bool a known value of one element holds; None where it is not known."""
+    """The bool held by a constant value of one element; None if the value is not constant."""
     array = known.get(value) if value is not None else None
     return bool(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
 
 
 def whole(known: Known, value: Value | None) -> int | None:
-    """The whole number a known value of one element holds; None where it is not known."""
+    """The integer held by a constant value of one element; None if the value is not constant."""
     array = known.get(value) if value is not None else None
     if array is None or array.size != 1 or array.dtype.kind not in "iu":
         return None

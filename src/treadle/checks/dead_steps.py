@@ -1,4 +1,4 @@
-"""Steps whose results nothing reads."""
+"""Advice on steps whose results nothing reads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SHOWN = 4
 
 
 def used_values(block: Block) -> set[Value]:
-    """The values of the block that a step reads or that the block gives."""
+    """The values of the block that a step reads or that the block returns."""
     used = {value for step in block.steps for value in reads(step) if value is not None}
     return used | {value for value in block.results if value is not None}
 
 
 def findings(block: Block, path: str) -> Iterator[Finding]:
-    """One finding for all steps of the block that could be left out, the last of a chain first."""
+    """Report all dead steps of the block in one finding, the last step of a chain first."""
     live = {value for value in block.results if value is not None}
     dead = []
     for position, step in reversed(list(enumerate(block.steps))):

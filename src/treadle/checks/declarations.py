@@ -1,4 +1,4 @@
-"""Declarations of a file that contradict what is known of its values."""
+"""Rules about declared types that contradict the types of the values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from treadle.ir import Block, Type, Value, show_type
 
 
 def findings(block: Block, path: str, given: Collection[Value] = ()) -> Iterator[Finding]:
-    """One finding for each value of the block that is declared as what it is not.
+    """Report each value of the block whose declared type contradicts its inferred type.
 
-    Declared are its params, its steps' results and, once more, its own results. `given` are the
-    iteration number and the conditions of a loop: their one element may be declared with any rank.
+    Params, the results of steps and, a second time, the block's own results can be declared.
+    `given` holds the iteration number and the conditions of a loop: they have one element and may
+    be declared with any rank.
     """
     made = (value for step in block.steps for value in step.results)
     for value in (*block.params, *made):
@@ -29,9 +30,9 @@ def _claim(value: Value, claim: Type | None, path: str) -> Iterator[Finding]:
     if claim is None or claim == value.inferred:
         return
     if kinds_contradict(claim, value.inferred):
-        yield finding("CF303", path, _message(value, claim), "declare what it is, or nothing")
+        yield finding("CF303", path, _message(value, claim), "declare the right type, or none")
     elif shapes_contradict(claim, value.inferred):
-        hint = "declare what it is, or nothing: nobody believes it"
+        hint = "declare the right type or none: readers ignore this one"
         yield finding("CF304", path, _message(value, claim), hint)
 
 

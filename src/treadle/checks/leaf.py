@@ -1,4 +1,4 @@
-"""What can be wrong with a leaf: its operands, results and attributes against its schema."""
+"""Rules about leaves: operands, results and attributes against the operator's schema."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ _CONTROL_FLOW = ("If", "Loop", "Scan")
 
 
 def findings(leaf: Leaf, path: str) -> Iterator[Finding]:
-    """Everything the operator's schema says against the leaf; nothing without a schema.
+    """Report every contradiction between the leaf and its schema.
 
-    An If, Loop or Scan that is a leaf could not be closed: what is wrong with it was found then.
+    Nothing if the operator has no schema.
+
+    An If, Loop or Scan that could not be closed also becomes a leaf; its faults were reported when
+    the model was read.
     """
     if leaf.domain == "" and leaf.op in _CONTROL_FLOW:
         return
@@ -58,7 +61,7 @@ def _attributes(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
         wanted = schema.attributes.get(name)
         if wanted is None:
             message = f"{leaf.op}-{leaf.version} knows no attribute {name}"
-            yield finding("CF211", path, message, "remove it: it has no meaning")
+            yield finding("CF211", path, message, "remove it: the operator ignores it")
         elif attribute.kind is not wanted.kind:
             message = f"{name} is of kind {attribute.kind.value}, wanted {wanted.kind.value}"
             yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
@@ -77,7 +80,9 @@ def _types(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
             continue
         if word not in formal.types:
             found = f"{operand.name} is {show_type(operand.inferred)}"
-            message = f"{found}, {leaf.op}-{leaf.version} does not take that as {formal.name}"
+            message = (
+                f"{found}, {leaf.op}-{leaf.version} does not accept this type for {formal.name}"
+            )
             yield finding("CF301", path, message, _wanted(formal.types))
             continue
         if formal.option == "variadic" and not formal.homogeneous:

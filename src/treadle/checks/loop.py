@@ -1,4 +1,4 @@
-"""What can be wrong with a Loop: its counts, its trip count and condition, what it carries."""
+"""Rules about Loop: its counts, its trip count, its condition and its carried values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def arity(
     path: str,
     absent: Sequence[int] = (),
 ) -> list[Finding]:
-    """The counts of an ONNX Loop node and its body (docs/semantics.md, versions).
+    """Check the counts of an ONNX Loop node and its body (docs/semantics.md, versions).
 
     `inputs` and `outputs` count those left out as "" too; `absent` are the positions of such
     inputs. `body_params` are the body's inputs as the file has them, without those that an IR
@@ -74,7 +74,7 @@ def arity(
 
 
 def findings(loop: Loop, path: str) -> Iterator[Finding]:
-    """Everything the types of a Loop's values, or of a Scan's, say against it."""
+    """Report every contradiction between the types of the values of a Loop or Scan."""
     view = ports(loop)
     yield from _bounds(loop, path)
     yield from _declared(view, path)
@@ -103,7 +103,7 @@ def _bounds(loop: Loop, path: str) -> Iterator[Finding]:
 def one_element(
     value: Value, what: str, dtype: DType, codes: tuple[str, str], path: str
 ) -> Iterator[Finding]:
-    """The value is a tensor of the dtype, and has one element."""
+    """Report a value that is not a tensor of the dtype with one element."""
     found = f"the {what} {value.name} is {show_type(value.inferred)}"
     if not is_tensor_of(value.inferred, dtype):
         yield finding(codes[0], path, f"{found}, wanted {dtype}[]", f"cast it to {dtype}")
@@ -171,7 +171,7 @@ def _omitted_condition(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:
 
 
 def stays_true(body: Block, value: Value, condition: Value | None) -> bool:
-    """Whether the body's next condition is true, or the condition it was given."""
+    """Whether the body's next condition is always true, or passes on the condition it received."""
     made = {result: step for step in body.steps for result in step.results}
     while value is not condition:
         step = made.get(value)

@@ -1,4 +1,4 @@
-"""Work in a body that is the same in every iteration."""
+"""Advice on work in a body that gives the same result in every iteration."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _FREE = frozenset(
         "Shape", "Size", "Squeeze", "Unsqueeze",
     }
 )  # fmt: skip
-"""What costs next to nothing, or what a runtime does without copying."""
+"""Operators that cost next to nothing, or that a runtime performs without a copy."""
 
 _WORTH_WORDS = 64
 _SHOWN = 4
 
 
 def findings(loop: Loop, path: str, known: Known) -> Iterator[Finding]:
-    """One finding for all steps of the body that need not be done in every iteration.
+    """Report all loop-invariant steps of the body in one finding.
 
-    Scalars and steps that copy nothing are not worth a word.
+    Scalar steps and steps that copy nothing are not reported.
     """
     still = _still(loop, known)
     positions = [
@@ -68,7 +68,7 @@ def _still(loop: Loop, known: Known) -> set[Step]:
 
 
 def _is_pure(step: Step) -> bool:
-    # what a body of its own or a function does inside is not looked at
+    # the bodies of nested steps and functions are not inspected
     return isinstance(step, Leaf) and not step.blocks and operator_of(step) not in RANDOM
 
 

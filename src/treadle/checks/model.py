@@ -42,10 +42,10 @@ _SCAN = FunctionId("", "Scan")
 
 
 def check(model: Model, portable: Collection[str] = ()) -> list[Finding]:
-    """Everything that is wrong with a closed model, by path; what closing it found is not here.
+    """Check a closed model and return its findings by path, without those found while closing it.
 
-    `portable` names runtimes (`RUNTIMES`): what is known not to load there, or to be answered
-    wrongly, is added.
+    `portable` names runtimes (`RUNTIMES`): models they are known not to load, or to answer wrongly,
+    are reported too.
     """
     typed, conflicts = infer_with_conflicts(model)
     found = [*_findings(typed, conflicts), *advice(typed)]
@@ -55,7 +55,7 @@ def check(model: Model, portable: Collection[str] = ()) -> list[Finding]:
 
 
 def infer_with_findings(model: Model) -> tuple[Model, list[Finding]]:
-    """The model with inferred types, and what `check` finds in it, `advice` aside."""
+    """Return the model with inferred types, and the findings of `check` without advice."""
     typed, conflicts = infer_with_conflicts(model)
     return typed, _findings(typed, conflicts)
 
@@ -76,7 +76,7 @@ def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
 
 
 def advice(typed: Model) -> Iterator[Finding]:
-    """What takes a closer look at a typed model; none of it blocks running."""
+    """Rules that analyse a typed model more closely; none of them stops a session."""
     known = constant_values(typed)
     used: dict[Block, set[Value]] = {}
     for path, step, block, _ in walk(typed):
@@ -107,7 +107,7 @@ def _given(step: Step) -> tuple[Value, ...]:
 
 
 def of_step(step: Step, path: str, model: Model) -> Iterator[Finding]:
-    """The findings of one step of a typed model, its bodies aside."""
+    """The findings of one step of a typed model, without those of its bodies."""
     match step:
         case Leaf():
             yield from leaf.findings(step, path)
@@ -126,4 +126,4 @@ def of_step(step: Step, path: str, model: Model) -> Iterator[Finding]:
 def _refusal(conflict: Conflict) -> Finding:
     if conflict.doubtful:
         return finding("CF306", conflict.path, conflict.message, "it fails if it is ever reached")
-    return finding("CF305", conflict.path, conflict.message, "look at the shapes that come in")
+    return finding("CF305", conflict.path, conflict.message, "check the shapes of its operands")

@@ -1,4 +1,4 @@
-"""The first two iterations of a loop as a straight program, so that inference sees each alone."""
+"""Peels the first two iterations off a loop, so that inference sees each of them alone."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from treadle.ir import (
 )
 
 _FIXED = "@"
-"""Marks the symbols of a loop's operands: they are the same in every iteration."""
+"""The prefix of symbols in the types of a loop's operands: they are the same in every iteration."""
 
 
 class Iterations(NamedTuple):
-    """What the body gives: the types of its results in the first iteration and in the second.
+    """The types of the body's results in the first iteration and in the second.
 
-    Dims that may differ from run to run of the body are None; symbols are those of the operands.
+    Dims that may differ between runs of the body are None; symbols are those of the operands.
     """
 
     first: tuple[Type | None, ...]
@@ -58,13 +58,14 @@ class Iterations(NamedTuple):
 def peel_two_iterations(
     loop: Loop, model: Model, known: Known, wanted: Collection[Value]
 ) -> Iterations | None:
-    """The types of the body's wanted results in iterations 0 and 1, supposing that both run.
+    """Infer the types of the body's wanted results in iterations 0 and 1, assuming that both run.
 
         state = initial
         first = body(0, state)
         second = body(1, state_of(first))
 
-    No declaration inside the body is taken. None for a loop with an absent operand, or that slices.
+    Declarations inside the body are ignored. Returns None for a loop that has an absent operand or
+    slices its inputs.
     """
     roles = dict(zip(loop.body.params, loop.roles, strict=True))
     plain = all(isinstance(r, Iteration | Condition | Carried | Invariant) for r in loop.roles)
@@ -116,7 +117,7 @@ def _copy(body: Block, fed: Mapping[Value, Value], outer: _Outer) -> Block:
 
 
 class _Outer:
-    """The inputs and constants of the straight program."""
+    """The inputs and constants of the straight-line program."""
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -125,7 +126,7 @@ class _Outer:
         self.brought: dict[Value, Value] = {}
 
     def bring(self, value: Value | None) -> Value:
-        """A value of outside: a constant where it is known, else an input of its type."""
+        """Bring in an outer value: a constant if its content is known, else a typed input."""
         assert value is not None
         if value not in self.brought:
             array = self.known.get(value)
@@ -135,7 +136,7 @@ class _Outer:
         return self.brought[value]
 
     def number(self, content: int | bool) -> Value:
-        """A scalar: an iteration number, or true."""
+        """Make a scalar constant: an iteration number, or true."""
         return self._constant(np.array(content), "number")
 
     def _input(self, value: Value) -> Value:

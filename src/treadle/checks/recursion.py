@@ -1,4 +1,4 @@
-"""Functions that call themselves, directly or through others: the standard forbids it."""
+"""Rule about functions that call themselves, which the standard forbids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.ir import Call, FunctionId, Model, walk_block
 
 
 def findings(model: Model) -> Iterator[Finding]:
-    """A finding for every function on a cycle of calls."""
+    """Report every function on a cycle of calls."""
     calls = {
         identity: {
             visit.step.function
@@ -22,7 +22,7 @@ def findings(model: Model) -> Iterator[Finding]:
     for identity in calls:
         if identity in _reachable(identity, calls):
             message = f"the function {identity} calls itself"
-            hint = "functions are expanded in place, write the recursion as a Loop"
+            hint = "functions are inlined; write the recursion as a Loop"
             yield finding("CF704", str(identity), message, hint)
 
 

@@ -1,10 +1,10 @@
-"""The table of rules: a code, how severe it is, and what of the standard it rests on.
+"""The table of rules: a code, its severity, and the clause of the standard behind it.
 
-Which of them stop a session is said in `stopping.py`.
+`stopping.py` lists the rules that stop a session.
 
 Codes: CF0 the file, CF1 names and scopes, CF2 counts of inputs and outputs, CF3 types and shapes,
-CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets, CF8 what a runtime is known not to
-load or to answer wrongly (its version stands in the clause), CF9 OpenVINO IR.
+CF4 loops, CF5 scans, CF6 branches, CF7 functions and opsets, CF8 known defects of runtimes (the
+clause names the version), CF9 OpenVINO IR.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from treadle.errors import Finding, Severity
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of finding; `clause` names what of the standard it rests on."""
+    """One kind of finding; `clause` names the part of the standard behind the rule."""
 
     code: str
     severity: Severity
@@ -26,12 +26,12 @@ class Rule:
 
     @property
     def stops(self) -> str:
-        """Why it stops a session; "" for one that is only said."""
+        """The reason why a finding of the rule stops a session; "" if it does not."""
         return STOPPING.get(self.code, "")
 
     @property
     def blocks(self) -> bool:
-        """Whether it stops a session, in one of its forms at least."""
+        """Whether the rule stops a session in at least one of its forms."""
         return self.code in STOPPING
 
 
@@ -170,9 +170,10 @@ RULES = {rule.code: rule for rule in _TABLE}
 def finding(
     code: str, path: str, message: str, hint: str = "", *, blocks: bool | None = None
 ) -> Finding:
-    """The finding of a rule at a path.
+    """Make a finding of a rule at a path.
 
-    `blocks` says whether this form of it stops a session, where the rule has forms that do not.
+    Some rules stop a session only in some of their forms; `blocks` then tells whether this form
+    does.
     """
     rule = RULES[code]
     stops = rule.blocks if blocks is None else blocks

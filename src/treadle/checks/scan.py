@@ -1,4 +1,4 @@
-"""What can be wrong with a Scan: its counts and attributes, its state, axes and lengths."""
+"""Rules about Scan: its counts and attributes, its states, axes and lengths."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def arity(
     path: str,
     absent: Sequence[int] = (),
 ) -> list[Finding]:
-    """The counts of a Scan node and its body (docs/semantics.md, versions).
+    """Check the counts of a Scan node and its body (docs/semantics.md, versions).
 
     `inputs` counts Scan-8's sequence_lens, absent or not; `absent` are the positions of inputs left
     out as "".
@@ -75,10 +75,10 @@ def attributes(
     outputs: int,
     path: str,
 ) -> list[Finding]:
-    """The attributes of a Scan against its counts: lengths and values of directions and axes.
+    """Check the attributes of a Scan against its counts: lengths and values of directions and axes.
 
-    `inputs` and `outputs` as in `arity`. Whether an axis is in range is known with the ranks only:
-    `check` says it. A reference to an attribute of a function is not judged.
+    `inputs` and `outputs` are as in `arity`. Axes are checked later by `check`, which knows the
+    ranks. A reference to an attribute of a function is not checked.
     """
     data = inputs - (1 if version < 9 else 0)
     attribute = given.get("num_scan_inputs")
@@ -125,7 +125,14 @@ def _sliced_count(attribute: Attribute | None, data: int, outputs: int, path: st
     sliced = attribute.value
     if sliced < 1:
         message = f"num_scan_inputs is {sliced}, wanted at least 1"
-        return [finding("CF501", path, message, "without a scanned input nothing says how often")]
+        return [
+            finding(
+                "CF501",
+                path,
+                message,
+                "without a scanned input the number of iterations is undefined",
+            )
+        ]
     if sliced > data:
         message = f"num_scan_inputs is {sliced}, but there {_are(data, 'input')} to scan"
         return [finding("CF501", path, message, "count the inputs after the states")]
@@ -164,7 +171,7 @@ def _list(
 
 
 def findings(loop: Loop, path: str) -> Iterator[Finding]:
-    """What the shapes of a Scan's values say against it, beyond what `loop.findings` says."""
+    """Find contradictions in the shapes of a Scan's values that `loop.findings` does not cover."""
     view = ports(loop)
     for port in view.sliced:
         yield from _sliced(port, path)
@@ -234,7 +241,7 @@ def _state(port: CarriedPort, path: str) -> Iterator[Finding]:
 
 
 def findings_8(call: Call, path: str) -> Iterator[Finding]:
-    """What the types of a Scan-8's values say against it (Operators.md, Scan-8)."""
+    """Find the contradictions in the types of a Scan-8's values (Operators.md, Scan-8)."""
     lengths, *given = call.operands
     count = call.attributes["num_scan_inputs"].value
     states = len(given) - (count if isinstance(count, int) else 0)

@@ -1,4 +1,4 @@
-"""Shapes that must stay, or are said to stay, the same from iteration to iteration."""
+"""Rules about shapes that must stay, or are declared, the same in every iteration."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from treadle.ir import (
 
 
 def findings(loop: Loop, path: str, model: Model, known: Known) -> Iterator[Finding]:
-    """Shapes of the first iteration that cannot be those of the second.
+    """Report values whose shape in the second iteration cannot be that of the first.
 
-    Nothing of a loop that is known not to have a second one.
+    A loop that is known to run at most once is not reported.
     """
     view = ports(loop)
     doubtful = _in_doubt(loop, view)
@@ -52,7 +52,7 @@ def findings(loop: Loop, path: str, model: Model, known: Known) -> Iterator[Find
 
 
 def _in_doubt(loop: Loop, view: Ports) -> list[Value]:
-    """The results of the body whose shapes inference has left open, and this rule is about."""
+    """The body's results that this rule is about and whose shapes inference could not determine."""
     operands = (value.inferred for value in loop.operands if value is not None)
     fixed = frozenset(
         name for type_ in operands for dim in _shape(type_) or () for name in dim_symbols(dim)
@@ -64,7 +64,7 @@ def _in_doubt(loop: Loop, view: Ports) -> list[Value]:
 
 
 def _open(type_: Type | None, fixed: frozenset[str]) -> bool:
-    """Whether a dim is not made of numbers and symbols of the loop's operands."""
+    """Whether a dim is made of anything but numbers and symbols of the loop's operands."""
     shape = _shape(type_)
     return shape is None or any(
         not isinstance(dim, int) and not (dim_symbols(dim) and dim_symbols(dim) <= fixed)
@@ -90,7 +90,7 @@ def _declared(
     claimed = loop.body.claims[position].type if loop.body.claims else None
     if not isinstance(claim, Tensor) or shapes_contradict(claim, start):
         return
-    found = f"{port.param.name} starts as {show_type(start)} and is {show_type(later)} then"
+    found = f"{port.param.name} starts as {show_type(start)} and is {show_type(later)} afterwards"
     if shapes_contradict(claim, later):
         message = f"{found}, the body declares {show_type(claim)} for every iteration"
     elif _symbols(claim) & _symbols(claimed) and shapes_contradict(start, later):

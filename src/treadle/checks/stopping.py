@@ -1,8 +1,8 @@
-"""Which findings stop a session, each with its reason; every other finding is only said.
+"""The findings that stop a session, each with its reason; every other finding is only reported.
 
-A session runs what onnxruntime loads. It stops for what nobody can run, and for what onnxruntime
-loads and is known to answer with something that is not there. A rule may hold in a form that runs
-all the same; the reason then says which form does not.
+A session accepts every model that onnxruntime loads. It refuses models that nobody can run, and
+models for which onnxruntime is known to return uninitialised memory. Some rules stop a session in
+some of their forms only; the reason then names the form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often a loop runs, where the file alone says it: never, or for ever."""
+"""Rules about loops that, by the file alone, never run or never end."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from treadle.errors import Finding
 from treadle.ir import Loop, Tensor, ports
 
 _NO_LIMIT = 2**63 - 1
-"""What exporters write as the trip count of a `while`."""
+"""The trip count that exporters write for a `while`."""
 
 
 def findings(loop: Loop, path: str, known: Known) -> Iterator[Finding]:
-    """A loop that provably never runs, or that nothing can stop."""
+    """Report a loop that provably never runs, or that nothing can stop."""
     view = ports(loop)
     trips = whole(known, loop.trip)
     reason = _never(loop, trips, known)
     if reason:
-        hint = "its results are what it starts with: put that in its place"
+        hint = "replace the loop by its initial values: they are its results"
         yield finding("CF413", path, f"the loop never runs: {reason}", hint)
         return
     unlimited = loop.trip is None or trips == _NO_LIMIT

@@ -1,4 +1,4 @@
-"""Types: which ones a version of If, Loop and Scan allows, and how two types contradict."""
+"""The types each version of If, Loop and Scan allows, and the contradictions between two types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from treadle.ir import (
 )
 
 Form = str
-"""How element types are wrapped: "tensor", "seq", "optional", "optional of seq"."""
+"""How an element type is wrapped: "tensor", "seq", "optional", "optional of seq"."""
 
 _BASE = frozenset(
     {
@@ -35,7 +35,7 @@ _FLOAT8 = {
     DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ
 }  # fmt: skip
 _NEW = ("tensor", "seq", "optional")
-"""The forms in which versions from 19 on take new element types: never as optional of seq."""
+"""The forms in which versions from 19 on accept new element types: never as optional of seq."""
 
 _ADDED: Mapping[int, Iterable[tuple[Iterable[Form], Iterable[DType]]]] = {
     1: [(("tensor",), _BASE)],
@@ -50,12 +50,15 @@ _ADDED: Mapping[int, Iterable[tuple[Iterable[Form], Iterable[DType]]]] = {
     24: [(_NEW, {DType.FLOAT8E8M0})],
     25: [(_NEW, {DType.INT2, DType.UINT2})],
 }
-"""What each version of If and Loop adds (docs/semantics.md); Scan takes the tensors of it."""
+"""The types each version of If and Loop adds (docs/semantics.md).
+
+Scan takes the tensor types among them.
+"""
 
 
 @cache
 def allowed(operator: str, version: int) -> frozenset[tuple[Form, DType]]:
-    """Every (form, element type) the V of If, Loop or Scan has at a version."""
+    """Every pair of form and element type that If, Loop or Scan allows at a version."""
     forms = ("tensor",) if operator == "Scan" else ("tensor", "seq", "optional", "optional of seq")
     return frozenset(
         (form, dtype)
@@ -69,7 +72,10 @@ def allowed(operator: str, version: int) -> frozenset[tuple[Form, DType]]:
 
 
 def form_of(type_: Type | None) -> tuple[Form, DType | None] | None:
-    """The form and element type of a type; a form no version has for other types, None unknown."""
+    """The form and element type of a type.
+
+    For types that no version allows the form is one that no version has; None for an unknown type.
+    """
     match type_:
         case Tensor(dtype):
             return "tensor", dtype
@@ -87,7 +93,7 @@ def form_of(type_: Type | None) -> tuple[Form, DType | None] | None:
 def disallowed(
     operator: str, version: int, values: Iterable[Value | None], path: str
 ) -> Iterator[Finding]:
-    """A finding for each value whose type this version of the operator does not allow."""
+    """Report each value whose type this version of the operator does not allow."""
     table = allowed(operator, version)
     for value in dict.fromkeys(values):
         form = None if value is None else form_of(value.inferred)
@@ -110,7 +116,7 @@ def _since(operator: str, form: tuple[Form, DType | None]) -> str:
 
 
 def kind(type_: Type | None) -> str | None:
-    """The kind of a type as a word."""
+    """Name the kind of a type: tensor, sequence, optional, ..."""
     words = {
         Tensor: "tensor", Sparse: "sparse tensor", Sequence: "sequence",
         Optional: "optional", Map: "map",
@@ -135,9 +141,9 @@ def is_one_element(type_: Type | None) -> bool:
 
 
 def kinds_contradict(left: Type | None, right: Type | None) -> bool:
-    """Whether no value has both types, looking at kinds and element types only.
+    """Whether no value can have both types, judged by kinds and element types alone.
 
-    An optional may hold a bare value.
+    A plain value counts as an optional.
     """
     match left, right:
         case (None, _) | (_, None):
@@ -154,7 +160,7 @@ def kinds_contradict(left: Type | None, right: Type | None) -> bool:
 
 
 def shapes_contradict(left: Type | None, right: Type | None) -> bool:
-    """Whether two types of one kind have shapes that no tensor has both of."""
+    """Whether two types of one kind have shapes that no tensor can have both of."""
     match left, right:
         case (Tensor(_, one), Tensor(_, two)) | (Sparse(_, one), Sparse(_, two)):
             return extents_contradict(one, two)
@@ -164,7 +170,7 @@ def shapes_contradict(left: Type | None, right: Type | None) -> bool:
 
 
 def extents_contradict(left: Shape | None, right: Shape | None) -> bool:
-    """Whether the ranks differ, or dims that cannot be the same."""
+    """Whether the ranks differ, or two dims cannot be equal."""
     if left is None or right is None:
         return False
     return len(left) != len(right) or any(map(differ, left, right))

@@ -1,4 +1,4 @@
-"""Runs plans: regions of engines and of interp in order, fallback, ownership of results."""
+"""Runs plans: regions in order, fallback, and ownership of results."""
 
 from treadle.execution.program import Expand, Program, prepare
 

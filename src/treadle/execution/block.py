@@ -1,4 +1,4 @@
-"""A planned block: its regions in order, each run by its engine or by interp."""
+"""A planned block: runs its regions in order, each by its engine or by interp."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.tracing import Iterations
 
 
 def prepare_block_plan(plan: BlockPlan, define: Define | None) -> Executable:
-    """The block ready to run: one value per param in, one per result out."""
+    """Prepare the block: it maps one value per param to one value per result."""
     instructions = list(_instructions(plan, define))
     run = in_order(plan.block, plan.path, instructions)
     return _single_call(plan.block, instructions, run) or run
@@ -39,7 +39,7 @@ def _instructions(plan: BlockPlan, define: Define | None) -> Iterator[Instructio
 
 
 def _with_refusals(error: Unsupported, path: str, refusals: str) -> Unsupported:
-    """The error of a step that interp cannot run, with the reasons of the other engines."""
+    """The error of a step that interp cannot run, with the other engines' reasons for declining."""
     if not refusals or error.path != path:
         return error
     return Unsupported(error.op, error.version, f"{error.why}; {refusals}", path)
@@ -57,7 +57,7 @@ def _delegated(region: Region, paths: Mapping[Step, str], define: Define | None)
 def _single_call(
     block: Block, instructions: Sequence[Instruction], run: Executable
 ) -> Executable | None:
-    """A block that is one instruction: called without an environment where nobody listens.
+    """A block of one instruction: called directly if no listener is attached.
 
     results = instruction(params[picked])[given]
     """

@@ -1,4 +1,4 @@
-"""Programs that are one call of an engine: fed by name, without anything between."""
+"""Direct calls by input names, for programs that are a single call of an engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.plan import BlockPlan, NamedCall
 
 
 def call_by_name(main: BlockPlan) -> NamedCall | None:
-    """A call of the plan's one region by the params' names; None where there is more to do."""
+    """Call the plan's only region by the params' names; None if the plan has more to do."""
     region, block = main.regions[0], main.block
     is_all = {*region.inputs} <= {*block.params} and {*region.outputs} >= {*block.results}
     runnable = region.runnable if is_all else None

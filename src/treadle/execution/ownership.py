@@ -1,4 +1,4 @@
-"""Whose memory results have: whoever is given a result may write to it."""
+"""Ownership of results: the caller may write to every result it receives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.plan import BlockPlan
 
 
 def returns_fresh_arrays(main: BlockPlan) -> bool:
-    """Whether all that comes out is a region's, once each, in memory that nobody else has."""
+    """Whether all results come from one region, once each, in memory that nobody else holds."""
     results = main.block.results
     runnable = main.regions[0].runnable if len(main.regions) == 1 else None
     if runnable is None or not runnable.traits.returns_fresh_arrays:
@@ -20,13 +20,13 @@ def returns_fresh_arrays(main: BlockPlan) -> bool:
 
 
 def owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """The results, copied where an input, a constant or another result has their memory."""
+    """Copy the results that share memory with an input, a constant or another result."""
     taken = {id(_owner(array)) for array in _arrays(inputs)}
     return [_own(result, taken) for result in results]
 
 
 def _own(value: Any, taken: set[int]) -> Any:
-    """The value, or a copy of it where something else may write to its memory."""
+    """The value, or a copy of it if something else may write to its memory."""
     if isinstance(value, list):
         return [_own(item, taken) for item in value]
     if not isinstance(value, np.ndarray):
@@ -39,14 +39,14 @@ def _own(value: Any, taken: set[int]) -> Any:
 
 
 def _owner(array: Any) -> Any:
-    """What the memory of the array belongs to."""
+    """The object that owns the array's memory."""
     while getattr(array, "base", None) is not None:
         array = array.base
     return array
 
 
 def _arrays(values: Sequence[Any]) -> list[np.ndarray]:
-    """The arrays among the values, those inside lists included."""
+    """All arrays among the values, including those inside lists."""
     found: list[np.ndarray] = []
     for value in values:
         if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""A plan made ready to run, by many threads at once."""
+"""A prepared plan, which many threads can run at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from treadle.ir import Block, Call, Function, Leaf, Type
 from treadle.plan import BlockPlan, NamedCall, Plan, RunContext
 
 Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
-"""The function the standard defines a step by, for operands of these types; None: there is none.
+"""Returns the function by which the standard defines a step, for operands of these types, or None.
 
 Its params are one for each operand, absent ones included, then one for each capture.
 """
 
 
 def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
-    """The plan ready to run: an implementation of `plan.Runnable`, kernels bound once.
+    """Prepare the plan: returns an implementation of `plan.Runnable` with its kernels bound.
 
     Raises Unsupported for an operator that has neither a kernel in `ops` nor a definition by
     `expand`.
@@ -49,13 +49,13 @@ def _bound(expand: Expand) -> Define:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A block that is ready, and what holds of every run of it.
+    """A prepared block, which may be run many times.
 
-    No result shares memory with an input, a constant or another result: whoever gets it may write
-    to it. `has_kernels`: numpy runs some of it, and its warnings are off meanwhile.
+    No result shares memory with an input, a constant or another result, so the caller may write to
+    it. `has_kernels`: numpy runs parts of it, with its warnings switched off.
     `returns_fresh_arrays`: one engine runs all of it and keeps this promise itself. `direct` then
-    calls that engine with inputs by name, for runs without a listener, bounds or a way to stop
-    them; it may raise FallbackRequired.
+    calls that engine with inputs by name, for runs without a listener, bounds or cancellation; it
+    may raise FallbackRequired.
     """
 
     path: str
@@ -69,7 +69,7 @@ class Program:
         try:
             return self._results(inputs, context)
         except MemoryError:
-            pass  # what it held is let go before the message needs memory
+            pass  # release the values before formatting the message needs memory
         except RecursionError as error:
             reason = "bodies are nested deeper than Python's recursion limit allows"
             raise RunError(reason, self.path) from error

@@ -1,4 +1,4 @@
-"""A region of an engine: called as a whole; its fallback runs where the engine refuses the data."""
+"""A region run by an engine; its fallback runs if the engine rejects the data."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _log = logging.getLogger("treadle")
 def prepare_region(
     region: Region, path: str, prepare: Callable[[BlockPlan], Executable]
 ) -> Executable:
-    """The region ready to run: its runnable, or its fallback where that raises FallbackRequired.
+    """Prepare the region: it calls the runnable, or the fallback if that raises FallbackRequired.
 
-    Where it has no fallback that can run, the engine's own error is raised.
+    If the fallback cannot run either, the engine's own error is raised.
     """
     runnable = region.runnable
     assert runnable is not None

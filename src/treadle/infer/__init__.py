@@ -1,4 +1,4 @@
-"""Types and shapes forward: every value of every body gets what is known of it."""
+"""Forward inference of types and shapes: derives the facts of every value of every body."""
 
 from treadle.infer.context import Conflict
 from treadle.infer.dim_arithmetic import differ, grows_apart

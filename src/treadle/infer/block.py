@@ -1,4 +1,4 @@
-"""Facts of a block: of its constants, then of every step in order, by the rule of its kind."""
+"""Infers a block: facts of its constants, then of every step in order by the rule of its kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from treadle.limits import poll
 
 
 def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Scope) -> list[Fact]:
-    """The facts of the block's results; those of all its values are written to `run.facts`."""
+    """Infer the facts of the block's results, and write those of all its values to `run.facts`."""
     for param, fact in zip(block.params, params, strict=True):
         run.facts[param] = fact if place.repeats else with_claim(fact, param, place)
     defaults = set(block.params)
@@ -67,9 +67,9 @@ def infer_step(run: Inference, step: Step, place: Scope) -> list[Fact]:
 
 
 def with_claim(fact: Fact, value: Value, place: Scope) -> Fact:
-    """The fact, or what the file declares where nothing at all is known.
+    """The fact, or the file's declaration if inference found nothing.
 
-    In a loop only the dtype and the rank of a declaration are taken: exporters declare the shape
+    Inside a loop only the dtype and the rank of a declaration are used: exporters declare the shape
     of the first iteration.
     """
     claim = value.declared

@@ -1,4 +1,4 @@
-"""Facts of a Branch: what holds of both blocks, or of the one that is always taken."""
+"""Infers a Branch: the join of both blocks, or the facts of the block that always runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from treadle.ir import Branch
 
 
 def infer_branch(run: Inference, branch: Branch, place: Scope) -> list[Fact]:
-    """The union of both blocks' results (Operators.md, If); of a constant condition, one block's.
+    """Join both blocks' results (Operators.md, If); a constant condition selects one block's.
 
-    A fault in a block that may never run is doubtful, not certain.
+    A conflict in a block that may never run is reported as possible, not as certain.
     """
     taken = truth(run.of(branch.condition))
     operands = [run.of(value) for value in branch.operands]

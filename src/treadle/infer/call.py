@@ -1,4 +1,7 @@
-"""Facts of a Call: a function's body with the call's types, Scan-8 and SequenceMap by their own."""
+"""Infers a Call: a function's body with the types of the call.
+
+Scan-8 and SequenceMap by rules of their own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ Rule = Callable[[Inference, Call, Sequence[Fact], Scope], list[Fact]]
 
 
 def infer_call(run: Inference, call: Call, place: Scope) -> list[Fact]:
-    """One fact per result of the call; nothing is known of a function that is not there."""
+    """Infer one fact per result of the call.
+
+    Results of a function without a definition get no facts.
+    """
     facts = [run.of(value) for value in call.operands]
     rule = _RULES.get(call.function)
     if rule is not None and call.function not in run.model.functions:
@@ -55,19 +61,22 @@ def _values(attributes: Mapping[str, Attribute]) -> object:
 
 
 def _told(value: object) -> object:
-    """What tells a value from others; repr shortens arrays, which the model keeps alive."""
+    """A key that distinguishes the value of an attribute from other values.
+
+    Arrays are keyed by identity, since repr shortens them; the model keeps them alive.
+    """
     if isinstance(value, tuple):
         return tuple(map(_told, value))
     return repr(value) if isinstance(value, int | float | bytes | str) else id(value)
 
 
 def _closed(fact: Fact, known: frozenset[str]) -> Fact:
-    """The fact without symbols of the function's own: another call's are others."""
+    """The fact without the function's own symbols, which mean something else in each call."""
     return map_dims(fact, lambda dim: dim if dim_symbols(dim) <= known else None)
 
 
 def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
-    """Each result is a sequence of what the body gives for one element of the sequences."""
+    """Infer SequenceMap: each result is a sequence of the body's results for one element."""
     captured = [run.of(value) for value in call.captures]
     params = [*(Fact(_element(fact.type)) for fact in facts), *captured]
     body = call.blocks.get("body")

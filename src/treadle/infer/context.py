@@ -1,6 +1,6 @@
-"""What one inference carries along: facts found, loops half way, calls already answered.
+"""The state of one inference: facts, loops in progress, and cached calls.
 
-The rules of steps live in files of their own; `Inference.block` lets them infer their bodies.
+The rules for steps are in files of their own; they infer bodies through `Inference.block`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from treadle.ir import Attribute, Block, FunctionId, Model, Type, Value
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two facts that contradict: a step whose operands do not fit it.
+    """Two facts that contradict each other: the operands of a step do not fit its operator.
 
-    `doubtful`: in a branch that may never be taken, or a body that never runs.
+    `doubtful`: the step is in a branch that may never be taken, or in a body that may never run.
     """
 
     path: str
@@ -26,11 +26,11 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where inference is: a path, the attributes of the function it is in, what is certain here.
+    """The scope that inference works in: a path, attributes of the function, and what is certain.
 
-    `path` goes through calls, so that no two places share one; `shown` is where the file has it.
-    `repeats`: in a loop, where a declared shape may be that of the first iteration only.
-    `believes`: a declaration counts where nothing else is known.
+    `path` includes the calls, so it is unique; `shown` is the path in the file. `repeats`: inside a
+    loop, where a declared shape may be that of the first iteration only. `believes`: a declaration
+    is used where inference knows nothing.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Scope:
     believes: bool = True
 
     def at(self, path: str, shown: str) -> Scope:
-        """The place of a step of the block that is here."""
+        """The scope of a step of the block in this scope."""
         return Scope(
             path,
             shown,
@@ -54,7 +54,7 @@ class Scope:
         )
 
     def body(self, name: str, *, repeats: bool = False, doubtful: bool = False) -> Scope:
-        """The place of a body of the step that is here."""
+        """The scope of a body of the step in this scope."""
         return replace(
             self,
             path=f"{self.path}.{name}",
@@ -66,9 +66,9 @@ class Scope:
 
 @dataclass(slots=True)
 class LoopState:
-    """How far the carried values of one loop are widened, in how many passes.
+    """The state of the widening of one loop's carried values.
 
-    `stays`: the body sees its condition true in every iteration.
+    `stays`: the body's condition is true in every iteration.
     """
 
     carried: list[Fact]
@@ -78,9 +78,9 @@ class LoopState:
 
 @dataclass(eq=False, slots=True)
 class CallRecord:
-    """One call of a function with certain facts: what it gives, the types inside, its own calls.
+    """One inferred call of a function: argument facts, results, types inside and nested calls.
 
-    `inner` has, for each place in the function that calls another, which call was made last.
+    `inner` holds the last call made at each call site of the function.
     """
 
     function: FunctionId
@@ -109,10 +109,10 @@ class Inference:
         self.caller = self.root
 
     def block(self, block: Block, params: Sequence[Fact], place: Scope) -> list[Fact]:
-        """The facts of the block's results, its params being as given.
+        """Infer the facts of the block's results for these facts of its params.
 
-        Asked again for a body with the same params as the last time, in the same call of a
-        function, it answers from memory.
+        The result is cached: a repeated question for the same body with the same params, in the
+        same call of a function, is answered from the cache.
         """
         asked = (tuple(params), place.doubtful, self.caller)
         last = self.bodies.get(place.path)
@@ -122,7 +122,7 @@ class Inference:
         return last[1]
 
     def of(self, value: Value | None) -> Fact:
-        """What is known of a value; nothing of an absent one."""
+        """The fact of a value; an empty fact for an absent one."""
         return self.facts.get(value, UNKNOWN) if value is not None else UNKNOWN
 
     def types(self, values: Sequence[Value | None]) -> list[Type | None]:

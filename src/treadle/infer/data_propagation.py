@@ -1,7 +1,7 @@
-"""Entries of small whole-number tensors carried through leaves: Shape, Gather, Concat, Reshape ...
+"""Propagates the elements of small integer tensors through Shape, Gather, Concat, Reshape ...
 
-Every rule gives the content of a leaf's only result, or None where it cannot tell. An entry of None
-is unknown, the others are Dims.
+Every rule returns the content of a leaf's only result, or None if it is unknown. An entry is a Dim,
+or None if that element is unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Rule = Callable[[Leaf, Sequence[Fact]], Content | None]
 
 
 def content_of(leaf: Leaf, facts: Sequence[Fact], type_: Type | None) -> Content | None:
-    """The entries of the leaf's result of this type, as far as its operands tell."""
+    """The elements of the leaf's result of this type, as far as its operands determine them."""
     rule = _RULES.get(leaf.op) if leaf.domain == "" else None
     if rule is None or not isinstance(type_, Tensor) or type_.dtype not in WHOLE:
         return None
@@ -49,7 +49,7 @@ def _is_short(shape: Shape) -> bool:
 
 
 def _held(entry: Dim, dtype: DType) -> Dim:
-    """The entry if the dtype holds it: none is wrapped around."""
+    """The entry if the dtype can represent it; else None, since integers would wrap around."""
     if dtype is DType.BOOL:
         return entry if entry in (0, 1) else None
     if isinstance(entry, int):
@@ -81,7 +81,7 @@ def length(fact: Fact) -> int | None:
 
 
 def entries(fact: Fact) -> Content | None:
-    """The content, or as many unknown entries where only their number is known."""
+    """The content, or as many unknown entries as the shape allows."""
     if fact.content is not None:
         return fact.content
     count = length(fact)
@@ -89,7 +89,7 @@ def entries(fact: Fact) -> Content | None:
 
 
 def wholes(fact: Fact) -> tuple[int, ...] | None:
-    """The content where every entry is a number."""
+    """The content if every entry is a number."""
     content = fact.content
     if content is None or not all(isinstance(entry, int) for entry in content):
         return None
@@ -141,7 +141,7 @@ def _slice(leaf: Leaf, facts: Sequence[Fact]) -> Content | None:
 
 
 def cut(start: int, end: int, step: int, extent: int) -> range:
-    """The positions a Slice takes of an axis; its bounds count from the end and are clamped."""
+    """The positions that a Slice selects on an axis; bounds count from the end and are clamped."""
     begin = start + extent if start < 0 else start
     stop = end + extent if end < 0 else end
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
@@ -149,7 +149,7 @@ def cut(start: int, end: int, step: int, extent: int) -> range:
 
 
 def slice_bounds(leaf: Leaf, facts: Sequence[Fact]) -> list[tuple[int, Dim, Dim, int]] | None:
-    """(axis, start, end, step) for each axis a Slice cuts, of any version; None: not known."""
+    """List (axis, start, end, step) for each axis a Slice cuts, in any version; None if unknown."""
     if leaf.version < 10:
         lists = [attribute_value(leaf, name) for name in ("starts", "ends", "axes")]
         starts, ends, axes = (v if isinstance(v, tuple) else None for v in lists)
@@ -170,7 +170,7 @@ def slice_bounds(leaf: Leaf, facts: Sequence[Fact]) -> list[tuple[int, Dim, Dim,
 
 
 def _optional(facts: Sequence[Fact], position: int) -> Content | None:
-    """The content of an optional operand; unknown entries, not None, where it is given."""
+    """The content of an optional operand: unknown entries if it is present but unknown."""
     if len(facts) <= position or facts[position].type is None:
         return None
     return entries(facts[position]) or (None,)

@@ -1,4 +1,4 @@
-"""What can be told of dims: quotients, signs, products, and how axes broadcast."""
+"""Arithmetic and comparisons of symbolic dims: sums, quotients, signs, and broadcasting."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Terms = tuple[tuple[tuple[str, ...], int], ...]
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """The product; None where a factor is unknown and none is 0."""
+    """The product; None if a factor is unknown and no factor is 0."""
     factors = tuple(dims)
     one: Dim = 1
     return 0 if 0 in factors else reduce(multiply_dims, factors, one)
 
 
 def total(dims: Iterable[Dim]) -> Dim:
-    """The sum; None where a term is unknown."""
+    """The sum; None if a term is unknown."""
     nothing: Dim = 0
     return reduce(add_dims, dims, nothing)
 
 
 def quotient(dim: Dim, by: Dim) -> Dim:
-    """The exact quotient of two extents, or None where it cannot be told."""
+    """The exact quotient of two extents; None if it cannot be determined."""
     if dim is None or by is None or by == 0:
         return None
     if dim == by:
@@ -46,7 +46,7 @@ def quotient(dim: Dim, by: Dim) -> Dim:
 
 
 def replaced(dim: Dim, name: str, by: Dim) -> Dim:
-    """The dim with a number in the place of one of its symbols."""
+    """The dim with one of its symbols replaced by a number."""
     terms = _terms(dim)
     if terms is None:
         return dim
@@ -76,13 +76,13 @@ def _terms(dim: Dim) -> Terms | None:
 
 
 def at_least(dim: Dim, bound: int) -> bool:
-    """Whether the number is `bound` or more, whatever its symbols (extents, so 0 or more) are."""
+    """Whether the number is at least `bound` for all values of its symbols, which are 0 or more."""
     terms = _terms(subtract_dims(dim, bound))
     return terms is not None and all(coefficient > 0 for _, coefficient in terms)
 
 
 def differ(left: Dim, right: Dim) -> bool:
-    """Whether the two numbers cannot be the same."""
+    """Whether the two numbers differ for every value of their symbols."""
     if left is None or right is None or left == right:
         return False
     if isinstance(left, int) and isinstance(right, int):
@@ -94,7 +94,7 @@ def differ(left: Dim, right: Dim) -> bool:
 
 
 def broadcast_dims(left: Dim, right: Dim) -> Dim:
-    """The extent two axes broadcast to, supposing that they do."""
+    """The extent that two axes broadcast to, assuming that they do broadcast."""
     if left == right or right == 1:
         return left
     if left == 1:
@@ -105,7 +105,7 @@ def broadcast_dims(left: Dim, right: Dim) -> Dim:
 
 
 def broadcast(shapes: Iterable[Shape | None]) -> Shape | None:
-    """The shape tensors of these shapes broadcast to; None where a rank is unknown."""
+    """The shape that tensors of these shapes broadcast to; None if a rank is unknown."""
     result: Shape = ()
     for shape in shapes:
         if shape is None:
@@ -118,7 +118,7 @@ def broadcast(shapes: Iterable[Shape | None]) -> Shape | None:
 
 
 def fits(shapes: Iterable[Shape | None]) -> bool:
-    """Whether the shapes may broadcast: no axis has two different numbers other than 1."""
+    """Whether the shapes can broadcast: no axis has two different numbers other than 1."""
     known = [shape for shape in shapes if shape is not None]
     for axis in range(1, max(map(len, known), default=0) + 1):
         numbers = {s[-axis] for s in known if len(s) >= axis and isinstance(s[-axis], int)}
@@ -128,6 +128,6 @@ def fits(shapes: Iterable[Shape | None]) -> bool:
 
 
 def grows_apart(left: Dim, right: Dim) -> bool:
-    """Whether two extents are the same only where symbols are 0: n and 2*n."""
+    """Whether two extents, such as n and 2*n, are equal only if symbols are 0."""
     gap = subtract_dims(left, right)
     return gap != 0 and (at_least(gap, 0) or at_least(multiply_dims(gap, -1), 0))

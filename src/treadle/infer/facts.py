@@ -1,11 +1,11 @@
-"""What inference knows of a value, and how two such facts meet.
+"""Facts: the types, contents and lengths that inference proves, with their join and meet.
 
     Fact    = (type, content?, literal?, count?)
     Content = the entries of a whole-number or bool tensor of rank 0 or 1, each a Dim
     count   = the number of elements of a sequence, a Dim
 
-`join` holds of whatever either fact holds of (branches, iterations), `merge` of what both hold of
-at once (a state whose shape must not change, lengths that must agree).
+`join` describes a value that satisfies either fact (branches, iterations); `meet` describes a value
+that satisfies both (a state of fixed shape, lengths that must agree).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A type, the entries where they are few and whole, the tensor where the file has it, a count.
+    """A value's type, its few integer elements, its tensor in the file, and its element count.
 
-    Facts are compared by their parts, literals by identity.
+    Facts are compared field by field, literals by identity.
     """
 
     type: Type | None = None
@@ -62,12 +62,12 @@ UNKNOWN = Fact()
 
 
 def constant_fact(constant: Constant) -> Fact:
-    """What the file's tensor says: everything."""
+    """The complete fact about a tensor of the file."""
     return literal_fact(constant.data)
 
 
 def literal_fact(data: Literal | SparseArray) -> Fact:
-    """The type, the content and the tensor itself of a literal."""
+    """The type, the content and the tensor of a literal."""
     if isinstance(data, SparseArray):
         return Fact(Tensor(data.values.dtype, tuple(data.shape)), literal=data)
     type_ = Tensor(data.dtype, tuple(data.array.shape))
@@ -82,7 +82,7 @@ def _content(data: Literal) -> Content | None:
 
 
 def array_of(fact: Fact) -> np.ndarray | None:
-    """The value itself where every element of it is known."""
+    """The value itself, if every element of it is known."""
     if isinstance(fact.literal, Literal):
         return fact.literal.array
     if isinstance(fact.literal, SparseArray):
@@ -101,13 +101,13 @@ def _whole(dim: Dim) -> int:
 
 
 def truth(fact: Fact) -> bool | None:
-    """The bool a one-element tensor holds, or None where that is not known."""
+    """The bool held by a one-element tensor; None if it is unknown."""
     array = array_of(fact)
     return bool(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
 
 
 def join(left: Fact, right: Fact) -> Fact:
-    """What holds of a value that is described by either fact."""
+    """The strongest fact that follows from either of the two."""
     if left == right:
         return left
     if isinstance(left.type, Sequence) and isinstance(right.type, Sequence):
@@ -118,7 +118,7 @@ def join(left: Fact, right: Fact) -> Fact:
 
 
 def _join_sequences(left: Fact, right: Fact) -> Type | None:
-    # an empty sequence says nothing of the shapes of elements
+    # an empty sequence does not constrain the shapes of elements
     if left.count == 0:
         return meet_types(right.type, without_shapes(left.type))
     if right.count == 0:
@@ -136,21 +136,21 @@ def _join_contents(left: Fact, right: Fact, type_: Type | None) -> Content | Non
 
 
 def join_dims(left: Dim, right: Dim) -> Dim:
-    """The dim if both are the same, else unknown."""
+    """The dim if both are equal, else unknown."""
     return left if left == right else None
 
 
 def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
-    """Per dim; unknown rank where the ranks differ."""
+    """Join each pair of dims; the rank is unknown if the ranks differ."""
     if left is None or right is None or len(left) != len(right):
         return None
     return tuple(map(join_dims, left, right))
 
 
 def join_types(left: Type | None, right: Type | None) -> Type | None:
-    """The type of a value that has either; None where the kinds differ.
+    """The type of a value that has one of the two types; None if the kinds differ.
 
-    A bare value next to an optional one makes an optional.
+    A plain value and an optional one join to an optional.
     """
     if left == right:
         return left
@@ -171,7 +171,7 @@ def join_types(left: Type | None, right: Type | None) -> Type | None:
 
 
 def meet_dims(left: Dim, right: Dim) -> Dim:
-    """The dim that says more; a number beats a name, the left name beats the right one."""
+    """The more precise dim: a number beats a name, the left name beats the right one."""
     if isinstance(left, int) or right is None:
         return left
     if isinstance(right, int) or not isinstance(left, Symbol | Expression):
@@ -180,14 +180,14 @@ def meet_dims(left: Dim, right: Dim) -> Dim:
 
 
 def meet_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
-    """Per dim what says more; the left one where the ranks contradict."""
+    """Take the more precise dim of each pair; the left shape if the ranks contradict."""
     if left is None or right is None:
         return right if left is None else left
     return tuple(map(meet_dims, left, right)) if len(left) == len(right) else left
 
 
 def meet_types(left: Type | None, right: Type | None) -> Type | None:
-    """The type of a value that has both; the left one where they contradict."""
+    """The type of a value that has both types; the left one if they contradict."""
     match left, right:
         case (None, _):
             return right
@@ -205,17 +205,17 @@ def meet_types(left: Type | None, right: Type | None) -> Type | None:
 
 
 def without_dims(type_: Type | None) -> Type | None:
-    """The type with every dim unknown and its rank kept: what is taken of a mere claim."""
+    """The type with its rank kept and every dim unknown: the trusted part of a declaration."""
     return map_shapes(type_, lambda shape: None if shape is None else (None,) * len(shape))
 
 
 def without_shapes(type_: Type | None) -> Type | None:
-    """The type with unknown rank everywhere: what is left when shapes go on changing."""
+    """The type with unknown rank everywhere, for shapes that never stop changing."""
     return map_shapes(type_, lambda _: None)
 
 
 def map_shapes(type_: Type | None, change: Callable[[Shape | None], Shape | None]) -> Type | None:
-    """The type with every shape in it changed."""
+    """The type with `change` applied to every shape in it."""
     match type_:
         case Tensor() | Sparse():
             return replace(type_, shape=change(type_.shape))
@@ -225,7 +225,7 @@ def map_shapes(type_: Type | None, change: Callable[[Shape | None], Shape | None
 
 
 def map_dims(fact: Fact, change: Callable[[Dim], Dim]) -> Fact:
-    """The fact with every dim in it changed."""
+    """The fact with `change` applied to every dim in it."""
 
     def changed(dims: Shape | None) -> Shape | None:
         return None if dims is None else tuple(map(change, dims))
@@ -238,5 +238,5 @@ def map_dims(fact: Fact, change: Callable[[Dim], Dim]) -> Fact:
 
 
 def fact_symbols(fact: Fact) -> frozenset[str]:
-    """The names of every symbol in what is known."""
+    """The names of all symbols in the fact."""
     return type_symbols(fact.type).union(*map(dim_symbols, (*(fact.content or ()), fact.count)))

@@ -1,4 +1,4 @@
-"""Small tensors computed from constants: scales, bounds and trip counts that a file computes."""
+"""Folds small tensors computed from constants: scales, bounds and trip counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_ELEMENTS = 64
 
 
 def fold_constants(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | None:
-    """The value of the leaf's only result where all operands are known and few; None otherwise."""
+    """The leaf's only result if all operands are small constants, else None."""
     if leaf.op not in ops.EXACT or expected.content is not None or not _is_small(expected):
         return None
     arrays = [
@@ -35,7 +35,7 @@ def fold_constants(leaf: Leaf, facts: Sequence[Fact], expected: Fact) -> Fact | 
 
 
 def _is_small(expected: Fact) -> bool:
-    """Whether the result is known to have few elements: a small shape may be one of gigabytes."""
+    """Whether the result is known to have few elements; its shape alone may ask for gigabytes."""
     shape = expected.type.shape if isinstance(expected.type, Tensor) else None
     if shape is None:
         return False

@@ -1,4 +1,4 @@
-"""Types inside functions: what holds of a value in every call that is made in the end."""
+"""Types inside functions: the join over all calls that the finished inference makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def all_values(block: Block) -> Iterator[Value]:
 
 
 def function_types(run: Inference) -> dict[FunctionId, dict[Value, Type | None]]:
-    """Of each function that is called, the types its values have in every call."""
+    """Map each called function to the types its values have in every call."""
     types: dict[FunctionId, dict[Value, Type | None]] = {}
     for record in _made(run):
         known = types.get(record.function)
@@ -42,7 +42,7 @@ def function_types(run: Inference) -> dict[FunctionId, dict[Value, Type | None]]
 
 
 def typed_functions(run: Inference) -> dict[FunctionId, Function]:
-    """The model's functions, those that are called with types on their values."""
+    """Copy the model's functions, with types on the values of those that are called."""
     types = function_types(run)
     return {
         name: _typed(function, types[name]) if name in types else function
@@ -56,7 +56,7 @@ def _typed(function: Function, types: dict[Value, Type | None]) -> Function:
 
 
 def _made(run: Inference) -> Iterator[CallRecord]:
-    """Every call that the last look at its caller makes, each kind once."""
+    """The calls made by the last inference of their caller, without duplicates."""
     seen: set[object] = set()
     pending = list(run.root.inner.values())
     while pending:

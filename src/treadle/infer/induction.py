@@ -1,11 +1,11 @@
-"""What a carried value is in iteration `i`: how its extents grow, found by a guess that is tested.
+"""Induction over iterations: guesses how carried extents grow, and tests the guess.
 
     extent 3, the body adds 2 to it     ->  2*i+3 is tried, and stays if the body gives 2*(i+1)+3
-    extent 3, the body doubles it       ->  2*i.. is refuted: a name of its own, `LOOP:VALUE.AXIS`
+    extent 3, the body doubles it       ->  no linear guess holds: a new symbol, `LOOP:VALUE.AXIS`
     a counter, the length of a sequence ->  likewise
 
-`i` is the symbol `LOOP.iteration`: the iterations done before this one. After the loop it stands
-for the trip count, so what grows by a constant step has a known extent there too.
+`i` is the symbol `LOOP.iteration`: the number of finished iterations. After the loop it is replaced
+by the trip count, so an extent that grows by a constant step is known there too.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ _COUNTS = (DType.INT64, DType.INT32)
 
 @dataclass(frozen=True, slots=True)
 class LoopSymbols:
-    """The names one loop gives: its iteration, and the extents of what it carries."""
+    """The symbols of one loop: its iteration number and its changing carried extents."""
 
     path: str
 
     @property
     def iteration(self) -> str:
-        """The name of the number of iterations done before this one."""
+        """The symbol of the number of finished iterations."""
         return f"{self.path}.iteration"
 
     def is_inner(self, dim: Dim) -> bool:
-        """Whether the dim is made of names that only hold in one iteration."""
+        """Whether the dim's symbols are valid in a single iteration only."""
         starts = (f"{self.path}.", f"{self.path}:")
         return any(name.startswith(starts) for name in dim_symbols(dim))
 
     def is_own(self, name: str) -> bool:
-        """Whether the loop gives the name to what changes from iteration to iteration."""
+        """Whether the loop made this symbol for an extent that changes between iterations."""
         return name == self.iteration or name.startswith(f"{self.path}:")
 
     def at(self, dim: Dim, iteration: Dim) -> Dim:
-        """The dim in an iteration, or after the loop."""
+        """The dim in a given iteration, or after the loop."""
         if isinstance(dim, int) or self.iteration not in dim_symbols(dim):
             return dim
         return replaced(dim, self.iteration, iteration)
@@ -69,7 +69,7 @@ class LoopSymbols:
         return self.at(dim, add_dims(Symbol(self.iteration), 1))
 
     def after(self, fact: Fact, iteration: Dim) -> Fact:
-        """The fact outside the body, where the names of the loop mean nothing."""
+        """The fact outside the body, without the loop's own symbols."""
 
         def change(dim: Dim) -> Dim:
             if isinstance(dim, int):
@@ -81,7 +81,7 @@ class LoopSymbols:
 
 
 def initial_guess(clock: LoopSymbols, name: str, initial: Fact) -> Fact:
-    """The first guess: the carried value stays as it starts; unknown extents get names."""
+    """Guess that a carried value keeps its initial fact; unknown extents get symbols."""
     match initial.type:
         case Tensor(dtype, shape) if shape is not None and None in shape:
             named = tuple(
@@ -96,7 +96,7 @@ def _name(clock: LoopSymbols, name: str, axis: int) -> Symbol:
 
 
 def next_iteration(clock: LoopSymbols, name: str, state: Fact, given: Fact) -> Fact:
-    """The guess, changed where the body gives something else than it says of the next iteration."""
+    """Correct the guess where the body's result differs from its prediction."""
 
     def move(old: Dim, new: Dim, otherwise: Dim) -> Dim:
         if old == otherwise or clock.next(old) == new:
@@ -111,7 +111,7 @@ def next_iteration(clock: LoopSymbols, name: str, state: Fact, given: Fact) -> F
 
 
 def rebased(clock: LoopSymbols, name: str, state: Fact, initial: Fact) -> Fact:
-    """The guess for another initial value: as it grew, but from there."""
+    """The guess for another initial value, with the same growth."""
 
     def move(old: Dim, new: Dim, otherwise: Dim) -> Dim:
         first = clock.at(old, 0)
@@ -132,7 +132,7 @@ def _moved(
     old, new, met = facts
     if old == new:
         return old
-    # a change of dtype or kind, which nothing allows, leaves what it was
+    # an illegal change of dtype or kind keeps the old fact
     type_ = meet_types(met.type, without_shapes(old.type))
     match old.type, new.type:
         case Tensor(dtype, tuple() as shape), Tensor(_, tuple() as other) if len(shape) == len(
@@ -165,9 +165,9 @@ def _contents(
 
 
 def lower_bounded(initial: Fact, state: Fact, given: Fact, end: Fact) -> Fact:
-    """The fact after the loop, where an extent is no less than at the start if the body adds to it.
+    """Bound the fact after the loop from below: an extent that only grows never shrinks.
 
-    `state` and `given` are in terms of one iteration: what it starts with and what it gives.
+    `state` and `given` describe one iteration: the carried value before and after the body.
     """
     if not isinstance(end.type, Tensor):
         return end

@@ -1,4 +1,4 @@
-"""Facts of a leaf: our own rules first, then the standard's through `treadle.ops`."""
+"""Infers a leaf: first by our own rules, then by the standard's through `treadle.ops`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _NUMBERS = {
 
 
 def infer_leaf(run: Inference, leaf: Leaf, place: Scope) -> list[Fact]:
-    """One fact per result; a leaf that refuses its operands is a conflict, and gives nothing."""
+    """Infer one fact per result.
+
+    Operands that the leaf rejects are a conflict and yield no facts.
+    """
     leaf = with_attributes(leaf, place.attributes)
     facts = [run.of(value) for value in leaf.operands]
     if not is_well_formed(leaf):
@@ -81,9 +84,9 @@ def _folded(run: Inference, leaf: Leaf, facts: Sequence[Fact], fact: Fact) -> Fa
 
 
 def is_well_formed(leaf: Leaf) -> bool:
-    """Whether the counts and the kinds of attributes are those of the schema, if there is one.
+    """Whether the leaf has the counts and the kinds of attributes that its schema wants.
 
-    No rule is asked about another leaf; `checks` says what is wrong with it.
+    Rules are asked only about well-formed leaves; `checks` reports the others.
     """
     schema = ops.schema(leaf.domain, leaf.op, leaf.version)
     if schema is None:
@@ -101,7 +104,7 @@ def is_well_formed(leaf: Leaf) -> bool:
 
 
 def constant_of(leaf: Leaf) -> Fact:
-    """What a Constant holds, whichever of its attributes says it."""
+    """The value of a Constant, from whichever of its attributes holds it."""
     for name, attribute in leaf.attributes.items():
         value = attribute.value
         if isinstance(value, Literal | SparseArray):
@@ -115,9 +118,9 @@ def constant_of(leaf: Leaf) -> Fact:
 
 
 def with_attributes(leaf: Leaf, given: Mapping[str, Attribute]) -> Leaf:
-    """The leaf with each reference to an attribute of its function replaced by what the call gives.
+    """The leaf with references to attributes of its function replaced by the call's attributes.
 
-    An attribute the call leaves out is left out of the leaf.
+    A reference to an attribute that the call leaves out is removed.
     """
     if not any(isinstance(a.value, Reference) for a in leaf.attributes.values()):
         return leaf
@@ -127,7 +130,7 @@ def with_attributes(leaf: Leaf, given: Mapping[str, Attribute]) -> Leaf:
 def resolved(
     attributes: Mapping[str, Attribute], given: Mapping[str, Attribute]
 ) -> dict[str, Attribute]:
-    """The attributes without references."""
+    """The attributes that are not references."""
     found = {}
     for name, attribute in attributes.items():
         if not isinstance(attribute.value, Reference):
@@ -151,7 +154,10 @@ def _standard(
 
 
 def _asked(leaf: Leaf, facts: Sequence[Fact]) -> Sequence[Type | None] | str:
-    """The types, or why the operator refuses; an operand of unknown type is no reason to."""
+    """The result types, or the reason why the operator rejects its operands.
+
+    An operand of unknown type is not a reason.
+    """
     arrays = [array_of(fact) for fact in facts]
     small = [a if a is not None and a.size <= _LARGEST_CONSTANT else None for a in arrays]
     try:

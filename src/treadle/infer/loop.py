@@ -1,9 +1,9 @@
-"""Facts of a Loop: carried values to a bounded fixpoint, stacked results with their length.
+"""Infers a Loop: iterates carried values to a bounded fixpoint; stacked results get their length.
 
-How often a body is looked at: a pass either finds the carried facts stable or widens one of them,
-widening is counted over the whole inference, and what was widened stays so when an outer loop asks
-again. With the bound w of widening passes a loop at depth d is looked at no more than
-d * (w + 1) times, so nesting costs a factor of the depth, never a power of it.
+Cost: a pass over a body either finds the carried facts stable or widens one of them. Widening
+passes are counted over the whole inference, and widened facts stay widened when an outer loop
+infers the body again. With at most w widening passes, a loop at depth d is inferred at most d * (w
++ 1) times: the cost grows linearly with the depth, not exponentially.
 """
 
 from __future__ import annotations
@@ -46,14 +46,17 @@ from treadle.ir import (
 )
 
 EXACT_PASSES = 12
-"""Widening passes in which only what changes is widened."""
+"""The number of widening passes in which only changed facts are widened."""
 
 SHAPELESS_PASSES = 4
-"""Passes after them in which every carried value has unknown rank; then nothing is known of it."""
+"""The number of further passes in which every carried value has unknown rank.
+
+After them facts are empty.
+"""
 
 
 def infer_loop(run: Inference, loop: Loop, place: Scope) -> list[Fact]:
-    """One fact per result: what holds of the carried value at any end, and the stacks.
+    """Infer one fact per result: carried values after any number of iterations, and stacks.
 
     state = initial
     while (wider := next_iteration(state, body(state))) != state:    # see induction.py
@@ -103,7 +106,7 @@ def _started(run: Inference, loop: Loop, place: Scope, initial: list[Fact]) -> L
 def _each(
     loop: Loop, place: Scope, change: Callable[..., Fact], *facts: Sequence[Fact]
 ) -> list[Fact]:
-    """Of every carried value what `change` makes of it; a fixed state keeps its type."""
+    """Apply `change` to the fact of every carried value; a state of fixed shape keeps its type."""
     clock = LoopSymbols(place.path)
     names = [port.param.name for port in ports(loop).carried]
     if len(set(names)) < len(names):
@@ -161,7 +164,10 @@ def _without_axis(shape: Shape | None, axis: int) -> Shape | None:
 
 
 def _stays(loop: Loop, given: Fact) -> bool:
-    """Whether the body sees true in every iteration: not so where an omitted one turns false."""
+    """Whether the body's condition is true in every iteration.
+
+    An omitted condition may turn false.
+    """
     return loop.body.results[0] is None or loop.condition is not None or truth(given) is True
 
 
@@ -171,7 +177,7 @@ def _never_runs(run: Inference, loop: Loop, view: Ports) -> bool:
 
 
 def _trip(run: Inference, loop: Loop, view: Ports) -> Dim:
-    """The number of iterations if the condition stays true; None: not known."""
+    """The number of iterations if the condition stays true; None if unknown."""
     if loop.trip is not None:
         content = run.of(loop.trip).content
         limit = content[0] if content is not None and len(content) == 1 else None
@@ -190,7 +196,7 @@ def _length(run: Inference, port: SlicedPort) -> Dim:
 
 
 def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Scope) -> Dim:
-    """The number of iterations: a number, an extent of the model, or a symbol of its own."""
+    """The number of iterations: a number, an extent of the model, or a new symbol."""
     if _never_runs(run, loop, view):
         return 0
     first = loop.condition is None or truth(run.of(loop.condition))

@@ -1,4 +1,4 @@
-"""Inference of a whole model: the facts are found block by block, then written on new values."""
+"""Infers a whole model block by block, and writes the facts on copies of the values."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from treadle.ir import (
 
 @verified
 def infer(model: Model) -> Model:
-    """The model with `inferred` types on every value of its main block, bodies included.
+    """Return the model with `inferred` types on every value of its main block and bodies.
 
-    The declared types of the model's inputs are facts, every other declaration is a claim that only
-    counts where nothing else is known. Functions are inferred call by call; their values have the
-    type that holds in every call.
+    The declared types of the model's inputs are taken as facts; other declarations are used only
+    where inference knows nothing. Functions are inferred call by call; their values get the type
+    that holds in every call.
     """
     return infer_with_conflicts(model)[0]
 
 
 @verified
 def infer_with_conflicts(model: Model) -> tuple[Model, list[Conflict]]:
-    """What `infer` gives, and each step whose operands do not fit it."""
+    """Return the result of `infer`, and each step whose operands do not fit its operator."""
     run = infer_main(model)
     main = clone_with_new_values(model.main, lambda value: typed(value, run.of(value).type))
     return replace(model, main=main, functions=typed_functions(run)), list(run.conflicts.values())
 
 
 def infer_main(model: Model) -> Inference:
-    """The facts that `infer` writes on the values of the main block, by the model's own values."""
+    """The facts of the main block, keyed by the values of the given model."""
     run = Inference(model, infer_block)
     defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
     params = [_input(param, defaults.get(param)) for param in model.main.params]
@@ -51,11 +51,11 @@ def infer_main(model: Model) -> Inference:
 
 
 def certain_facts(model: Model, *, shared: bool = False) -> Mapping[Value, Fact]:
-    """What holds of every value of main and its bodies in every run; no claim is believed.
+    """Facts of main and its bodies that hold in every run; declarations are ignored.
 
-    Inputs that declare the same name for an extent may be fed different ones all the same, so here
-    each extent has a symbol of its own: axis 0 of x is `input x.0`. `shared`: those of one name are
-    equal, `input N`.
+    Callers may feed different extents for one declared name, so each extent of an input gets its
+    own symbol: axis 0 of x is `input x.0`. With `shared`, equal names mean equal extents: `input
+    N`.
     """
     run = Inference(model, infer_block)
     defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
@@ -82,6 +82,9 @@ def _fed(param: Value, default: Fact | None, shared: bool) -> Fact:
 
 
 def _input(param: Value, default: Fact | None) -> Fact:
-    """What is known of an input: its declared type; of one with a default, its dtype too."""
+    """The fact of an input: its declared type.
+
+    An input with a default also takes the default's dtype.
+    """
     said = None if default is None else without_shapes(default.type)
     return Fact(meet_types(param.declared, said))

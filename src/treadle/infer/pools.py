@@ -1,7 +1,7 @@
-"""Pools over fewer elements than their kernel reaches over, by strides above 1.
+"""Pools with strides above 1 whose input is shorter than their kernel.
 
 The standard rounds down: floor((3 - 4) / 2 + 1) is 0. onnx's own inference and onnxruntime 1.31
-round towards zero, which gives an element more.
+round towards zero, which yields one element more.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _OUTER = 2
 
 
 def is_short_pool(leaf: Leaf) -> bool:
-    """Whether the leaf is a pool of which an axis is known to be shorter than the kernel."""
+    """Whether the leaf is a pool with an axis that is known to be shorter than the kernel."""
     value = leaf.operands[0] if leaf.operands else None
     type_ = value.inferred if value is not None else None
     return isinstance(type_, Tensor) and _counts(leaf, type_.shape) is not None
 
 
 def type_of_short_pool(leaf: Leaf, operand: Type | None) -> Type | None:
-    """The type of what such a pool gives; None for every other leaf."""
+    """The result type of such a pool; None for every other leaf."""
     if not isinstance(operand, Tensor) or operand.shape is None or len(leaf.results) != 1:
         return None
     counts = _counts(leaf, operand.shape)
@@ -32,7 +32,7 @@ def type_of_short_pool(leaf: Leaf, operand: Type | None) -> Type | None:
 
 
 def _counts(leaf: Leaf, shape: Shape | None) -> tuple[int, ...] | None:
-    """How many windows there are along each axis, where one is short; () for fewer than none."""
+    """The number of windows along each short axis; () if that would be negative."""
     if leaf.domain or leaf.op not in _POOLS or shape is None:
         return None
     extents = tuple(dim for dim in shape[_OUTER:] if isinstance(dim, int))

@@ -1,11 +1,11 @@
-"""Between which numbers the elements of whole-number values lie, as far as steps tell.
+"""Range analysis of integer values: the least and greatest element, derived step by step.
 
     Shape(x)            [0, 2**63 - 1]
     Gather(Shape(x), i) [0, 2**63 - 1]
     Cast(a uint8)       [0, 255]
 
-What is not known has the bounds of its dtype; sums and products that may leave those wrap around,
-so they have them too.
+Unknown values have the bounds of their dtype, and so do sums and products that may overflow, since
+they wrap around.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from treadle.infer.leaf import is_well_formed
 from treadle.ir import DType, Leaf, Literal, Tensor, Type
 
 Range = tuple[int, int]
-"""The least and the greatest number an element may be."""
+"""The least and the greatest value of an element."""
 
 COUNTS: Range = (0, 2**63 - 1)
-"""Extents, positions, and how many there are of something."""
+"""The range of extents, positions and counts."""
 
 _WHOLE = {
     DType(name): (int(np.iinfo(name).min), int(np.iinfo(name).max))
@@ -31,20 +31,23 @@ _WHOLE = {
 
 
 def range_of_type(type_: Type | None) -> Range | None:
-    """The numbers a tensor of this type may hold; None where those are not whole, or not known."""
+    """The integers a tensor of this type may hold.
+
+    None if it holds no integers or its type is unknown.
+    """
     dtype = type_.dtype if isinstance(type_, Tensor) else None
     return None if dtype is None else _WHOLE.get(dtype)
 
 
 def range_of_array(array: np.ndarray) -> Range | None:
-    """The numbers an array holds; None where those are not whole, or there are none."""
+    """The range of an array's elements; None if they are not integers, or the array is empty."""
     if array.dtype.kind not in "iub" or not array.size:
         return None
     return int(array.min()), int(array.max())
 
 
 def range_of_result(leaf: Leaf, given: Sequence[Range | None]) -> Range | None:
-    """The numbers the first result of a leaf may hold, for operands of these ranges."""
+    """The range of the first result of a leaf, for operands of these ranges."""
     result = leaf.results[0] if leaf.results else None
     widest = range_of_type(result.type if result is not None else None)
     if leaf.op == "Constant" and not leaf.domain:

@@ -1,4 +1,4 @@
-"""Facts of Scan-8, the Scan with a batch axis; newer ones are Loops and inferred as such."""
+"""Infers Scan-8, the Scan with a batch axis; later versions are read as Loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.ir import Call, Dim, Shape, Symbol, Tensor
 
 
 def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
-    """Operands are (sequence_lens, *states, *sequences), batch first (Operators.md, Scan-8).
+    """Infer Scan-8 for operands (sequence_lens, *states, *sequences), batch first (Operators.md).
 
     state    [batch, ...]        the body sees [...]
     sequence [batch, time, ...]  the body sees [...]

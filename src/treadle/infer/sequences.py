@@ -1,4 +1,4 @@
-"""Facts of sequences: what their elements have in common, and how many they are."""
+"""Facts of sequences: the common type of their elements, and their number."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Rule = Callable[[Leaf, Sequence[Fact]], Fact | None]
 
 
 def sequence_fact(leaf: Leaf, facts: Sequence[Fact]) -> Fact | None:
-    """The fact of the only result, or None where the rules of the standard say as much."""
+    """The fact of the only result; None if the standard's own rules are as precise."""
     rule = _RULES.get(leaf.op) if leaf.domain == "" else None
     return None if rule is None or len(leaf.results) != 1 else rule(leaf, facts)
 
 
 def sequence_count(leaf: Leaf, facts: Sequence[Fact]) -> Dim:
-    """How many elements the only result has, where its type is that of the standard's rules."""
+    """The number of elements of the only result, for operators typed by the standard's rules."""
     if leaf.op == "SequenceEmpty":
         return 0
     if leaf.op == "SequenceErase":
@@ -65,7 +65,10 @@ def _concatenated(leaf: Leaf, facts: Sequence[Fact]) -> Fact | None:
 
 
 def _agree(types: Sequence[Type | None]) -> bool:
-    """Whether all are tensors of one known dtype: else the standard's rule says what is wrong."""
+    """Whether all operands are tensors of one known dtype.
+
+    Otherwise the standard's rule reports the fault.
+    """
     dtypes = {type_.dtype if isinstance(type_, Tensor) else None for type_ in types}
     return len(dtypes) == 1 and None not in dtypes
 

@@ -1,7 +1,7 @@
-"""Types of common leaves by our own rules: symbolic where onnx's per-node rules lose the dims.
+"""Our own type rules for common leaves: they keep symbolic dims that onnx's rules lose.
 
-A rule gives the type of the only result, or None where it leaves the leaf to `ops.result_types`,
-which also finds what is wrong with it.
+A rule returns the type of the only result, or None to leave the leaf to `ops.result_types`, which
+also reports faults.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _agree(dims: Sequence[Dim]) -> bool:
 
 
 def _axis(leaf: Leaf, name: str, default: int | None, shape: Shape | None) -> int | None:
-    """The attribute as a position in the shape; None where it is out of range or missing."""
+    """The attribute as a position in the shape; None if it is missing or out of range."""
     value = attribute_value(leaf, name)
     axis = default if value is None else value
     if not isinstance(axis, int) or shape is None or not -len(shape) <= axis < len(shape):
@@ -160,10 +160,10 @@ def _wanted_shape(leaf: Leaf, facts: Sequence[Fact]) -> Content | None:
 
 
 def _rest(wanted: Content, shape: Shape | None) -> Shape:
-    """The wanted dims, the one that is -1 or unknown replaced by what is left of the size.
+    """The requested dims of a Reshape, with a dim of -1 or an unknown one computed from the size.
 
-    An unknown one may be any number, 0 and -1 included: the size still tells it where the others
-    are numbers.
+    An unknown dim may be any number, 0 and -1 included; if all others are numbers, the size still
+    determines it.
     """
     others = [dim for dim in wanted if dim not in (-1, None)]
     size = product(others)
@@ -173,7 +173,7 @@ def _rest(wanted: Content, shape: Shape | None) -> Shape:
 
 
 def _positive(dim: Dim) -> Dim:
-    """The dim as an extent: nothing is known of one that may be negative."""
+    """The dim as an extent; None if it may be negative."""
     return dim if at_least(dim, 0) else None
 
 
@@ -219,7 +219,7 @@ def _slice(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
 
 
 def _cut(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
-    """How many positions a Slice takes of an axis, where its bounds are surely not clamped."""
+    """The number of positions a Slice selects on an axis, if its bounds need no clamping."""
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         return len(cut(start, end, step, dim))
     if step == -1 and start == -1 and isinstance(end, int) and end <= -_TO_THE_END:
@@ -234,7 +234,10 @@ def _cut(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
 
 
 def _from_front(bound: Dim, dim: Dim) -> Dim:
-    """A bound of a Slice counted from the front; None where it may be before it, or on any side."""
+    """A bound of a Slice counted from the front.
+
+    None if its sign is unknown or it may be out of range.
+    """
     counted = add_dims(dim, bound) if isinstance(bound, int) and bound < 0 else bound
     return counted if at_least(counted, 0) else None
 
@@ -318,7 +321,7 @@ _SCALES = {10: 1}
 def _scaled(dim: Dim, scale: np.float32) -> Dim:
     if not isinstance(dim, int):
         return dim if scale == 1 else None
-    # onnx.reference multiplies doubles, onnxruntime floats: 10 * 0.7 is 6 or 7
+    # onnx.reference multiplies in float64, onnxruntime in float32: 10 * 0.7 is 6 or 7
     extents = {int(np.floor(np.float32(dim) * scale)), int(np.floor(dim * float(scale)))}
     return extents.pop() if len(extents) == 1 else None
 

@@ -1,6 +1,6 @@
 """The definition of the semantics: blocks, loops, branches and leaves, run with numpy.
 
-It knows nothing of plans and engines, but that several steps may be one Instruction.
+It does not know plans or engines; one Instruction may stand for several steps.
 """
 
 from treadle.interp.block import prepare_block, prepare_step

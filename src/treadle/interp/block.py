@@ -1,4 +1,4 @@
-"""Blocks and steps made ready to run: what each kind of step is is in the file of its name."""
+"""Prepares blocks and steps for execution; each kind of step has its own file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from treadle.ir import Block, Branch, Call, Leaf, Loop, Step, bodies, reads, ste
 
 
 def prepare_block(block: Block, path: str, define: Define | None = None) -> Executable:
-    """The block ready to run: one value per param in, one per result out.
+    """Prepare the block: it maps one value per param to one value per result.
 
-    `define` gives the block the standard defines an operator by. Raises Unsupported for an operator
-    that has neither a kernel nor such a definition.
+    `define` returns the block by which the standard defines an operator. Raises Unsupported for an
+    operator that has neither a kernel nor such a definition.
     """
 
     def instruction(step: Step, number: int) -> Instruction:
@@ -34,7 +34,7 @@ def prepare_block(block: Block, path: str, define: Define | None = None) -> Exec
 def prepare_step(
     step: Step, path: str, body: Callable[[str], Executable], define: Define | None
 ) -> Instruction:
-    """The step ready to run, bodies included; `body` makes the body of a name ready."""
+    """Prepare the step, bodies included; `body` prepares the body of a name."""
     makers = (path,) * len(step.results)
     return Instruction(path, _action(step, path, body, define), reads(step), step.results, makers)
 

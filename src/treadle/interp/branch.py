@@ -1,4 +1,4 @@
-"""If: the block its condition chooses runs, the other one does not."""
+"""If: runs the block that its condition selects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.tracing import BranchTaken, Iterations
 
 
 def prepare_branch(path: str, then: Executable, otherwise: Executable) -> Executable:
-    """The Branch over two blocks that are ready; operands are (condition, *params of both).
+    """Prepare the Branch over two prepared blocks; operands are (condition, *params of both).
 
         results = then(*operands) if condition else otherwise(*operands)
 

@@ -1,9 +1,9 @@
-"""A call of an operator the standard defines by others: their block runs, in a scope of its own.
+"""A call of an operator that the standard defines by other operators: runs their block.
 
     results = block(*operands, *captures)
 
-The definition may depend on the types of the operands, so it is asked for when it runs, once for
-each combination of types. Functions of the model itself are inlined before.
+The definition may depend on the types of the operands, so it is made at run time, once for each
+combination of types. Functions of the model itself have been inlined before.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _MOST_KEPT = 256
 def prepare_call(
     step: Leaf | Call, path: str, define: Define | None, prepare: Prepare
 ) -> Executable:
-    """The call ready to run; its operands are (*operands, *captures).
+    """Prepare the call; its operands are (*operands, *captures).
 
-    Raises Unsupported where there is neither a kernel nor a definition; where a definition is there
-    but not for the types at hand, when it runs.
+    Raises Unsupported if there is neither a kernel nor a definition; at run time, if there is no
+    definition for the types at hand.
     """
     domain = step.domain if isinstance(step, Leaf) else step.function.domain
     schema = ops.schema(domain, operator_of(step), step.version)
@@ -65,7 +65,7 @@ def _by_types(step: Leaf | Call, path: str, define: Define, prepare: Prepare) ->
 
 
 def _type(operand: Value | None, value: Any) -> Type | None:
-    """The type of the value; elements of a sequence may differ in shape, but not in dtype."""
+    """The type of the value; elements of a sequence may differ in shape but not in dtype."""
     if not isinstance(value, list):
         return ops.type_of(value)
     if value and isinstance(value[0], np.ndarray):

@@ -1,4 +1,4 @@
-"""What must stay the same of a carried value: its kind and dtype, in a Scan its shape too."""
+"""Checks what a carried value must keep: its kind and dtype, in a Scan its shape too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle.ir import CarriedPort, Optional
 from treadle.tracing import Iterations
 
 Kind = Any
-"""A tensor's dtype; ("sequence", kind of an element or None); "map"; None of what is absent."""
+"""A tensor's dtype; ("sequence", kind of an element or None); "map"; None for an absent value."""
 
 
 def kind_of(value: Any) -> Kind:
@@ -27,13 +27,13 @@ def kind_of(value: Any) -> Kind:
 
 
 def _shape(value: Any) -> Sequence[Any]:
-    """The shape of a tensor, those of the elements of a sequence."""
+    """The shape of a tensor, or the shapes of a sequence's elements."""
     return [*map(np.shape, value)] if isinstance(value, list) else np.shape(value)
 
 
 @dataclass(slots=True)
 class CarriedTypeCheck:
-    """Watches one carried value during one run of its loop.
+    """Checks one carried value during one run of its loop.
 
     A carried value "may change shape across iterations", never its dtype or kind (Loop); an
     optional may be empty in one iteration and full in the next. A state of a Scan keeps its shape.
@@ -45,7 +45,7 @@ class CarriedTypeCheck:
     kind: Kind
 
     def check(self, before: Any, after: Any, path: str, iterations: Iterations) -> None:
-        """Raise RunError where the iteration gave something the next one must not get."""
+        """Raise RunError if the iteration's value must not be carried into the next one."""
         kind = kind_of(after)
         if kind != self.kind:
             self.kind = self._met(kind)
@@ -85,7 +85,7 @@ _CLASH = object()
 def carried_type_checks(
     carried: Sequence[CarriedPort], initial: Sequence[Any], *, keeps_shape: bool
 ) -> tuple[CarriedTypeCheck, ...]:
-    """One guard for each carried value, which begins with the kind of its initial value."""
+    """One check for each carried value, starting with the kind of its initial value."""
     return tuple(
         CarriedTypeCheck(port, number, keeps_shape, kind_of(value))
         for number, (port, value) in enumerate(zip(carried, initial, strict=True), start=1)

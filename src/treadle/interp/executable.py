@@ -1,4 +1,4 @@
-"""What every part of a program is once it is ready to run: an Executable."""
+"""Executable: the common interface of prepared steps and blocks."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from treadle.plan import RunContext
 from treadle.tracing import Iterations
 
 Define = Callable[[Leaf | Call, Sequence[Type | None]], Block | None]
-"""The block the standard defines a step by, for operands of these types; None: there is none.
+"""Returns the block by which the standard defines a step, for operands of these types, or None.
 
-Its params are one for each operand, absent ones included, then one for each capture. The step's
-attributes are bound in it.
+The block has one param for each operand, absent ones included, then one for each capture. The
+step's attributes are bound in it.
 """
 
 
 class Executable(Protocol):
-    """A step or a block ready to run, by several threads at once: values in, values out.
+    """A prepared step or block: maps values to values, by several threads at once.
 
-    `iterations` are those of the loops around it.
+    `iterations` are the iteration numbers of the enclosing loops.
     """
 
     def __call__(
         self, operands: Sequence[Any], context: RunContext, iterations: Iterations
     ) -> Sequence[Any]:
-        """One value per result; None for an absent one, or an empty optional."""
+        """Return one value per result; None for an absent one, or an empty optional."""
         ...
 
 
 Prepare = Callable[[Block, str], Executable]
-"""Makes a block ready to run that stands at a path."""
+"""Prepares a block for execution at a path."""
 
 
 def with_location(error: RunError, path: str, iterations: Iterations) -> RunError:
-    """The error, saying where it happened as far as it does not."""
+    """The error with the location where it happened, unless it already has one."""
     if error.path and (error.iterations or not iterations):
         return error
     return type(error)(error.reason, error.path or path, error.iterations or iterations)

@@ -5,7 +5,7 @@
         environment[instruction.results] = instruction(environment[instruction.reads])
     results = environment[block.results]
 
-A value is let go after the last instruction that reads it.
+A value is released after the last instruction that reads it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Environment = dict[Value | None, Any]
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One step, or several that run as one, at its place in a block.
+    """One step of a block, or several that run as one.
 
-    `makers` are the paths of the steps that make the results, one each; `dead_after` are the values
-    that nothing reads afterwards.
+    `makers` are the paths of the steps that define the results, one each; `dead_after` are the
+    values that nothing reads afterwards.
     """
 
     path: str
@@ -43,7 +43,11 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """`known` are the constants, `defaults` those that are also params, `shown` what begins."""
+    """A prepared block.
+
+    `known` are the constants, `defaults` those that are also params, `shown` the events at the
+    start.
+    """
 
     block: Block
     path: str
@@ -54,9 +58,9 @@ class _Prepared:
 
 
 def in_order(block: Block, path: str, instructions: Sequence[Instruction]) -> Executable:
-    """The block ready to run: one value per param in, one per result out.
+    """Prepare the block: it maps one value per param to one value per result.
 
-    A param that has a default takes it where None comes in.
+    A param that has a default takes it when None comes in.
     """
     known: Environment = {None: None, **{c.value: _read_only(c.array) for c in block.constants}}
     defaults = tuple(value for value in block.params if value in known)

@@ -1,4 +1,4 @@
-"""A leaf: evaluated as a whole by its kernel."""
+"""A leaf: evaluated by its kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.tracing import Iterations
 
 
 def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
-    """The leaf's kernel bound to its attributes; None where another definition must serve.
+    """Bind the leaf's kernel to its attributes; None if the leaf has no kernel.
 
     results = kernel(*operands)
     """
@@ -41,19 +41,19 @@ def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
 
 
 def _within_memory(leaf: Leaf, kernel: ops.Prepared) -> ops.Prepared:
-    """The kernel, which fails where its result would not fit into the machine's memory."""
+    """Wrap the kernel: it fails if its result would not fit into the machine's memory."""
     count = None if leaf.domain else ops.result_bytes(leaf.op)
     if count is None:
         return kernel
     most = ops.memory_of_machine()
 
     def checked(operands: Sequence[Any]) -> tuple[Any, ...]:
-        with suppress(*_OTHER_FAULTS):  # the kernel says what is wrong with them
+        with suppress(*_OTHER_FAULTS):  # the kernel itself reports its faulty operands
             size = count(operands)
             if size > most:
                 fault = f"its result would have {size:.3g} bytes, the machine has {most:.3g}"
                 raise KernelError(
-                    f"{leaf.op}-{leaf.version}: {fault}; look at what sizes it is given"
+                    f"{leaf.op}-{leaf.version}: {fault}; check the operands that determine the size"
                 )
         return kernel(operands)
 

@@ -7,9 +7,9 @@
         i += 1
     return (*carried, *map(stack, stacked))
 
-Loop: "for (int i=0; i < trip_count && cond; ++i)", so a negative trip count gives no iteration.
-What an iteration gives is carried all at once, and every iteration gets values of its own. Scan
-runs once for each item of what it slices, and its states keep their shape (`Loop.fixed_state`).
+Loop: "for (int i=0; i < trip_count && cond; ++i)", so a negative trip count gives no iteration. All
+carried values are updated at once, and every iteration gets its own copies. Scan runs once for each
+item of its sliced inputs, and its states keep their shape (`Loop.fixed_state`).
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _TRUE = np.array(True)
 
 
 def prepare_loop(loop: Loop, path: str, body: Executable) -> Executable:
-    """The loop over a body that is ready; its operands are (trip, condition, *loop.operands)."""
+    """Prepare the loop over a prepared body; its operands are (trip, condition, *loop.operands)."""
     return partial(_run, _Prepared(loop, path, body, ports(loop), _places(loop)))
 
 
 class _Places(NamedTuple):
     """Positions of each role among the body's params; `fed` are those that have an operand.
 
-    `iteration` and `condition` are pairs of a position and the shape the one element has there.
+    `iteration` and `condition` are pairs of a position and the shape that the body expects there.
     """
 
     fed: tuple[int, ...]
@@ -83,7 +83,7 @@ class _Prepared:
 
 @dataclass(slots=True)
 class _State:
-    """One run of a loop: the body's params between iterations, and what is made of its results."""
+    """One run of a loop: the body's params between iterations, and the results so far."""
 
     params: list[Any]
     slices: Slices
@@ -153,7 +153,7 @@ def _params(state: _State, prepared: _Prepared) -> list[Any]:
 
 
 def _take(state: _State, prepared: _Prepared, results: Sequence[Any], inner: Iterations) -> bool:
-    """Carry and stack what the body gave; whether its condition lets the loop go on."""
+    """Carry and stack the body's results; return whether its condition lets the loop continue."""
     after, *given = results
     path, places = prepared.path, prepared.places
     for place, guard, value in zip(places.carried, state.guards, given, strict=False):

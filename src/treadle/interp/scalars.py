@@ -1,4 +1,4 @@
-"""The one element of a trip count or a condition."""
+"""Reads the one element of a trip count or a condition."""
 
 from __future__ import annotations
 

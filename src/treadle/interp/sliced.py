@@ -1,4 +1,4 @@
-"""What a loop slices: item `i` of each, along its axis, from the last when reversed."""
+"""Sliced inputs of a loop: item `i` of each along its axis, from the last when reversed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Slices:
 
     @property
     def length(self) -> int | None:
-        """How many items there are; None where nothing is sliced."""
+        """The number of items; None if nothing is sliced."""
         return len(self.arrays[0]) if self.arrays else None
 
     def items(self, iteration: int) -> Iterator[np.ndarray]:
@@ -37,9 +37,9 @@ def slices(
     path: str,
     iterations: Iterations,
 ) -> Slices:
-    """The slices of these values; raise RunError where an axis is out of range, or lengths differ.
+    """Slice these values; raises RunError if an axis is out of range, or lengths differ.
 
-    `limit` is the trip count: with one, every tensor has at least so many items.
+    `limit` is the trip count, if there is one: every tensor must have at least that many items.
     """
     arrays = tuple(_moved(p, v, path, iterations) for p, v in zip(ports, values, strict=True))
     lengths = [len(array) for array in arrays]

@@ -1,4 +1,4 @@
-"""What a loop stacks: the elements of all iterations along a new axis."""
+"""Stacked outputs of a loop: the elements of all iterations along a new axis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treadle.ir import (
 from treadle.tracing import Iterations, size_of
 
 Extents = Mapping[str, int]
-"""The extents symbols turned out to have."""
+"""The run-time extents of symbols."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,10 @@ class Stack:
     size: int = 0
 
     def add(self, element: Any, path: str, iterations: Iterations) -> None:
-        """Take the element of one iteration; raise RunError where it does not fit the first one."""
+        """Append the element of one iteration.
+
+        Raises RunError if it does not match the first one.
+        """
         if self.port.result is None:
             return
         if not isinstance(element, np.ndarray):
@@ -60,11 +63,11 @@ class Stack:
         self.size += size_of(element)
 
     def made(self, extents: Extents, path: str, iterations: Iterations) -> np.ndarray | None:
-        """The stacked result, None where it is left out.
+        """The stacked result; None if it is left out.
 
-        Without an iteration, what inference knows of the element decides, and what the file
-        declares only where inference is silent: a dim nothing tells is 0, an unknown rank gives
-        the shape (0,), and an element whose dtype nothing tells is a RunError.
+        Without an iteration the inferred type of the element decides; the file's declaration is
+        used only where inference knows nothing. An unknown dim becomes 0, an unknown rank gives the
+        shape (0,), and an unknown dtype is a RunError.
         """
         if self.port.result is None:
             return None
@@ -84,7 +87,7 @@ class Stack:
         dtype = next((t.dtype for t in self.types if t.dtype is not None), None)
         shape = next((t.shape for t in self.types if t.shape is not None), None)
         if dtype is None:
-            fault = "has a dtype that nothing tells, and there was no iteration to show it"
+            fault = "has an unknown dtype, and the loop ran no iteration that would determine it"
             raise self._error(fault, path, iterations)
         if shape is None:
             return np.zeros((0,), dtype.numpy)
@@ -114,7 +117,7 @@ def stacks(loop: Loop) -> tuple[Stack, ...]:
 
 
 def _types(loop: Loop, port: StackedPort, number: int) -> tuple[Tensor, ...]:
-    """What is said of the element, the most trusted first: inferred, then declared."""
+    """The types of the element, the most trusted first: inferred, then declared."""
     said: list[Type | None] = []
     if port.element is not None:
         said += [port.element.inferred, port.element.declared]
@@ -130,7 +133,10 @@ def _without_shape(type_: Type | None) -> Type | None:
 
 
 def extents(values: Operands, given: Sequence[Any]) -> Extents:
-    """What the symbols in the types of these values are in this run; none that is two extents."""
+    """The run-time extents of the symbols in these values' types.
+
+    None if a symbol has two extents.
+    """
     seen: dict[str, set[int]] = {}
     for value, array in zip(values, given, strict=True):
         type_ = value.type if value is not None else None

@@ -1,4 +1,7 @@
-"""What a program is: types, values, blocks, the one Loop form, Branch; print, walk, rewrite."""
+"""The program form: types, values, blocks, the one Loop form and Branch.
+
+Printing, walking, rewriting.
+"""
 
 from treadle.ir.builder import BlockBuilder, attribute
 from treadle.ir.dims import Dim, Expression, Range, Shape, Symbol, admits, dim_symbols, show_dim

@@ -1,4 +1,4 @@
-"""Writes blocks by hand: for tests, passes and formats that have no graph to close.
+"""Builds blocks by hand, for tests, passes and formats.
 
 with_x = BlockBuilder("main")
 x = with_x.param("x", tensor("float32", 2))
@@ -19,7 +19,7 @@ from treadle.ir.values import Attribute, Constant, Info, Kind, Literal, Scalar, 
 
 
 class BlockBuilder:
-    """Collects the parts of one block; names left out are made up, and never used twice."""
+    """Collects the parts of one block; values without a name get a fresh one."""
 
     def __init__(self, name: str = "", taken: Sequence[str] = ()) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class BlockBuilder:
         self._steps: list[Step] = []
 
     def fresh(self, hint: str) -> str:
-        """A name no value of this block has: the hint, or the hint with a number."""
+        """A name that no value of this block has: the hint, or the hint with a number."""
         name, number = hint, 0
         while name in self._names:
             number += 1
@@ -116,7 +116,7 @@ _LIST_KINDS = {Kind.FLOAT: Kind.FLOATS, Kind.INT: Kind.INTS, Kind.STRING: Kind.S
 
 
 def attribute(name: str, value: object) -> Attribute:
-    """The attribute of a plain value: a number, text, an array, or a non-empty list of one kind."""
+    """Make an attribute of a plain value: number, text, array, or non-empty list of one kind."""
     if isinstance(value, np.ndarray):
         return Attribute(name, Kind.TENSOR, Literal.of(value))
     if isinstance(value, list | tuple):

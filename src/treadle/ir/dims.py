@@ -5,13 +5,13 @@ Symbol     = (name)                                     an unknown extent that h
 Expression = polynomial over symbols, whole coefficients: 2*H, T+1, B*T
 Range      = (low, high?)                               both ends included; high None: no bound
 
-A Symbol is a name of the file (onnx's dim_param), or one inference gives. It stands for 0 or more.
+A Symbol is a name from the file (onnx's dim_param) or from inference. Its value is 0 or more.
 
 LOOP.trips         the iterations the loop at this path makes, where no number or name is known
-LOOP.iteration     in its body: the iterations done before this one. What grows by a constant step
-                   is an Expression in it: 2*main/loop_0.iteration+3 starts at 3 and grows by 2
+LOOP.iteration     in its body: the number of finished iterations; an extent that grows by a fixed
+                   step is an Expression of it: 2*main/loop_0.iteration+3 starts at 3, grows by 2
 LOOP:VALUE.AXIS    in its body: an extent of a carried value that changes in any other way
-5..                a Range: after a loop, what was 5 at its start and never became less
+5..                a Range: after a loop, an extent that was 5 at its start and never shrank
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Monomial = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """An extent that has a name and no value yet (onnx's dim_param)."""
+    """A named extent whose value is not known (onnx's dim_param)."""
 
     name: str
 
@@ -89,7 +89,7 @@ def multiply(left: Dim, right: Dim) -> Dim:
 
 
 def admits(dim: Dim, extent: int) -> bool:
-    """Whether an axis of this dim may turn out to be `extent` long."""
+    """Whether an axis of this dim can have the given extent."""
     if isinstance(dim, int):
         return dim == extent
     if isinstance(dim, Range):
@@ -98,7 +98,7 @@ def admits(dim: Dim, extent: int) -> bool:
 
 
 def show_dim(dim: Dim) -> str:
-    """The dim as a word: `3`, `T`, `2*H+1`, `1..8`, `?`."""
+    """Print a dim: `3`, `T`, `2*H+1`, `1..8`, `?`."""
     return "?" if dim is None else str(dim)
 
 

@@ -1,4 +1,4 @@
-"""How large a model is once its functions stand in the place of their calls, without doing so."""
+"""The size of a model after inlining all its functions, computed without inlining them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from treadle.ir.graph import Block, Call, FunctionId, Model
 from treadle.ir.walk import walk_block
 
 Size = tuple[int, int]
-"""Nodes, and how many bodies and calls are within each other."""
+"""The number of nodes, and the nesting depth of bodies and calls."""
 
 
 def expanded_size(model: Model) -> Size:
@@ -30,7 +30,7 @@ def _size(block: Block, known: dict[FunctionId, Size]) -> Size:
 
 
 def _callees_first(model: Model) -> list[FunctionId]:
-    """Every function that is called, each after those it calls."""
+    """Every called function, each after the functions it calls."""
     order: dict[FunctionId, None] = {}
     entered: set[FunctionId] = set()
     pending = [(identity, False) for identity in _called(model.main, model)]

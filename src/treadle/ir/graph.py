@@ -9,7 +9,7 @@
              | Loop   (trip?, condition?, roles, operands, body, stacks, results)   see ir/roles.py
 
 Everything a block reads is a parameter of it, a constant of it, or the result of an earlier step of
-it. What a body reads from outside is an operand of its step and a parameter of the body that keeps
+it. A value that a body captures is an operand of its step and a parameter of the body, which keeps
 the outer value's name. Any operand or result may be None: ONNX's "", absent.
 
 Data are frozen; a rewrite builds new ones. Values are compared by identity, so a value belongs to
@@ -31,7 +31,7 @@ Operands = tuple[Value | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What the file declares at a block's result; like every declaration, not believed."""
+    """The declared type of a block's result; like every declaration, it is not trusted."""
 
     type: Type | None = None
     doc: str = ""
@@ -44,8 +44,8 @@ class Block:
     """Steps in order, from params to results; closed.
 
     A result may be a parameter, a constant, or listed twice. `claims` are the declarations at the
-    results, one each, or () when there are none. `kept` holds, verbatim, what the file says that
-    the IR has no word for; only the format that put it there reads it.
+    results, one each, or () when there are none. `kept` holds, verbatim, parts of the file that the
+    IR cannot express; only the format that stored them reads them.
     """
 
     params: tuple[Value, ...] = ()
@@ -61,7 +61,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Leaf:
-    """One operator that is no control flow of ours: evaluated as a whole.
+    """One operator without control flow: evaluated as a whole.
 
     An unknown operator that carries graphs has them as `blocks`, by attribute name ("branches[0]"
     for the first of a list). Every block's last `len(captures)` params are the captured values.
@@ -79,7 +79,7 @@ class Leaf:
 
 
 class FunctionId(NamedTuple):
-    """What names a function: `overload` is "" for most."""
+    """The identity of a function; `overload` is "" for most."""
 
     domain: str
     name: str
@@ -126,10 +126,10 @@ class Branch:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Loop:
-    """Runs its body again and again; ONNX Loop, ONNX Scan, OpenVINO Loop and TensorIterator.
+    """Runs its body repeatedly: ONNX Loop, ONNX Scan, OpenVINO Loop and TensorIterator.
 
-    `roles` say what each parameter of the body is, in order; `operands` are the initial values of
-    the Carried, the sources of the Sliced and the Invariants: one for every role but Iteration and
+    `roles` classify the parameters of the body, in order; `operands` are the initial values of the
+    Carried, the sources of the Sliced and the Invariants: one for every role but Iteration and
     Condition, in the same order. The body's results are the next condition (None: true), then one
     per Carried, then one per `stacks`; the loop's results are one per Carried, then one per stack.
 
@@ -173,7 +173,7 @@ class Function:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Model:
-    """A whole program, and what its file says of itself."""
+    """A whole program, and the metadata of its file."""
 
     main: Block
     functions: Mapping[FunctionId, Function] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Views of a loop by role: `ports` pairs operands, parameters and results, so nobody counts."""
+"""Views of a loop by role: `ports` pairs operands, parameters and results by role."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InvariantPort(NamedTuple):
 
 
 class CarriedPort(NamedTuple):
-    """The initial value, the parameter, what the body gives for it, and the loop's result."""
+    """The initial value, the parameter, the body's next value, and the loop's result."""
 
     initial: Value | None
     param: Value
@@ -27,7 +27,7 @@ class CarriedPort(NamedTuple):
 
 
 class SlicedPort(NamedTuple):
-    """The outer value that is sliced, the parameter, and how."""
+    """The outer value that is sliced, the parameter, and the role with axis and direction."""
 
     operand: Value | None
     param: Value
@@ -35,7 +35,7 @@ class SlicedPort(NamedTuple):
 
 
 class StackedPort(NamedTuple):
-    """What the body gives in each iteration, the loop's result, and how it is stacked."""
+    """The body's element, the loop's result, and how the elements are stacked."""
 
     element: Value | None
     result: Value | None
@@ -88,14 +88,14 @@ def ports(loop: Loop) -> Ports:
 
 
 def slices_inputs(loop: Loop) -> bool:
-    """Whether the loop goes over sliced values, as ONNX's Scan does."""
+    """Whether the loop iterates over sliced values, as ONNX's Scan does."""
     return any(isinstance(role, Sliced) for role in loop.roles)
 
 
 def declared_rank(loop: Loop, position: int) -> int:
-    """The rank that the body declares for its iteration number or condition there: 0 or 1.
+    """The rank that the body declares for its iteration number or condition: 0 or 1.
 
-    The standard wants scalars; the runtimes give the body what it declares (measured: L13c).
+    The standard requires scalars; the runtimes pass the declared rank (measured: L13c).
     """
     declared = loop.body.params[position].declared
     shape = declared.shape if isinstance(declared, Tensor) else None

@@ -1,4 +1,4 @@
-"""A program in words that show nesting, roles and types; for reading, not for parsing.
+"""Prints a program with its nesting, roles and types; for reading, not for parsing.
 
 model "g" opset 21
 main(M: int64[], s0: float32[])
@@ -25,7 +25,7 @@ _SHOWN_ELEMENTS = 6
 
 
 def show_model(model: Model) -> str:
-    """The whole model."""
+    """Print the whole model."""
     opsets = ", ".join(f"{domain or 'onnx'} {version}" for domain, version in model.opsets.items())
     lines = [f'model "{model.main.name}" opset {opsets}']
     lines += show_block(model.main, "main").splitlines()
@@ -35,7 +35,7 @@ def show_model(model: Model) -> str:
 
 
 def show_function(function: Function) -> str:
-    """One model-local function."""
+    """Print one model-local function."""
     parameters = [
         *function.attributes,
         *(f"{a.name}={_literal(a)}" for a in function.defaults.values()),
@@ -44,7 +44,7 @@ def show_function(function: Function) -> str:
 
 
 def show_block(block: Block, head: str) -> str:
-    """One block, its head line naming the params, its last line the results."""
+    """Print one block: the head line names the params, the last line the results."""
     params = ", ".join(map(_declared, block.params))
     returns = f"returns {_names(block.results)}"
     return "\n".join([f"{head}({params})", *_indent(_inside(block)), returns])

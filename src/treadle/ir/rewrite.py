@@ -1,4 +1,4 @@
-"""Copies of blocks and steps with values or bodies replaced: what every pass is made of."""
+"""Copies blocks and steps with values or bodies replaced: the basis of every pass."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Substitution = Mapping[Value, Value | None]
 
 
 def substitute(values: Operands, by: Substitution) -> Operands:
-    """The values with each one that `by` knows replaced."""
+    """Replace each value that is a key of `by`."""
     return tuple([by.get(v, v) if v is not None else None for v in values])
 
 
 def with_operands(step: Step, by: Substitution) -> Step:
-    """The step reading what `by` says instead; its results and bodies stay."""
+    """The step with its operands replaced by `by`; its results and bodies stay."""
     match step:
         case Leaf():
             return _leaf(step, substitute(step.operands, by), step.results, by)
@@ -36,7 +36,7 @@ def with_operands(step: Step, by: Substitution) -> Step:
 
 
 def with_results(step: Step, by: Substitution) -> Step:
-    """The step defining what `by` says instead."""
+    """The step with its results replaced by `by`."""
     results = substitute(step.results, by)
     if isinstance(step, Leaf):
         return _leaf(step, step.operands, results, {})
@@ -44,7 +44,7 @@ def with_results(step: Step, by: Substitution) -> Step:
 
 
 def _leaf(leaf: Leaf, operands: Operands, results: Operands, by: Substitution) -> Leaf:
-    """The leaf with other operands and results; `dataclasses.replace` takes five times as long."""
+    """The leaf with other operands and results; much faster than `dataclasses.replace`."""
     captures = substitute(leaf.captures, by) if leaf.captures else ()
     return Leaf(
         leaf.domain,
@@ -99,10 +99,10 @@ def map_blocks(model: Model, change: Callable[[Block], Block]) -> Model:
 
 
 def clone_with_new_values(block: Block, change: Callable[[Value], Value]) -> Block:
-    """The block over new values, `change(value)` for each it and its bodies define.
+    """Copy the block, with `change(value)` for each value that it and its bodies define.
 
-    The way to give every value an inferred type, and to use one body twice: a value belongs to one
-    block only.
+    Used to annotate every value with an inferred type, and to use one body twice: a value belongs
+    to one block only.
     """
     renewed: dict[Value, Value] = {}
 

@@ -1,4 +1,4 @@
-"""The roles in a loop: what each parameter of a body is, and how results are stacked.
+"""The roles of a loop body's parameters, and how results are stacked.
 
 params  = Iteration | Condition | Invariant | Carried | Sliced(axis, reverse)      any order
 results = next condition, then one per Carried in the order of their params, one per Stacked
@@ -16,7 +16,7 @@ class Iteration:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The condition that let this iteration begin: always true."""
+    """The condition under which this iteration began: always true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,10 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The initial value in iteration 0, then what the body gave; its last value is a result."""
+    """The initial value in iteration 0, then the body's previous result.
+
+    The last one is a loop result.
+    """
 
 
 @dataclass(frozen=True, slots=True)

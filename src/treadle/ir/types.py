@@ -1,4 +1,4 @@
-"""Types: what a value can hold.
+"""The types of values.
 
 Type = Tensor(dtype?, shape?) | Sparse(dtype?, shape?) | Sequence(Type) | Optional(Type)
      | Map(key, Type) | Unknown
@@ -57,12 +57,12 @@ class DType(enum.Enum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The numpy dtype that holds an element; strings are objects."""
+        """The numpy dtype of an element; strings are objects."""
         return _NUMPY[self]
 
     @property
     def bits(self) -> int:
-        """Bits of one element in a packed tensor file; 0 for strings."""
+        """The bits of one element in a packed tensor file; 0 for strings."""
         return _BITS.get(self) or 8 * self.numpy.itemsize
 
 
@@ -99,7 +99,7 @@ _STRING_KINDS = "OUST"
 
 
 def dtype_of(dtype: np.dtype[np.generic]) -> DType | None:
-    """The element type a numpy array of this dtype holds, or None where ONNX has none for it."""
+    """The element type of a numpy dtype; None if ONNX has none for it."""
     is_bytes = dtype.type is np.void and dtype.names is None
     return DType.STRING if is_bytes or dtype.kind in _STRING_KINDS else _FROM_NUMPY.get(dtype)
 
@@ -171,7 +171,7 @@ def show_type(type_: Type | None) -> str:
 
 
 def show_array(array: np.ndarray) -> str:
-    """What an array is, as a type is shown: `float32[2,3]`, `string[]`."""
+    """Print the dtype and shape of an array as a type: `float32[2,3]`, `string[]`."""
     return f"{dtype_of(array.dtype) or array.dtype}{show_shape(array.shape)}"
 
 
@@ -181,7 +181,7 @@ def tensor(dtype: DType | str, *shape: Dim) -> Tensor:
 
 
 def shape_admits(shape: Shape | None, extents: tuple[int, ...]) -> bool:
-    """Whether a tensor of these extents fits the shape; symbols fit anything."""
+    """Whether a tensor of these extents can have the shape; symbols match any extent."""
     if shape is None:
         return True
     return len(shape) == len(extents) and all(map(admits, shape, extents))

@@ -24,8 +24,8 @@ Metadata = tuple[tuple[str, str], ...]
 class Value:
     """One value of a block: a parameter, a constant, or the result of a step.
 
-    `declared` is what the file claims and `inferred` what inference found; nothing believes a
-    claim. Values are compared by identity.
+    `declared` is the type in the file, which nothing relies on; `inferred` is the type inference
+    found. Values are compared by identity.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Value:
 
     @property
     def type(self) -> Type | None:
-        """What is known best: the inferred type, else the declared one."""
+        """The best known type: the inferred type, else the declared one."""
         return self.inferred if self.inferred is not None else self.declared
 
     def __repr__(self) -> str:
@@ -46,9 +46,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """Where the bytes of an external tensor lie, as the file says it.
+    """The location of an external tensor's bytes, as the file states it.
 
-    `entries` are the file's key-value pairs verbatim; `folder` is where `location` starts from.
+    `entries` are the file's key-value pairs verbatim; `location` is relative to `folder`.
     """
 
     location: str
@@ -65,7 +65,7 @@ class SparseArray:
     shape: tuple[int, ...]
 
     def dense(self) -> np.ndarray:
-        """The same tensor with its zeros written out."""
+        """The dense tensor, zeros included."""
         dtype = self.values.array.dtype
         spend(prod(self.shape) * dtype.itemsize, "a sparse tensor written out")
         array = np.zeros(self.shape, dtype)
@@ -91,7 +91,7 @@ class Literal:
 
     @classmethod
     def of(cls, array: np.ndarray, name: str = "") -> Literal:
-        """The literal of an array whose numpy dtype ONNX has a word for."""
+        """The literal of an array whose numpy dtype has an ONNX element type."""
         dtype = dtype_of(array.dtype)
         assert dtype is not None, f"no ONNX element type for {array.dtype}"
         return cls(array, dtype, name)
@@ -115,7 +115,7 @@ class Constant:
 
 
 class Kind(enum.Enum):
-    """The kinds an attribute can have; graphs are `blocks` of their step, never attributes."""
+    """The kinds of attributes; graphs are `blocks` of their step, never attributes."""
 
     FLOAT = "float"
     INT = "int"
@@ -155,11 +155,11 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Info:
-    """What saving and messages need to know of a step; no run, plan or rewrite depends on it.
+    """The origin of a step, for saving and messages; no run, plan or rewrite depends on it.
 
-    `op` and `version` are the operator the file had, `path` where it had it, and `attributes` those
-    of a control-flow operator as they were written (its graphs are blocks). `kept` holds
-    what else the file said of the node, verbatim.
+    `op` and `version` are the operator in the file, `path` its place there, and `attributes` those
+    of a control-flow operator as written (its graphs are blocks). `kept` holds the node's other
+    fields, verbatim.
     """
 
     name: str = ""
@@ -175,5 +175,5 @@ class Info:
 
 
 def typed(value: Value, inferred: Type | None) -> Value:
-    """A copy of the value that carries an inferred type; a new identity."""
+    """Copy the value with an inferred type; the copy has a new identity."""
     return Value(value.name, value.declared, inferred, value.doc, value.metadata, value.kept)

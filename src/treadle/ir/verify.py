@@ -1,12 +1,12 @@
-"""The verifier: whether a program is one at all, whatever its file said.
+"""The verifier: checks that a program is well formed.
 
-    grammar      as many operands, roles, params and results as each step's form says
-    dominance    what a step reads is a param, a constant or an earlier result of its own block
-    one writer   a value is made in one place of the program, and belongs to one block
-    types        inferred types of two values that are one at run time do not contradict
+    grammar      the counts of operands, roles, params and results fit each step's form
+    dominance    a step reads params, constants and earlier results of its own block
+    one writer   a value is defined once, and belongs to one block
+    types        inferred types of values that are equal at run time do not contradict
 
-A fault here is a bug of treadle's: of a reader, a pass or a builder. `checks` looks for what is
-wrong with somebody's model.
+A fault found here is a bug of treadle: of a reader, a pass or a builder. `checks` reports faults of
+a user's model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class _Search:
-    """`made` has every value seen so far and where; `is_open`: bodies read outer values."""
+    """The state of one verification.
+
+    `made` maps every value seen so far to its place; `is_open`: bodies may read outer values.
+    """
 
     is_open: bool
     made: dict[Value, str] = field(default_factory=dict)
@@ -68,9 +71,9 @@ class _Search:
 
 
 def faults(model: Model, *, is_open: bool = False) -> list[str]:
-    """What is wrong with the program, each with its path; [] where nothing is.
+    """All faults of the program, each with its path; [] if it is well formed.
 
-    `is_open`: bodies may read values of the blocks around them, as they do inside the simplifier.
+    `is_open`: bodies may read values of enclosing blocks, as they do inside the simplifier.
     """
     search = _Search(is_open)
     found = list(search.block(model.main, "main", frozenset()))
@@ -80,7 +83,7 @@ def faults(model: Model, *, is_open: bool = False) -> list[str]:
 
 
 def verify(model: Model, maker: str, *, is_open: bool = False) -> None:
-    """Raise AssertionError where the model that `maker` made is malformed."""
+    """Raise AssertionError if the model, made by `maker`, is malformed."""
     found = faults(model, is_open=is_open)
     assert not found, f"{maker} made a malformed program:\n  " + "\n  ".join(found)
 
@@ -88,7 +91,7 @@ def verify(model: Model, maker: str, *, is_open: bool = False) -> None:
 def verified(
     function: Callable[Concatenate[Model, P], R],
 ) -> Callable[Concatenate[Model, P], R]:
-    """A pass whose result is verified where TREADLE_DEBUG=1 asks for it.
+    """Decorate a pass so that TREADLE_DEBUG=1 verifies its result.
 
     The result is a Model, a tuple that begins with one, or a record with one as its `model`.
     """
@@ -111,7 +114,7 @@ def _unknown(values: Collection[Value | None], known: set[Value], what: str) -> 
 
 
 def _grammar(step: Step) -> Iterator[str]:
-    """What is wrong with the counts of a step, its bodies aside."""
+    """Faults in the counts of a step, without those of its bodies."""
     match step:
         case Loop():
             yield from _loop_grammar(step)
@@ -155,7 +158,7 @@ def _constant(constant: Constant, path: str) -> Iterator[str]:
 
 
 def _types(step: Step) -> Iterator[str]:
-    """Values that are one at run time, and inferred as two different things."""
+    """Values that are equal at run time but have contradicting inferred types."""
     match step:
         case Loop():
             yield from _loop_types(step)
@@ -181,7 +184,7 @@ def _loop_types(loop: Loop) -> Iterator[str]:
 
 
 def _differ(outer: Value | None, inner: Value | None, axes: int) -> Iterator[str]:
-    """A fault where the outer value cannot be the inner one with so many more axes."""
+    """A fault if the outer value cannot be the inner one with `axes` more axes."""
     one, other = _inferred(outer), _inferred(inner)
     if outer is None or inner is None or one is None or other is None:
         return
@@ -195,7 +198,7 @@ def _inferred(value: Value | None) -> Type | None:
 
 def _contradict(one: Type, other: Type, axes: int) -> bool:
     if not isinstance(one, Tensor) or not isinstance(other, Tensor):
-        return not axes and type(one) is not type(other)  # checks tell of a stack of sequences
+        return not axes and type(one) is not type(other)  # `checks` reports a stack of sequences
     if one.dtype is not None and other.dtype is not None and one.dtype is not other.dtype:
         return True
     if one.shape is None or other.shape is None:

@@ -1,7 +1,7 @@
 """Every step of a program with its path: `main/loop_3.body/add_7`.
 
-A step's segment is its operator and its position in its block; a body's is the name of the
-attribute that held it. Functions are walked on their own: `local::gelu/mul_2`.
+A step's segment is its operator and its position in its block; a body's segment is the name of its
+attribute. Functions are walked on their own: `local::gelu/mul_2`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Visit(NamedTuple):
 
 
 def operator_of(step: Step) -> str:
-    """The operator's name as its file has it: `Loop`, `Add`, a function's name."""
+    """The operator's name in its file: `Loop`, `Add`, or a function's name."""
     match step:
         case Leaf():
             return step.op
@@ -42,7 +42,7 @@ def path_segment(operator: str, position: int) -> str:
 
 
 def step_path(block_path: str, step: Step, position: int) -> str:
-    """The path of the step at `position` of the block at `block_path`; where its file had it."""
+    """The path of the step at `position` of the block at `block_path`, or its path in the file."""
     return step.info.path or f"{block_path}/{path_segment(operator_of(step), position)}"
 
 
@@ -86,7 +86,10 @@ def _visits(block: Block, path: str, depth: int) -> Iterator[Visit]:
 
 
 def reads(step: Step) -> Operands:
-    """Every value of its block the step reads, captures included; None where one is absent."""
+    """Every value of its block that the step reads, captures included.
+
+    None for an absent operand.
+    """
     match step:
         case Leaf() | Call():
             return step.operands + step.captures
@@ -97,7 +100,7 @@ def reads(step: Step) -> Operands:
 
 
 def captures(step: Step) -> Iterator[tuple[Value | None, Value]]:
-    """What the step's bodies read from outside: the value, and the body's parameter for it."""
+    """The values that the step's bodies capture, each with the body's parameter for it."""
     match step:
         case Branch():
             yield from zip(step.operands, step.then.params, strict=True)
@@ -120,14 +123,14 @@ def block_values(block: Block) -> Iterator[Value]:
 
 
 def defining_steps(block: Block) -> dict[Value, Step]:
-    """The step of the block that makes each value."""
+    """Map each value to the step of the block that defines it."""
     return {value: step for step in block.steps for value in step.results if value is not None}
 
 
 def reachable(
     wanted: Iterable[Value | None], before: Callable[[Value], Iterable[Value | None]]
 ) -> set[Value]:
-    """The values wanted, and all that `before` leads to from them; None leads nowhere."""
+    """The wanted values and all that `before` reaches from them; None has no predecessors."""
     todo, found = list(wanted), set[Value]()
     while todo:
         value = todo.pop()

@@ -1,4 +1,4 @@
-"""What a leaf operator means: schema and version, type rule, numpy evaluation, onnx encoding."""
+"""Leaf operators: schemas and versions, type rules, numpy kernels, onnx encoding."""
 
 from treadle.ops.attributes import attributes_of, defaults_of
 from treadle.ops.contrib import (

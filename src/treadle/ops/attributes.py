@@ -13,13 +13,13 @@ from treadle.ops.tensor_protos import decode_string
 def attributes_of(attributes: Mapping[str, Attribute]) -> dict[str, Any]:
     """Plain values by name: int, float, str, np.ndarray, SparseArray, a type, or a list of those.
 
-    An attribute that is a reference has no value here; the function it is in must be called first.
+    An attribute that refers to an attribute of a function has no value here.
     """
     return {name: plain_value(attribute) for name, attribute in attributes.items()}
 
 
 def defaults_of(domain: str, op: str, version: int) -> dict[str, Any]:
-    """The plain values of the attributes the schema gives a default."""
+    """The plain values of the attributes that have a default in the schema."""
     found = schema(domain, op, version)
     if found is None:
         return {}

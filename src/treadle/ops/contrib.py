@@ -1,9 +1,9 @@
-"""Operators that onnxruntime has and the standard has not: its own, and what it keeps of old ones.
+"""Operators of onnxruntime outside the standard: its own, and withdrawn ones that it keeps.
 
 `contrib.txt` has a line for each version: the domain, the operator, the version, and for each input
-and output a type variable, or the one type it can have. "withdrawn": from this version on
-onnxruntime has it no more. `pytest tests/ops/test_contrib.py --update-golden` writes it anew from
-the registry of the onnxruntime that is installed.
+and output a type variable, or the one type it can have. "withdrawn": onnxruntime dropped the
+operator in this version. `pytest tests/ops/test_contrib.py --update-golden` regenerates it from the
+registry of the installed onnxruntime.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ GENERATION = frozenset(
 )
 """Operators that generate tokens with graphs of their own, which onnxruntime runs.
 
-A decoder runs once for each token, at most as often as the second input, max_length, says; other
-graphs run once. The names in the graphs are their own, however values outside are called:
-onnxruntime finds their inputs by them.
+A decoder runs once for each token, at most max_length (the second input) times; other graphs run
+once. Names in these graphs are a scope of their own: onnxruntime binds their inputs by name.
 """
 
 ELEMENTWISE = frozenset(
@@ -40,10 +39,10 @@ ELEMENTWISE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ContribOperator:
-    """One version of an operator of onnxruntime's: the type words of its inputs and outputs.
+    """One version of an onnxruntime operator: the type words of its inputs and outputs.
 
-    A word is a type variable ("T") or a type ("tensor(int32)"); the last input or output stands
-    for all that follow.
+    A word is a type variable ("T") or a type ("tensor(int32)"); the last input or output stands for
+    all that follow.
     """
 
     domain: str
@@ -56,7 +55,7 @@ class ContribOperator:
 
 @lru_cache(4096)
 def contrib_operator(domain: str, op: str, opset: int) -> ContribOperator | None:
-    """The operator in force at an opset, if onnxruntime has one that the standard has not."""
+    """The operator in force at an opset, if it is one of onnxruntime's own."""
     versions = _table().get((canonical(domain), op), ())
     found = [each for each in versions if each.version <= opset]
     return None if not found or found[-1].is_withdrawn else found[-1]
@@ -64,14 +63,16 @@ def contrib_operator(domain: str, op: str, opset: int) -> ContribOperator | None
 
 @cache
 def contrib_domains() -> frozenset[str]:
-    """The domains of these operators, the standard's own aside."""
+    """The domains of these operators, without the standard's own domain."""
     return frozenset(domain for domain, _ in _table() if domain)
 
 
 def assumed_opset(domain: str) -> int | None:
-    """The opset onnxruntime takes for a domain a file does not import; None if it knows none.
+    """The opset onnxruntime assumes for a domain that a file does not import.
 
-    It is the newest one it guarantees: measured on 1.31.1.
+    None if it is unknown.
+
+    It is the newest opset onnxruntime guarantees: measured on 1.31.1.
     """
     if domain in contrib_domains():
         return 1
@@ -81,7 +82,7 @@ def assumed_opset(domain: str) -> int | None:
 def contrib_types(
     operator: ContribOperator, operands: Sequence[Type | None], results: int
 ) -> list[Type | None]:
-    """What is known of the types of the results: element types, and shapes of ELEMENTWISE alone."""
+    """The types of the results: element types for all operators, shapes for ELEMENTWISE only."""
     bound: dict[str, Type] = {}
     for position, type_ in enumerate(operands):
         word = _at(operator.inputs, position)

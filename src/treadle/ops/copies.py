@@ -1,4 +1,4 @@
-"""Which values are mere copies of others."""
+"""Resolves values that are copies of others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from treadle.ir import Leaf, Step, Value
 
 
 def resolve_copies(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
-    """What a value is a mere copy of, through any number of Identity steps; itself if of nothing.
+    """The value that this one copies through any number of Identity steps; itself if it is no copy.
 
-    `made` has the step that makes each value, where one of the block does.
+    `made` maps values to the step of the block that defines them.
     """
     while value is not None:
         step = made.get(value)

@@ -1,4 +1,4 @@
-"""The standard's words for types: TensorProto numbers of elements, and type strings."""
+"""The standard's encodings of types: TensorProto numbers of element types, and type strings."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def element_from_proto(number: int) -> DType | None:
     if number == TensorProto.UNDEFINED:
         return None
     if number not in _FROM_PROTO:
-        raise LoadError(f"element type {number} is not one this build knows (1 to 28)")
+        raise LoadError(f"element type {number} is unknown to this build (1 to 28)")
     return _FROM_PROTO[number]
 
 
 def element_word(dtype: DType) -> str:
-    """The word of the schemas' type strings: `float` for float32, `double` for float64."""
+    """The schemas' word for an element type: `float` for float32, `double` for float64."""
     return _WORDS.get(dtype, dtype.value)
 
 
 def type_string(type_: Type | None, unknown: str | None = None) -> str | None:
-    """The type as the standard's schemas spell it: `seq(tensor(float))`.
+    """Write the type as the standard's schemas do: `seq(tensor(float))`.
 
-    `unknown` stands for parts that are not known; with None there, the whole is None.
+    `unknown` replaces unknown parts; if it is None, a type with unknown parts yields None.
     """
     match type_:
         case Tensor(dtype):
@@ -60,7 +60,7 @@ def type_string(type_: Type | None, unknown: str | None = None) -> str | None:
 
 
 def tensor_of_string(text: str) -> Tensor | None:
-    """The tensor type that a type string names; None for one of anything else."""
+    """The tensor type of a type string; None for a type that is not a tensor."""
     if not text.startswith("tensor("):
         return None
     return Tensor(_FROM_WORD[text.removeprefix("tensor(").removesuffix(")")])

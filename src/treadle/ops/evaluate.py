@@ -1,4 +1,4 @@
-"""Evaluation of a leaf: bind its kernel once, call it often."""
+"""Evaluates leaves: binds a kernel once, for many calls."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Prepared = Callable[[Sequence[Any]], tuple[Any, ...]]
 
 
 def ignore_fp_warnings() -> np.errstate:
-    """The context in which kernels run: numpy's warnings of overflow, division and casts off."""
+    """The context for running kernels: numpy's warnings of overflow, division and casts are off."""
     return np.errstate(all="ignore")
 
 
 def bind_kernel(leaf: Leaf, *, silent: bool = True) -> Prepared:
-    """The leaf ready to run: operands in, one value per result out, None for an absent one.
+    """Prepare the leaf: maps operands to one value per result, None for an absent one.
 
-    `silent=False`: the caller is inside `ignore_fp_warnings()` already, which saves a microsecond a
-    call. Raises Unsupported here, and KernelError when the operands do not fit.
+    `silent=False`: the caller is already inside `ignore_fp_warnings()`, which saves a microsecond
+    per call. Raises Unsupported here, and KernelError when the operands do not fit.
     """
     found = kernel(leaf.domain, leaf.op, leaf.version)
     if found is None:
@@ -47,12 +47,12 @@ def bind_kernel(leaf: Leaf, *, silent: bool = True) -> Prepared:
 
 
 def without_kernel(domain: str) -> str:
-    """Why an operator of this domain cannot be run, and for a custom one how it could be."""
+    """Why an operator of this domain cannot run; for a custom one, how to register a library."""
     if newest_opset(domain) or assumed_opset(domain) is not None:
         return "no kernel evaluates it"
     library = _LIBRARIES.get(domain, "path_of_the_library")
     return (
-        "no kernel evaluates it; where a library has it, call"
+        "no kernel evaluates it; if a library implements it, call"
         f" SessionOptions.register_custom_ops_library({library})"
     )
 
@@ -60,7 +60,7 @@ def without_kernel(domain: str) -> str:
 def _bind(leaf: Leaf, bind: Callable[..., Prepared], attributes: dict[str, Any]) -> Prepared:
     try:
         return bind(attributes, len(leaf.results))
-    except Exception as error:  # border: a kernel of onnx's may raise anything
+    except Exception as error:  # border: onnx's own kernels may raise anything
         raise Unsupported(leaf.op, leaf.version, reason(error), leaf.info.path) from error
 
 
@@ -80,7 +80,7 @@ def _bordered(name: str, body: Prepared, wanted: int) -> Prepared:
             results = body(inputs)
         except KernelError:
             raise
-        except Exception as error:  # border: the same when it runs
+        except Exception as error:  # border: onnx's own kernels may raise anything
             given = join_words(map(describe, inputs))
             raise KernelError(f"{name}({given}): {reason(error)}") from error
         return results if len(results) == wanted else _fitted(results, wanted)
@@ -101,7 +101,7 @@ def _silent(body: Prepared) -> Prepared:
 
 
 def describe(given: Any) -> str:
-    """A run-time value in a word or two: `float32[2,3]`, `seq of 4`, `absent`."""
+    """Describe a run-time value briefly: `float32[2,3]`, `seq of 4`, `absent`."""
     if isinstance(given, np.ndarray):
         return show_array(given)
     if isinstance(given, list):

@@ -1,7 +1,7 @@
-"""Evaluation of leaves before any run: what constants give, as constants.
+"""Constant folding: evaluates leaves whose operands are constants.
 
-Who folds chooses the bound on elements and whether the result must be exact: the same bits whoever
-computes it, so that what depends on it (a trip count, a shape) is the same on every engine.
+The caller chooses the bound on elements and whether the result must be exact, that is, the same
+bits on every engine, as trip counts and shapes need.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ EXACT = frozenset(
 )  # fmt: skip
 """Operators of the standard that every engine computes to the same bits."""
 _ONLY_WHOLE = frozenset(("ReduceProd",))
-"""Those of EXACT whose products of floats hang on the order."""
+"""Operators of EXACT whose floating-point products depend on the order of evaluation."""
 
 _ONLY_SHAPES = ("Shape", "Size")
-"""Operators that read no element."""
+"""Operators that read only the shape of their operand."""
 _FLOATS = frozenset((DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64))
 
 
 def fold(
     leaf: Leaf, operands: Sequence[Any], most_elements: int, *, exact: bool = True
 ) -> tuple[Any, ...] | None:
-    """The leaf's results for these operands, absent ones None; None where they must not be known.
+    """Evaluate the leaf for these operands, absent ones None; None if it must not be folded.
 
-    That is so for random operators, attributes given by a function's caller, operators that fail or
-    have no kernel, operands or results of more than `most_elements`, and where `exact` is asked
-    for, for what is not in EXACT or what the standard leaves undefined: division by 0, casts out of
-    range.
+    Not folded are random operators, attributes supplied by a function's caller, operators that fail
+    or have no kernel, and operands or results of more than `most_elements`. With `exact`, operators
+    outside EXACT and results that the standard leaves undefined are not folded either: division by
+    0, casts out of range.
     """
     if (exact and (leaf.domain or leaf.op not in EXACT)) or not is_repeatable(leaf):
         return None
@@ -67,7 +67,7 @@ def fold(
 
 
 def is_repeatable(leaf: Leaf) -> bool:
-    """Whether equal operands give equal results, in every call of the function it is in."""
+    """Whether equal operands give equal results, in every call of the enclosing function."""
     if leaf.blocks or (leaf.op in RANDOM and not leaf.domain):
         return False
     if any(isinstance(attribute.value, Reference) for attribute in leaf.attributes.values()):
@@ -77,7 +77,7 @@ def is_repeatable(leaf: Leaf) -> bool:
 
 
 def _would_be_large(leaf: Leaf, operands: Sequence[Any], most_elements: int) -> bool:
-    """Whether the values of operands ask for a result of more bytes than elements may have."""
+    """Whether the values of the operands ask for a result of more than `most_elements` elements."""
     count = None if leaf.domain else result_bytes(leaf.op)
     if count is None:
         return False
@@ -86,7 +86,7 @@ def _would_be_large(leaf: Leaf, operands: Sequence[Any], most_elements: int) -> 
 
 
 def _is_undefined(leaf: Leaf, operands: Sequence[Any], results: Sequence[Any]) -> bool:
-    """Whether engines may differ: whole numbers over 0, floats too large for whole numbers."""
+    """Whether the result may differ between engines: integer division by 0, out-of-range casts."""
     if leaf.op in _ONLY_WHOLE:
         return operands[0].dtype.kind not in "biu"
     if leaf.op in ("Div", "Mod"):
@@ -97,7 +97,7 @@ def _is_undefined(leaf: Leaf, operands: Sequence[Any], results: Sequence[Any]) -
 
 
 def _is_bad_division(dividend: np.ndarray, divisor: np.ndarray) -> bool:
-    """Whether a whole number is divided by 0, or the least one by -1."""
+    """Whether an integer is divided by 0, or the least integer by -1."""
     if divisor.dtype.kind not in "iu":
         return False
     is_least = divisor.dtype.kind == "i" and bool((dividend == np.iinfo(dividend.dtype).min).any())
@@ -105,7 +105,7 @@ def _is_bad_division(dividend: np.ndarray, divisor: np.ndarray) -> bool:
 
 
 def _is_bad_cast(source: np.ndarray, result: np.ndarray) -> bool:
-    """Whether a float may have no place among what it is cast to."""
+    """Whether a float may be outside the range of the integer type it is cast to."""
     given, made = dtype_of(source.dtype), dtype_of(result.dtype)
     if given not in _FLOATS or made in _FLOATS or made is DType.BOOL:
         return False

@@ -1,4 +1,4 @@
-"""The bodies the standard gives operators that are functions of simpler ones."""
+"""The bodies of operators that the standard defines as functions of simpler ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from treadle.ops.type_protos import type_to_proto
 def function_proto(
     leaf: Leaf, operand_types: Sequence[Type | None], opset: int | None = None
 ) -> FunctionProto | None:
-    """The body of the leaf's operator, of the version it has; None where there is none.
+    """The body of the leaf's operator at its version; None if it has none.
 
-    `opset` is the one the body may be written for (the leaf's version by default). A body that
-    depends on context may be refused for types that are unknown; it is None then.
+    `opset` is the version the body may be written for (the leaf's version by default). A body that
+    depends on context may be rejected for unknown types; the result is then None.
     """
     return function_proto_of_node(leaf_to_proto(leaf), opset or leaf.version, operand_types)
 
@@ -27,7 +27,7 @@ def function_proto(
 def function_proto_of_node(
     node: NodeProto, opset: int, operand_types: Sequence[Type | None]
 ) -> FunctionProto | None:
-    """The body of a node's operator in force at an opset; the node may carry graphs."""
+    """The body of a node's operator at an opset; the node may carry graphs."""
     domain = canonical(node.domain)
     version = since_version(domain, node.op_type, opset)
     found = None if version is None else onnx_schema(domain, node.op_type, version)
@@ -64,14 +64,14 @@ def _fitting(opsets: Sequence[int], opset: int) -> int:
 
 
 def _import_all(body: FunctionProto) -> None:
-    """FlexAttention's body does not import the domain it is built of."""
+    """Add the import of a domain that FlexAttention's body uses without importing it."""
     imported = {canonical(each.domain) for each in body.opset_import}
     for domain in sorted({canonical(node.domain) for node in body.node} - imported):
         body.opset_import.add(domain=domain, version=newest_opset(domain))
 
 
 def _give_defaults(body: FunctionProto, domain: str, op: str, version: int) -> None:
-    """Onnx leaves the defaults of the attributes in the schema; a function carries its own."""
+    """Add the defaults of attributes, which onnx keeps in the schema, to the function."""
     found = schema(domain, op, version)
     assert found is not None
     defaults = {n: rule.default for n, rule in found.attributes.items() if rule.default is not None}

@@ -1,6 +1,6 @@
 """Leaves and attributes as onnx's NodeProto and AttributeProto.
 
-Graph attributes are blocks of their step and belong to `formats`; everything else is here.
+Graph attributes are blocks of their step and handled by `formats`.
 """
 
 from __future__ import annotations
@@ -54,15 +54,17 @@ _KIND_OF = {number: kind for kind, (number, *_) in _FIELDS.items()}
 
 
 def attribute_kind(proto: AttributeProto) -> Kind:
-    """The kind of an attribute; of one without a type (IR version 1), from the field it fills."""
+    """The kind of an attribute; without a type (IR version 1), from the field it fills."""
     if proto.type in _KIND_OF:
         return _KIND_OF[proto.type]
     if proto.type != AttributeProto.UNDEFINED:
-        raise LoadError(f"attribute {proto.name!r} is of type {proto.type}, which onnx has not")
+        raise LoadError(
+            f"attribute {proto.name!r} is of type {proto.type}, which onnx does not have"
+        )
     filled = {field.name for field, _ in proto.ListFields()}
     kinds = [kind for kind, (_, field, *_) in _FIELDS.items() if field in filled]
     if len(kinds) != 1:
-        raise LoadError(f"attribute {proto.name!r} says neither its type nor one value")
+        raise LoadError(f"attribute {proto.name!r} has neither a type nor a single value")
     return kinds[0]
 
 
@@ -93,7 +95,7 @@ def attribute_to_proto(attribute: Attribute) -> AttributeProto:
 def attribute_from_proto(proto: AttributeProto) -> Attribute:
     """The attribute of an AttributeProto that holds no graph.
 
-    A reference may be of any kind; a graph left out, or no graphs at all, is None.
+    A reference may have any kind; a missing graph, or an empty list of graphs, is None.
     """
     kind = attribute_kind(proto)
     if proto.ref_attr_name:

@@ -1,4 +1,4 @@
-"""Which ranks the operands of operators have, where the standard says so."""
+"""The ranks that the standard requires of operands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """From `least` to `most`; `is_first`: as many as operand 0 has."""
+    """Ranks from `least` to `most`; `is_first`: the same rank as operand 0."""
 
     least: int = 0
     most: int | None = None
@@ -56,7 +56,7 @@ _TABLE: Mapping[str, Sequence[_Ranks]] = {
 
 
 def rank_fault(op: str, operands: Sequence[Any]) -> str:
-    """What is wrong with the ranks of a standard operator's operands; "" if nothing."""
+    """Why the ranks of a standard operator's operands are wrong; "" if they are not."""
     for position, (wanted, array) in enumerate(zip(_TABLE.get(op, ()), operands, strict=False)):
         if not isinstance(array, np.ndarray):
             continue
@@ -70,5 +70,5 @@ def rank_fault(op: str, operands: Sequence[Any]) -> str:
 
 
 def has_wanted_ranks(op: str) -> bool:
-    """Whether `rank_fault` knows anything of the operator."""
+    """Whether `rank_fault` has a rule for the operator."""
     return op in _TABLE

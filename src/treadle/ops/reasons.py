@@ -1,4 +1,4 @@
-"""Why a kernel failed, in words for whoever wrote the model: numpy speaks of its own arrays."""
+"""Translates numpy's and onnx's error texts into terms of the model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SAID_OTHERWISE = tuple(
         (r"cannot reshape array of size (\d+) into shape", r"\1 elements do not fit the shape"),
         (
             r"can only convert an array of size 1 to a Python scalar",
-            "exactly one element is wanted of an operand that has another number of them",
+            "an operand must have exactly one element, and has another number",
         ),
         (
             r"maximum supported dimension for an ndarray is currently (\d+), found (\d+)",
@@ -43,7 +43,7 @@ _SAID_OTHERWISE = tuple(
         (r"zip\(\) argument \d+ is .*", "its operands or attributes are not equally long"),
         (
             r"axis (-?\d+) is out of bounds for array of dimension (\d+)",
-            r"axis \1 is not one of a tensor of rank \2",
+            r"axis \1 is out of range for a tensor of rank \2",
         ),
         (r"axes don't match array", "the permutation does not name each axis once"),
         (
@@ -56,7 +56,7 @@ _SAID_OTHERWISE = tuple(
 
 
 def reason(error: Exception) -> str:
-    """What a kernel or numpy says in raising the error: short, and with shapes as treadle's."""
+    """Translate the error of a kernel or numpy: short, with shapes in treadle's notation."""
     cause = error.__cause__
     text = str(error) or type(error).__name__
     return _worded(f"{text} ({cause})" if cause is not None else text)

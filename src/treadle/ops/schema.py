@@ -1,4 +1,4 @@
-"""The standard's schemas as our own small data, by domain, operator and version.
+"""The standard's schemas as dataclasses, by domain, operator and version.
 
 A version is the opset at which a schema came into force. The domain "ai.onnx" is the same as "".
 """
@@ -86,15 +86,15 @@ class Schema:
 
 
 def canonical(domain: str) -> str:
-    """The domain by its one name: "" for "ai.onnx"."""
+    """The canonical name of the domain: "" for "ai.onnx"."""
     return "" if domain == "ai.onnx" else domain
 
 
 @cache
 def since_version(domain: str, op: str, opset: int) -> int | None:
-    """The version of the operator in force at an opset; None where the opset has it not.
+    """The version of the operator in force at an opset; None if the opset lacks it.
 
-    An operator the standard withdrew is still there, its schema `deprecated`.
+    A withdrawn operator still has a version; its schema is `deprecated`.
     """
     found = _schema_at(canonical(domain), op, opset)
     return None if found is None else int(found.since_version)
@@ -109,14 +109,14 @@ def schema(domain: str, op: str, version: int) -> Schema | None:
 
 @cache
 def onnx_schema(domain: str, op: str, version: int) -> Any:
-    """Onnx's own object for `schema`."""
+    """Onnx's own schema object, for the same arguments as `schema`."""
     found = _schema_at(canonical(domain), op, version)
     return found if found is not None and found.since_version == version else None
 
 
 @cache
 def newest_opset(domain: str) -> int:
-    """The newest opset of the domain this build knows; 0 for a domain it does not know."""
+    """The newest opset of the domain in this build; 0 for an unknown domain."""
     newest: Mapping[str, tuple[int, int]] = onnx.defs.C.schema_version_map()
     return int(newest.get(canonical(domain), (0, 0))[1])
 

@@ -1,7 +1,7 @@
-"""How many bytes a result has whose size hangs on the values of operands, before it is made.
+"""Predicts the bytes of results whose size depends on values of operands.
 
-What is larger than the memory of the machine, or of its cgroup, is an error and not an attempt: the
-system would end the process half-way.
+A result larger than the memory of the machine, or of its cgroup, is reported as an error before it
+is allocated: otherwise the system would kill the process.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ _AXES = 3
 
 
 def result_bytes(op: str) -> Count | None:
-    """What counts the bytes of the operator's result, at least; None: values do not size it."""
+    """The function that computes a lower bound of the result's bytes.
+
+    None if values do not size it.
+    """
     return _COUNTS.get(op)
 
 
 @cache
 def memory_of_machine() -> float:
-    """The bytes of memory this process may ever have; endless where the system does not tell."""
+    """The bytes of memory this process may use; infinite if the system does not tell."""
     found = [float("inf")]
     with contextlib.suppress(AttributeError, ValueError, OSError):
         found.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
@@ -39,7 +42,7 @@ def memory_of_machine() -> float:
 
 
 def _shape(operands: Sequence[Any]) -> float:
-    return _product(operands[0])  # of one byte an element: the dtype is an attribute
+    return _product(operands[0])  # counts one byte per element: the dtype is an attribute
 
 
 def _expand(operands: Sequence[Any]) -> float:
@@ -71,7 +74,7 @@ def _pad(operands: Sequence[Any]) -> float:
     pads = [int(n) for n in operands[1]]
     rank = len(pads) // 2
     if any(each is not None for each in operands[_AXES:]) or rank != operands[0].ndim:
-        return 0  # along some axes: the kernel looks at them
+        return 0  # with explicit axes the kernel checks them
     extents = (n + pads[k] + pads[k + rank] for k, n in enumerate(operands[0].shape))
     return _product(list(extents)) * operands[0].itemsize
 
@@ -83,11 +86,11 @@ def _one_hot(operands: Sequence[Any]) -> float:
 
 def _mel_weights(operands: Sequence[Any]) -> float:
     bands, length = (float(np.asarray(each).reshape(-1)[0]) for each in operands[:2])
-    return max(bands, 0.0) * max(length / 2 + 1, 0.0) * 4  # float32, or what is wider
+    return max(bands, 0.0) * max(length / 2 + 1, 0.0) * 4  # float32 or wider
 
 
 def _product(numbers: Any) -> float:
-    """The product of extents, 0 where one is not positive; infinite beyond float64."""
+    """The product of extents, 0 if one is not positive; infinite beyond float64."""
     extents = np.maximum(np.asarray(numbers, np.float64), 0)
     if not extents.all():
         return 0.0

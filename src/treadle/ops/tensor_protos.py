@@ -1,8 +1,8 @@
 """TensorProto and SparseTensorProto to `ir.Literal` and `ir.SparseArray`, and back.
 
-Written tensors carry raw_data, little endian, sub-byte types packed from the low bits up (strings:
-string_data). Read ones may have raw_data or any typed field. Strings are UTF-8; bytes that are not
-survive as surrogates.
+Tensors are written as raw_data, little endian, sub-byte types packed from the low bits up (strings:
+string_data). Tensors that are read may use raw_data or any typed field. Strings are UTF-8; invalid
+bytes are kept as surrogates.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNSIGNED: dict[int, type[np.generic]] = {1: np.uint8, 2: np.uint16, 4: np.uint3
 
 
 def tensor_to_proto(literal: Literal) -> TensorProto:
-    """The TensorProto of a literal; one that is external says where, and carries no data."""
+    """The TensorProto of a literal; an external one gets its location and no data."""
     proto = TensorProto(name=literal.name, doc_string=literal.doc) if literal.doc else TensorProto()
     if literal.name:
         proto.name = literal.name
@@ -57,9 +57,9 @@ def tensor_to_proto(literal: Literal) -> TensorProto:
 
 
 def tensor_from_proto(proto: TensorProto, array: np.ndarray | None = None) -> Literal:
-    """The literal of a TensorProto; `array` is the data of one whose data are external.
+    """The literal of a TensorProto; `array` is the data of an external tensor.
 
-    Raises DataError where the data are missing, too short, or of no element type.
+    Raises DataError if the data are missing or too short, or the element type is undefined.
     """
     dtype = element_from_proto(proto.data_type)
     if dtype is None:
@@ -92,7 +92,7 @@ def is_external(proto: TensorProto) -> bool:
 def array_from_bytes(
     data: bytes | memoryview | np.ndarray, dtype: DType, shape: tuple[int, ...], name: str = ""
 ) -> np.ndarray:
-    """The array whose raw_data these are; a view of them unless elements are packed."""
+    """The array that these raw_data bytes encode; a view of them unless elements are packed."""
     _expect_possible(shape, dtype, name)
     count = math.prod(shape)
     packed = np.frombuffer(data, np.uint8)
@@ -120,7 +120,7 @@ def pack(array: np.ndarray, dtype: DType) -> bytes:
 
 
 def unpack(data: np.ndarray, dtype: DType, count: int) -> np.ndarray:
-    """The first `count` elements of a sub-byte type out of packed bytes."""
+    """Unpack the first `count` elements of a sub-byte type."""
     bits = dtype.bits
     if bits in _SHIFTED:
         shifts = np.arange(0, 8, bits, dtype=np.uint8)
@@ -136,13 +136,13 @@ def _packed(elements: np.ndarray, bits: int) -> bytes:
 
 
 def encode_strings(array: np.ndarray) -> list[bytes]:
-    """The elements of a string tensor as the file has them."""
+    """The elements of a string tensor as bytes of the file."""
     items = array.reshape(-1).tolist()
     return [i if isinstance(i, bytes) else str(i).encode("utf-8", "surrogateescape") for i in items]
 
 
 def decode_string(data: bytes) -> str:
-    """A file's string as text."""
+    """Decode a string of the file."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -167,13 +167,14 @@ def _read_array(proto: TensorProto, dtype: DType) -> np.ndarray:
 
 
 def _expect_possible(shape: tuple[int, ...], dtype: DType, name: str) -> None:
-    """Raise DataError for a shape that no array has."""
+    """Raise DataError for a shape that no array can have."""
     if min(shape, default=0) < 0:
         raise DataError(f"tensor {name!r} has a negative dim: {show_shape(shape)}")
     if len(shape) > _MOST_AXES:
         raise DataError(f"tensor {name!r} has {len(shape)} axes, at most {_MOST_AXES} are read")
     width = 8 if dtype is DType.STRING else dtype.numpy.itemsize
-    if math.prod(extent for extent in shape if extent) * width > sys.maxsize:  # even if one is 0
+    # even if one of them is 0
+    if math.prod(extent for extent in shape if extent) * width > sys.maxsize:
         raise DataError(
             f"tensor {name!r}: {dtype}{show_shape(shape)} is more than memory has addresses"
         )

@@ -1,9 +1,9 @@
 """TypeProto to `ir.Type` and back.
 
 A Symbol is a dim_param. An Expression is written as the dim_param of its text, which reads back as
-a Symbol of that name. Range, None and an extent over 2**63 - 1 are dims without a value, and a Type
-of None is an empty TypeProto. Opaque types, which no operator of the standard has, read as None,
-and so does a negative dim, which exporters write for one they do not know.
+a Symbol of that name. Range, None and an extent over 2**63 - 1 become dims without a value, and a
+Type of None an empty TypeProto. Opaque types, which no operator of the standard has, are read as
+None, and so are negative dims, which exporters write for unknown ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def type_to_proto(type_: Type | None) -> TypeProto:
 
 
 def type_from_proto(proto: TypeProto) -> Type | None:
-    """The type a TypeProto says; None where it says none."""
+    """The type of a TypeProto; None if it has none."""
     match proto.WhichOneof("value"):
         case "tensor_type":
             tensor = proto.tensor_type

@@ -1,7 +1,8 @@
 """The type rule of a leaf: the types of its results from those of its operands.
 
-The rules are onnx's own, per node. An operator without one that is a function of simpler ones is
-inferred through its body; what still has no type gets the element type its schema ties it to.
+The rules are onnx's own, per node. An operator without a rule that is a function of simpler ones is
+inferred through its body; results that still have no type get the element type from the type
+variable of the schema.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from treadle.ops.type_protos import type_from_proto, type_to_proto
 
 _NEWEST_IR = 13
 _FEW = 1024
-# STFT-17 is inferred as if `onesided` were 0, the schema says 1
+# STFT-17 is inferred as if `onesided` were 0; the schema's default is 1
 _BLIND_TO_DEFAULTS = {"STFT"}
 
 _NEEDS_A_TYPE = {
@@ -45,8 +46,9 @@ _NEEDS_A_TYPE = {
     ("ai.onnx.ml", "DictVectorizer"),
     ("ai.onnx.ml", "LabelEncoder"),
 }
-"""Operators whose rule in onnx reads the type of the first operand without asking for it: where
-there is none, the process would die. Found by calling every rule without types."""
+"""Operators whose rule in onnx reads the type of the first operand unchecked: without a type the
+process would crash. Found by calling every rule without types.
+"""
 
 
 def result_types(
@@ -57,8 +59,8 @@ def result_types(
     """One type per result of the leaf; None where nothing is known, or the result is absent.
 
     `constants` are the operands whose value is known. Dims keep their identity: a Symbol or an
-    Expression of an operand comes out as the same. Raises InvalidModel where the rule refuses the
-    operands.
+    Expression of an operand appears unchanged in the result. Raises InvalidModel if the rule
+    rejects the operands.
     """
     found = onnx_schema(leaf.domain, leaf.op, leaf.version)
     if found is None:
@@ -74,7 +76,7 @@ def result_types(
 
 
 def _of_contrib(leaf: Leaf, operand_types: Sequence[Type | None]) -> tuple[Type | None, ...]:
-    """Element types alone, of an operator that only onnxruntime has."""
+    """Element types only, for an operator that only onnxruntime has."""
     found = contrib_operator(leaf.domain, leaf.op, leaf.version)
     if found is None:
         return (None,) * len(leaf.results)
@@ -126,7 +128,7 @@ def _by_rule(
 
 def _node(leaf: Leaf) -> NodeProto:
     node = leaf_to_proto(leaf)
-    # the rules take no absent first result, which the standard's own models have
+    # the rules do not allow an absent first result, which the standard's own models have
     node.output[:] = [f"o{k}" for k in range(len(leaf.results))]
     found = schema(leaf.domain, leaf.op, leaf.version)
     if found is not None and leaf.op in _BLIND_TO_DEFAULTS:
@@ -205,7 +207,7 @@ def _with_dims(type_: Type | None, known: Mapping[str, Dim]) -> Type | None:
 
 
 def type_of(value: object) -> Type | None:
-    """The type of a run-time value; None for an absent one, or a dictionary."""
+    """The type of a run-time value; None for an absent one or a dictionary."""
     if isinstance(value, np.ndarray):
         return Tensor(dtype_of(value.dtype), tuple(value.shape))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What each rule is about: a few words, a bad model and the same model mended, as text."""
+"""An example for each rule: a short explanation, a faulty model and the mended model, as text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
-"""What an example starts with that shows only its graph."""
+"""The header of an example that shows only its graph."""
 
 _FOLDER = Path(__file__).parent
 
 
 class Example(NamedTuple):
-    """What a rule is about, a text model that breaks it, and one that does not."""
+    """A short explanation of a rule, a text model that breaks it, and one that does not."""
 
     about: str
     bad: str
@@ -22,13 +22,13 @@ class Example(NamedTuple):
 
 
 def whole(model: str) -> str:
-    """The text of an example with its header."""
+    """The example's complete text, with its header."""
     return model if model.startswith(("<", "ir_version")) else f"{HEADER}\n{model}"
 
 
 @functools.cache
 def examples() -> Mapping[str, Example]:
-    """The example of each code, from the files beside this one."""
+    """The example of each code, from the files of this folder."""
     found: dict[str, Example] = {}
     for path in sorted(_FOLDER.glob("*.txt")):
         _, *sections = path.read_text(encoding="utf-8").split("== ")

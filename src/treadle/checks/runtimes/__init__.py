@@ -1,4 +1,4 @@
-"""What a runtime is known not to load, or to answer wrongly: measured, each with its version."""
+"""Models that a runtime fails to load or answers wrongly, measured on the named version."""
 
 from treadle.checks.runtimes.known_bugs import KnownBug, bugs_of
 from treadle.checks.runtimes.reach import may_be_wrong

@@ -1,7 +1,7 @@
-"""CF808: whole numbers of a model that may reach what onnxruntime gets wrong.
+"""CF808: integers of a model that may reach values for which onnxruntime answers wrongly.
 
-Nothing is said of values that are made of extents and constants alone, nor of those whose ranges
-show that the fault cannot come: casts from bool, positions in a tensor, and what follows them.
+Values made only of extents and constants are not reported, nor values whose ranges exclude the
+fault: casts from bool, positions in a tensor, and results computed from them.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ _POSITIONS_FOLLOW = ("MaxPool", "TopK", "Unique")
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """Ranges of values; and the values that are made of extents and constants alone."""
+    """The ranges of values, and the values made only of extents and constants."""
 
     ranges: dict[Value, Range | None] = field(default_factory=dict)
     fixed: set[Value] = field(default_factory=set)
 
     def range(self, value: Value | None) -> Range | None:
-        """Between which numbers the elements of the value lie, if that is known."""
+        """The least and the greatest number an element of the value may have; None if unknown."""
         if value is None:
             return None
         return self.ranges.get(value) or range_of_type(value.type)
 
     def is_fixed(self, values: Sequence[Value | None]) -> bool:
-        """Whether none of the values depends on the elements of what the model is fed."""
+        """Whether none of the values depends on the content of the model's inputs."""
         return all(value is None or value in self.fixed for value in values)
 
 
 def of_edges(model: Model) -> Iterator[Finding]:
-    """What is known to be wrong of the steps of a typed model over the numbers they may meet."""
+    """Report the known defects of steps of a typed model for the integers they may receive."""
     learned = _Learned()
     for block in (model.main, *(function.block for function in model.functions.values())):
         _learn_constants(learned, block)
@@ -72,7 +72,7 @@ def _findings(learned: _Learned, step: Leaf, path: str) -> Iterator[Finding]:
     if may_be_wrong(step, [learned.range(value) for value in step.operands]):
         edges = ", ".join(bug.edge for bug in found)
         message = f"{step.op}-{step.version} over these whole numbers is wrong near {edges}"
-        hint = "treadle runs it in other words, or elsewhere; see docs/known_bugs.md"
+        hint = "treadle decomposes it or runs it on another engine; see docs/known_bugs.md"
         yield finding("CF808", path, message, hint)
 
 

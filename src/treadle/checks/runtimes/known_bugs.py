@@ -1,7 +1,7 @@
-"""What onnxruntime was found to get wrong: the table that `python -m tools.sweep` writes.
+"""The table of wrong answers of onnxruntime, written by `python -m tools.sweep`.
 
-A row is an operator, version, element type and edge (values near 2**31, the least, NaN ...), with
-the release it was measured on. What is planned for onnxruntime and what `check` tells read it here.
+A row holds an operator, version, element type and edge (values near 2**31, the least, NaN ...),
+with the onnxruntime release that was measured. The planner and `check` both read this table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WHOLE = tuple(DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 1
 
 
 class KnownBug(NamedTuple):
-    """One fault; `form` is the attribute that has to be there, as name=value, or ""."""
+    """One defect; `form` is the attribute that must be present, as name=value, or ""."""
 
     edge: str
     form: str
@@ -26,7 +26,7 @@ class KnownBug(NamedTuple):
 
 
 def bugs_of(step: Leaf) -> Sequence[KnownBug]:
-    """What is known to be wrong of the step over whole numbers; of floats the docs have a page."""
+    """The known defects of the step for integers; defects for floats are listed in the docs."""
     first = step.operands[0] if step.operands else None
     type_ = first.type if first is not None else None
     if not isinstance(type_, Tensor) or type_.dtype not in _WHOLE:

@@ -1,4 +1,4 @@
-"""What onnxruntime does not load, or answers wrongly; measured on its CPU provider."""
+"""Models that onnxruntime fails to load or answers wrongly, measured on its CPU provider."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SCAN = FunctionId("", "Scan")
 
 
 def of_model(model: Model) -> Iterator[Finding]:
-    """The opset, the IR version, and whole numbers that may come near the edges of their types."""
+    """Report too new an opset or IR version, and integers that may reach their types' limits."""
     opset = model.opsets.get("", 1)
     if opset > _NEWEST_OPSET:
         message = f"opset {opset} is refused, the newest that loads is {_NEWEST_OPSET}"
@@ -51,7 +51,7 @@ def of_model(model: Model) -> Iterator[Finding]:
 
 
 def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
-    """What is wrong with one step there, its bodies aside."""
+    """Report the defects of one step, without those of its bodies."""
     flows = isinstance(step, Loop | Branch) or (isinstance(step, Call) and step.function == _SCAN)
     if flows and None in step.results:
         message = f"an output of {operator_of(step)} is left out: it does not load, or crashes"
@@ -88,12 +88,12 @@ def _scan(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:
         if _length(port) == 0:
             assert port.operand is not None
             message = f"{port.operand.name} has no items: a Scan over nothing fails, or crashes"
-            yield finding("CF805", path, message, "put an If around it")
+            yield finding("CF805", path, message, "guard it by an If")
     for stack in view.stacked:
         type_ = stack.element.inferred if stack.element is not None else None
         if stack.element is not None and _shape(type_) is None:
             message = f"{stack.element.name} is {show_type(type_)}: the rank has to be known"
-            hint = "let a Reshape to a constant rank make it"
+            hint = "give it a constant rank by a Reshape"
             yield finding("CF806", f"{path}.body", message, hint)
 
 

@@ -1,6 +1,7 @@
-"""What OpenVINO does not convert, or answers wrongly; measured on its CPU plugin.
+"""Models that OpenVINO fails to convert or answers wrongly, measured on its CPU plugin.
 
-What it refuses for other reasons (dynamic ranks, for one) depends on the data.
+Conversions that fail for other reasons (dynamic ranks, for one) depend on the data and are not
+reported.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _DROPPED = [3, 2]
 
 
 def of_model(model: Model) -> Iterator[Finding]:
-    """Functions together with control flow."""
+    """Report functions used together with control flow."""
     for identity, function in model.functions.items():
         for visit in walk_block(function.block, str(identity)):
             if isinstance(visit.step, Loop | Branch):
@@ -54,7 +55,7 @@ def of_model(model: Model) -> Iterator[Finding]:
 
 
 def _vectors(model: Model) -> Iterator[Finding]:
-    """Reductions over the last of three axes, before arithmetic with a vector."""
+    """Report reductions over the last of three axes that precede arithmetic with a vector."""
     readers: dict[Value, list[Leaf]] = {}
     reductions: list[tuple[str, Leaf]] = []
     for path, step, _, _ in walk(model):
@@ -98,7 +99,7 @@ def _is_vector(value: Value | None) -> bool:
 
 
 def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
-    """What is wrong with one step there, its bodies aside."""
+    """Report the defects of one step, without those of its bodies."""
     match step:
         case Loop():
             operands = (*step.operands, *step.results)
@@ -108,7 +109,7 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
             yield from _types(step.results, path)
             yield from _branch(step, path)
         case Call() if step.function == _SCAN and step.version:
-            message = "the batch axis of Scan-8 is not taken into account: other values, or none"
+            message = "the batch axis of Scan-8 is ignored: wrong values, or a failure"
             yield finding("CF858", path, message, "convert the model to opset 9 or newer")
 
 
@@ -160,12 +161,12 @@ def _loop(loop: Loop, path: str, known: Known) -> Iterator[Finding]:
         yield finding("CF855", path, message, "write 0")
     elif view.stacked and (trips == 0 or is_true(known, loop.condition) is False):
         message = "it never runs, and its stacked outputs are garbage, or it crashes"
-        yield finding("CF856", path, message, "put empty tensors in the place of the loop")
+        yield finding("CF856", path, message, "replace the loop by empty tensors")
     elif view.stacked and trips is None:
         message = "if it does not run, its stacked outputs are those of the run before"
-        yield finding("CF856", path, message, "put an If around it")
+        yield finding("CF856", path, message, "guard it by an If")
     if view.condition is not None and _looks_at(loop, view.condition):
-        message = f"the body looks at its condition {view.condition.name}: it is not converted"
+        message = f"the body reads its condition {view.condition.name}: it is not converted"
         yield finding("CF859", f"{path}.body", message, "it is always true: write a constant")
     for port in view.carried:
         before = port.initial.inferred if port.initial is not None else None

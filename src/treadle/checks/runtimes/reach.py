@@ -1,13 +1,13 @@
-"""Whether whole numbers can reach what onnxruntime gets wrong of an operator.
+"""Decides whether integers can reach the range in which onnxruntime computes an operator wrongly.
 
-Measured on onnxruntime 1.31; `n` is how many elements one result is made of:
+Measured on onnxruntime 1.31; `n` is the number of elements combined into one result:
 
     Max, Min, Clip, Sign, ReduceMax, ReduceMin   right where all are numbers of int32
     ReduceSum, L1, SumSquare, Prod               right where the result of n elements is exact
     Pow                                          right where the result is exact
     Mod with fmod                                right where all are below 2**53
 
-A result is exact below 2**53, as a float64 is, and where it is a number of the result's type.
+A result is exact if it is below 2**53, as in float64, and fits the result's type.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from treadle.ir import DType, Leaf, Tensor, Value
 
 _EXACT, _INT32 = 2**53, 2**31
 _MOST_ELEMENTS = 2**47
-"""More than the memory of any machine holds: addresses have 47 bits."""
+"""More elements than the memory of any machine holds: addresses have 47 bits."""
 _LARGEST_POWER = 64
 """Beyond this exponent only -1, 0 and 1 have exact powers."""
 
 
 def may_be_wrong(step: Leaf, given: Sequence[Range | None]) -> bool:
-    """Whether onnxruntime may answer the step wrongly for operands in these ranges.
+    """Whether onnxruntime may compute the step wrongly for operands in these ranges.
 
-    `given` has the range of each operand, None where nothing is known of it or it is absent.
-    A step with fewer operands than its schema asks for may be.
+    `given` holds the range of each operand, or None for an operand that is absent or has no known
+    range. A step with fewer operands than its schema requires is reported as possibly wrong.
     """
     rule = None if step.domain else _RULES.get(step.op)
     schema = ops.schema(step.domain, step.op, step.version)

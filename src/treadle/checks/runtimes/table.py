@@ -1,4 +1,4 @@
-"""The runtimes that were measured, and what is known of each."""
+"""The measured runtimes and the rules for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.ir import Model, Step, walk
 
 
 class Runtime(NamedTuple):
-    """A runtime: the version that was measured, and its rules for a model and for a step."""
+    """A runtime: the measured version, and its rules for a model and for a step."""
 
     version: str
     of_model: Callable[[Model], Iterator[Finding]]
@@ -26,7 +26,7 @@ RUNTIMES: Mapping[str, Runtime] = {
 
 
 def findings(typed: Model, name: str) -> Iterator[Finding]:
-    """What the runtime is known not to load or to answer wrongly of a typed model."""
+    """Report the models the runtime fails to load or answers wrongly; `model` is typed."""
     runtime = RUNTIMES[name]
     known = constant_values(typed)
     yield from runtime.of_model(typed)

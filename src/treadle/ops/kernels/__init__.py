@@ -1,4 +1,4 @@
-"""Evaluation of leaf operators with numpy: one file per family of operators."""
+"""Numpy kernels of leaf operators: one file per family of operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _locks = [threading.RLock()]
 
 
 def kernel(domain: str, op: str, version: int) -> Kernel | None:
-    """What evaluates this version of an operator; None where nothing here does.
+    """The kernel for this version of an operator; None if there is none.
 
     Families are imported one after the other until one has it; all of them take milliseconds.
     """
@@ -52,7 +52,7 @@ def _import(family: str) -> None:
 
 
 def _begin_anew() -> None:
-    """In a process that was forked nobody holds the lock."""
+    """Replace the lock in a forked process, where another thread may have held it."""
     _locks[:] = [threading.RLock()]
 
 

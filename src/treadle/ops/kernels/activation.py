@@ -66,7 +66,7 @@ def shrink(x: np.ndarray, *, bias: float, lambd: float) -> Any:
 def gelu(x: np.ndarray, *, approximate: str) -> Any:
     """X * the normal distribution at x, exactly or by its tanh approximation.
 
-    In float64, for far below zero the distribution magnifies the rounding of x / sqrt(2).
+    Computed in float64: far below zero the distribution magnifies the rounding of x / sqrt(2).
     """
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
@@ -89,7 +89,7 @@ def swiglu(gate: np.ndarray, x: np.ndarray, *, alpha: float) -> Any:
 
 
 def rows(function: Any) -> Any:
-    """The opset 1 to 12 form: the tensor is flattened to rows of everything from `axis` on."""
+    """Opsets 1 to 12: flatten the axes from `axis` on into one axis."""
 
     def flattened(x: np.ndarray, *, axis: int) -> Any:
         axis = axis + x.ndim if axis < 0 else axis

@@ -1,7 +1,7 @@
 """Arithmetic of two or more operands: Add, Sub, Mul, Div, Mod, Pow, Max, Min, Sum, Mean, shifts.
 
-Whole numbers wrap. Opsets 1 to 6 broadcast the right operand only, and only where the attribute
-`broadcast` says so.
+Integers wrap around. Opsets 1 to 6 broadcast only the right operand, and only if the attribute
+`broadcast` is set.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ evaluates("Mul", 1, 6)(unbroadcast(np.multiply))
 
 @evaluates("Div", 7, 13, 14)
 def divide(left: np.ndarray, right: np.ndarray) -> Any:
-    """Whole numbers are divided toward zero, as in C."""
+    """Division; integers are rounded toward zero, as in C."""
     if not is_integer(left):
         return np.divide(left, right)
     return np.floor_divide(left - np.fmod(left, right), right)
@@ -47,13 +47,16 @@ def divide(left: np.ndarray, right: np.ndarray) -> Any:
 
 @evaluates("Mod", 10, 13, 28)
 def modulo(left: np.ndarray, right: np.ndarray, *, fmod: int) -> Any:
-    """fmod=0: the sign of the divisor, as in Python; fmod=1: of the dividend, as in C."""
+    """Modulo: with fmod=0 the sign of the divisor, as in Python.
+
+    With fmod=1 of the dividend, as in C.
+    """
     return np.fmod(left, right) if fmod else np.mod(left, right)
 
 
 @evaluates("Pow", 7, 12, 13, 15)
 def power(base: np.ndarray, exponent: np.ndarray) -> Any:
-    """The dtype of the base; whole numbers wrap, where dtypes differ it is through float64."""
+    """Power in the dtype of the base; integers wrap around, mixed dtypes compute in float64."""
     if base.dtype == exponent.dtype and not is_integer(base):
         return _float_power(base, exponent)
     is_whole = exponent.dtype.kind in "iu"
@@ -67,7 +70,7 @@ def power(base: np.ndarray, exponent: np.ndarray) -> Any:
 
 
 def _float_power(base: np.ndarray, exponent: np.ndarray) -> Any:
-    """As IEEE 754 has it: numpy takes the square root for 0.5, also of -0 and -infinity."""
+    """Power as IEEE 754 defines it: numpy takes the square root for 0.5, also of -0 and -infinity."""
     result = np.power(base, exponent)
     is_root = exponent == exponent.dtype.type(0.5)
     if not is_root.any():
@@ -77,13 +80,13 @@ def _float_power(base: np.ndarray, exponent: np.ndarray) -> Any:
 
 
 _FACTORS = (2, 3)
-"""Exponents for which products take a quarter of the time of np.power."""
+"""Exponents for which multiplications take a quarter of the time of np.power."""
 
 
 def _whole_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-    """Exact, in the ring of the base's dtype; toward zero where the exponent is negative.
+    """Exact power modulo 2**bits of the base's dtype; negative exponents round toward zero.
 
-    In the ring of 64 bits 1 and -1 to any exponent are that to the exponent's own 64 bits.
+    In 64-bit arithmetic, 1 and -1 are powers with any exponent reduced modulo 2**64.
     """
     if exponent.size == 1 and exponent.ndim <= base.ndim and exponent.reshape(()) in _FACTORS:
         return np.asarray(reduce(np.multiply, [base] * int(exponent.reshape(()))))
@@ -100,7 +103,7 @@ evaluates("Pow", 1)(unbroadcast(power))
 
 
 def variadic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of two operands, over as many as there are."""
+    """Extend a function of two operands to any number of them."""
 
     def all_of(*operands: np.ndarray) -> Any:
         return reduce(function, operands)

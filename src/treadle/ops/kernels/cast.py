@@ -1,8 +1,8 @@
 """Cast, CastLike, BitCast.
 
-Between numbers numpy and ml_dtypes round and wrap as the standard asks: to nearest even, and whole
-numbers lose their high bits. Out of its range a float becomes whatever the processor makes of it.
-8-bit floats saturate unless told otherwise.
+Between numbers numpy and ml_dtypes round and wrap as the standard requires: to nearest even, and
+integers lose their high bits. A float outside the integer's range gives the processor's result.
+8-bit floats saturate unless `saturate` is 0.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cast(
 
 
 def to_strings(x: np.ndarray) -> np.ndarray:
-    """Numbers as onnxruntime writes them: 8 digits of a float, as many as it takes of a double."""
+    """Numbers as onnxruntime prints them: 8 digits of a float, the shortest form of a double."""
     if x.dtype.kind == "b" or x.dtype.kind in "iu":
         words = [str(int(each)) for each in x.reshape(-1).tolist()]
     elif x.dtype == np.float64:
@@ -60,7 +60,7 @@ def to_strings(x: np.ndarray) -> np.ndarray:
 
 
 def from_strings(x: np.ndarray, dtype: np.dtype[Any], saturate: bool = True) -> np.ndarray:
-    """Text as numbers; "INF" and "NaN" in any case. Whole numbers keep their low bits."""
+    """Parse text as numbers; "INF" and "NaN" in any case. Integers keep their low bits."""
     words = x.reshape(-1).tolist()
     if dtype.kind in "iu":
         widest = np.uint64 if dtype == np.uint64 else np.int64
@@ -98,7 +98,7 @@ def _cast_to(to: int | str) -> np.dtype[Any]:
 
 @maker("Cast", 1, 6, 9, 13, *_SINCE_19)
 def bind_cast(attributes: Attributes, outputs: int) -> Body:
-    """Cast-1 names the type in words."""
+    """Cast-1: the attribute `to` names the type in words."""
     dtype = _cast_to(attributes["to"])
     saturate = bool(attributes.get("saturate", 1))
     round_mode = attributes.get("round_mode", "up")
@@ -117,8 +117,8 @@ def cast_like(x: np.ndarray, like: np.ndarray, *, saturate: int = 1, round_mode:
 
 @evaluates("BitCast", 26)
 def bit_cast(x: np.ndarray, *, to: int) -> Any:
-    """The same bits read as another type of the same width."""
+    """Reinterpret the bits as another type of the same width."""
     dtype = _cast_to(to)
     if "O" in (dtype.kind, x.dtype.kind) or dtype.itemsize != x.dtype.itemsize:
-        raise ValueError(f"{x.dtype} and {dtype} are not of one width")
+        raise ValueError(f"{x.dtype} and {dtype} have different widths")
     return np.ascontiguousarray(x).reshape(x.shape).view(dtype)

@@ -1,4 +1,4 @@
-"""What several families of kernels share: precision, axes, the alignment of old broadcasting."""
+"""Helpers of several kernel families: precision, axes, the alignment of old broadcasting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NARROW = frozenset(
         ),
     )
 )  # fmt: skip
-"""Floats that are computed in float32 and rounded once, at the end."""
+"""Floats narrower than 32 bits: computed in float32 and rounded once, at the end."""
 
 
 def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,17 +58,17 @@ def _widened(operand: Any, narrow: np.dtype[Any]) -> Any:
 
 
 def is_integer(array: np.ndarray) -> bool:
-    """Whether the array holds whole numbers."""
+    """Whether the array holds integers."""
     return array.dtype.kind in "iu"
 
 
 def whole(operand: Any) -> int:
-    """The one whole number a scalar or one-element tensor holds."""
+    """The integer in a scalar or one-element tensor."""
     return int(operand.item()) if isinstance(operand, np.ndarray) else int(operand)
 
 
 def whole_list(operand: Any) -> list[int] | None:
-    """The whole numbers of a 1-D tensor or of a list; None stays None."""
+    """The integers of a 1-D tensor or of a list; None stays None."""
     if isinstance(operand, np.ndarray):
         flat: list[int] = operand.reshape(-1).tolist()
         return flat
@@ -76,14 +76,14 @@ def whole_list(operand: Any) -> list[int] | None:
 
 
 def positive(axis: int, rank: int) -> int:
-    """The axis counted from the front; ValueError where the rank has it not."""
+    """The axis counted from the front; raises ValueError if it is out of range for the rank."""
     if not -rank <= axis < max(rank, 1):
-        raise ValueError(f"axis {axis} is not one of a tensor of rank {rank}")
+        raise ValueError(f"axis {axis} is out of range for a tensor of rank {rank}")
     return axis + rank if axis < 0 else axis
 
 
 def aligned(left: np.ndarray, right: np.ndarray, axis: int | None) -> np.ndarray:
-    """The right operand of opsets 1 to 6, its dims put at `axis` of the left one's.
+    """Align the right operand of opsets 1 to 6: its first dim is put at `axis` of the left one.
 
     right.reshape(right.shape + (1,) * (left.ndim - axis - right.ndim))
     """
@@ -94,7 +94,7 @@ def aligned(left: np.ndarray, right: np.ndarray, axis: int | None) -> np.ndarray
 
 
 def grid(shape: Sequence[int], axis: int, index: np.ndarray) -> tuple[np.ndarray, ...]:
-    """An index of every element of `shape`, in which `index` stands for the axis."""
+    """Index arrays for every element of `shape`, with `index` in place of the axis."""
     each = list(np.indices(tuple(shape), sparse=True))
     each[axis] = index
     return tuple(each)

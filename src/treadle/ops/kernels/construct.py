@@ -1,4 +1,4 @@
-"""Tensors out of nothing or little: Constant, ConstantOfShape, Range, EyeLike."""
+"""Tensors made from attributes or sizes: Constant, ConstantOfShape, Range, EyeLike."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _CONSTANTS: dict[str, Any] = {
 
 @maker("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def bind_constant(attributes: Attributes, outputs: int) -> Body:
-    """The one attribute that is given; a sparse value is written out."""
+    """Constant: the one attribute that is given; a sparse value becomes dense."""
     constant = constant_of(attributes).view()
-    constant.flags.writeable = False  # every run gives it: who hands it out makes a copy
+    constant.flags.writeable = False  # every run returns the same array: the caller must copy it
     results = (constant,)
 
     def body(inputs: Operands) -> Results:

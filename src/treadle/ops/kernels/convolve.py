@@ -1,4 +1,4 @@
-"""Convolutions: Conv, ConvTranspose, and those of whole numbers."""
+"""Convolutions: Conv, ConvTranspose, ConvInteger and QLinearConv."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def conv(
     pads: Ints | None = None,
     auto_pad: str,
 ) -> Any:
-    """Every output channel is the sum over its group's channels and the kernel's positions."""
+    """Convolution: each output channel sums over its group's channels and kernel positions."""
     over = window(x.shape[2:], weight.shape[2:], strides, dilations, pads, auto_pad)
     result = _correlate(x, weight, group, over)
     return result if bias is None else result + _per_channel(bias, result)
@@ -40,7 +40,9 @@ def conv(
 def _per_channel(bias: np.ndarray, result: np.ndarray) -> np.ndarray:
     channels = result.shape[1]
     if bias.shape != (channels,):
-        raise ValueError(f"{show_array(bias)} is not one number for each of {channels} channels")
+        raise ValueError(
+            f"the bias is {show_array(bias)}, wanted one number for each of {channels} channels"
+        )
     return bias.reshape((-1,) + (1,) * (result.ndim - 2))
 
 
@@ -80,7 +82,7 @@ def conv_integer(
     pads: Ints | None = None,
     auto_pad: str,
 ) -> Any:
-    """The convolution in int32 of the operands without their zero points, which pad too."""
+    """The int32 convolution of the operands minus their zero points; pads are zero points too."""
     over = window(x.shape[2:], weight.shape[2:], strides, dilations, pads, auto_pad)
     return _correlate(_centred(x, x_zero), _centred_rows(weight, weight_zero), group, over)
 
@@ -108,7 +110,7 @@ def qlinear_conv(
     bias: np.ndarray | None = None,
     **attributes: Any,
 ) -> Any:
-    """ConvInteger, its int32 bias added, brought to the scale and zero point of the result."""
+    """ConvInteger plus its int32 bias, rescaled to the scale and zero point of the result."""
     total = conv_integer(x, weight, x_zero, weight_zero, **attributes)
     if bias is not None:
         total = total + _per_channel(bias, total)
@@ -133,7 +135,7 @@ def conv_transpose(
     output_shape: Ints | None = None,
     auto_pad: str,
 ) -> Any:
-    """Every element spreads its kernel over the result; the pads are then cut off."""
+    """Transposed convolution: each element adds its kernel to the result; pads are then cut off."""
     rank = x.ndim - 2
     strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
     more = output_padding or (0,) * rank

@@ -1,4 +1,4 @@
-"""Elements by index: Gather, Scatter, OneHot, NonZero, TopK, Unique and their kin."""
+"""Elements by index: Gather, Scatter, OneHot, NonZero, TopK, Unique and related operators."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def compress(x: np.ndarray, condition: np.ndarray, *, axis: int | None = None) -
 
 @evaluates("NonZero", 9, 13)
 def non_zero(x: np.ndarray) -> Any:
-    """The indices of what is not zero, [rank, count]; a scalar gives [0, count]."""
+    """The indices of nonzero elements, [rank, count]; a scalar gives [0, count]."""
     if x.ndim == 0:
         return np.zeros((0, int(bool(x))), np.int64)
     return np.array(np.nonzero(x), np.int64)
@@ -76,7 +76,10 @@ def non_zero(x: np.ndarray) -> Any:
 
 @evaluates("OneHot", 9, 11, 28)
 def one_hot(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis: int) -> Any:
-    """The on-value at each index, the off-value elsewhere, and everywhere for one out of range."""
+    """The on-value at each index and the off-value elsewhere.
+
+    An index out of range sets nothing.
+    """
     extent = whole(depth)
     position = positive(axis, indices.ndim + 1)
     given = np.expand_dims(indices, position)
@@ -89,7 +92,7 @@ def one_hot(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis:
 
 @evaluates("TopK", 11, 24)
 def top_k(x: np.ndarray, k: Any, *, axis: int, largest: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest, or smallest, in order, and where they are; of equal ones the first."""
+    """The k largest or smallest elements in order, and their indices; equal ones by index."""
     count, axis = whole(k), positive(axis, x.ndim)
     extent = x.shape[axis]
     if not 0 <= count <= extent:
@@ -105,19 +108,19 @@ def top_k(x: np.ndarray, k: Any, *, axis: int, largest: int = 1) -> tuple[np.nda
 
 @evaluates("TopK", 10)
 def top_k_10(x: np.ndarray, k: np.ndarray, *, axis: int) -> Any:
-    """The largest only."""
+    """TopK before opset 11: the largest elements only."""
     return top_k(x, k, axis=axis)
 
 
 @evaluates("TopK", 1)
 def top_k_1(x: np.ndarray, *, k: int, axis: int) -> Any:
-    """K is an attribute."""
+    """TopK-1: k is an attribute."""
     return top_k(x, k, axis=axis)
 
 
 def _extreme(choose: Any) -> Any:
     def arg(x: np.ndarray, *, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
-        """The index of the extreme along an axis; of equal ones the first, or the last."""
+        """The index of the extreme along an axis; of equal elements the first, or the last."""
         if select_last_index:
             extent = x.shape[axis]
             found = extent - 1 - choose(np.flip(x, axis), axis=axis, keepdims=bool(keepdims))
@@ -134,8 +137,8 @@ evaluates("ArgMin", 1, 11, 12, 13)(_extreme(np.argmin))
 
 @evaluates("Unique", 11, 28)
 def unique(x: np.ndarray, *, axis: int | None = None, sorted: int) -> Any:  # noqa: A002
-    """Distinct elements or slices, where each was first, which one each is, how often each is."""
-    if x.dtype.kind == "O" and axis is not None:  # numpy has no order of rows of objects
+    """Distinct elements or slices, their first indices, the inverse indices and the counts."""
+    if x.dtype.kind == "O" and axis is not None:  # numpy cannot sort rows of objects
         words, codes = np.unique(x, return_inverse=True)
         found, *places = unique(codes.reshape(x.shape), axis=axis, sorted=sorted)
         return np.asarray(words[found], object), *places

@@ -14,7 +14,7 @@ from treadle.ops.kernels.registry import evaluates
 
 @evaluates("Shape", 1, 13)
 def shape_1(x: np.ndarray) -> Any:
-    """All dims."""
+    """Shape-1: all dims."""
     return np.array(x.shape, np.int64)
 
 
@@ -26,7 +26,7 @@ def shape(x: np.ndarray, *, start: int = 0, end: int | None = None) -> Any:
 
 @evaluates("Size", 1, 13, 19, 21, 23, 24, 25)
 def size(x: np.ndarray) -> Any:
-    """How many elements."""
+    """The number of elements."""
     return np.array(x.size, np.int64)
 
 
@@ -41,39 +41,39 @@ def reshape(x: np.ndarray, dims: np.ndarray, *, allowzero: int = 0) -> Any:
 
 @evaluates("Reshape", 1)
 def reshape_1(x: np.ndarray, *, shape: Sequence[int] = ()) -> Any:
-    """The new shape is an attribute."""
+    """Reshape-1: the new shape is an attribute."""
     return reshape(x, np.array(shape, np.int64))
 
 
 @evaluates("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
 def flatten(x: np.ndarray, *, axis: int) -> Any:
-    """A matrix: the axes before `axis`, and the others."""
+    """Flatten to a matrix: the axes before `axis`, and the others."""
     axis = axis + x.ndim if axis < 0 else axis
     return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
 
 
 @evaluates("Squeeze", 13, 21, 23, 24, 25)
 def squeeze(x: np.ndarray, axes: Any = None) -> Any:
-    """Without the axes given, each of extent 1, or without every axis of extent 1."""
+    """Remove the given axes, each of extent 1, or every axis of extent 1."""
     dropped = whole_list(axes)
     return np.squeeze(x) if dropped is None else np.squeeze(x, tuple(dropped))
 
 
 @evaluates("Squeeze", 1, 11)
 def squeeze_1(x: np.ndarray, *, axes: Sequence[int] | None = None) -> Any:
-    """The axes are an attribute."""
+    """Squeeze before opset 13: the axes are an attribute."""
     return squeeze(x, axes)
 
 
 @evaluates("Unsqueeze", 13, 21, 23, 24, 25)
 def unsqueeze(x: np.ndarray, axes: np.ndarray) -> Any:
-    """With axes of extent 1 at these places of the result."""
+    """Insert axes of extent 1 at these positions of the result."""
     return _expanded(x, axes.reshape(-1).tolist())
 
 
 @evaluates("Unsqueeze", 1, 11)
 def unsqueeze_1(x: np.ndarray, *, axes: Sequence[int]) -> Any:
-    """The axes are an attribute."""
+    """Unsqueeze before opset 13: the axes are an attribute."""
     return _expanded(x, axes)
 
 
@@ -88,19 +88,19 @@ def _expanded(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
 
 @evaluates("Transpose", 1, 13, 21, 23, 24, 25)
 def transpose(x: np.ndarray, *, perm: Sequence[int] | None = None) -> Any:
-    """Axes in another order; reversed without one."""
+    """Permute the axes; reverse them if no permutation is given."""
     return np.transpose(x, perm)
 
 
 @evaluates("Concat", 4, 11, 13)
 def concat(*operands: np.ndarray, axis: int) -> Any:
-    """One after the other along an axis."""
+    """Concatenate the operands along an axis."""
     return np.concatenate(operands, axis)
 
 
 @evaluates("Concat", 1)
 def concat_1(*operands: np.ndarray, axis: int | None = None) -> Any:
-    """The axis is 1 where none is given."""
+    """Concat-1: the axis is 1 by default."""
     return np.concatenate(operands, 1 if axis is None else axis)
 
 
@@ -108,7 +108,10 @@ def concat_1(*operands: np.ndarray, axis: int | None = None) -> Any:
 def split(
     x: np.ndarray, lengths: Any = None, *, axis: int, num_outputs: int | None = None, outputs: int
 ) -> tuple[np.ndarray, ...]:
-    """Pieces of these lengths, or equal ones; of `num_outputs` the last one may be smaller."""
+    """Split into pieces of these lengths, or equal ones.
+
+    The last of `num_outputs` may be smaller.
+    """
     extent = x.shape[positive(axis, x.ndim)]
     pieces = whole_list(lengths)
     if not pieces:
@@ -134,7 +137,7 @@ def _starts(extent: int, count: int, *, is_even: bool) -> list[int]:
 def split_2(
     x: np.ndarray, *, split: Sequence[int] | None = None, axis: int, outputs: int
 ) -> tuple[np.ndarray, ...]:
-    """The lengths are an attribute."""
+    """Split before opset 13: the lengths are an attribute."""
     return _split(x, split, axis, outputs)
 
 
@@ -147,7 +150,7 @@ def split_1(
     axis: int | None = None,
     outputs: int,
 ) -> tuple[np.ndarray, ...]:
-    """The lengths are an attribute or an operand; the axis is 0 where none is given."""
+    """Split-1: the lengths are an attribute or an operand; the axis is 0 by default."""
     return _split(x, lengths if split is None else split, axis or 0, outputs)
 
 
@@ -161,7 +164,7 @@ def slice_(
 ) -> np.ndarray:
     """x[start:end:step] of each axis given, as Python slices a list.
 
-    But a start before the first item is clamped to it where the step is negative.
+    With a negative step, a start before the first item is clamped to it, unlike in Python.
     """
     begin, stop = whole_list(starts) or [], whole_list(ends) or []
     where = whole_list(axes)
@@ -179,13 +182,13 @@ def slice_(
 def slice_1(
     x: np.ndarray, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None
 ) -> Any:
-    """Everything is an attribute; steps are 1."""
+    """Slice before opset 10: everything is an attribute; steps are 1."""
     return slice_(x, starts, ends, axes)
 
 
 @evaluates("Expand", 8, 13)
 def expand(x: np.ndarray, dims: np.ndarray) -> Any:
-    """Broadcast against a shape, both ways."""
+    """Broadcast the operand and the shape against each other."""
     result = np.empty(np.broadcast_shapes(x.shape, tuple(dims.tolist())), x.dtype)
     result[...] = x
     return result
@@ -199,7 +202,7 @@ def tile(x: np.ndarray, repeats: np.ndarray) -> Any:
 
 @evaluates("Tile", 1)
 def tile_1(x: np.ndarray, tiles: np.ndarray, axis: np.ndarray) -> Any:
-    """The tensor repeated along one axis."""
+    """Tile-1: the tensor repeated along one axis."""
     repeats = [1] * x.ndim
     repeats[whole(axis)] = whole(tiles)
     return np.tile(x, repeats)

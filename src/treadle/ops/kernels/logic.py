@@ -33,7 +33,7 @@ evaluates("IsNaN", 9, 13, 20)(np.isnan)
 
 @evaluates("IsInf", 10, 20)
 def is_infinite(x: np.ndarray, *, detect_negative: int, detect_positive: int) -> Any:
-    """Infinities of the signs asked for."""
+    """Whether each element is an infinity of a requested sign."""
     infinite = np.isinf(x)
     if not detect_negative:
         infinite = infinite & (x > 0)

@@ -1,7 +1,7 @@
 """Linear models and support vector machines of ai.onnx.ml.
 
-onnx.reference has wrong probabilities of several classes, and lacks transforms. Which of two
-classes wins, and what the scores of pairs are, is onnxruntime's: the standard does not say.
+onnx.reference computes wrong multi-class probabilities and lacks transforms. The choice between two
+classes and the scores of pairs follow onnxruntime: the standard does not define them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def linear_regressor(
     post_transform: str,
     intercepts: Sequence[float] = (),
 ) -> np.ndarray:
-    """Products with the coefficients, and the intercepts."""
+    """Linear regression: products with the coefficients, plus the intercepts."""
     weights = np.array(coefficients, np.float32).reshape(targets, -1)
     added = np.array(intercepts or [0] * targets, np.float32)
     return transformed(rows(x) @ weights.T + added, post_transform)
@@ -51,7 +51,7 @@ def linear_classifier(
     classlabels_ints: Sequence[int] = (),
     classlabels_strings: Sequence[str] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The label of the best score, and all scores; of one score, whether it is above 0."""
+    """The label of the best score, and all scores; a single score decides by its sign."""
     given = rows(x)
     labels: Labels = classlabels_strings or classlabels_ints
     weights = np.array(coefficients, np.float32).reshape(-1, given.shape[-1])
@@ -80,7 +80,7 @@ def svm_regressor(
     kernel_params: Sequence[float] = (),
     support_vectors: Sequence[float] = (),
 ) -> np.ndarray:
-    """The kernel of each row and the support vectors, weighed; or a linear model without any."""
+    """The weighted kernel of each row and the support vectors; without any, a linear model."""
     given, weights = rows(x), np.array(coefficients, np.float32)
     if n_supports:
         vectors = np.array(support_vectors, np.float32).reshape(n_supports, -1)
@@ -108,9 +108,9 @@ def svm_classifier(
     classlabels_ints: Sequence[int] = (),
     classlabels_strings: Sequence[str] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The class that wins most pairs, and the scores of pairs, or probabilities where it has them.
+    """The class that wins most pairs, with the scores of pairs or the probabilities.
 
-    Without support vectors a linear model: the class of the best score.
+    Without support vectors it is a linear model: the class of the best score.
     """
     given, weights = rows(x), np.array(coefficients, np.float32)
     labels: Labels = classlabels_strings or classlabels_ints
@@ -155,7 +155,7 @@ def _kernel(x: np.ndarray, vectors: np.ndarray, kind: str, params: Sequence[floa
 def _pairs(
     kernel: np.ndarray, weights: np.ndarray, rho: Sequence[float], sizes: Sequence[int]
 ) -> np.ndarray:
-    """The score of every pair of classes; above 0 the first one wins."""
+    """The score of every pair of classes; the first class wins if it is above 0."""
     ends = np.cumsum(sizes)
     own = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     scores = [
@@ -184,7 +184,7 @@ def _chances(
 
 
 def _coupled(won: np.ndarray, count: int) -> np.ndarray:
-    """Probabilities of classes from those of pairs: Wu, Lin and Weng (2004), algorithm 2."""
+    """Class probabilities from pairwise ones: Wu, Lin and Weng (2004), algorithm 2."""
     r = np.zeros((count, count), np.float32)
     for (i, j), chance in zip(combinations(range(count), 2), won, strict=True):
         r[i, j], r[j, i] = chance, 1 - chance

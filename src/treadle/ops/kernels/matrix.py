@@ -1,4 +1,4 @@
-"""Products of matrices: MatMul, Gemm, Einsum, Det, and MatMul of whole numbers."""
+"""Matrix products: MatMul, Gemm, Einsum, Det, and integer MatMul."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def gemm_1(
     transA: int,  # noqa: N803
     transB: int,  # noqa: N803
 ) -> Any:
-    """C is broadcast only where the attribute says so."""
+    """Gemm before opset 7: C is broadcast only if the attribute `broadcast` is set."""
     result = gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     if not broadcast and c.shape != result.shape:
         raise ValueError(f"without `broadcast` C must have the shape {show_shape(result.shape)}")
@@ -81,7 +81,7 @@ def _by_row(zero: np.ndarray) -> np.ndarray:
 
 @evaluates("Einsum", 12, 28)
 def einsum(*operands: np.ndarray, equation: str) -> Any:
-    """numpy.einsum, whose notation the operator has."""
+    """numpy.einsum, which has the operator's notation."""
     dtype = operands[0].dtype
     given: Sequence[np.ndarray] = operands
     if dtype in NARROW:

@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml that onnx.reference lacks, or has wrong: maps, categories, norms."""
+"""Operators of ai.onnx.ml that onnx.reference lacks or gets wrong: maps, categories, norms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def category_mapper(
     default_int64: int,
     default_string: str,
 ) -> np.ndarray:
-    """Text to whole numbers or back, by two lists of one length."""
+    """Text to integers or back, by two lists of equal length."""
     if x.dtype.kind == "O":
         numbers = dict(zip(cats_strings, cats_int64s, strict=True))
         found = [numbers.get(word, default_int64) for word in x.reshape(-1).tolist()]
@@ -35,7 +35,7 @@ def category_mapper(
 def label_encoder_1(
     x: np.ndarray, *, classes_strings: Sequence[str], default_int64: int, default_string: str
 ) -> np.ndarray:
-    """Text to its place in a list, or back."""
+    """LabelEncoder-1: text to its index in a list, or back."""
     return category_mapper(
         x,
         cats_int64s=range(len(classes_strings)),
@@ -47,7 +47,7 @@ def label_encoder_1(
 
 @evaluates("LabelEncoder", 2, domain=ML)
 def label_encoder_2(x: np.ndarray, **attributes: Any) -> np.ndarray:
-    """Each key's value, or the default; NaN is no key."""
+    """LabelEncoder-2: each key's value, or the default; NaN never matches."""
     found = label_encoder(x, **attributes)
     if x.dtype.kind == "f" and np.isnan(x).any():
         found[np.isnan(x)] = _default(attributes)
@@ -56,7 +56,7 @@ def label_encoder_2(x: np.ndarray, **attributes: Any) -> np.ndarray:
 
 @evaluates("LabelEncoder", 4, domain=ML)
 def label_encoder(x: np.ndarray, **attributes: Any) -> np.ndarray:
-    """Each key's value, or the default; NaN is a key like others."""
+    """LabelEncoder: each key's value, or the default; NaN matches NaN."""
     keys = _listed(attributes, "keys")
     values = _listed(attributes, "values")
     table = {_key(key): value for key, value in zip(keys, values, strict=True)}
@@ -111,7 +111,7 @@ def scaler(x: np.ndarray, *, scale: Sequence[float], offset: Sequence[float]) ->
 def feature_vectorizer(
     *operands: np.ndarray, inputdimensions: Sequence[int] | None = None
 ) -> np.ndarray:
-    """The operands side by side in float32, each cut or filled with zeros to its width."""
+    """The operands side by side in float32, each cut or zero-padded to its width."""
     widths = inputdimensions or [x.shape[-1] for x in operands]
     parts = []
     for x, width in zip(operands, widths, strict=True):
@@ -122,7 +122,7 @@ def feature_vectorizer(
 
 @evaluates("Normalizer", 1, domain=ML)
 def normalizer(x: np.ndarray, *, norm: str) -> np.ndarray:
-    """Rows over their largest element, the sum of their sizes, or their length, in float32."""
+    """Rows divided by their largest element, L1 norm or L2 norm, in float32."""
     given = x.astype(np.float32)
     size = {
         "MAX": given.max(axis=-1, keepdims=True),
@@ -146,7 +146,7 @@ def zip_map(
 
 @evaluates("CastMap", 1, domain=ML)
 def cast_map(x: Mapping[int, Any], *, cast_to: str, map_form: str, max_map: int) -> np.ndarray:
-    """The values of a map in order of keys, or each at its key's place in a row of `max_map`."""
+    """The values of a map in key order, or each at its key's index in a row of `max_map`."""
     values = dict(sorted(x.items()))
     if map_form == "SPARSE":
         values = {place: values.get(place, 0) for place in range(max_map)}
@@ -163,9 +163,9 @@ def dict_vectorizer(
     int64_vocabulary: Sequence[int] = (),
     string_vocabulary: Sequence[str] = (),
 ) -> np.ndarray:
-    """The values of a map in the order of a vocabulary, in a row; zero, or "", for a missing one.
+    """The values of a map in vocabulary order; zero or "" for a missing key.
 
-    The schema speaks of one axis, onnxruntime gives a row of two.
+    The schema says one axis, onnxruntime returns two: this kernel follows onnxruntime.
     """
     words = string_vocabulary or int64_vocabulary
     if any(isinstance(each, str) for each in x.values()):

@@ -62,7 +62,7 @@ def batch_normalization(
     momentum: float,
     training_mode: int,
 ) -> Any:
-    """By the statistics given, or in training by those of the batch; those run along."""
+    """Normalize by the given statistics, or in training by the batch's, with running averages."""
     if not training_mode:
         return _normalized(x, operands, epsilon)
     over = tuple(axis for axis in range(x.ndim) if axis != 1)
@@ -79,7 +79,10 @@ def batch_normalization_1(
     spatial: int = 1,
     outputs: int,
 ) -> Any:
-    """In training when more than one result is asked for; without `spatial`, per activation."""
+    """BatchNormalization before opset 9: trains if more than one result is asked for.
+
+    Without `spatial` it normalizes per activation.
+    """
     if is_test or outputs == 1:
         return _normalized(x, operands, epsilon)
     over = tuple(axis for axis in range(x.ndim) if axis != 1) if spatial else (0,)
@@ -91,7 +94,7 @@ def batch_normalization_1(
 def instance_normalization(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, epsilon: float
 ) -> Any:
-    """Every channel of every instance by its own statistics."""
+    """Normalize every channel of every instance by its own statistics."""
     normal, _, _ = _standard(x, tuple(range(2, x.ndim)), epsilon)
     return normal * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
 
@@ -100,7 +103,7 @@ def instance_normalization(
 def layer_normalization(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray | None = None, *, axis: int, epsilon: float
 ) -> tuple[np.ndarray, ...]:
-    """Over the axes from `axis` on; also gives the mean and the inverse standard deviation."""
+    """Normalize over the axes from `axis` on; also returns mean and inverse standard deviation."""
     over = tuple(range(positive(axis, x.ndim), x.ndim))
     normal, mean, inverse = _standard(_stashed(x), over, epsilon)
     result = normal.astype(x.dtype) * scale
@@ -109,7 +112,7 @@ def layer_normalization(
 
 @evaluates("RMSNormalization", 23)
 def rms_normalization(x: np.ndarray, scale: np.ndarray, *, axis: int, epsilon: float) -> Any:
-    """X over the root of its mean square, over the axes from `axis` on."""
+    """Divide x by its root mean square over the axes from `axis` on."""
     over = tuple(range(positive(axis, x.ndim), x.ndim))
     given = _stashed(x)
     mean_square = np.mean(np.square(given), axis=over, keepdims=True)
@@ -127,7 +130,7 @@ def _grouped(x: np.ndarray, num_groups: int, epsilon: float) -> np.ndarray:
 def group_normalization(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, num_groups: int, epsilon: float
 ) -> Any:
-    """Groups of channels by their own statistics; scale and bias per channel."""
+    """Normalize groups of channels by their own statistics; scale and bias per channel."""
     normal = _grouped(x, num_groups, epsilon).astype(x.dtype)
     return normal * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
 
@@ -136,7 +139,7 @@ def group_normalization(
 def group_normalization_18(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, num_groups: int, epsilon: float
 ) -> Any:
-    """Scale and bias per group."""
+    """GroupNormalization-18: scale and bias per group."""
     each = x.shape[1] // num_groups
     spread = [np.repeat(part, each) for part in (scale, bias)]
     return group_normalization(x, *spread, num_groups=num_groups, epsilon=epsilon)
@@ -155,7 +158,7 @@ def mean_variance_normalization(x: np.ndarray, *, axes: Sequence[int]) -> Any:
 @evaluates("LpNormalization", 1, 22)
 @in_float32
 def lp_normalization(x: np.ndarray, *, axis: int, p: int) -> Any:
-    """X over its 1-norm or 2-norm along an axis; 0 where the norm is 0."""
+    """Divide x by its 1-norm or 2-norm along an axis; 0 where the norm is 0."""
     size = np.abs(x) if p == 1 else np.square(x)
     norm = np.sum(size, axis=axis, keepdims=True)
     norm = norm if p == 1 else np.sqrt(norm)
@@ -165,7 +168,7 @@ def lp_normalization(x: np.ndarray, *, axis: int, p: int) -> Any:
 @evaluates("LRN", 1, 13)
 @in_float32
 def local_response(x: np.ndarray, *, alpha: float, beta: float, bias: float, size: int) -> Any:
-    """X over (bias + alpha / size * the square sum of the channels around) ** beta."""
+    """Divide x by (bias + alpha / size * the square sum of the neighbouring channels) ** beta."""
     before = (size - 1) // 2
     squares = np.square(x)
     total = np.zeros_like(x)

@@ -1,8 +1,8 @@
-"""Kernels out of onnx.reference, for the versions whose implementation there is right.
+"""Kernels from onnx.reference, for the versions it implements correctly.
 
-Found by the class its own table has for the version, imported on first use, instantiated once for a
-leaf with every attribute of that version's schema spelt out: the reference reads the newest
-schema's defaults otherwise.
+The class is found in onnx.reference's own table, imported on first use, and instantiated once per
+leaf with every attribute of that version's schema spelt out: otherwise it reads the newest schema's
+defaults.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TABLES = {
 
 
 def trust(op: str, *versions: int, domain: str = "") -> None:
-    """Enter onnx.reference's implementation of these versions as it is."""
+    """Register onnx.reference's implementation of these versions."""
     for version in versions:
         bind = reference_kernel(op, version, domain)
         register(Kernel(domain, op, version, bind, "onnx.reference"))
@@ -82,15 +82,15 @@ def _encoded(each: Any) -> Any:
         return tensor_of(each)
     if isinstance(each, int | float | str | list):
         return each
-    assert not isinstance(each, SparseArray), "no foreign kernel takes a sparse attribute"
+    assert not isinstance(each, SparseArray), "kernels of onnx.reference take no sparse attribute"
     return type_to_proto(each)
 
 
 def _value(result: Any) -> Any:
-    """As `value`; text as objects, where the reference gives numpy's fixed-width strings."""
+    """As `value`, with text as objects: the reference returns numpy's fixed-width strings."""
     is_text = isinstance(result, np.ndarray) and result.dtype.kind == "U"
     return result.astype(object) if is_text else value(result)
 
 
 def _quiet(pattern: str, *arguments: object) -> None:
-    """The reference logs every call; nothing here listens."""
+    """Silence onnx.reference's log of every call."""

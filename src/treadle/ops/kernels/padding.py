@@ -1,4 +1,4 @@
-"""Pad, in every version: constant, reflect, edge, wrap; a negative pad cuts off."""
+"""Pad, in every version: constant, reflect, edge, wrap; a negative pad removes elements."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def pad(
 
 @evaluates("Pad", 2)
 def pad_2(x: np.ndarray, *, pads: Sequence[int], mode: str, value: float) -> Any:
-    """The pads and the value are attributes."""
+    """Pad before opset 11: the pads and the value are attributes."""
     return pad(x, pads, np.asarray(value).astype(x.dtype), mode=mode)
 
 
 @evaluates("Pad", 1)
 def pad_1(x: np.ndarray, *, paddings: Sequence[int], mode: str, value: float) -> Any:
-    """The pads are called paddings."""
+    """Pad-1: the attribute is called `paddings`."""
     return pad_2(x, pads=paddings, mode=mode, value=value)
 
 

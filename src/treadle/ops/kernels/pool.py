@@ -28,7 +28,7 @@ def max_pool(
     storage_order: int = 0,
     outputs: int,
 ) -> Any:
-    """The largest element of each window, and where it lies in the flattened tensor."""
+    """The largest element of each window, and its index in the flattened tensor."""
     over = window(x.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
     wider = padded(x, over.widths, lowest)
@@ -75,7 +75,7 @@ def average_pool(
     ceil_mode: int = 0,
     count_include_pad: int = 0,
 ) -> Any:
-    """The mean of each window; pads count where the attribute says so, what is beyond never."""
+    """The mean of each window; pads count if the attribute says so, elements beyond them never."""
     over = window(x.shape[2:], kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     inside = np.ones(x.shape[2:], x.dtype)
     if count_include_pad:
@@ -116,20 +116,20 @@ def _spatial(x: np.ndarray) -> tuple[int, ...]:
 @evaluates("GlobalAveragePool", 1, 22)
 @in_float32
 def global_average_pool(x: np.ndarray) -> Any:
-    """The mean of each plane."""
+    """The mean over the spatial axes."""
     return np.mean(x, axis=_spatial(x), keepdims=True)
 
 
 @evaluates("GlobalMaxPool", 1, 22)
 def global_max_pool(x: np.ndarray) -> Any:
-    """The largest element of each plane."""
+    """The largest element over the spatial axes."""
     return np.max(x, axis=_spatial(x), keepdims=True)
 
 
 @evaluates("GlobalLpPool", 1, 2, 22)
 @in_float32
 def global_lp_pool(x: np.ndarray, *, p: float) -> Any:
-    """The p-norm of each plane."""
+    """The p-norm over the spatial axes."""
     total = np.sum(np.abs(x) ** p, axis=_spatial(x), keepdims=True)
     return (total ** (1 / p)).astype(x.dtype, copy=False)
 
@@ -144,7 +144,7 @@ def max_unpool(
     strides: Ints | None = None,
     pads: Ints | None = None,
 ) -> np.ndarray:
-    """Each element back at its place; the places are those of the shape the attributes give."""
+    """Put each element back at its index; the indices refer to the shape the attributes give."""
     rank = len(kernel_shape)
     strides, pads = strides or (1,) * rank, pads or (0,) * 2 * rank
     spatial = tuple(
@@ -167,7 +167,7 @@ def max_unpool(
 def max_roi_pool(
     x: np.ndarray, rois: np.ndarray, *, pooled_shape: Ints, spatial_scale: float
 ) -> np.ndarray:
-    """The largest element of every bin of every region [batch, x1, y1, x2, y2]."""
+    """The largest element in each bin of each region [batch, x1, y1, x2, y2]."""
     height, width = pooled_shape
     result = np.zeros((rois.shape[0], x.shape[1], height, width), x.dtype)
     edges = np.floor(rois[:, 1:] * rois.dtype.type(spatial_scale) + rois.dtype.type(0.5))

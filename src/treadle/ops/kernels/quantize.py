@@ -25,7 +25,7 @@ def quantize_to(scaled: np.ndarray, zero: np.ndarray, saturate: bool = True) -> 
 
 
 def _spread(part: np.ndarray, x: np.ndarray, axis: int, block_size: int) -> np.ndarray:
-    """A scale or zero point of the whole tensor, of each slice of an axis, or of blocks of it."""
+    """Expand a scale or zero point: of the whole tensor, of slices of an axis, or of blocks."""
     if part.size == 1 and part.ndim <= 1:
         return part.reshape(())
     axis = positive(axis, x.ndim)
@@ -87,7 +87,7 @@ def dequantize_linear(
 
 @evaluates("DynamicQuantizeLinear", 11)
 def dynamic_quantize_linear(x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """X in uint8 by a scale and zero point from its range, which is made to hold 0."""
+    """Quantize x to uint8 with a scale and zero point from its range, extended to include 0."""
     low, high = min(x.min(initial=0), np.float32(0)), max(x.max(initial=0), np.float32(0))
     scale = np.asarray((high - low) / np.float32(255), np.float32)
     zero = np.asarray(np.clip(np.rint((0 - low) / scale) if scale else 0, 0, 255)).astype(np.uint8)

@@ -1,7 +1,8 @@
 """Random tensors, and Dropout.
 
-A seed makes a fresh generator at every call, as onnx.reference does, so a seeded operator in a loop
-gives the same values each time; without a seed every call differs, or goes on from `set_seed`.
+As in onnx.reference, a seed starts a new generator at every call, so a seeded operator in a loop
+returns the same values each time. Without a seed every call differs, or continues the generator of
+`set_seed`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def random_uniform(
 def random_normal_like(
     x: np.ndarray, *, dtype: int | None = None, mean: float, scale: float, seed: float | None = None
 ) -> Any:
-    """As RandomNormal, of the operand's shape."""
+    """RandomNormal with the operand's shape."""
     return np.asarray(generator(seed).normal(mean, scale, x.shape)).astype(_dtype(dtype, x))
 
 
@@ -51,13 +52,13 @@ def random_normal_like(
 def random_uniform_like(
     x: np.ndarray, *, dtype: int | None = None, low: float, high: float, seed: float | None = None
 ) -> Any:
-    """As RandomUniform, of the operand's shape."""
+    """RandomUniform with the operand's shape."""
     return np.asarray(generator(seed).uniform(low, high, x.shape)).astype(_dtype(dtype, x))
 
 
 @evaluates("Bernoulli", 15, 22)
 def bernoulli(x: np.ndarray, *, dtype: int | None = None, seed: float | None = None) -> Any:
-    """1 with the probability each element says, else 0."""
+    """Each element is 1 with the probability given by the operand, else 0."""
     drawn = generator(seed).binomial(1, x.astype(np.float64))
     return np.asarray(drawn).astype(_dtype(dtype, x))
 
@@ -66,7 +67,7 @@ def bernoulli(x: np.ndarray, *, dtype: int | None = None, seed: float | None = N
 def multinomial(
     x: np.ndarray, *, dtype: int, sample_size: int, seed: float | None = None
 ) -> np.ndarray:
-    """Classes drawn by unnormalised log-probabilities, `sample_size` for each row."""
+    """Class indices drawn by unnormalised log-probabilities, `sample_size` for each row."""
     powers = np.exp((x - x.max(axis=1, keepdims=True)).astype(np.float64))
     heights = np.cumsum(powers, axis=1) / powers.sum(axis=1, keepdims=True)
     drawn = generator(seed).uniform(0, 1, (x.shape[0], sample_size))
@@ -91,7 +92,7 @@ def dropout(
     *,
     seed: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """In training, zeros with a probability and the rest scaled up; else the operand itself."""
+    """In training, zero elements at random and scale up the rest; else return the operand."""
     training = training_mode is not None and bool(training_mode)
     share = 0.5 if ratio is None else float(ratio)
     return _drop(x, share if training else 0, seed, np.dtype(bool))
@@ -99,17 +100,17 @@ def dropout(
 
 @evaluates("Dropout", 10)
 def dropout_10(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inference only."""
+    """Dropout-10: inference only."""
     return _drop(x, 0, None, np.dtype(bool))
 
 
 @evaluates("Dropout", 7)
 def dropout_7(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inference only; the mask has the operand's dtype."""
+    """Dropout-7: inference only; the mask has the operand's dtype."""
     return _drop(x, 0, None, x.dtype)
 
 
 @evaluates("Dropout", 1, 6)
 def dropout_1(x: np.ndarray, *, is_test: int, ratio: float) -> tuple[np.ndarray, np.ndarray]:
-    """Training unless `is_test`."""
+    """Dropout before opset 7: trains unless `is_test` is set."""
     return _drop(x, 0 if is_test else ratio, None, x.dtype)

@@ -1,11 +1,11 @@
 """RNN, GRU and LSTM: directions, sequence lengths, clipping, activations, layouts.
 
-All are one walk over time with a cell of their own:
+All three are one loop over time, each with its own cell:
 
     state = initial; for t: state = cell(x[t], state); y[t] = state[0]
 
-A sequence that has ended keeps its state, and its outputs are 0; backwards, each sequence starts at
-its own end.
+A sequence that has ended keeps its state, and its outputs are 0; in reverse, each sequence starts
+at its own end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Activation = Callable[[np.ndarray], np.ndarray]
 State = tuple[np.ndarray, ...]
 Cell = Callable[[np.ndarray, State], State]
 
-# name: (function, default alpha, default beta); None: it takes none
+# name: (function, default alpha, default beta); None if it takes none
 _ACTIVATIONS: dict[str, tuple[Callable[..., Any], float | None, float | None]] = {
     "relu": (lambda x, a, b: np.maximum(x, 0), None, None),
     "tanh": (lambda x, a, b: np.tanh(x), None, None),
@@ -42,7 +42,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Any], float | None, float | None]] =
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The attributes the three operators share."""
+    """The attributes that the three operators share."""
 
     direction: str
     layout: int
@@ -113,7 +113,7 @@ def _directions(
     hidden: int,
     cells: Sequence[Cell],
 ) -> tuple[np.ndarray, ...]:
-    """Y, and the last of each state, over every direction, in the layout asked for."""
+    """Run every direction; return Y and the last states, in the requested layout."""
     if settings.layout:
         x = x.swapaxes(0, 1)
         initials = [None if each is None else each.swapaxes(0, 1) for each in initials]
@@ -223,7 +223,7 @@ def lstm(
 ) -> tuple[np.ndarray, ...]:
     """Gates i, o, f and c; peepholes let i, f and o see the cell state.
 
-    `clip` bounds what goes into the gates, not the cell state (as onnxruntime has it).
+    `clip` bounds the inputs of the gates, not the cell state (as in onnxruntime).
     """
     settings = _settings(attributes, ["Sigmoid", "Tanh", "Tanh"])
     functions, hidden = _functions(settings), r.shape[2]

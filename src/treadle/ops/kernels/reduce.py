@@ -1,7 +1,7 @@
-"""Reductions and running sums.
+"""Reductions and cumulative sums.
 
 Axes are an attribute in old versions and an operand in new ones; without any, all axes are reduced,
-or none where `noop_with_empty_axes` says so.
+or none if `noop_with_empty_axes` is set.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def _mean(x: np.ndarray, axes: Axes, keep: bool) -> Any:
 
 
 def _whole_mean(x: np.ndarray, axes: Axes, keep: bool) -> Any:
-    """Exact, toward zero, and 0 of nothing, as onnxruntime has it.
+    """The exact integer mean, rounded toward zero, 0 for no elements, as in onnxruntime.
 
-    Of quotients and remainders by the count, whose sums do not overflow as that of x may.
+    It sums quotients and remainders by the count, which cannot overflow as the sum of x may.
     """
     x = x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
     count = max(prod(x.shape if axes is None else [x.shape[axis] for axis in axes]), 1)
@@ -132,7 +132,7 @@ _register("ReduceLogSumExp", _log_sum_exp, (1, 11, 13), (18, 28))
 
 def _running(accumulate: Any, neutral: int) -> Any:
     def running(x: np.ndarray, axis: np.ndarray, *, exclusive: int, reverse: int) -> np.ndarray:
-        """Sums, or products, of everything up to each element, or up to the one before it."""
+        """Cumulative sums or products, of everything up to each element or before it."""
         along = positive(whole(axis), x.ndim)
         given = np.flip(x, along) if reverse else x
         result = accumulate(given, axis=along, dtype=x.dtype)

@@ -1,4 +1,4 @@
-"""The table of kernels: (domain, operator, version) to what evaluates it.
+"""The table of kernels, keyed by (domain, operator, version).
 
 A kernel is written as a plain function of its operands, in order, absent ones None, and of the
 attributes it reads, by keyword:
@@ -6,8 +6,8 @@ attributes it reads, by keyword:
     @evaluates("Concat", 4, 11, 13)
     def concat(*operands, axis): return np.concatenate(operands, axis)
 
-It gives an array, a list for a sequence, None for an empty optional, or a tuple of those. Versions
-are listed one by one: one that is not listed has no kernel.
+It returns an array, a list for a sequence, None for an empty optional, or a tuple of those.
+Versions are listed one by one: a version that is not listed has no kernel.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ ML = "ai.onnx.ml"
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What evaluates one version of one operator.
+    """The kernel for one version of one operator.
 
-    `bind` prepares it once for attributes (defaults filled in) and a number of results; what it
-    gives is called with the operands, often. `source` says whose it is.
+    `bind` prepares it once for attributes (with defaults) and a number of results; the bound
+    function is called with the operands, many times. `source` tells where the kernel comes from.
     """
 
     domain: str
@@ -46,7 +46,7 @@ class Kernel:
     source: str = "treadle"
 
     def __call__(self, inputs: Operands, attributes: Attributes, outputs: int) -> Results:
-        """The results for these operands: bind and call."""
+        """Compute the results for these operands: bind and call."""
         return self.bind(attributes, outputs)(inputs)
 
 
@@ -54,9 +54,10 @@ TABLE: dict[Key, Kernel] = {}
 
 
 def register(kernel: Kernel) -> None:
-    """Enter a kernel; a second one for the same version is a bug.
+    """Register a kernel; a second kernel for the same version is a bug.
 
-    But for the same one again, of a module whose import was interrupted.
+    Registering the same function again is allowed: the import of a module may have been
+    interrupted.
     """
     key = (kernel.domain, kernel.op, kernel.version)
     is_fine = key not in TABLE or _written(TABLE[key].bind) == _written(kernel.bind)
@@ -65,14 +66,14 @@ def register(kernel: Kernel) -> None:
 
 
 def _written(bind: Maker) -> object:
-    """Where the function is written that a maker is of."""
+    """The place in the source at which a maker's function is written."""
     function = inspect.unwrap(bind)
     code = getattr(function, "__code__", None)
     return function if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def maker(op: str, *versions: int, domain: str = "") -> Callable[[Function], Function]:
-    """Enter a function (attributes, number of results) -> body."""
+    """Register a function (attributes, number of results) -> body."""
 
     def enter(function: Function) -> Function:
         for version in versions:
@@ -83,7 +84,7 @@ def maker(op: str, *versions: int, domain: str = "") -> Callable[[Function], Fun
 
 
 def evaluates(op: str, *versions: int, domain: str = "") -> Callable[[Function], Function]:
-    """Enter a function of operands and keyword attributes."""
+    """Register a function of operands and keyword attributes."""
 
     def enter(function: Function) -> Function:
         bind = from_function(function)
@@ -95,7 +96,7 @@ def evaluates(op: str, *versions: int, domain: str = "") -> Callable[[Function],
 
 
 def from_function(function: Callable[..., Any]) -> Maker:
-    """The maker of a plain function: binds the keywords it declares, `outputs` among them."""
+    """The maker of a plain function: binds the keywords that it declares, `outputs` among them."""
 
     def bind(attributes: Attributes, outputs: int) -> Body:
         declared, takes_all = _keywords(function)
@@ -109,7 +110,7 @@ def from_function(function: Callable[..., Any]) -> Maker:
 
 
 def body_of(function: Callable[..., Any]) -> Body:
-    """The body that calls a function with the operands spread, and makes its result a tuple."""
+    """The body that calls a function with unpacked operands, and wraps its result in a tuple."""
 
     def body(inputs: Operands) -> Results:
         result = function(*inputs)
@@ -123,7 +124,7 @@ def body_of(function: Callable[..., Any]) -> Body:
 
 
 def value(result: Any) -> Any:
-    """A run-time value: a scalar becomes a 0-d array, which of text numpy does not give."""
+    """A run-time value: a scalar becomes a 0-d array, also one of text."""
     if isinstance(result, str):
         return np.array(result, object)
     return np.asarray(result) if isinstance(result, np.generic) else result
@@ -131,9 +132,9 @@ def value(result: Any) -> Any:
 
 @cache
 def _keywords(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
-    """The keywords a function declares, and whether it takes all others; asked when it is bound.
+    """The keywords a function declares, and whether it takes arbitrary ones; read when it is bound.
 
-    Asking takes longer than importing what is asked.
+    Reading them at import would take longer than the import itself.
     """
     if isinstance(function, np.ufunc):
         return frozenset(), False

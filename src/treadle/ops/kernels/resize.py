@@ -1,4 +1,4 @@
-"""Resampling: old forms lifted to the trusted ones of onnx.reference.
+"""Resampling: old versions expressed by the trusted versions of onnx.reference.
 
 Resize-10 and Upsample sample at `x / scale` and take the nearest element below; GridSample-16 and
 RoiAlign-10 differ from their successors in names and defaults only.
@@ -21,7 +21,7 @@ _GRID_MODES = {"bilinear": "linear", "bicubic": "cubic"}
 @evaluates("Resize", 10)
 @evaluates("Upsample", 9, 10)
 def upsample(x: np.ndarray, scales: np.ndarray, *, mode: str) -> Any:
-    """Scales are an operand; mode nearest or linear."""
+    """Upsample-9 and 10: scales are an operand; mode nearest or linear."""
     attributes = defaults_of("", "Resize", 13) | {
         "mode": "linear" if mode == "bilinear" else mode,
         "coordinate_transformation_mode": "asymmetric",
@@ -32,7 +32,7 @@ def upsample(x: np.ndarray, scales: np.ndarray, *, mode: str) -> Any:
 
 @maker("Resize", 11, 13, 18, 19)
 def bind_resize(attributes: Attributes, outputs: int) -> Body:
-    """Empty operands are absent ones, as exporters of opset 11 write them."""
+    """Resize; an empty operand counts as absent, as exporters of opset 11 write it."""
     body = reference_kernel("Resize", 19)({**defaults_of("", "Resize", 19), **attributes}, outputs)
 
     def run(inputs: Operands) -> Results:
@@ -48,19 +48,19 @@ def _present(operand: np.ndarray | None) -> np.ndarray | None:
 
 @evaluates("Upsample", 7)
 def upsample_7(x: np.ndarray, *, scales: Sequence[float], mode: str) -> Any:
-    """Scales are an attribute."""
+    """Upsample-7: scales are an attribute."""
     return upsample(x, np.array(scales, np.float32), mode=mode)
 
 
 @evaluates("Upsample", 1)
 def upsample_1(x: np.ndarray, *, height_scale: float, width_scale: float, mode: str) -> Any:
-    """Two scales, of the last two axes."""
+    """Upsample-1: two scales, of the last two axes."""
     return upsample(x, np.array([1, 1, height_scale, width_scale], np.float32), mode=mode)
 
 
 @maker("GridSample", 16)
 def bind_grid_sample(attributes: Attributes, outputs: int) -> Body:
-    """The modes have other names."""
+    """GridSample-16: the modes have other names."""
     mode = str(attributes["mode"])
     return reference_kernel("GridSample", 20)(
         {**attributes, "mode": _GRID_MODES.get(mode, mode)}, outputs
@@ -69,7 +69,7 @@ def bind_grid_sample(attributes: Attributes, outputs: int) -> Body:
 
 @maker("RoiAlign", 10)
 def bind_roi_align(attributes: Attributes, outputs: int) -> Body:
-    """Coordinates without the half-pixel shift."""
+    """RoiAlign-10: coordinates without the half-pixel shift."""
     given = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
     body = reference_kernel("RoiAlign", 16)(given, outputs)
 
@@ -81,7 +81,7 @@ def bind_roi_align(attributes: Attributes, outputs: int) -> Body:
 
 @maker("NonMaxSuppression", 10, 11)
 def non_max_suppression(attributes: Attributes, outputs: int) -> Body:
-    """onnx.reference's; the limits are scalars or tensors of one element."""
+    """NonMaxSuppression by onnx.reference; the limits are scalars or tensors of one element."""
     body = reference_kernel("NonMaxSuppression", 11)(attributes, outputs)
 
     def with_scalars(operands: Operands) -> Results:

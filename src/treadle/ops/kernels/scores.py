@@ -1,6 +1,6 @@
-"""What classifiers and regressors of ai.onnx.ml do with scores in the end.
+"""Post-transforms of scores for classifiers and regressors of ai.onnx.ml.
 
-The standard names the transforms; what they are of one score for two classes is onnxruntime's.
+The standard names the transforms; for a single score of two classes they follow onnxruntime.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def probit(x: np.ndarray) -> np.ndarray:
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
+    """Softmax along the last axis."""
     powers = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 def softmax_zero(x: np.ndarray) -> np.ndarray:
-    """Along the last axis, of what is not zero; zeros stay."""
+    """Softmax along the last axis over the nonzero elements; zeros stay 0."""
     most = x.max(axis=-1, keepdims=True)
     counts = np.abs(x) > _TINY
     powers = np.where(counts, np.exp(x - most), x * np.exp(-most))
@@ -55,14 +55,17 @@ _TRANSFORMS = {
 
 
 def transformed(scores: np.ndarray, transform: str) -> np.ndarray:
-    """The scores, of rows of classes, in float32; of one class only PROBIT changes anything."""
+    """Apply the transform to the scores, rows of classes, in float32.
+
+    With a single class only PROBIT has an effect.
+    """
     if transform == "NONE" or (scores.shape[-1] == 1 and transform != "PROBIT"):
         return scores.astype(np.float32)
     return _TRANSFORMS[transform](scores.astype(np.float32)).astype(np.float32)
 
 
 def complements(score: np.ndarray, transform: str) -> np.ndarray:
-    """Two columns of one score that is a probability: what is missing to 1, and itself."""
+    """Two columns for a single probability p: 1 - p and p."""
     if transform == "LOGISTIC":
         return opposites(score, transform)
     both = np.stack([1 - score, score], axis=-1)
@@ -70,13 +73,13 @@ def complements(score: np.ndarray, transform: str) -> np.ndarray:
 
 
 def opposites(score: np.ndarray, transform: str) -> np.ndarray:
-    """Two columns of one score with a sign: its opposite, and itself."""
+    """Two columns for a single signed score s: -s and s."""
     both = np.stack([-score, score], axis=-1)
     return transformed(both, transform if transform in ("LOGISTIC", "PROBIT") else "NONE")
 
 
 def labelled(places: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
-    """The label at each place."""
+    """The label at each index."""
     found = [labels[place] for place in places.tolist()]
     if any(isinstance(label, str) for label in labels):
         return texts(found, [len(found)])
@@ -84,5 +87,5 @@ def labelled(places: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
 
 
 def rows(x: np.ndarray) -> np.ndarray:
-    """The rows of a table, or the one that a vector is, in float32."""
+    """The rows of a table in float32; a vector is one row."""
     return (x if x.ndim > 1 else x[None]).astype(np.float32)

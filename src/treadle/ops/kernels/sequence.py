@@ -1,4 +1,4 @@
-"""Sequences (Python lists, never changed in place) and optionals (None when empty)."""
+"""Sequences (Python lists, never modified in place) and optionals (None when empty)."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from treadle.ops.kernels.registry import evaluates
 def _place(items: Sequence[Any], position: np.ndarray | None, last: int, most: int) -> int:
     index = last if position is None else whole(position)
     if not -len(items) <= index <= most:
-        raise IndexError(f"position {index} is not one of a sequence of {len(items)}")
+        raise IndexError(f"position {index} is out of range for a sequence of {len(items)}")
     return index + len(items) if index < 0 else index
 
 
 @evaluates("SequenceEmpty", 11)
 def sequence_empty() -> list[Any]:
-    """No elements."""
+    """An empty sequence."""
     return []
 
 
 @evaluates("SequenceConstruct", 11)
 def sequence_construct(*elements: np.ndarray) -> list[Any]:
-    """The operands, in order."""
+    """The sequence of the operands, in order."""
     return list(elements)
 
 
 @evaluates("SequenceAt", 11)
 def sequence_at(items: list[Any], position: np.ndarray) -> Any:
-    """One element; a negative position counts from the end."""
+    """The element at a position; a negative position counts from the end."""
     return items[_place(items, position, -1, len(items) - 1)]
 
 
 @evaluates("SequenceInsert", 11)
 def sequence_insert(items: list[Any], element: Any, position: np.ndarray | None = None) -> Any:
-    """With one more element before a position, at the end by default."""
+    """The sequence with an element inserted before a position, at the end by default."""
     index = _place(items, position, len(items), len(items))
     return [*items[:index], element, *items[index:]]
 
 
 @evaluates("SequenceErase", 11)
 def sequence_erase(items: list[Any], position: np.ndarray | None = None) -> Any:
-    """Without one element, the last by default."""
+    """The sequence without one element, by default the last."""
     index = _place(items, position, -1, len(items) - 1)
     return items[:index] + items[index + 1 :]
 
 
 @evaluates("SequenceLength", 11)
 def sequence_length(items: list[Any]) -> Any:
-    """How many elements."""
+    """The number of elements."""
     return np.array(len(items), np.int64)
 
 
 @evaluates("ConcatFromSequence", 11)
 def concat_from_sequence(items: list[Any], *, axis: int, new_axis: int) -> Any:
-    """The elements joined along an axis, a new one if asked for."""
+    """The elements concatenated along an axis, or stacked along a new one."""
     return np.stack(items, axis) if new_axis else np.concatenate(items, axis)
 
 
@@ -66,7 +66,7 @@ def concat_from_sequence(items: list[Any], *, axis: int, new_axis: int) -> Any:
 def split_to_sequence(
     x: np.ndarray, split: np.ndarray | None = None, *, axis: int, keepdims: int
 ) -> list[Any]:
-    """Pieces of one length, of given lengths, or of length 1 without the axis."""
+    """Split into pieces of one length, of given lengths, or of length 1 without the axis."""
     along = positive(axis, x.ndim)
     extent = x.shape[along]
     if split is None:
@@ -75,7 +75,7 @@ def split_to_sequence(
     if split.ndim == 0:
         each = whole(split)
         if each < 1:
-            raise ValueError(f"pieces of length {each}; they have one or more")
+            raise ValueError(f"pieces of length {each}, wanted 1 or more")
         return np.split(x, range(each, extent, each), along) if extent else []
     if (split < 0).any():
         raise ValueError(f"the split {split.tolist()} has a length below zero")
@@ -98,7 +98,7 @@ def optional_has_element(element: Any = None) -> Any:
 
 @evaluates("OptionalGetElement", 15, 18, 28)
 def optional_get_element(element: Any) -> Any:
-    """The element; an empty optional has none to give."""
+    """The element; raises KernelError if the optional is empty."""
     if element is None:
         raise ValueError("the optional is empty; ask OptionalHasElement first")
     return element

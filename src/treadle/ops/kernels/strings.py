@@ -1,4 +1,4 @@
-"""Operators on text."""
+"""Operators on strings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def texts(items: Sequence[str], shape: Sequence[int]) -> np.ndarray:
 
 @evaluates("StringConcat", 20)
 def string_concat(x: np.ndarray, y: np.ndarray) -> Any:
-    """Pairs joined, after broadcasting."""
+    """Concatenate strings pairwise, after broadcasting."""
     return np.asarray(np.add(x, y), object)
 
 
@@ -33,7 +33,7 @@ def string_normalizer(
     is_case_sensitive: int,
     stopwords: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """Words without the stop words, in one case; [C] or [1, C], one empty word if none is left."""
+    """Remove stop words and change case; [C] or [1, C], one empty word if none is left."""
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
         raise ValueError("the operand must be of shape [C] or [1, C]")
     change = _CASES[case_change_action]
@@ -47,9 +47,9 @@ def string_normalizer(
 def string_split(
     x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The parts of each text along a new last axis, filled with "", and how many there are.
+    """The parts of each string along a new last axis, padded with "", and their number.
 
-    An empty text has no parts, with any delimiter.
+    An empty string has no parts, with any delimiter.
     """
     most = -1 if maxsplit is None else maxsplit
     parts = [text.split(delimiter or None, most) if text else [] for text in x.ravel().tolist()]

@@ -1,4 +1,4 @@
-"""Operators of treadle's own domain: what its passes need and no standard operator says."""
+"""Operators of treadle's own domain: for passes, where no standard operator exists."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from treadle.ops.kernels.registry import evaluates
 
 @evaluates("SequenceLength", 1, domain="treadle")
 def sequence_length(length: np.ndarray, *extents: np.ndarray) -> np.ndarray:
-    """The entry of Scan-8's sequence_lens for one row, as int64[1], if sequences have room for it.
+    """The entry of Scan-8's sequence_lens for one row, as int64[1], checked against the extents.
 
-    `extents` are the lengths of the row's sequences, one int64[1] each: all the same.
+    `extents` are the lengths of the row's sequences, one int64[1] each; all must be equal.
     """
     longest = sorted({int(extent[0]) for extent in extents})
     if len(longest) > 1:

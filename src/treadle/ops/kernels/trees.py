@@ -1,7 +1,7 @@
 """Ensembles of decision trees of ai.onnx.ml, versions 1 to 5.
 
-onnx.reference lacks transforms and confuses classes. Which of two classes wins by one score, and
-what both scores are, is onnxruntime's: the standard does not say.
+onnx.reference lacks transforms and confuses classes. A single score for two classes is handled as
+in onnxruntime: the standard does not define it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RULES: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The nodes of all trees, each by its place in the attributes."""
+    """The nodes of all trees, each by its index in the attributes."""
 
     attributes: Mapping[str, Any]
     roots: Sequence[int]
@@ -44,7 +44,7 @@ class Forest:
         return Forest(attributes, tuple(roots.values()), {key: k for k, key in enumerate(keys)})
 
     def leaf(self, row: np.ndarray, place: int) -> int:
-        """The place of the leaf at which a row ends."""
+        """The index of the leaf at which a row ends."""
         held = self.attributes
         while held["nodes_modes"][place] != "LEAF":
             way = "nodes_truenodeids" if self._is_true(row, place) else "nodes_falsenodeids"
@@ -62,7 +62,7 @@ class Forest:
 
 
 def _numbers(attributes: Mapping[str, Any], name: str) -> np.ndarray:
-    """A list of floats, or the tensor that stands for it from version 3 on."""
+    """A list of floats, or the tensor that replaces it from version 3 on."""
     tensor = attributes.get(f"{name}_as_tensor")
     if tensor is not None:
         return np.asarray(tensor).reshape(-1)
@@ -72,7 +72,7 @@ def _numbers(attributes: Mapping[str, Any], name: str) -> np.ndarray:
 def _weighed(
     x: np.ndarray, attributes: Mapping[str, Any], word: str, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What each tree adds for each row and target: [rows, trees, count], and whether it does."""
+    """Sum each tree's weights for each row and target: [rows, trees, count], and which are set."""
     forest = Forest.of(attributes)
     table = (x if x.ndim > 1 else x[None]).astype(np.float64)
     ids = "class_ids" if word == "class" else "target_ids"
@@ -93,7 +93,7 @@ def _weighed(
 
 @evaluates("TreeEnsembleRegressor", 1, 3, 5, domain=ML)
 def tree_regressor(x: np.ndarray, **attributes: Any) -> np.ndarray:
-    """The sum, mean, least or largest of what the trees say, and base values."""
+    """The sum, mean, least or largest of the trees' weights, plus base values."""
     added, counts = _weighed(x, attributes, "target", attributes["n_targets"])
     scores = _aggregated(added, counts, attributes["aggregate_function"])
     base = _numbers(attributes, "base_values")
@@ -114,7 +114,7 @@ def _aggregated(added: np.ndarray, counts: np.ndarray, function: str) -> np.ndar
 
 @evaluates("TreeEnsembleClassifier", 1, 3, 5, domain=ML)
 def tree_classifier(x: np.ndarray, **attributes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The class of the largest sum over the trees, and all sums; of two classes see `_of_two`."""
+    """The class of the largest sum over the trees, and all sums; `_of_two` handles two classes."""
     labels = attributes.get("classlabels_strings") or attributes.get("classlabels_int64s") or ()
     added, counts = _weighed(x, attributes, "class", len(labels))
     scores, has = added.sum(axis=1), np.asarray(counts.any(axis=1))
@@ -135,10 +135,10 @@ def _of_two(
     labels: Sequence[Any],
     attributes: Mapping[str, Any],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes: where all leaves are of one class, without base values of both, it decides.
+    """Two classes whose leaves are all of one class, without base values for both.
 
-    It is a probability where all weights are positive (the second class wins above 1/2), and else
-    has a sign (above 0). A label alone gives way to 1 and 0.
+    The score is a probability if all weights are positive (the second class wins above 1/2), and
+    else is signed (it wins above 0). Without labels for both, the classes are 0 and 1.
     """
     is_single = len(set(attributes["class_ids"])) == 1
     is_chance = bool((_numbers(attributes, "class_weights") >= 0).all())

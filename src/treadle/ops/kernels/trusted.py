@@ -1,4 +1,4 @@
-"""The versions for which onnx.reference's implementation is trusted as it is, each one tested."""
+"""The versions for which onnx.reference's implementation is used unchanged, each one tested."""
 
 from __future__ import annotations
 

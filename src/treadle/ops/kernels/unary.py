@@ -1,4 +1,4 @@
-"""Functions of one operand, element by element, without attributes of their own."""
+"""Elementwise functions of one operand without special attributes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def hard_swish(x: np.ndarray) -> Any:
 @evaluates("Mish", 18, 22)
 @in_float32
 def mish(x: np.ndarray) -> Any:
-    """X * tanh(softplus(x)), as x * e * (e + 2) / (e * (e + 2) + 2), e = exp(x) as a square."""
+    """X * tanh(softplus(x)), as x * e * (e + 2) / (e * (e + 2) + 2) with e = exp(x)."""
     root = np.exp(np.minimum(x, 20) / 2)
     e = root * root
     return x * root * ((e + 2) / (e * (e + 2) + 2)) * root

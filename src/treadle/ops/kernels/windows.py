@@ -1,4 +1,4 @@
-"""Windows over spatial axes: what pooling and convolution share.
+"""Windows over spatial axes: shared by pooling and convolution.
 
 A window is described per spatial axis by kernel extent, stride, dilation and the pads before and
 after; the functions here work out the missing ones and walk the kernel's positions.
@@ -32,12 +32,12 @@ class Window:
 
     @property
     def reach(self) -> list[int]:
-        """How many elements the kernel reaches over, its gaps included."""
+        """The number of elements that the kernel spans, gaps included."""
         return [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
 
     @property
     def widths(self) -> list[tuple[int, int]]:
-        """The pads with what the last window needs beyond them."""
+        """The pads, enlarged by the elements that the last window needs beyond them."""
         needed = (
             (count - 1) * stride + (kernel - 1) * dilation + 1
             for count, stride, kernel, dilation in zip(
@@ -50,7 +50,7 @@ class Window:
         ]
 
     def positions(self) -> Iterator[Any]:
-        """For every position in the kernel the index of a padded tensor, one element a window."""
+        """Indices of a padded tensor for every kernel position, one element per window."""
         for position in itertools.product(*map(range, self.kernel)):
             starts = (k * d for k, d in zip(position, self.dilations, strict=True))
             slices = (
@@ -69,7 +69,7 @@ def window(
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
 ) -> Window:
-    """The geometry of an operator's attributes; those that are absent or empty are 1, or 0."""
+    """The geometry of an operator's attributes; absent or empty ones are 1, or 0 for pads."""
     rank = len(kernel)
     strides = tuple(strides or (1,) * rank)
     dilations = tuple(dilations or (1,) * rank)
@@ -89,7 +89,7 @@ def window(
 def expect_room(
     extents: Sequence[int], reach: Sequence[int], pads: Sequence[tuple[int, int]]
 ) -> None:
-    """Raise ValueError where an axis, pads included, is shorter than what a kernel reaches over."""
+    """Raise ValueError if an axis, pads included, is shorter than the kernel's span."""
     for axis, (extent, wanted, sides) in enumerate(zip(extents, reach, pads, strict=True)):
         if extent + sum(sides) < wanted:
             padded_to = f", {extent + sum(sides)} with its pads" if any(sides) else ""
