@@ -70,7 +70,7 @@ def power(base: np.ndarray, exponent: np.ndarray) -> Any:
 
 
 def _float_power(base: np.ndarray, exponent: np.ndarray) -> Any:
-    """Power as IEEE 754 defines it: numpy takes the square root for 0.5, also of -0 and -infinity."""
+    """Power as IEEE 754 defines it: numpy takes square roots for 0.5, of -0 and -infinity too."""
     result = np.power(base, exponent)
     is_root = exponent == exponent.dtype.type(0.5)
     if not is_root.any():
