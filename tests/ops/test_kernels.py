@@ -141,7 +141,7 @@ class TestCasts:
 
     def test_bits(self):
         assert one("BitCast", 26, np.array([1.0], np.float32), to=6).tolist() == [0x3F800000]
-        with pytest.raises(KernelError, match="not of one width"):
+        with pytest.raises(KernelError, match="have different widths"):
             one("BitCast", 26, np.array([1.0], np.float32), to=7)
 
 

@@ -229,7 +229,7 @@ def test_otherwise_opens_the_loop_and_keeps_the_engine_for_leaves():
     assert_runs(region.block(), instead.regions)
     last = instead.regions[0].otherwise()
     assert [(r.engine, r.reason) for r in last.regions] == [
-        (INTERP, "fast refused it on this data")
+        (INTERP, "fast declined it on this data")
     ]
 
 

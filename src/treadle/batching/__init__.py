@@ -1,8 +1,8 @@
-"""Which axis of each value is the batch: rows that a model treats one by one, whatever the others.
+"""Finds the batch axis of each value: rows that a model computes independently.
 
-`batch_axes` proves for a model and one axis of each input that row i of every output is made of row
-i of the inputs alone, so that rows may be run together; or it says which step mixes them. The rules
-are those of a vmap read backwards: for each operator, where the axis goes.
+`batch_axes` proves, for a model and one axis of each input, that row i of every output depends on
+row i of the inputs only, so rows may be run together; or it names the step that mixes rows. The
+rules are those of vmap in reverse: where each operator moves the axis.
 """
 
 from treadle.batching.analysis import batch_axes

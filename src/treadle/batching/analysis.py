@@ -1,4 +1,4 @@
-"""Goes through the blocks of a model once, loops until the states of what they carry stay."""
+"""Walks the blocks of a model once; loops until the states of carried values are stable."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ States = dict[Value, State]
 
 
 def batch_axes(model: Model, axes: Mapping[str, int]) -> dict[str, int | None]:
-    """The batch axis of every output, None for one that is the same whatever the batch.
+    """The batch axis of every output; None for an output that does not depend on the batch.
 
-    `axes` are the batch axes of inputs by name; other inputs are the same for all rows. The model
-    has no calls (`passes.prepare`). Raises Mixed, with the step, where a row of an output may
-    depend on other rows.
+    `axes` are the batch axes of inputs by name; other inputs are shared by all rows. The model has
+    no calls (`passes.prepare`). Raises Mixed, with the step, if a row of an output may depend on
+    other rows.
     """
     model = infer(_with_rows(model, axes))
     states: States = {
@@ -60,7 +60,7 @@ def _output_axis(value: Value, state: State) -> int | None:
 
 
 def _with_rows(model: Model, axes: Mapping[str, int]) -> Model:
-    """The model whose batch axes have one extent that nothing else has."""
+    """The model with the extent of its batch axes replaced by a unique symbol."""
     batched = {value for value in model.main.params if value.name in axes}
 
     def change(value: Value) -> Value:
@@ -77,13 +77,13 @@ def _with_rows(model: Model, axes: Mapping[str, int]) -> Model:
 
 
 class _Analysis:
-    """Constants by value, and the rules applied step by step."""
+    """The constants by value, and the rules applied step by step."""
 
     def __init__(self) -> None:
         self.known: dict[Value, np.ndarray] = {}
 
     def block(self, block: Block, path: str, states: States) -> list[State]:
-        """The states of the results, for those of the params."""
+        """The states of the results, from those of the params."""
         for constant in block.constants:
             self.known[constant.value] = constant.array
         for position, step in enumerate(block.steps):
@@ -107,24 +107,27 @@ class _Analysis:
             case Loop():
                 return self.loop(step, path, states)
             case Call():
-                raise Mixed(f"a call of {step.function} is not looked into")
+                raise Mixed(f"a call of {step.function} was not inlined")
 
     def leaf(self, leaf: Leaf, states: States) -> list[State]:
-        """By the operator's rule; what nothing batched reaches does not depend on it."""
+        """Apply the operator's rule.
+
+        A leaf without batched operands does not depend on the batch.
+        """
         found = tuple(None if value is None else states.get(value) for value in leaf.operands)
         if leaf.op == "Constant" and not leaf.domain and leaf.results[0] is not None:
             held = _constant(leaf)
             if held is not None:
                 self.known[leaf.results[0]] = held
         if leaf.blocks and any(map(depends, (states.get(v) for v in reads(leaf) if v is not None))):
-            raise Mixed(f"what the bodies of {leaf.op} do is not known")
+            raise Mixed(f"the bodies of {leaf.op} cannot be analysed")
         known = tuple(None if value is None else self.known.get(value) for value in leaf.operands)
         return result_states(Operator(leaf, found, known))
 
     def branch(self, step: Branch, path: str, states: States) -> list[State]:
-        """One branch for all rows; both must have the same batch axes."""
+        """Join both branches: they must have the same batch axes, for one condition."""
         if depends(states.get(step.condition)):
-            raise Mixed("rows may take unlike branches")
+            raise Mixed("rows may take different branches")
         given = [None if value is None else states.get(value) for value in step.operands]
         found = []
         for name, body in (("then_branch", step.then), ("else_branch", step.otherwise)):
@@ -139,7 +142,7 @@ class _Analysis:
                 self.known[param] = self.known[operand]
 
     def loop(self, loop: Loop, path: str, states: States) -> list[State]:
-        """The states of what is carried, until they stay the same."""
+        """Iterate the states of carried values until they are stable."""
         view = ports(loop)
         for value, what in ((loop.trip, "trip count"), (loop.condition, "condition")):
             if value is not None and depends(states.get(value)):
@@ -157,7 +160,7 @@ class _Analysis:
             inner.update({port.param: s for port, s in zip(view.carried, carried, strict=True)})
             condition, *given = self.block(loop.body, f"{path}.body", inner)
             if depends(condition):
-                raise Mixed("rows may end the loop in unlike iterations")
+                raise Mixed("rows may end the loop in different iterations")
             after = [
                 _carried(before, new, port.param)
                 for port, before, new in zip(view.carried, carried, given, strict=False)
@@ -167,19 +170,19 @@ class _Analysis:
                 elements = zip(stacked, loop.stacks, view.stacked, strict=True)
                 return [*carried, *(_stacked(s, role.axis, p.result) for s, role, p in elements)]
             carried = after
-        raise Mixed("the batch axes of what the loop carries do not settle")
+        raise Mixed("the batch axes of the carried values do not converge")
 
 
 def _item(state: State, operand: Value | None, role: object) -> State:
     """The state of a slice of a value."""
     if not isinstance(state, Axis):
         if depends(state):
-            raise Mixed("the loop goes over extents")
+            raise Mixed("the loop iterates over extents")
         return None
     axis = getattr(role, "axis", 0)
     axis += rank_of(operand) if axis < 0 else 0
     if axis == state.number:
-        raise Mixed("the loop goes over the rows")
+        raise Mixed("the loop iterates over the rows")
     return Axis(state.number - (axis < state.number))
 
 
@@ -193,11 +196,11 @@ def _stacked(state: State, axis: int, result: Value | None) -> State:
 
 
 def _carried(before: State, after: State, param: Value) -> State:
-    """What a carried value is at the start of any iteration."""
+    """The state of a carried value at the start of any iteration."""
     if isinstance(after, Axis) and before is None:
         shape = shape_of(param)
         if shape is None or shape[after.number] != Symbol(ROWS):
-            raise Mixed("a value that the loop carries has rows after its first iteration alone")
+            raise Mixed("a carried value has rows only after the first iteration")
         return after
     return _joined(before, after, "the iterations")
 
@@ -207,11 +210,11 @@ def _joined(left: State, right: State, what: str) -> State:
         return left
     if not depends(left) and not depends(right):
         return None
-    raise Mixed(f"{what} give a value unlike batch axes")
+    raise Mixed(f"{what} give a value different batch axes")
 
 
 def _settled(state: State) -> State:
-    """Extents none of which depends on the batch are plain values."""
+    """Replace extents that do not depend on the batch by a plain value."""
     return state if depends(state) else None
 
 

@@ -1,8 +1,7 @@
-"""Whole numbers made of shapes: which of their elements depend on the number of rows.
+"""Integers computed from shapes: tracks which elements depend on the number of rows.
 
-Shape(x[N,4,T])        [yes, no, no]
-Gather(that, 1)        no: as good as a constant
-Concat(that, [-1])     [no, no], and so on
+Shape(x[N,4,T])        [yes, no, no] Gather(that, 1)        no: like a constant Concat(that, [-1])
+[no, no], and so on
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def _size(given: Operator) -> State:
 
 
 def _of(given: Operator, position: int) -> Extents:
-    """The elements of an operand: those of shapes, or of what does not depend on the batch."""
+    """The elements of an operand computed from shapes, or independent of the batch."""
     state = given.state(position)
     if isinstance(state, Extents):
         return state

@@ -1,4 +1,4 @@
-"""Where the batch axis goes, operator by operator; what has no rule mixes rows, as far as is known.
+"""Rules for the batch axis, operator by operator; an operator without a rule may mix rows.
 
 Add (x[N,4], y[4])        N stays where it is, counted from the back
 MatMul (x[T,N,4], w[4,8]) N stays; as the last axis of x it would be summed over
@@ -24,10 +24,10 @@ _RANDOM = frozenset(
 
 
 def result_states(given: Operator) -> list[State]:
-    """The states of the results of a leaf; Mixed where a row of one may depend on other rows."""
+    """The states of the results of a leaf; raises Mixed if a row may depend on other rows."""
     leaf, count = given.leaf, len(given.leaf.results)
     if leaf.op in _RANDOM:
-        raise Mixed(f"{leaf.op} draws other numbers for other batches")
+        raise Mixed(f"{leaf.op} draws different numbers for different batches")
     if leaf.op in extents.RULES and not leaf.domain and _made_of_extents(given):
         return [extents.RULES[leaf.op](given)] * count
     if not any(map(depends, given.states)):
@@ -37,12 +37,12 @@ def result_states(given: Operator) -> list[State]:
         return several(given)[:count]
     rule = None if leaf.domain else RULES.get(leaf.op)
     if rule is None:
-        raise Mixed(f"nothing is known of {leaf.op}")
+        raise Mixed(f"there is no rule for {leaf.op}")
     return [rule(given)] * count
 
 
 def _made_of_extents(given: Operator) -> bool:
-    """Whether it works on shapes alone: Shape and Size do, others where no operand has rows."""
+    """Whether it computes on shapes: Shape and Size always, others if no operand has rows."""
     if given.leaf.op in ("Shape", "Size"):
         return True
     return any(isinstance(state, Extents) for state in given.states) and not any(
@@ -51,7 +51,7 @@ def _made_of_extents(given: Operator) -> bool:
 
 
 def broadcast(given: Operator, positions: range | None = None) -> State:
-    """Element by element: all rows at one axis counted from the back, nothing else along it."""
+    """Elementwise: all rows on one axis counted from the back, no other elements along it."""
     chosen = range(len(given.states)) if positions is None else positions
     found: set[int] = set()
     for position in chosen:
@@ -61,7 +61,7 @@ def broadcast(given: Operator, positions: range | None = None) -> State:
         elif depends(state):
             raise Mixed("it computes with the number of rows")
     if len(found) != 1:
-        raise Mixed("its operands have their rows along unlike axes")
+        raise Mixed("its operands have their rows along different axes")
     (back,) = found
     ranks = [given.rank(k) for k in chosen if given.leaf.operands[k] is not None]
     for position in chosen:
@@ -74,7 +74,7 @@ def broadcast(given: Operator, positions: range | None = None) -> State:
 
 
 def _matmul(given: Operator) -> State:
-    """(..., m, k) x (..., k, n): neither may have its rows along k."""
+    """MatMul (..., m, k) x (..., k, n): neither operand may have its rows along k."""
     left, right = given.state(0), given.state(1)
     ranks = given.rank(0), given.rank(1)
     places = [
@@ -87,14 +87,14 @@ def _matmul(given: Operator) -> State:
         raise Mixed("it sums over the rows")
     found = {place for place in places if place is not None}
     if len(found) != 1:
-        raise Mixed("it takes every row of one operand with every row of the other")
+        raise Mixed("it combines every row of one operand with every row of the other")
     (back,) = found
     other = 1 if places[0] is not None else 0
     shape = shape_of(given.leaf.operands[other]) or ()
     if places[other] is None and back < -2 and -back <= len(shape) and shape[back] != 1:
         raise Mixed("it has a matrix of its own for each row")
     if None not in places and back >= -2:
-        raise Mixed("it takes every row of one operand with every row of the other")
+        raise Mixed("it combines every row of one operand with every row of the other")
     return Axis(max(ranks) + back)
 
 
@@ -102,7 +102,7 @@ def _gemm(given: Operator) -> State:
     given.only(0, 1, 2)
     left, right = given.state(0), given.state(1)
     if depends(left) == depends(right):
-        raise Mixed("it takes every row of one operand with every row of the other")
+        raise Mixed("it combines every row of one operand with every row of the other")
     position = 0 if depends(left) else 1
     is_transposed = bool(given.attribute("transA" if position == 0 else "transB", 0))
     rows = given.axis(position)
@@ -111,12 +111,12 @@ def _gemm(given: Operator) -> State:
         raise Mixed("it sums over the rows")
     added = given.state(2)
     if isinstance(added, Axis) and added.number - given.rank(2) != position - 2:
-        raise Mixed("what it adds has its rows along another axis")
+        raise Mixed("the summand has its rows along another axis")
     return Axis(position)
 
 
 def _not_along(name: str, default: int) -> Rule:
-    """The axis stays, if the operator does not work along it."""
+    """Keep the axis if the operator does not work along it."""
 
     def rule(given: Operator) -> State:
         given.only(0)
@@ -129,7 +129,7 @@ def _not_along(name: str, default: int) -> Rule:
 
 
 def _softmax(given: Operator) -> State:
-    """Before version 13 all axes from `axis` on are one."""
+    """Softmax; before version 13 it normalises over all axes from `axis` on."""
     rows, axis = given.axis(), int(given.attribute("axis", -1))
     axis += given.rank(0) if axis < 0 else 0
     if rows == axis or (given.leaf.version < 13 and rows >= axis):
@@ -146,7 +146,7 @@ def _normalised_from(given: Operator) -> State:
 
 
 def _first_axis(given: Operator) -> State:
-    """Operators whose first axis is the batch by the standard: Conv, pools, and so on."""
+    """Operators whose first axis is the batch by the standard: Conv, pools, and others."""
     given.only(0)
     if given.axis() != 0:
         raise Mixed("its rows are not along the first axis")
@@ -161,7 +161,7 @@ def _all_first_axes(given: Operator) -> State:
     ):
         shape = shape_of(operand) or ()
         if operand is not None and not depends(state) and position < 3 and shape[:1] != (1,):
-            raise Mixed(f"operand {position} is one for all rows")
+            raise Mixed(f"operand {position} is shared by all rows")
     return Axis(0)
 
 
@@ -169,7 +169,7 @@ def _cumsum(given: Operator) -> State:
     given.only(0)
     axis = given.constant(1)
     if axis is None:
-        raise Mixed("its axis is not known beforehand")
+        raise Mixed("its axis is not constant")
     number = int(axis.reshape(-1)[0])
     if number + (given.rank(0) if number < 0 else 0) == given.axis():
         raise Mixed("it sums over the rows")
@@ -186,18 +186,18 @@ def _einsum(given: Operator) -> State:
         if depends(given.state(position)):
             letters.add(word[given.axis(position)])
     if len(letters) != 1:
-        raise Mixed("its rows have unlike letters")
+        raise Mixed("its operands name the rows by different letters")
     (letter,) = letters
     others = (w for k, w in enumerate(words) if not depends(given.state(k)))
     if letter not in result or any(letter in word for word in others):
-        raise Mixed("it sums over the rows, or has one operand for all of them")
+        raise Mixed("it sums over the rows, or shares an operand between them")
     if any(word.count(letter) > 1 for word in words):
         raise Mixed("it takes a diagonal over the rows")
     return Axis(result.index(letter))
 
 
 def _recurrent(given: Operator) -> list[State]:
-    """X [time, batch, ...] and its states; with layout 1 the batch comes first."""
+    """Recurrent operators: X [time, batch, ...] and states; with layout 1 the batch comes first."""
     is_first = bool(given.attribute("layout", 0))
     given.only(0, 4, 5, 6)
     wanted = {0: 0, 4: 0, 5: 0, 6: 0} if is_first else {0: 1, 4: 0, 5: 1, 6: 1}
@@ -206,7 +206,7 @@ def _recurrent(given: Operator) -> list[State]:
         if depends(state) and state != Axis(axis):
             raise Mixed("its rows are not along its batch axis")
     if not depends(given.state(0)):
-        raise Mixed("its sequence is one for all rows")
+        raise Mixed("its sequence is shared by all rows")
     states = Axis(0 if is_first else 1)
     return [Axis(0 if is_first else 2), states, states]
 

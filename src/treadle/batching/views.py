@@ -1,4 +1,4 @@
-"""Where the batch axis goes in what only moves, picks, repeats or reduces elements."""
+"""Rules for operators that move, select, repeat or reduce elements."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ def _squeeze(given: Operator) -> State:
     given.only(0)
     axes = given.axes(1)
     if axes is None:
-        raise Mixed("it takes away every axis of one element, and there may be one row")
+        raise Mixed("it removes every axis of extent 1, and there may be a single row")
     rank = given.rank(0)
     gone = {axis % rank for axis in axes}
     if given.axis() in gone:
-        raise Mixed("it takes the rows away")
+        raise Mixed("it removes the batch axis")
     return Axis([axis for axis in range(rank) if axis not in gone].index(given.axis()))
 
 
 def _reshaped(given: Operator) -> State:
-    """Rows stay rows where as many elements lie before their axis as after the change."""
+    """Rows stay rows if the same number of elements precedes their axis before and after."""
     given.only(0, 1)
     before, after = shape_of(given.leaf.operands[0]), shape_of(given.leaf.results[0])
     if before is None or after is None:
         raise Mixed("a rank is not known")
     rows = before[given.axis()]
     if not isinstance(rows, Symbol) or rows not in after:
-        raise Mixed("the rows are no axis of the result")
+        raise Mixed("the result has no axis for the rows")
     place = list(after).index(rows)
     outer = _product(before[: given.axis()])
     if outer is None or outer != _product(after[:place]):
@@ -69,15 +69,15 @@ def _expand(given: Operator) -> State:
 
 
 def _filled(given: Operator) -> State:
-    """The same for all rows, as many as there are."""
+    """A filled tensor: its content is the same for all rows, its extent may be their number."""
     after = shape_of(given.leaf.results[0]) or ()
     before = shape_of(given.leaf.operands[0]) if given.leaf.op == "Expand" else ()
     places = [k for k, dim in enumerate(after) if _is_of_rows(dim)]
     if len(places) != 1 or not isinstance(after[places[0]], Symbol) or before is None:
-        raise Mixed("the number of rows is no axis of the result")
+        raise Mixed("the result has no axis for the rows")
     back = places[0] - len(after)
     if -back <= len(before) and before[back] != 1:
-        raise Mixed("it has elements of its own for each row")
+        raise Mixed("its elements differ between rows")
     return Axis(places[0])
 
 
@@ -114,7 +114,7 @@ def _gather(given: Operator) -> State:
 def _gather_elements(given: Operator) -> State:
     axis = int(given.attribute("axis", 0)) % given.rank(0)
     if given.state(0) != given.state(1) or given.axis() == axis:
-        raise Mixed("it picks rows, or has one operand for all of them")
+        raise Mixed("it picks rows, or shares an operand between them")
     return Axis(given.axis())
 
 
@@ -142,7 +142,7 @@ def _reduced(given: Operator) -> State:
 
 
 def reduced_along(name: str) -> Rule:
-    """A reduction over one axis, which an attribute gives."""
+    """A reduction over one axis, given by an attribute."""
 
     def rule(given: Operator) -> State:
         rank, rows = given.rank(0), given.axis()
@@ -157,7 +157,7 @@ def reduced_along(name: str) -> Rule:
 def _flatten(given: Operator) -> State:
     axis = int(given.attribute("axis", 1))
     if given.axis() != 0 or axis % given.rank(0) != 1:
-        raise Mixed("it puts other axes together with the rows")
+        raise Mixed("it merges other axes with the rows")
     return Axis(0)
 
 
@@ -181,7 +181,7 @@ def _pad(given: Operator) -> State:
 def _trilu(given: Operator) -> State:
     given.only(0)
     if given.axis() >= given.rank(0) - 2:
-        raise Mixed("it treats rows by their number")
+        raise Mixed("its result depends on the position of a row")
     return Axis(given.axis())
 
 

@@ -1,4 +1,4 @@
-"""Hands regions to onnxruntime: the only room that imports it, and only when a model is planned."""
+"""Runs regions in onnxruntime: the only room that imports it, lazily, when a model is planned."""
 
 from treadle.delegate.baseline import Baseline, baseline
 from treadle.delegate.engine import Onnxruntime

@@ -1,10 +1,10 @@
-"""Runs of onnxruntime that may be stopped: the caller gets its answer, or the error, in time.
+"""Runs of onnxruntime with a time limit: the caller gets the result or the error in time.
 
-onnxruntime looks at `terminate` between nodes only, and one product may take minutes. A run with
-max_seconds, or one with RunOptions that is likely to be long, is therefore done by a thread of its
-own, on copies of its inputs. Where that has not ended a little after it should have, it is left
-behind: it was told to terminate, ends with its node, and its result is dropped. A session begins no
-further run of that kind while one is left behind.
+onnxruntime checks `terminate` between nodes only, and one matrix product may take minutes. A run
+with max_seconds, or a long one with RunOptions, is therefore executed by a thread of its own, on
+copies of its inputs. A thread that has not ended shortly after its deadline is abandoned: it has
+been asked to terminate, ends with its current node, and its result is dropped. While a thread is
+abandoned, the session starts no further run of this kind.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class Abandoned:
-    """The thread a session left behind, if it did; `is_slow`: a run took longer than the grace."""
+    """The thread that a session abandoned, if any.
+
+    `is_slow`: a run took longer than the grace period.
+    """
 
     thread: threading.Thread | None = None
     is_slow: bool = False
 
     def run(self, work: Callable[[], T], context: RunContext, path: str) -> T:
-        """`work()`; raises LimitExceeded a tenth of a second after its time, done or not.
+        """Call `work()`; raises LimitExceeded at most a tenth of a second after the deadline.
 
-        Terminated likewise, after it was told to terminate.
+        Raises Terminated in the same way after a request to terminate.
         """
         left = self.thread
         if left is not None:
@@ -66,7 +69,7 @@ class Abandoned:
 
 
 def copied(value: object) -> object:
-    """The value in memory of its own: the caller may write to its arrays once the run is over."""
+    """Copy the value: the caller may write to its arrays once the run is over."""
     if isinstance(value, np.ndarray):
         return value.copy()
     return [copied(each) for each in value] if isinstance(value, list) else value
@@ -94,7 +97,7 @@ class _Job(Generic[T]):
 
 
 def _wait_for(left: threading.Thread, context: RunContext) -> None:
-    """Until it has ended, or the run that waits may wait no longer."""
+    """Wait until the thread has ended or its deadline has passed."""
     end = time.monotonic() + _seconds_left(context)
     while left.is_alive() and time.monotonic() < end:
         if context.options is not None and context.options.terminate:
@@ -103,7 +106,7 @@ def _wait_for(left: threading.Thread, context: RunContext) -> None:
 
 
 def _waited(done: threading.Event, context: RunContext) -> bool:
-    """Whether it was done in time, and before somebody told it to terminate."""
+    """Whether the work ended in time, and before a request to terminate."""
     end = time.monotonic() + _seconds_left(context) + _GRACE
     while not done.wait(min(_PERIOD, max(0.0, end - time.monotonic()))):
         is_told = context.options is not None and context.options.terminate

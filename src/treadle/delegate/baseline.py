@@ -1,4 +1,4 @@
-"""onnxruntime with nothing of treadle between: what treadle is compared with."""
+"""Plain onnxruntime, as the baseline of comparisons."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Baseline = Callable[[Mapping[str, object]], list[object]]
 
 
 def baseline(model: Model | bytes, options: Options | None = None) -> Baseline:
-    """The model's own file, or these bytes, in a session of onnxruntime.
+    """A session of onnxruntime over the model's own file, or these bytes.
 
-    Unsupported where it refuses to load it. Its calls raise what onnxruntime raises.
+    Raises Unsupported if onnxruntime fails to load it. Its calls raise onnxruntime's own errors.
     """
     import onnxruntime
 

@@ -1,11 +1,12 @@
 """Stops a run inside onnxruntime: RunOptions.terminate, max_seconds, Ctrl-C.
 
-A run in C sees none of these. Ctrl-C sets a flag in Python's main thread, which acts on it when the
-run has ended; so while the main thread is inside, the signal's byte is led to one watching thread
-(`signal.set_wakeup_fd`), which sets onnxruntime's own `terminate`, and forwards the byte to whoever
-had asked for it before (asyncio). For terminate and max_seconds the same thread looks every 20 ms.
+A run inside onnxruntime notices none of these by itself. Ctrl-C only sets a flag that Python's main
+thread handles after the run. While the main thread is inside onnxruntime, the signal's byte is
+therefore routed to one watcher thread (`signal.set_wakeup_fd`), which sets onnxruntime's
+`terminate` and forwards the byte to the previous receiver (asyncio). The same thread polls
+`terminate` and max_seconds every 20 ms.
 
-Measured: led bytes cost a call about 1 microsecond, a run handed to a worker thread about 55.
+Measured: routing the byte costs about 1 microsecond per call, a run in a worker thread about 55.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ class Terminable(Protocol):
 
 @dataclass(eq=False, slots=True)
 class CancellableRun:
-    """One run under watch; `stopped_by_signal` says that Ctrl-C ended it."""
+    """One run that can be cancelled; `stopped_by_signal` tells that Ctrl-C ended it."""
 
     options: Terminable
     context: RunContext
     stopped_by_signal: bool = False
 
     def look(self) -> None:
-        """Stop the run if its context says so."""
+        """Stop the run if its context asks for it."""
         try:
             self.context.poll("")
         except (LimitExceeded, Terminated):
@@ -55,7 +56,7 @@ class CancellableRun:
 
 @dataclass(eq=False, slots=True)
 class _Watcher:
-    """The watching thread of this process and what it watches."""
+    """The watcher thread of this process, and the runs it watches."""
 
     reader: socket.socket
     writer: socket.socket
@@ -68,7 +69,7 @@ class _Watcher:
         last = time.monotonic()
         while True:
             self.is_polling = time.monotonic() - last < _LINGER
-            if self.polled:  # asked after `is_polling` is written, as `poll` does the reverse
+            if self.polled:  # read after `is_polling` is written; `poll` does the reverse
                 self.is_polling = True
             ready, _, _ = select.select([self.reader], [], [], _PERIOD if self.is_polling else None)
             if ready:
@@ -91,7 +92,7 @@ class _Watcher:
     def poll(self, watch: CancellableRun) -> None:
         self.polled.add(watch)
         if not self.is_polling:
-            with suppress(BlockingIOError):  # full of bytes: it will wake all the same
+            with suppress(BlockingIOError):  # the pipe is full: the watcher wakes anyway
                 self.writer.send(_WAKE)
 
 
@@ -112,14 +113,14 @@ def _watcher() -> _Watcher:
     return _watchers[0]
 
 
-if hasattr(os, "register_at_fork"):  # a forked process has no watching thread
+if hasattr(os, "register_at_fork"):  # a forked process has no watcher thread
     os.register_at_fork(after_in_child=_watchers.clear)
-    # onnxruntime's threads are not there either: a session that the collector frees waits for them
+    # onnxruntime's threads do not exist there either: collecting a session would wait for them
     os.register_at_fork(after_in_child=gc.freeze)
 
 
 def cancellable(run: Callable[[], T], watch: CancellableRun) -> T:
-    """`run()`, stopped through `watch.options` when its context or Ctrl-C asks for it."""
+    """Call `run()` such that its context or Ctrl-C can stop it through `watch.options`."""
     watcher = _watcher()
     context = watch.context
     if context.may_stop:

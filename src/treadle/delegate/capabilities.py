@@ -1,4 +1,4 @@
-"""What onnxruntime can be trusted with: leaves it has kernels for, loops it is right about."""
+"""Decides which leaves and loops onnxruntime runs correctly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle.plan import Verdict
 
 _STANDARD = ("", "ai.onnx", "ai.onnx.ml")
 _DEEPEST = 100
-"""Nested bodies beyond which loading the model would not end well: the parser recurses."""
+"""The deepest nesting of bodies: beyond it onnxruntime's recursive parser may crash."""
 
 
 def capability_of(
@@ -22,29 +22,31 @@ def capability_of(
 ) -> Verdict:
     """The verdict of Engine.judge.
 
-    `has_libraries`: libraries of custom operators are registered, which say what they have when a
-    session is made. `on_trial`: a step is taken though no kernel on record serves it, for making a
-    session shows whether onnxruntime has another way (a function's body, casts); what ends the
-    process or is answered wrongly is not taken.
+    `has_libraries`: libraries of custom operators are registered; their operators are known only
+    when a session is made. `on_trial`: accept a step without a registered kernel, since making a
+    session shows whether onnxruntime runs it in another way (a function's body, casts). Steps that
+    would crash the process or give wrong answers are never accepted.
     """
     if inside and any(bodies(step)) and not isinstance(step, Leaf):
-        return Verdict(False, "every iteration must be seen, and onnxruntime shows none")
+        return Verdict(
+            False, "a listener or a limit needs every iteration, and onnxruntime shows none"
+        )
     if has_libraries and isinstance(step, Leaf) and not is_known(step):
         return Verdict(True, "a library of custom operators may have it")
     why = next(_refusals(step, 0, on_trial), "")
     if why:
         return Verdict(False, why)
     if on_trial:
-        return Verdict(True, f"nothing else has a kernel, {registry().release} loads it")
+        return Verdict(True, f"no other engine has a kernel, {registry().release} loads it")
     if isinstance(step, Leaf):
         return Verdict(True, f"{registry().release} has kernels for all its steps")
-    return Verdict(True, f"{registry().release} runs {operator_of(step)} whole")
+    return Verdict(True, f"{registry().release} runs {operator_of(step)} as a whole")
 
 
 def _refusals(step: Step, depth: int, on_trial: bool) -> Iterator[str]:
-    """Why it does not take the step, the outermost reason first.
+    """Why onnxruntime declines the step, the outermost reason first.
 
-    The graphs of an operator of its own (a decoder) are written as they are and not looked into.
+    The graphs of onnxruntime's own operators (a decoder) are exported unchanged and not checked.
     """
     if depth > _DEEPEST:
         yield f"bodies are nested more than {_DEEPEST} deep"
@@ -61,7 +63,7 @@ def _refusals(step: Step, depth: int, on_trial: bool) -> Iterator[str]:
 def _own_refusals(step: Step, on_trial: bool) -> Iterator[str]:
     match step:
         case Call():
-            yield f"{operator_of(step)} is a call that nothing expanded"
+            yield f"{operator_of(step)} is a call that was not inlined"
         case Leaf():
             why = _leaf_refusal(step, on_trial)
             if why:
@@ -79,6 +81,6 @@ def _leaf_refusal(step: Leaf, on_trial: bool) -> str:
     if step.blocks and step.domain in _STANDARD:
         return f"{step.op} carries graphs"
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
-        return f"{step.op} takes an attribute of a function that nothing expanded"
+        return f"{step.op} takes an attribute of a function that was not inlined"
     unserved = "" if on_trial else refusal(step)
     return unserved or known_bug(step) or rank_refusal(step) or extent_refusal(step)

@@ -1,4 +1,4 @@
-"""The engine: onnxruntime."""
+"""The engine that runs regions in onnxruntime."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Onnxruntime:
 
     @property
     def name(self) -> str:
-        """The name users give it by."""
+        """The engine's public name."""
         return "onnxruntime"
 
     @property
     def traits(self) -> EngineTraits:
-        """Others may have it run single operators; the models it writes are kept on disk."""
+        """It lends single operators to other engines, and its exported models are kept on disk."""
         return EngineTraits(
             as_provider=self.as_provider,
             on_trial=partial(replace, self, is_on_trial=True),
@@ -55,12 +55,12 @@ class Onnxruntime:
         )
 
     def as_provider(self) -> Onnxruntime:
-        """The engine for single operators, whose threads do not spin beside those of the caller."""
+        """The engine for single operators; its threads do not spin beside those of the caller."""
         entries = {**_NO_SPINNING, **self.options.entries}
         return replace(self, options=replace(self.options, entries=entries))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
-        """Whether onnxruntime has kernels for the step and is right about its control flow."""
+        """Whether onnxruntime has kernels for the step and runs its control flow correctly."""
         return capability_of(
             step,
             model,
@@ -70,12 +70,12 @@ class Onnxruntime:
         )
 
     def prepare(self, region: Region, model: Model) -> Runnable:
-        """The region as one session; Unsupported where onnxruntime refuses to load it.
+        """Make the region one session; raises Unsupported if onnxruntime fails to load it.
 
-        The model is stamped with the lowest opset in which the steps mean the same, and with the
-        file's own where onnxruntime refuses that: its functions are written in newer operators.
-        Where an input has no known type, and nothing else here can run the steps, the session is
-        made for the types that come.
+        The model gets the lowest opset in which its steps keep their meaning. If onnxruntime
+        rejects that, because bodies of its functions use newer operators, it gets the file's own
+        opset. If an input has no known type, and no other engine can run the steps, the session is
+        made at the first call, for the types it brings.
         """
         if any(map(is_open, region.inputs)) and any(map(_is_its_own, region.steps)):
             return Late(partial(self.prepare, model=model), region)
@@ -106,12 +106,12 @@ class Onnxruntime:
         return f"onnxruntime {onnxruntime.__version__} {self.options!r}"
 
     def snapshot(self, runnable: Runnable) -> Exported | None:
-        """The model that the session of a region was made of."""
+        """The exported model of a region's session."""
         made = runnable.session if isinstance(runnable, BySize) else runnable
         return made.exported if isinstance(made, Session) else None
 
     def restore(self, region: Region, model: Model, snapshot: object) -> Runnable:
-        """The session of a region, made of the model that was written for it before."""
+        """Make the session of a region from the model exported for it before."""
         if not isinstance(snapshot, Exported):
             return self.prepare(region, model)
         plain = in_onnx_forms(region, model) if snapshot.has_exact_forms else region
@@ -156,7 +156,7 @@ class Onnxruntime:
 
 
 def _count(steps: Sequence[Step]) -> float:
-    """How many steps there are, bodies included; endless with a loop."""
+    """The number of steps, bodies included; infinite with a loop."""
     if any(isinstance(step, Loop) or (isinstance(step, Leaf) and step.blocks) for step in steps):
         return inf
     inner = (block.steps for step in steps for _, block in bodies(step))
@@ -164,7 +164,7 @@ def _count(steps: Sequence[Step]) -> float:
 
 
 def _is_its_own(step: Step) -> bool:
-    """Whether the step is of an operator the standard does not have."""
+    """Whether the step's operator is not one of the standard."""
     return isinstance(step, Leaf) and ops.schema(step.domain, step.op, step.version) is None
 
 

@@ -1,10 +1,10 @@
-"""Steps over whole numbers in other words, where onnxruntime's own kernel gets some values wrong.
+"""Exact forms of integer operators that onnxruntime's own kernels compute wrongly.
 
-Measured on onnxruntime 1.31 (x86-64): its vectorized comparison of int64 takes the low halves as
-signed where the high halves are equal, so Max(2**31, 7) is 7; comparisons that give truth values,
-ArgMax and ArgMin are right. It adds and multiplies whole numbers of a reduction as float64;
-CumSum and Mul are exact, and faster. A Slice whose step is negative takes an end of 2**31 - 1 or
-2**63 - 1 as one before the first item.
+Measured on onnxruntime 1.31 (x86-64): its vectorized comparison of int64 treats the low halves as
+signed if the high halves are equal, so Max(2**31, 7) is 7; comparisons with bool results, ArgMax
+and ArgMin are right. Reductions add and multiply integers as float64; CumSum and Mul are exact, and
+faster. A Slice with a negative step reads an end of 2**31 - 1 or 2**63 - 1 as one before the first
+item.
 
     Max, Min, Clip            Where over Greater or Less
     Sign                      (x > 0) - (x < 0) as int8; before opset 14 that of x as float32
@@ -14,9 +14,8 @@ CumSum and Mul are exact, and faster. A Slice whose step is negative takes an en
     Div, Mod                  no divisor is -1: see division.py
     Slice                     an end that is one less, which is beyond the last item as well
 
-Where the ranges of the operands show that the fault cannot come, a step stays as it is. These
-forms take longer than the kernels they stand for, up to four times where there are many elements:
-see large.py.
+If the ranges of the operands exclude the fault, the step is left unchanged. The exact forms take up
+to four times as long as the kernels they replace: see large.py.
 """
 
 from __future__ import annotations
@@ -33,7 +32,10 @@ from treadle.errors import Unsupported
 from treadle.ir import DType, Leaf, Operands, Tensor, Value
 
 Writer = Callable[[ExportScope, Leaf, Operands], Value | None]
-"""Writes the step into the draft and gives its result; None where its own words are right."""
+"""Writes the exact form of a step into the exported block and returns its result.
+
+None if the operator itself is exact.
+"""
 
 _FLOAT, _INT8, _INT32, _INT64 = 1, 3, 6, 7
 _CODES = {
@@ -46,14 +48,14 @@ _TO_THE_END = (2**31 - 1, 2**63 - 1)
 
 
 def rewrites(step: Leaf) -> bool:
-    """Whether the step is written in other words, or guarded, where its own are wrong."""
+    """Whether the step would be replaced by an exact or a guarded form."""
     return _writer(step) is not None
 
 
 def in_exact_words(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
-    """The result of the step in other words; None where its own words are right.
+    """Write the exact form of the step and return its result; None if the operator itself is exact.
 
-    `operands` are those of the draft. Raises Unsupported where nobody knows the axes beforehand.
+    `operands` are those of the exported block. Raises Unsupported if the axes are not constant.
     """
     writer = _writer(step)
     if writer is None or (writer in _PROVABLE and not _may_be_wrong(draft, step, operands)):
@@ -92,7 +94,7 @@ def _extreme(draft: ExportScope, comparison: str, values: Sequence[Value]) -> Va
 
 
 def _clip(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
-    """min(max(x, low), high), as the standard has it where low is above high."""
+    """min(max(x, low), high), as the standard defines it even if low is above high."""
     x, low, high = (*operands, None, None)[:3]
     assert x is not None
     if low is not None:
@@ -137,7 +139,7 @@ def _square_sum(draft: ExportScope, step: Leaf, operands: Operands) -> Value | N
 
 
 Along = Callable[[ExportScope, Value, int], Value]
-"""Reduces one axis, which stays with an extent of 1; a run fails where the axis has no items."""
+"""Reduces one axis to an extent of 1; the run fails if the axis has no items."""
 
 
 def _at(op: str) -> Along:
@@ -154,7 +156,7 @@ def _last_sum(draft: ExportScope, x: Value, axis: int) -> Value:
 
 
 def _reduced(draft: ExportScope, step: Leaf, operands: Operands, along: Along) -> Value:
-    """The reduction along one axis after the other; along all of them, of the flattened tensor."""
+    """Reduce one axis after the other; all axes as one axis of the flattened tensor."""
     x, axes = operands[0], _axes(draft, step, operands)
     assert x is not None
     keeps = _flag(step, "keepdims", 1)
@@ -222,7 +224,7 @@ def _product(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None
 
 
 def _power(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
-    """A run fails where the power may be rounded, or the exponent is rounded before."""
+    """Compute Pow; the run fails if the power or the exponent may be rounded."""
     base, exponent = map(_dtype, step.operands)
     if base not in _COUNTED and exponent is not DType.INT64:
         return None
@@ -231,7 +233,9 @@ def _power(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
         zeros = _beyond(draft, _given(operands)[1])
         code = _CODES.get(base) if base is not None else None
         if code is None:
-            raise Unsupported(step.op, step.version, "the type of its base is open", draft.path)
+            raise Unsupported(
+                step.op, step.version, "the dtype of its base is not known", draft.path
+            )
         result = draft.leaf("Add", result, draft.leaf("Cast", zeros, to=code))
     return _small(draft, result, base) if base in _COUNTED else result
 
@@ -242,7 +246,7 @@ def _as_it_is(draft: ExportScope, step: Leaf, operands: Operands) -> Value:
 
 
 def _small(draft: ExportScope, x: Value, dtype: DType | None) -> Value:
-    """x, or a failure at run time where a rounded result may stand for another one."""
+    """x, or a failure at run time if a rounded result could stand for another number."""
     if dtype is DType.INT32:
         wide = draft.leaf("Cast", x, to=_INT64)
         return draft.leaf("Cast", _small_wide(draft, wide, 2**31 - 1), to=_INT32)
@@ -254,7 +258,7 @@ def _small_wide(draft: ExportScope, x: Value, most: int) -> Value:
 
 
 def _beyond(draft: ExportScope, x: Value, most: int = _EXACT) -> Value:
-    """Zeros in x's shape; a run fails where the size of an element is not below `most`.
+    """Zeros in x's shape; the run fails if the magnitude of an element is not below `most`.
 
     zeros = [0][(x >= most) | (x <= -most)]          # index 1 fails
     """
@@ -279,7 +283,7 @@ def _slice(draft: ExportScope, step: Leaf, operands: Operands) -> Value | None:
 
 
 def _before_the_end(draft: ExportScope, ends: Value, dtype: DType | None) -> Value:
-    """The ends, those that onnxruntime takes for another one less."""
+    """The ends of a Slice, with those that onnxruntime misreads decreased by one."""
     wide = draft.leaf("Cast", ends, to=_INT64) if dtype is DType.INT32 else ends
     for end in _TO_THE_END:
         is_end = draft.leaf("Equal", wide, draft.constant(end))

@@ -1,7 +1,7 @@
-"""Writes a region anew as a model that onnxruntime loads and is right about.
+"""Exports a region as a model that onnxruntime loads and runs correctly.
 
-Names become unique over all scopes (it refuses shadowing), claims of bodies are dropped, and loops
-and branches are said so that its known mistakes cannot happen: `loop.py` lists them.
+Names become unique over all scopes (onnxruntime rejects shadowing), declarations in bodies are
+dropped, and loops and branches take forms that avoid its known defects: `loop.py` lists them.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ from treadle.plan import Region
 
 
 def export_region(region: Region, model: Model, stamp: TargetVersions) -> tuple[Model, ExportModel]:
-    """The region as a model: its inputs are the graph inputs, its outputs the graph outputs.
+    """Export the region: its inputs are the graph inputs, its outputs the graph outputs.
 
-    The second part holds the large constants, to be handed over in memory.
+    Returns the model, and the large constants, which are passed in memory.
     """
     shared = ExportModel(stamp.opset)
     draft = ExportScope(shared, region.path)
@@ -78,7 +78,7 @@ def export_region(region: Region, model: Model, stamp: TargetVersions) -> tuple[
 
 
 def _input_type(value: Value, is_fed: bool) -> Type | None:
-    """What is fed to the model's own inputs has been checked against their declared types."""
+    """The type of a model input, as declared: what is fed has been checked against it."""
     if is_fed and isinstance(value.type, Tensor):
         return value.type
     return trusted(value)
@@ -95,7 +95,7 @@ def _write(draft: ExportScope, steps: Sequence[Step]) -> None:
             case Loop():
                 _write_loop(draft, step, path)
             case _:
-                raise AssertionError(f"{path}: judge let a call pass")
+                raise AssertionError(f"{path}: a call reached the export")
 
 
 def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
@@ -135,7 +135,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
 
 
 def _remember(draft: ExportScope, step: Leaf, results: Operands) -> None:
-    """What a Constant holds, where that is numbers."""
+    """Record the content of a Constant that holds numbers."""
     if step.domain or step.op != "Constant" or results[0] is None:
         return
     (held,) = (each.value for each in step.attributes.values())
@@ -161,9 +161,9 @@ def _captured(draft: ExportScope, operands: Sequence[Value | None]) -> tuple[Val
 
 
 def _branch_body(draft: ExportScope, block: Block, captured: Sequence[Value], path: str) -> Block:
-    """The branch; a value of outside, or one listed twice, goes through Identity.
+    """Export a branch; captured values and repeated results go through Identity.
 
-    Measured: one value listed twice as results of If is uninitialised memory.
+    Measured: one value listed twice as results of If gives uninitialised memory.
     """
     body = draft.inner(path)
     for param, outer in zip(block.params, captured, strict=True):
@@ -178,7 +178,7 @@ def _types(values: Sequence[Value | None]) -> list[Type | None]:
 
 
 def _stand_in(body: ExportScope, param: Value, outer: Value) -> Value:
-    """The parameter through which a body sees an outer value: it has that value's name."""
+    """The body's parameter for a captured value, under the outer value's name."""
     made = Value(outer.name, without_shapes(outer.type))
     body.new[param] = made
     return made
@@ -193,7 +193,7 @@ def _fill(body: ExportScope, block: Block) -> None:
 
 
 def _copied(body: ExportScope, results: Sequence[Value | None], copied: set[Value]) -> list[Value]:
-    """The body's results, through Identity where in `copied` or listed before."""
+    """The body's results, through Identity if they are in `copied` or repeated."""
     given: list[Value] = []
     for result in results:
         value = body.read(result)
@@ -253,7 +253,7 @@ def _write_onnx_loop(draft: ExportScope, step: Loop, path: str) -> None:
 
 
 def _shape_of(loop: Loop, param: Value | None) -> tuple[int, ...]:
-    """The shape of an iteration number or condition: of a scalar, or of one element as declared."""
+    """The shape of an iteration number or condition: a scalar, or one element as declared."""
     if param is None:
         return ()
     return (1,) * declared_rank(loop, loop.body.params.index(param))
@@ -262,7 +262,7 @@ def _shape_of(loop: Loop, param: Value | None) -> tuple[int, ...]:
 def _copied_once(
     body: ExportScope, results: Sequence[Value | None], copied: set[Value]
 ) -> list[Value]:
-    """The body's results, through Identity where in `copied`; twice the same value is fine."""
+    """The body's results, through Identity if they are in `copied`; repeated values are allowed."""
     given = []
     for result in results:
         value = body.read(result)
@@ -284,7 +284,7 @@ def _next_condition(
 
 
 def _results(draft: ExportScope, step: Loop, loose: Sequence[int]) -> tuple[Value, ...]:
-    """The loop's results, and those that hold the shapes of the `loose` stacked elements."""
+    """The loop's results, and the results that hold the shapes of the `loose` stacked elements."""
     results = [draft.renamed(value, _result_type(value)) for value in step.results]
     return (*results, *(draft.value("shapes", tensor("int64", None, None)) for _ in loose))
 

@@ -1,4 +1,4 @@
-"""A block being written anew for onnxruntime: names unique over all scopes, steps in its words."""
+"""A block under export to onnxruntime: unique names over all scopes, and its new steps."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from treadle.ir import (
 from treadle.ir import Sequence as SequenceType
 
 LARGE = 1 << 20
-"""Bytes from which a constant is handed over in memory instead of being copied into the model."""
+"""The bytes from which a constant is passed in memory instead of being copied into the model."""
 
 
 @dataclass(slots=True)
 class ExportModel:
-    """What all blocks of one model have in common."""
+    """The state shared by all blocks of one exported model."""
 
     opset: int
     names: dict[str, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class ExportModel:
         return _fresh(self.names, hint or "value")
 
     def node(self, path: str) -> str:
-        """A name no node has: the step's path; onnxruntime refuses one it has seen before."""
+        """A fresh name for a node: the step's path; onnxruntime rejects duplicates."""
         return _fresh(self.nodes, path)
 
 
@@ -65,7 +65,7 @@ def _fresh(taken: dict[str, int], hint: str) -> str:
 
 @dataclass(slots=True)
 class ExportScope:
-    """The parts of one block; `new` maps what the original block calls a value to what we do."""
+    """The parts of one block; `new` maps values of the original block to exported ones."""
 
     shared: ExportModel
     path: str
@@ -75,7 +75,7 @@ class ExportScope:
     new: dict[Value, Value | None] = field(default_factory=dict)
 
     def inner(self, path: str) -> ExportScope:
-        """The draft of a body."""
+        """The scope of a body."""
         return ExportScope(self.shared, path)
 
     def value(self, hint: str, type_: Type | None = None) -> Value:
@@ -83,22 +83,22 @@ class ExportScope:
         return Value(self.shared.fresh(hint), type_)
 
     def renamed(self, old: Value | None, type_: Type | None = None) -> Value:
-        """The new value for one that a step defines; one nobody asked for is named all the same."""
+        """The new value for the result of a step; an unnamed result also gets a name."""
         made = self.value(old.name if old is not None else "unused", type_)
         if old is not None:
             self.new[old] = made
         return made
 
     def read(self, old: Value | None) -> Value | None:
-        """The new value for one that is read."""
+        """The new value for an operand."""
         return None if old is None else self.new[old]
 
     def reads(self, old: Sequence[Value | None]) -> tuple[Value | None, ...]:
-        """The new values for those that are read."""
+        """The new values for operands."""
         return tuple(map(self.read, old))
 
     def keep(self, constant: Constant) -> Value:
-        """A constant of the original; a large one stays where it is."""
+        """Copy a constant of the original; the data of a large one stay where they are."""
         made = self.renamed(constant.value)
         array, name = constant.array, made.name
         dtype = constant.data.dtype if isinstance(constant.data, Literal) else None
@@ -114,16 +114,16 @@ class ExportScope:
         return typed
 
     def range(self, value: Value | None) -> Range | None:
-        """Between which whole numbers the elements of a value of the draft lie, if that is known.
+        """The range of the integers in an exported value, if it is known.
 
-        Values of the draft are found by their names: bodies see outer ones under the same.
+        Exported values are found by name: bodies see outer values under the same name.
         """
         if value is None:
             return None
         return self.shared.ranges.get(value.name) or range_of_type(value.type)
 
     def constant(self, values: Sequence[int] | int | bool, dtype: DType = DType.INT64) -> Value:
-        """A new constant of whole numbers or a truth value."""
+        """A new constant of integers or a bool."""
         if isinstance(values, bool):
             dtype = DType.BOOL
         array = np.array(values, dtype.numpy)
@@ -133,11 +133,11 @@ class ExportScope:
         return made
 
     def known(self, value: Value) -> np.ndarray | None:
-        """What a value of the draft holds where it is a constant, of outer blocks as well."""
+        """The content of an exported value if it is constant, in outer blocks too."""
         return self.shared.contents.get(value.name)
 
     def leaf(self, op: str, *operands: Value | None, **attributes: object) -> Value:
-        """A new standard step with one result, in the version the model's opset has."""
+        """Add a standard step with one result, at the model's opset."""
         result = self.value(op.lower())
         named: Mapping[str, Attribute] = {k: attribute(k, v) for k, v in attributes.items()}
         version = registry().version_at(op, self.shared.opset)
@@ -150,7 +150,7 @@ class ExportScope:
     ) -> Block:
         """The finished block; `types` are those of its results, as far as they are known.
 
-        Measured: onnxruntime 1.31 dies as it folds an If whose results have no types.
+        Measured: onnxruntime 1.31 crashes when it folds an If whose results have no types.
         """
         claims = [Declaration(value.declared if value is not None else None) for value in results]
         for place, type_ in enumerate(types):
@@ -161,7 +161,7 @@ class ExportScope:
 
 
 def _closed(type_: Type | None) -> Type | None:
-    """The type without extents; None where it does not tell the dtype."""
+    """The type without extents; None if its dtype is unknown."""
     match type_:
         case Tensor(DType(), _):
             return without_shapes(type_)
@@ -177,10 +177,10 @@ def _in_memory(array: np.ndarray) -> External:
 
 
 def trusted(value: Value) -> Type | None:
-    """The type to write for a value: extents only where inference found them, as numbers.
+    """The type to write for a value: only extents that inference determined as numbers.
 
-    Whatever a body declares of a carried value may hold for the first iteration alone; a
-    sequence's elements may differ in shape.
+    A body may declare a carried value's shape for the first iteration only; elements of a sequence
+    may differ in shape.
     """
     type_ = value.type
     if isinstance(type_, Tensor):
@@ -189,7 +189,7 @@ def trusted(value: Value) -> Type | None:
 
 
 def without_shapes(type_: Type | None) -> Type | None:
-    """The type, saying nothing of extents."""
+    """The type without its shapes."""
     match type_:
         case Tensor(dtype, _):
             return Tensor(dtype, None)

@@ -1,4 +1,4 @@
-"""What a region is written as for onnxruntime: all that a session of it is made of."""
+"""The exported form of a region: everything needed to make its session."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from treadle.formats.onnx import write_model
 from treadle.ir import Model
 from treadle.plan import Region
 
-_MOST_FOLDED = 2.0**36  # multiplications, a few seconds
+_MOST_FOLDED = 2.0**36  # multiplications; they take a few seconds
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Exported:
-    """A model for onnxruntime, as bytes, with what is told beside it; it pickles.
+    """A model for onnxruntime as bytes, with its metadata; it pickles.
 
-    `inputs` and `outputs` are its names, `large` the initializers that are handed over in memory.
-    `is_long_to_fold`: onnxruntime's constant folding would take seconds. `has_exact_forms`:
-    operators on whole numbers are written in other ones; `has_guards`: these fail on some operands.
+    `inputs` and `outputs` are its names, `large` the initializers passed in memory.
+    `is_long_to_fold`: onnxruntime's constant folding would take seconds. `has_exact_forms`: integer
+    operators were replaced by exact forms; `has_guards`: the model fails on some operands.
     """
 
     data: bytes
@@ -35,7 +35,7 @@ class Exported:
 
     @classmethod
     def of(cls, region: Region, written: Model, shared: ExportModel) -> Exported:
-        """The region, which was written as this model."""
+        """The exported form of a region and the model written for it."""
         return cls(
             write_model(written).SerializeToString(),
             tuple(value.name for value in written.main.params),

@@ -1,9 +1,9 @@
-"""Operands of extents at which onnxruntime ends the process: its kernels divide by them.
+"""Checks of operand extents for which onnxruntime crashes the process: its kernels divide by them.
 
 Measured on release 1.31, in child processes, for every operator with extents 0, 1 and 2 of ranks 0
-to 4, and for onnx's own node cases with an extent or an attribute changed. A step whose extents are
-known to be wrong is refused; where one is not known, the model that is written fails, as it runs,
-before the kernel is called.
+to 4, and for onnx's own node cases with an extent or an attribute changed. A step with bad extents
+is declined; if an extent is unknown, the exported model fails at run time before the kernel is
+called.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST = 2**31 - 1
 _WITH_HEADS = 4
 
 Shape = tuple[int | None, ...] | None
-"""What inference found: None for an extent, or all, that it did not."""
+"""The inferred shape: None for an unknown extent or an unknown rank."""
 
 Axes = tuple[int, ...] | None
 """Some axes of an operand; None for all."""
@@ -29,10 +29,10 @@ Axes = tuple[int, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What a kernel needs of the operand at `position`, and does not ask for.
+    """A requirement of a kernel on the operand at `position` that the kernel does not check.
 
-    `holds` says it of the shapes of all operands, None where they do not tell; `number` makes a
-    whole number that is 0 in a run in which it does not hold.
+    `holds` tests the shapes of all operands and returns None if they are unknown; `number` computes
+    an integer that is 0 in a run that violates the requirement.
     """
 
     position: int
@@ -59,7 +59,7 @@ def _not_empty(position: int, axes: Axes = None) -> _Demand:
 
 
 def _spatial(position: int) -> _Demand:
-    """No extent from axis 2 on is 0; asked of all axes where those are not known."""
+    """No extent from axis 2 on is 0; requires all axes if these are unknown."""
     asked = _not_empty(position)
 
     def holds(shapes: Sequence[Shape]) -> bool | None:
@@ -71,7 +71,7 @@ def _spatial(position: int) -> _Demand:
 
 
 def _heads(position: int) -> _Demand:
-    """What attention divides by: the heads of 4 axes, the last of 3."""
+    """The divisors in attention: the head count of operands with 4 axes, the last axis of 3."""
     among = {_WITH_HEADS: _not_empty(position, (1,)), _WITH_HEADS - 1: _not_empty(position, (-1,))}
     unknown = _not_empty(position, (1, -1))
 
@@ -83,7 +83,7 @@ def _heads(position: int) -> _Demand:
 
 
 def _single(position: int) -> _Demand:
-    """It has one element."""
+    """The operand has one element."""
 
     def holds(shapes: Sequence[Shape]) -> bool | None:
         size = _size(shapes[position])
@@ -93,11 +93,11 @@ def _single(position: int) -> _Demand:
         size = draft.leaf("Size", operands[position])
         return _is_zero(draft, draft.leaf("Sub", size, draft.constant(1)))
 
-    return _Demand(position, "has not one element", holds, number)
+    return _Demand(position, "does not have exactly one element", holds, number)
 
 
 def _by_column(position: int) -> _Demand:
-    """It has one element, or one for each column of the matrices of operand 1."""
+    """The operand has one element, or one for each column of the matrices of operand 1."""
 
     def holds(shapes: Sequence[Shape]) -> bool | None:
         count, matrix = _size(shapes[position]), shapes[1]
@@ -113,11 +113,11 @@ def _by_column(position: int) -> _Demand:
         wrong = draft.leaf("Mul", draft.leaf("Sub", count, draft.constant(1)), beyond)
         return draft.leaf("Mul", count, _is_zero(draft, wrong))
 
-    return _Demand(position, "has not one element, or one for each column", holds, number)
+    return _Demand(position, "does not have one element, or one for each column", holds, number)
 
 
 def _square(position: int) -> _Demand:
-    """Its last two extents are one and the same, and not 0."""
+    """The last two extents are equal and not 0."""
 
     def holds(shapes: Sequence[Shape]) -> bool | None:
         rows, columns = (_size(_taken(shapes[position], (axis,))) for axis in (-2, -1))
@@ -128,7 +128,7 @@ def _square(position: int) -> _Demand:
         rows, columns = (draft.leaf("Gather", shape, draft.constant(axis)) for axis in (-2, -1))
         return draft.leaf("Mul", rows, _is_zero(draft, draft.leaf("Sub", rows, columns)))
 
-    return _Demand(position, "is no square matrix", holds, number)
+    return _Demand(position, "is not a square matrix", holds, number)
 
 
 _DEMANDS: Mapping[tuple[str, str], tuple[_Demand, ...]] = {
@@ -150,15 +150,15 @@ _DEMANDS: Mapping[tuple[str, str], tuple[_Demand, ...]] = {
 _COUNTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "Attention"): ("q_num_heads", "kv_num_heads")
 }
-"""Attributes that are divided by, which the kernel cuts down to 32 bits."""
+"""Attributes used as divisors, which the kernel truncates to 32 bits."""
 
 
 def extent_refusal(step: Leaf) -> str:
-    """Why the kernel would end the process, from what is known of its operands; "" otherwise."""
+    """Why the kernel would crash the process, from the known extents; "" otherwise."""
     for name in _COUNTS.get((step.domain, step.op), ()):
         held = step.attributes.get(name)
         if held is not None and isinstance(held.value, int) and held.value > _MOST:
-            return f"onnxruntime ends the process where {name} is {held.value}"
+            return f"onnxruntime crashes the process if {name} is {held.value}"
     demands = _demands(step)
     shapes = [*map(_shape, step.operands)] if demands else []
     wrong = (demand for demand in demands if demand.holds(shapes) is False)
@@ -166,7 +166,7 @@ def extent_refusal(step: Leaf) -> str:
 
 
 def with_extents_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Operands:
-    """The operands in the draft, those of unknown extents so that bad ones fail at run time."""
+    """The exported operands, with run-time checks on those of unknown extents."""
     checked = list(operands)
     demands = _demands(step)
     shapes = [*map(_shape, step.operands)] if demands else []
@@ -178,11 +178,11 @@ def with_extents_checked(draft: ExportScope, step: Leaf, operands: Operands) -> 
 
 
 def unless_zero(draft: ExportScope, value: Value, number: Value) -> Value:
-    """The value, or a failure at run time where the whole number is 0.
+    """The value, or a failure at run time if the integer is 0.
 
     return value.reshape(value.shape + [0][1 - bool(number)])       # index 1 fails
 
-    In operators that opset 7 has.
+    Uses operators of opset 7 only.
     """
     index = _is_zero(draft, number)
     nothing = draft.leaf("Gather", draft.constant([0]), index)
@@ -191,7 +191,7 @@ def unless_zero(draft: ExportScope, value: Value, number: Value) -> Value:
 
 
 def _is_zero(draft: ExportScope, number: Value) -> Value:
-    """1 for 0, 0 for other whole numbers."""
+    """1 for 0, 0 for other integers."""
     given = draft.leaf("Cast", draft.leaf("Cast", number, to=_BOOL), to=_INT64)
     return draft.leaf("Sub", draft.constant(1), given)
 
@@ -203,11 +203,11 @@ def _demands(step: Leaf) -> Sequence[_Demand]:
 
 def _told(step: Leaf, demand: _Demand) -> str:
     operand = f"operand {demand.position} of {step.op}"
-    return f"onnxruntime ends the process where {operand} {demand.words}"
+    return f"onnxruntime crashes the process if {operand} {demand.words}"
 
 
 def _shape(value: Value | None) -> Shape:
-    """The shape inference found; what the file declares may be wrong."""
+    """The inferred shape; the declared one may be wrong."""
     type_ = value.inferred if value is not None else None
     shape = type_.shape if isinstance(type_, Tensor) else None
     return None if shape is None else tuple(d if isinstance(d, int) else None for d in shape)
@@ -221,7 +221,7 @@ def _taken(shape: Shape, axes: Axes) -> Shape:
 
 
 def _size(shape: Shape) -> int | None:
-    """How many elements; None where it is not known."""
+    """The number of elements; None if it is not known."""
     extents = [extent for extent in shape or () if extent is not None]
     if shape is None or (len(extents) < len(shape) and 0 not in extents):
         return None

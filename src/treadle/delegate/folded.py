@@ -1,4 +1,4 @@
-"""How much onnxruntime would compute as it makes a session: products of constants alone."""
+"""Estimates the cost of onnxruntime's constant folding: products of constants."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _PRODUCTS = frozenset({"MatMul", "Gemm", "MatMulInteger", "Conv"})
 
 
 def folded_products(region: Region) -> float:
-    """The multiplications of the region's products and convolutions that read constants alone.
+    """The multiplications in the region's products and convolutions of constants.
 
-    Shapes that are not known count as nothing.
+    Unknown shapes count as 0.
     """
     known = {constant.value for constant in region.constants}
     total = 0.0
@@ -29,7 +29,10 @@ def folded_products(region: Region) -> float:
 
 
 def _multiplications(step: Leaf) -> float:
-    """About as many: of (m, k) by (k, n), m * k * n; of a filter, its elements for each result."""
+    """Estimate: m * k * n for (m, k) by (k, n).
+
+    For a convolution the filter size for each result.
+    """
     left, right, made = map(_extents, (*step.operands[:2], step.results[0]))
     if left is None or right is None or made is None:
         return 0.0

@@ -1,8 +1,8 @@
-"""Sessions of onnxruntime in a forked process: made anew when they are first used there.
+"""Remakes sessions of onnxruntime in a forked process, at their first use.
 
-A fork copies the memory of a session and none of its threads. A lock that another thread held at
-that moment stays locked for ever, and a thread pool has nobody to do its work: a run of such a
-session may wait for ever, and so may its end. So the child keeps what it inherited, unused.
+A fork copies the memory of a session but none of its threads. A lock that another thread held at
+that moment stays locked forever, and a thread pool has no workers: a run of such a session may
+hang, and so may its destructor. The child therefore keeps the inherited session, unused.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _inherited: list[Run] = []
 
 
 def begin_anew_in_forks(session: Session, start: Callable[[], Run]) -> None:
-    """Have a forked process make the run of this session by `start` before it first uses it."""
+    """Have a forked process remake the run of this session by `start` before its first use."""
     _starts[session] = start
 
 
 class _Pending:
-    """The run of a session in a forked process, which the first call makes."""
+    """The run of a session in a forked process; the first call makes it."""
 
     def __init__(self, session: Session, start: Callable[[], Run]) -> None:
         self.session, self.start, self.lock = weakref.ref(session), start, threading.Lock()

@@ -1,4 +1,4 @@
-"""The smallest models there are: sessions that give back what they are fed, or make one value."""
+"""Minimal models: sessions that return their input, or make one value."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FED, GIVEN = "x", "y"
 
 
 def identity(type_: Type | None = None) -> bytes:
-    """A model that gives back what it is fed; one float where nothing else is asked for."""
+    """A model that returns its input; one float unless another type is given."""
     kind = type_ or Tensor(DType.FLOAT32, (1,))
     return _file("Identity", [Value(FED, kind)], kind)
 
 
 @lru_cache(maxsize=64)
 def identity_session(type_: Type) -> Any:
-    """A session of the model."""
+    """A session of the identity model."""
     return _session(identity(type_))
 
 
@@ -44,7 +44,7 @@ def made_by(
     element: Type | None = None,
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Any:
-    """The OrtValue that an operator makes of OrtValues, all of the type `element`."""
+    """Compute an OrtValue from OrtValues, all of the type `element`, by an operator."""
     inputs = [Value(f"{FED}{number}", element) for number in range(len(fed))]
     session = _session(_file(op, inputs, result, attributes))
     feeds = {value.name: each for value, each in zip(inputs, fed, strict=True)}

@@ -1,10 +1,10 @@
-"""How values cross into onnxruntime and back.
+"""The Python types in which values enter and leave onnxruntime.
 
 Measured on onnxruntime 1.31 (Python API): numbers, truth values and strings go as numpy arrays,
 sequences as lists, an empty optional as None. bfloat16 and float8 have no numpy type there and go
-as OrtValues over their bytes, so not beside lists. complex and float8e8m0 it does not have; for
-int4, uint4, float4, int2 and uint2 it has no Identity, so they never reach a border. A sparse
-tensor goes in as the OrtValue it came as.
+as OrtValues over their bytes, so not together with lists. It lacks complex and float8e8m0; for
+int4, uint4, float4, int2 and uint2 it has no Identity, so they never leave a region. A sparse
+tensor is passed as the OrtValue it came as.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def crosses_as_bytes(value: Value) -> bool:
 
 
 def border_refusal(value: Value, *, is_input: bool) -> str:
-    """Why the value cannot cross a border; "" where it can."""
+    """Why the value cannot enter or leave onnxruntime; "" if it can."""
     if is_open(value):
         return f"the type of {value.name!r} is not known" if is_input else ""
     assert value.type is not None
@@ -53,12 +53,12 @@ def is_open(value: Value) -> bool:
 
 
 def mixture_refusal(values: Iterable[Value]) -> str:
-    """Why these values cannot cross together: as OrtValues go tensors alone."""
+    """Why these values cannot be passed together: OrtValues are passed for tensors only."""
     crossing = tuple(values)
     if not any(map(crosses_as_bytes, crossing)):
         return ""
     odd = [v.name for v in crossing if not (isinstance(v.type, Tensor) and v.type.dtype)]
-    return f"{', '.join(odd)}: no known tensor, beside bfloat16 or float8" if odd else ""
+    return f"{', '.join(odd)}: not a known tensor, next to bfloat16 or float8" if odd else ""
 
 
 def _is_open(type_: Type) -> bool:

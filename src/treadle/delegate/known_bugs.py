@@ -1,4 +1,4 @@
-"""Leaves that onnxruntime has kernels for and gets wrong; each was measured on release 1.31.
+"""Leaves that onnxruntime computes wrongly; each was measured on release 1.31.
 
 DFT, STFT             off by 1e-4 where the transform is zero
 MaxUnpool             with output_shape: the indices are taken as those of the smaller output
@@ -10,7 +10,7 @@ Resize, align_corners the resized length is rounded before the corners are align
 Einsum, ReduceMean .. int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
                       too large is the largest number instead of wrapping around
 Mod, fmod=1           64-bit numbers are divided as float64
-LinearClassifier      PROBIT of one score for two classes: a column is what memory was; so with
+LinearClassifier      PROBIT of one score for two classes: one column is uninitialised, also in
                       SVMClassifier, while SVMRegressor does not apply it
 TreeEnsembleClassi.   two classes with a score each: labels are 1 and 0, of the second score's sign;
                       a label of text alone kills the process
@@ -21,9 +21,8 @@ Pools                 of fewer elements than the kernel reaches over, by strides
                       window more than the standard's rounding down gives
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
 
-What it gets wrong of ReduceSum, Max, Slice and others over whole numbers is in `exact.py`: they are
-written in other words. Rows of `known_bugs.tsv` over whole numbers that neither covers stay with
-interp.
+Wrong integer results of ReduceSum, Max, Slice and others are avoided by `exact.py`. Operators in
+the integer rows of `known_bugs.tsv` that neither file covers stay with interp.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _PAIR = 2
 
 
 def known_bug(step: Leaf) -> str:
-    """What onnxruntime gets wrong about the leaf; "" if nothing."""
+    """The known defect of onnxruntime for the leaf; "" if there is none."""
     rule, reason = _RULES.get((step.domain, step.op), (_never, ""))
     if rule(step):
         return f"onnxruntime {reason}"
@@ -96,7 +95,7 @@ def _divides_as_float(step: Leaf) -> bool:
 
 
 def _leaves_a_column(step: Leaf) -> bool:
-    """PROBIT of one score for two classes fills one column of two."""
+    """Whether PROBIT of one score for two classes fills only one column of two."""
     if not _is_probit(step) or _labels(step) != _PAIR:
         return False
     if step.op == "LinearClassifier":
@@ -105,7 +104,10 @@ def _leaves_a_column(step: Leaf) -> bool:
 
 
 def _confuses_trees(step: Leaf) -> bool:
-    """Two classes of one score each, or with base values; labels of text that are not two."""
+    """Whether a tree classifier has two classes in a form that onnxruntime confuses.
+
+    These are one score for each class, base values, or string labels that are not two.
+    """
     labels = _labels(step)
     if labels == 1:
         return bool(_list(step, "classlabels_strings"))
@@ -172,7 +174,7 @@ def _operand(step: Leaf, position: int) -> Value | None:
     return step.operands[position] if len(step.operands) > position else None
 
 
-_COLUMN = "leaves a column of scores as memory was, of PROBIT of one score"
+_COLUMN = "leaves a column uninitialised for PROBIT of one score"
 _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "DFT"): (_always, "is off by 1e-4 where the transform is zero"),
     ("", "STFT"): (_always, "is off by 1e-4 where the transform is zero"),
@@ -187,9 +189,9 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("ai.onnx.ml", "TreeEnsembleRegressor"): (_drops_base_values, "leaves base values out"),
     ("ai.onnx.ml", "SVMRegressor"): (_is_probit, "does not apply PROBIT"),
     ("", "Gather"): (_moves_rows_of_text, "copies only the first element of each row of text"),
-    ("", "StringSplit"): (_has_no_delimiter, "splits at blanks, of all white space"),
+    ("", "StringSplit"): (_has_no_delimiter, "splits at blanks only, not at other white space"),
     ("", "Cast"): (_writes_doubles, "writes 8 digits of a float64"),
     ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),
-    **{("", op): (is_short_pool, "counts a window of too few elements") for op in _POOLS},
+    **{("", op): (is_short_pool, "counts a window that has too few elements") for op in _POOLS},
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

@@ -1,9 +1,9 @@
-"""A region of whole-number operators over large arrays: numpy's loops instead of onnxruntime's.
+"""Runs regions of integer operators over large arrays with numpy instead of onnxruntime.
 
-The forms of exact.py read and write every element up to eight times, which takes up to four times
-as long as the operators they stand for; numpy has the right operators, as fast as onnxruntime's.
-Few elements stay with onnxruntime; not so products and powers, whose forms there fail where a
-result may be rounded.
+The forms of exact.py access every element up to eight times, which takes up to four times as long
+as the operators they replace; numpy's operators are exact and as fast as onnxruntime's. Small
+arrays stay with onnxruntime, except for products and powers, whose exact forms fail if a result may
+be rounded.
 
 Measured (int64, one thread, microseconds; onnxruntime's own operator, its exact form, numpy):
 
@@ -47,9 +47,9 @@ Evaluate = Callable[[Sequence[Any]], list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class BySize:
-    """The Runnable of such a region: `evaluate` does with numpy what `session` does.
+    """The Runnable of such a region: chooses `evaluate` (numpy) or `session` by the input size.
 
-    It is taken where an input has `many_bytes` or more: 0 where the session fails on some numbers.
+    Numpy runs if an input has `many_bytes` or more: 0 if the session fails on some numbers.
     """
 
     session: Session
@@ -57,16 +57,16 @@ class BySize:
     many_bytes: int
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """Run it on the inputs, by numpy where they are large; FallbackRequired as the session."""
+        """Run the region; raises FallbackRequired as the session does."""
         if _are_large(inputs, self.many_bytes):
             try:
                 return self.evaluate(inputs)
             except KernelError:
-                pass  # the session says what does not fit
+                pass  # the session reports inputs that do not fit
         return self.session(inputs, context)
 
     def by_name(self, names: Sequence[str]) -> NamedCall | None:
-        """A call by name, as the session has one."""
+        """A call by name, like the session's."""
         at_once = self.session.by_name(names)
         if at_once is None:
             return None
@@ -93,7 +93,10 @@ def _are_large(inputs: Iterable[object], many_bytes: int) -> bool:
 
 
 def by_numpy(region: Region) -> Evaluate | None:
-    """What evaluates the region with numpy; None where it has other than whole-number operators."""
+    """The function that evaluates the region with numpy.
+
+    None if it has other than integer operators.
+    """
     if len(region.steps) > _MOST_STEPS or not all(map(_is_whole, region.steps)):
         return None
     held = {c.value: c.data.array for c in region.constants if isinstance(c.data, Literal)}

@@ -1,7 +1,7 @@
-"""A region some of whose inputs have no known type: made ready for the types that come.
+"""A region with inputs of unknown type: prepared for the types of the first call.
 
-What follows an operator of onnxruntime's own, or of a library of custom operators, may be known by
-no rule of the standard.
+Results of onnxruntime's own operators, or of custom operators, may have types that no rule of the
+standard determines.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _MOST_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """The Runnable of such a region; `prepare` makes one whose inputs have types ready."""
+    """The Runnable of such a region; `prepare` makes a session for given input types."""
 
     prepare: Callable[[Region], Runnable]
     region: Region
     made: dict[Types, Runnable] = field(default_factory=dict)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """Run the session for inputs of these types; FallbackRequired where there is none."""
+        """Run the session for inputs of these types; raises FallbackRequired if there is none."""
         types = tuple(map(_known, self.region.inputs, inputs))
         run = self.made.get(types)
         if run is None:
@@ -52,7 +52,7 @@ class Late:
 
 
 def _known(value: Value, given: object) -> Type | None:
-    """The type for one that came: the known one, else its element type and rank."""
+    """The type of a run-time input: the known one, else its element type and rank."""
     if isinstance(given, np.ndarray):
         return Tensor(dtype_of(given.dtype), (None,) * given.ndim)
     if isinstance(given, list) and given and isinstance(given[0], np.ndarray):

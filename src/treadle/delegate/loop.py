@@ -1,6 +1,6 @@
-"""Which loops onnxruntime can be given, and what it needs said differently to be right about them.
+"""Decides which loops onnxruntime runs, and works around its defects in the others.
 
-Measured on onnxruntime 1.31 (docs/semantics.md); the repair of each:
+Defects measured on onnxruntime 1.31 (docs/semantics.md), and the workaround of each:
 
     Loop, strings stacked                          lost where held elsewhere too    not given to it
     Loop, the iteration number given as a result   its counter's buffer itself        Identity
@@ -41,7 +41,7 @@ from treadle.passes import is_mixed, mixed_refusal
 
 
 def form_refusal(loop: Loop) -> str:
-    """Why the loop can be given neither as ONNX's Loop nor as its Scan; "" where it can."""
+    """Why the loop can be exported neither as ONNX's Loop nor as its Scan; "" if it can."""
     view = ports(loop)
     started = [port.initial for port in view.carried] + [port.operand for port in view.sliced]
     if any(value is None for value in started):
@@ -62,7 +62,7 @@ _STATE_OF_TEXT = "onnxruntime's Scan keeps a state of text in buffers that hold 
 
 
 def _may_be_text(port: CarriedPort) -> bool:
-    """Whether a state is text, or of a type that nobody knows."""
+    """Whether a state is a string tensor, or of unknown type."""
     types = [value.type for value in (port.param, port.initial, port.next) if value is not None]
     dtypes = [type_.dtype for type_ in types if isinstance(type_, Tensor) and type_.dtype]
     return DType.STRING in dtypes or not dtypes
@@ -74,9 +74,9 @@ def _is_text(port: StackedPort) -> bool:
 
 
 def as_scalar(draft: ExportScope, value: Value | None, known: Value | None) -> Value | None:
-    """The one element of a trip count or condition as a scalar; several elements fail at run time.
+    """Reshape a trip count or condition to a scalar; several elements fail at run time.
 
-    `known` is the original value, whose inferred shape may show that nothing needs doing.
+    `known` is the original value; nothing is done if its inferred shape is already right.
     """
     if value is None or (known is not None and _inferred_shape(known) == ()):
         return value
@@ -84,10 +84,10 @@ def as_scalar(draft: ExportScope, value: Value | None, known: Value | None) -> V
 
 
 def has_stable_shape(loop: Loop, element: Value) -> bool:
-    """Whether inference shows that a stacked element has one shape in all iterations.
+    """Whether inference proves that a stacked element has one shape in all iterations.
 
-    Every extent is a number or made of symbols the loop's operands have, which are fixed before it
-    begins.
+    Every extent is a number or made of symbols of the loop's operands, which the body cannot
+    change.
     """
     shape = _inferred_shape(element)
     if shape is None:
@@ -100,12 +100,12 @@ def has_stable_shape(loop: Loop, element: Value) -> bool:
 
 
 def common_shape(draft: ExportScope, count: Value, shapes: Value) -> Value:
-    """What to reshape `count` stacked elements to, so that it fails if the rows of `shapes` differ.
+    """The shape to reshape `count` stacked elements to: it fails if the rows of `shapes` differ.
 
         concat(count, max(shapes over iterations, 0))
 
-    Elements of another shape but as many bytes have a greater extent somewhere, so the greatest
-    extents make more elements than there are.
+    An element of another shape with the same number of elements has a greater extent on some axis,
+    so the greatest extents describe more elements than there are.
     """
     columns = draft.leaf("Gather", draft.leaf("Shape", shapes), draft.constant([1]))
     row = draft.leaf("Concat", draft.constant([1]), columns, axis=0)
@@ -115,12 +115,12 @@ def common_shape(draft: ExportScope, count: Value, shapes: Value) -> Value:
 
 
 def not_fused(draft: ExportScope, shape: Value) -> Value:
-    """A Concat that Reshape reads: onnxruntime fuses the two, and then infers an extent."""
+    """A Concat for a Reshape to read: onnxruntime fuses plain ones, and then infers an extent."""
     return draft.leaf("Abs", shape)
 
 
 def is_returned_parameter(port: CarriedPort) -> bool:
-    """Whether inference shows that a state keeps its shape."""
+    """Whether inference proves that a state keeps its shape."""
     before, after = _inferred_shape(port.param), port.next and _inferred_shape(port.next)
     if before is None or before != after:
         return False
@@ -128,7 +128,7 @@ def is_returned_parameter(port: CarriedPort) -> bool:
 
 
 def returned_parameters(draft: ExportScope, initial: Value, final: Value) -> Value:
-    """The final state of a Scan, or a failure at run time if its shape is not the initial one.
+    """The final state of a Scan; fails at run time if its shape is not the initial one.
 
     target = final.shape + abs(initial.shape - final.shape)
     return final.reshape(target)
@@ -139,7 +139,7 @@ def returned_parameters(draft: ExportScope, initial: Value, final: Value) -> Val
 
 
 def not_empty(draft: ExportScope, port: SlicedPort, source: Value) -> Value:
-    """The source of a Scan, or a failure at run time if it has no items along its axis."""
+    """The source of a Scan; fails at run time if it has no items along its axis."""
     axis = port.role.axis
     known = _inferred_shape(port.operand) if port.operand is not None else None
     extent = known[axis] if known is not None and -len(known) <= axis < len(known) else None

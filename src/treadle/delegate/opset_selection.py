@@ -1,7 +1,7 @@
-"""The lowest opset and IR version in which a stretch means the same.
+"""Chooses the lowest opset and IR version in which a region keeps its meaning.
 
-A leaf's version is the opset its schema came with, and it means the same until the next schema. So
-a model of opset 28 whose steps are all older runs in an onnxruntime that guarantees 26.
+A leaf's version is the opset that introduced its schema, which is valid until the next schema. So a
+model of opset 28 whose steps are all older runs in an onnxruntime that supports opset 26.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _IR_OF = {
 
 @dataclass(frozen=True, slots=True)
 class TargetVersions:
-    """The versions a model is stamped with."""
+    """The opsets and the IR version of an exported model."""
 
     opset: int
     ir_version: int = _LOWEST_IR
@@ -57,27 +57,30 @@ class TargetVersions:
         return {"": self.opset, **self.others}
 
     def raised_to(self, opset: int, steps: Sequence[Step]) -> TargetVersions:
-        """The same with a newer opset, or as it is where the steps would mean something else."""
+        """The same with a newer opset; unchanged if that would change the meaning of a step."""
         if opset <= self.opset or opset > _span(steps).high:
             return self
         return replace(self, opset=opset)
 
 
 def target_versions(steps: Sequence[Step], constants: Sequence[Constant]) -> TargetVersions:
-    """The lowest stamp under which every step keeps its schema; Unsupported where there is none."""
+    """The lowest versions in which every step keeps its schema.
+
+    Raises Unsupported if there are none.
+    """
     low, high, first, last, others = _span(steps)
     if low > high and low > _LOWEST:
         assert first is not None
         assert last is not None
         raise Unsupported(
-            operator_of(first), first.version, f"no opset has both it and {_show(last)}"
+            operator_of(first), first.version, f"no opset contains both it and {_show(last)}"
         )
     wanted = _wanted(steps)
     return TargetVersions(min(max(low, wanted), high), _ir_version(constants), others)
 
 
 class _Span(NamedTuple):
-    """The opsets in which every step keeps its schema, who bounds them, and other domains'."""
+    """The range of opsets that keep every step's schema, the steps at its bounds, other domains."""
 
     low: int
     high: int

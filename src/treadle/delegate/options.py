@@ -1,4 +1,4 @@
-"""What a session says to onnxruntime when it makes a region ready."""
+"""The settings that a session passes to onnxruntime."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "layout": 3, "all": 99}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """onnxruntime's SessionOptions by their own names; None: its default.
+    """The fields of onnxruntime's SessionOptions under their own names; None: the default.
 
     `providers` are execution providers with their options, in the order of preference;
     `entries` go to `add_session_config_entry`, `libraries` to `register_custom_ops_library`.
@@ -51,10 +51,10 @@ class Options:
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
     ) -> Options:
-        """From a SessionOptions, treadle's or onnxruntime's own, and providers as it takes them.
+        """Read a SessionOptions, treadle's or onnxruntime's own, and a list of providers.
 
-        onnxruntime's own does not tell its configuration entries, nor whether somebody chose to
-        see warnings, its default: they stay unseen.
+        onnxruntime's own does not expose its configuration entries, nor whether its default
+        severity was chosen on purpose: both are ignored.
         """
         given: dict[str, Any] = {name: getattr(source, name, None) for name in _PLAIN}
         if given["log_severity_level"] in _UNCHOSEN:
@@ -73,7 +73,7 @@ class Options:
         )
 
     def session_options(self) -> Any:
-        """A new SessionOptions of onnxruntime."""
+        """Make a SessionOptions of onnxruntime."""
         import onnxruntime
 
         made = onnxruntime.SessionOptions()
@@ -82,7 +82,7 @@ class Options:
             if value is not None:
                 setattr(made, name, value)
         if not self.intra_op_num_threads and quota() is not None:
-            made.intra_op_num_threads = processor_count()  # it does not look at quotas itself
+            made.intra_op_num_threads = processor_count()  # onnxruntime ignores cgroup quotas
         level = self.graph_optimization_level
         if level is not None:
             number = _LEVELS[level] if isinstance(level, str) else level
@@ -99,7 +99,7 @@ class Options:
 
 
 def set_severity(severity: int) -> None:
-    """What onnxruntime says by itself, and in sessions whose options do not say it."""
+    """Set onnxruntime's log severity for messages outside of sessions and for default sessions."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(severity)
@@ -107,7 +107,7 @@ def set_severity(severity: int) -> None:
 
 
 def available_providers() -> list[str]:
-    """The execution providers this build of onnxruntime has."""
+    """The execution providers of this onnxruntime build."""
     import onnxruntime
 
     return list(onnxruntime.get_available_providers())

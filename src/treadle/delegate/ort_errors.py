@@ -1,4 +1,4 @@
-"""The one border to what onnxruntime raises: there it becomes an error of ours."""
+"""Translates onnxruntime's exceptions into treadle's errors, in one place."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 def translating_errors(question: Callable[[], T], error: Callable[[str], Exception]) -> T:
-    """What onnxruntime answers; where it fails, `error` of its reason is raised.
+    """Raise `error` with onnxruntime's reason if the block fails in onnxruntime.
 
-    What it is not known to raise is a fault of ours, and passes.
+    Exceptions that onnxruntime is not known to raise are bugs of ours, and propagate.
     """
     try:
         return question()
@@ -27,7 +27,7 @@ def translating_errors(question: Callable[[], T], error: Callable[[str], Excepti
 
 @cache
 def failures() -> tuple[type[Exception], ...]:
-    """Its own exceptions, which have no base in common, and what C++'s become in Python."""
+    """Onnxruntime's own exceptions, which have no common base, and Python's for C++ errors."""
     from onnxruntime.capi import onnxruntime_pybind11_state as binding
 
     things = vars(binding).values()
@@ -36,6 +36,6 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def reason(failure: Exception) -> str:
-    """What onnxruntime says, without its file names, line numbers and codes."""
+    """Onnxruntime's message, without its file names, line numbers and codes."""
     text = brief(_NOISE.sub("", str(failure)))
     return f"onnxruntime: {in_our_notation(text)}"

@@ -1,4 +1,4 @@
-"""Runs a session whose borders hold bfloat16 or float8: by OrtValues over the arrays' bytes."""
+"""Runs a session with bfloat16 or float8 inputs or outputs, by OrtValues over the bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _BYTES: Mapping[int, type[np.generic]] = {1: np.uint8, 2: np.uint16}
 
 @dataclass(frozen=True, slots=True)
 class OrtValueCall:
-    """Has the signature of the session's own `run`; `given` are the element types of outputs."""
+    """A call with the signature of the session's `run`.
+
+    `given` are the element types of outputs.
+    """
 
     session: Any
     given: tuple[DType, ...]

@@ -1,4 +1,4 @@
-"""The execution providers of a session: what was asked for, and what onnxruntime made of it."""
+"""The execution providers of a session: those requested, and those onnxruntime registered."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CPU = "CPUExecutionProvider"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The providers stretches are given, in order of preference, with the options asked for.
+    """The providers of all regions, in order of preference, with the requested options.
 
-    `told` are the options onnxruntime says each has.
+    `told` are the options that onnxruntime reports for each.
     """
 
     providers: tuple[tuple[str, Mapping[str, str]], ...] = ((CPU, {}),)
@@ -27,12 +27,12 @@ class Chosen:
 
     @property
     def names(self) -> list[str]:
-        """Their names, in order of preference."""
+        """The names, in order of preference."""
         return [name for name, _ in self.providers]
 
     @property
     def options(self) -> dict[str, dict[str, str]]:
-        """The options of each."""
+        """The options of each provider."""
         known = self.told or {}
         return {name: dict(known.get(name, {})) for name in self.names}
 
@@ -44,11 +44,11 @@ def choose(
     *,
     may_fall_back: bool = True,
 ) -> Chosen:
-    """The providers that a session has; `added` are those of its options, for where none are named.
+    """Choose the providers of a session; `added` are those of its options, used if none are named.
 
-    One that this build of onnxruntime does not have is warned of and left out. Where onnxruntime
-    does not take those that are left, they are the processor alone, with a warning;
-    ConfigurationError if it may not fall back. InputError for arguments that are no providers.
+    Providers that this onnxruntime build lacks are left out with a warning. If onnxruntime rejects
+    the others, the CPU provider is used with a warning, or ConfigurationError is raised if falling
+    back is disabled. Raises InputError for malformed arguments.
     """
     wanted = dict(settled(named, options)) or dict(added)
     if set(wanted) <= {CPU}:
@@ -67,7 +67,7 @@ def choose(
 def settled(
     named: Sequence[Any] | None, options: Sequence[Mapping[Any, Any]] | None
 ) -> dict[str, dict[str, str]]:
-    """Each provider's options, as texts, in order of preference; raises InputError."""
+    """Each provider's options as strings, in order of preference; raises InputError."""
     if named is None:
         return {}
     available: Sequence[str] = ()
@@ -93,7 +93,7 @@ def settled(
 
 
 def _to_caller() -> int:
-    """What a warning points at: whoever called treadle."""
+    """The stack level at which a warning points at the caller of treadle."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("treadle"):
         frame, level = frame.f_back, level + 1
@@ -130,7 +130,7 @@ def _pair(entry: object) -> tuple[str, Mapping[Any, Any]]:
 
 
 def _told(wanted: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """What onnxruntime registers of these for a model, in its order, with the options it has."""
+    """The providers that onnxruntime registers for a model, in its order, with their options."""
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as binding
 

@@ -1,8 +1,8 @@
-"""Operands of a rank at which onnxruntime ends the process: its kernels read extents that are not.
+"""Checks of operand ranks for which onnxruntime crashes: its kernels read missing extents.
 
-Measured on release 1.31, in child processes, for every operator with inputs of ranks 0 to 4.
-A step whose ranks are known to be wrong is refused; where a rank is not known, the model that is
-written fails, as it runs, before the kernel is called.
+Measured on release 1.31, in child processes, for every operator with inputs of ranks 0 to 4. A step
+with bad ranks is declined; if a rank is unknown, the exported model fails at run time before the
+kernel is called.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HEADS = ("q_num_heads", "kv_num_heads")
 _WITHOUT_HEADS = 4
 
 Ranks = Mapping[int, tuple[int, int]]
-"""The least and the most rank of operands, by their positions."""
+"""The least and the greatest rank of operands, by their positions."""
 
 _RANKS: Mapping[tuple[str, str], Ranks] = {
     ("", "AffineGrid"): {1: (1, 1)},
@@ -47,27 +47,27 @@ _NEEDED = {
     (_MS, "QLinearLeakyRelu"): (4, "zero point of its result"),
     (_MS, "QLinearSigmoid"): (4, "zero point of its result"),
 }
-"""Operands the schema calls optional, which the kernel reads all the same."""
+"""Operands that are optional in the schema, which the kernel reads unconditionally."""
 
 
 def rank_refusal(step: Leaf) -> str:
-    """Why the kernel would end the process, from what is known of its operands; "" otherwise."""
+    """Why the kernel would crash the process, from the known ranks; "" otherwise."""
     needed = _NEEDED.get((step.domain, step.op))
     if needed is not None and _operand(step.operands, needed[0]) is None:
-        return f"onnxruntime ends the process where {step.op} has no {needed[1]}"
+        return f"onnxruntime crashes the process if {step.op} has no {needed[1]}"
     for position, (least, most) in _wanted(step).items():
         rank = _rank(_operand(step.operands, position))
         if rank is not None and not least <= rank <= most:
             wanted = f"{least}" if least == most else f"{least} or more"
             return (
-                f"onnxruntime ends the process where operand {position} of {step.op} has rank"
+                f"onnxruntime crashes the process if operand {position} of {step.op} has rank"
                 f" {rank}, not {wanted}"
             )
     return ""
 
 
 def with_ranks_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Operands:
-    """The operands in the draft, those of unknown rank so that another rank fails at run time."""
+    """The exported operands, with run-time checks on those of unknown rank."""
     checked = list(operands)
     for position, (least, most) in _wanted(step).items():
         value = _operand(operands, position)
@@ -102,7 +102,7 @@ def _einsum_ranks(step: Leaf) -> Ranks:
 
 
 def _checked(draft: ExportScope, value: Value, least: int, most: int) -> Value:
-    """The value by a Reshape to its own shape, made so that another rank fails.
+    """The value through a Reshape to its own shape, which fails for another rank.
 
     Exactly: Reshape(Shape(x), [rank]); at least: Gather(Shape(x), [least - 1]).
     """
@@ -117,7 +117,7 @@ def _checked(draft: ExportScope, value: Value, least: int, most: int) -> Value:
 
 
 def _least_rank(steps: list[Step], value: Value) -> int:
-    """The rank operators of onnxruntime's own give at least, whose types no rule tells."""
+    """The least rank of results of onnxruntime's own operators, whose types no rule determines."""
     made = next((s for s in reversed(steps) if isinstance(s, Leaf) and value in s.results), None)
     if made is None or made.domain != _MS or made.op not in (*_KEEPS_RANK, *_ELEMENTWISE):
         return _rank(value) or 0
@@ -127,7 +127,7 @@ def _least_rank(steps: list[Step], value: Value) -> int:
 
 
 def _rank(value: Value | None) -> int | None:
-    """The rank inference found; what the file declares may be wrong."""
+    """The inferred rank; the declared one may be wrong."""
     type_ = value.inferred if value is not None else None
     shape = type_.shape if isinstance(type_, Tensor) else None
     return None if shape is None else len(shape)

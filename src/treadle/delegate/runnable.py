@@ -1,4 +1,4 @@
-"""A region made ready: one onnxruntime session, and how a call of it goes."""
+"""A prepared region: one onnxruntime session, and the way it is called."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from treadle.tracing import size_of
 
 _SLOW = 0.1
 _LARGE = 1 << 24
-"""Bytes of inputs from which a run may take long; copying them is little beside it."""
+"""Input bytes from which a run may take long; the copies of the inputs cost little beside it."""
 
 
 Run = Callable[[Sequence[str], dict[str, object], Any], list[Any]]
-"""A run of a session: names of outputs, feeds by name, options."""
+"""The `run` of a session: names of outputs, feeds by name, options."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
@@ -31,8 +31,8 @@ class Session:
 
     `exported` is the model it was made of.
 
-    `is_brief`: it ends soon by itself, so that Ctrl-C may wait for it, as it does in onnxruntime.
-    Watching a run costs 4 microseconds.
+    `is_brief`: the run is short, so Ctrl-C may wait for it, as in onnxruntime. Watching a run costs
+    4 microseconds.
     """
 
     path: str
@@ -45,9 +45,10 @@ class Session:
     exported: Exported | None = None
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """Run it; FallbackRequired where onnxruntime fails: interp succeeds or says where and why.
+        """Run the session; raises FallbackRequired if onnxruntime fails.
 
-        A Ctrl-C whose handler does not raise leaves the run to be done again: it has no effects.
+        The interpreter then succeeds, or locates the fault. If a Ctrl-C handler does not raise, the
+        interrupted run is repeated: it has no side effects.
         """
         feed = dict(zip(self.inputs, inputs, strict=True))
         if self.is_brief and not context.may_stop:
@@ -72,10 +73,10 @@ class Session:
                     self.abandoned.is_slow = True
 
     def _is_apart(self, feed: Mapping[str, object], context: RunContext) -> bool:
-        """Whether a thread of its own does the run, so that the caller can return before it ends.
+        """Whether a separate thread executes the run, so that the caller can return before it ends.
 
-        With a time bound always; for the sake of `terminate` and Ctrl-C where RunOptions are given
-        and the inputs are large or an earlier run was slow.
+        With a time limit always; for `terminate` and Ctrl-C if RunOptions are given and the inputs
+        are large or an earlier run was slow.
         """
         if context.limits.seconds is not None:
             return True
@@ -84,7 +85,7 @@ class Session:
         return self.abandoned.is_slow or sum(map(size_of, feed.values())) > _LARGE
 
     def by_name(self, names: Sequence[str]) -> NamedCall | None:
-        """A call by name, where it ends soon and the session's inputs have these names."""
+        """A call by name, if runs are brief and the session's inputs have these names."""
         return self._at_once if self.is_brief and tuple(names) == self.inputs else None
 
     def _at_once(self, feed: dict[str, object]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Making a session of onnxruntime within `LoadLimits.seconds`."""
+"""Loads sessions of onnxruntime within `LoadLimits.seconds`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from treadle.limits import poll, remaining_seconds
 
 @contextmanager
 def stopped_in_time(options: Any) -> Iterator[None]:
-    """Have onnxruntime give up what is done inside with its SessionOptions when the time is over.
+    """Have onnxruntime cancel the load with these SessionOptions when the time is over.
 
-    It looks between its optimizers: what one of them began, it finishes. One that is older, and has
-    no such flag, goes on to its end. Raises LoadLimitExceeded once it has given up.
+    It checks between its optimizers and finishes the current one. An older onnxruntime without the
+    cancellation flag runs to its end. Raises LoadLimitExceeded once it has given up.
     """
     seconds = remaining_seconds()
     cancel = getattr(options, "set_load_cancellation_flag", None)

@@ -1,4 +1,4 @@
-"""Run-time values as OrtValues of onnxruntime and back; tensors of numbers share their memory."""
+"""Converts run-time values to OrtValues and back; numeric tensors share their memory."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _NUMBERS = {number: dtype for dtype, number in WIDE.items()}
 
 
 def is_ortvalue(value: object) -> TypeGuard[Any]:
-    """Whether it is an OrtValue of onnxruntime: as its Python gives it, or its C++."""
+    """Whether it is an OrtValue of onnxruntime, of its Python or of its C++ class."""
     if "onnxruntime" not in sys.modules:
         return False
     return type(value).__name__ == "OrtValue" and type(value).__module__.startswith("onnxruntime.")
 
 
 def from_ortvalue(value: Any, type_: Type | None) -> object:
-    """What an OrtValue holds, as a run-time value; a tensor on the processor is not copied.
+    """The run-time value of an OrtValue; a tensor in CPU memory is not copied.
 
-    `type_` is the type of the input it is fed to; of lists, maps and texts it must be known.
+    `type_` is the type of the input it is fed to; it must be known for lists, maps and strings.
     """
     inner = getattr(value, "_ortvalue", value)
     if not inner.has_value():
@@ -52,7 +52,7 @@ def from_ortvalue(value: Any, type_: Type | None) -> object:
     if inner.is_tensor():
         return _array(inner)
     if type_ is None:
-        raise InputError("an OrtValue that is no tensor is fed to an input without a type")
+        raise InputError("an OrtValue that is not a tensor is fed to an input without a type")
     from onnxruntime import OrtValue
 
     if inner.is_sparse_tensor():
@@ -71,21 +71,21 @@ def _array(inner: Any) -> np.ndarray:
 
 
 def memory(address: int, size: int, owner: object = None) -> np.ndarray:
-    """The bytes at an address, as an array; it keeps `owner` alive."""
+    """An array over the bytes at an address; it keeps `owner` alive."""
     if not size:
         return np.empty(0, np.uint8)
     buffer: Any = (ctypes.c_uint8 * size).from_address(address)
-    buffer.owner = owner  # keeps it, as long as the array is there
+    buffer.owner = owner  # keeps `owner` alive as long as the array
     return np.asarray(np.frombuffer(buffer, np.uint8))
 
 
 def to_ortvalue(
     value: Any, type_: Type | None = None, device_type: str = "cpu", device_id: int = 0
 ) -> Any:
-    """An OrtValue of onnxruntime over a run-time value; numbers on the processor are not copied.
+    """Make an OrtValue over a run-time value; numbers in CPU memory are not copied.
 
-    `type_` says what lists, texts and absent optionals are. Raises Unsupported for what only the
-    runtime that made it can hold: a map, or a type onnxruntime does not have.
+    `type_` is needed for lists, strings and absent optionals. Raises Unsupported for values that
+    onnxruntime cannot represent: a map, or a type it does not have.
     """
     from onnxruntime import OrtValue
 
@@ -104,7 +104,7 @@ def to_ortvalue(
     if value is None and type_ is not None:
         element = type_.element if isinstance(type_, Optional) else type_
         return made_by("Optional", Optional(element), attributes=_attribute("type", element))
-    raise Unsupported("OrtValue", None, f"onnxruntime makes none of a {type(value).__name__}")
+    raise Unsupported("OrtValue", None, f"onnxruntime has no OrtValue for a {type(value).__name__}")
 
 
 def _placed(array: np.ndarray, device_type: str, device_id: int) -> Any:
@@ -117,12 +117,12 @@ def _placed(array: np.ndarray, device_type: str, device_id: int) -> Any:
 
 
 def device(device_type: str, device_id: int) -> Any:
-    """What onnxruntime calls a device; InputError where it has none."""
+    """Onnxruntime's object for a device; raises InputError if it has none of this name."""
     from onnxruntime import OrtDevice
 
     try:
         return OrtDevice.make(device_type, device_id)
-    except Exception as unknown:  # it raises Exception itself
+    except Exception as unknown:  # onnxruntime raises Exception itself
         raise InputError(f"there is no device {device_type!r:.60}") from unknown
 
 
@@ -131,7 +131,7 @@ def _list(items: Sequence[Any], type_: Type | None) -> Any:
         element = Tensor(ops.element_from_proto(items[0].element_type()))
         return made_by("SequenceConstruct", SequenceOf(element), items, element)
     if not isinstance(type_, SequenceOf) or not isinstance(type_.element, Tensor):
-        raise Unsupported("OrtValue", None, "an empty list does not tell of what it is")
+        raise Unsupported("OrtValue", None, "an empty list does not show its element type")
     number = ops.element_to_proto(type_.element.dtype)
     return made_by("SequenceEmpty", type_, attributes=_attribute("dtype", number))
 
@@ -151,7 +151,7 @@ def ortvalues(vector: Sequence[Any]) -> Any:
 
 
 def processor_memory() -> Any:
-    """What onnxruntime calls the processor's memory."""
+    """Onnxruntime's name for CPU memory."""
     import onnxruntime as ort
 
     kind = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR
@@ -159,7 +159,7 @@ def processor_memory() -> Any:
 
 
 def processor() -> Any:
-    """What onnxruntime calls the processor, as a device."""
+    """Onnxruntime's device object for the CPU."""
     import onnxruntime
 
     devices = onnxruntime.get_ep_devices()
@@ -167,7 +167,7 @@ def processor() -> Any:
 
 
 def of_onnxruntime(name: str) -> Any:
-    """What onnxruntime itself calls by this name."""
+    """The object of onnxruntime with this name."""
     import onnxruntime
 
     return getattr(onnxruntime, name)

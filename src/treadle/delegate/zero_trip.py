@@ -1,7 +1,8 @@
-"""The shape of a stacked result without an iteration, as the interpreter has it.
+"""Gives stacked results of loops without an iteration the same shape as the interpreter.
 
-Inference tells it, or what the file declares: a dim nothing tells is 0, a rank nothing tells gives
-the shape (0,). onnxruntime goes by its own inference, so the model that is written says the shape.
+The inferred type of the element decides, then the file's declaration: an unknown dim is 0, an
+unknown rank gives the shape (0,). onnxruntime uses its own inference, so the exported model
+computes the shape explicitly.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ _LONGEST = 2**31 - 1
 _INT64 = 7
 
 Symbols = Mapping[str, Value]
-"""What symbols are in a run, as values of shape [1]."""
+"""The run-time extents of symbols, as values of shape [1]."""
 
 
 def write_stacked_shapes(
     draft: ExportScope, loop: Loop, stacked: Sequence[Value], rows: Mapping[int, Value]
 ) -> None:
-    """Let the loop's stacked results be the values written for them, in shapes that are checked.
+    """Replace the loop's stacked results by values with checked shapes.
 
-    `rows` has, by position, the shapes of elements that may differ, stacked. Raises nothing: a
-    shape that does not hold fails in the run.
+    `rows` maps positions to the stacked shapes of elements that may differ in shape. A wrong shape
+    fails at run time.
     """
     shapes = element_shapes(loop)
     runs = always_runs(draft, loop)
@@ -61,7 +62,7 @@ def write_stacked_shapes(
 
 
 def always_runs(draft: ExportScope, loop: Loop) -> bool:
-    """Whether constants show that the loop does an iteration."""
+    """Whether constants prove that the loop runs at least one iteration."""
     trip, condition = draft.read(loop.trip), draft.read(loop.condition)
     trips = np.array(1) if trip is None else draft.known(trip)
     starts = np.array(True) if condition is None else draft.known(condition)
@@ -69,7 +70,7 @@ def always_runs(draft: ExportScope, loop: Loop) -> bool:
 
 
 def element_shapes(loop: Loop) -> list[Shape | None]:
-    """What is known of the shape of each stacked element: inferred, then declared."""
+    """The known shape of each stacked element: inferred, then declared."""
     view = ports(loop)
     shapes = []
     for number, port in enumerate(view.stacked, start=1 + len(view.carried)):
@@ -84,7 +85,7 @@ def element_shapes(loop: Loop) -> list[Shape | None]:
 
 
 def known_symbols(draft: ExportScope, loop: Loop, shapes: Sequence[Shape | None]) -> Symbols:
-    """What the symbols of the shapes are in the loop's operands; 0 for one that is two extents."""
+    """The symbols in the shapes of the loop's operands; 0 for a symbol with two extents."""
     wanted = {name for shape in shapes for dim in shape or () for name in dim_symbols(dim)}
     seen: dict[str, list[Value]] = {}
     for old, new in zip(loop.operands, draft.reads(loop.operands), strict=True):
@@ -98,12 +99,12 @@ def known_symbols(draft: ExportScope, loop: Loop, shapes: Sequence[Shape | None]
 
 
 def _greater(draft: ExportScope, target: Value, empty: Value) -> Value:
-    """The greater extents: `empty` is certain, so after iterations none of it is greater."""
+    """The greater extents; `empty` is certain, so no extent is greater after an iteration."""
     return draft.leaf("Max", target, empty)
 
 
 def _either(draft: ExportScope, target: Value, empty: Value) -> Value:
-    """`target` where it counts any elements, else `empty`: one is cut down to nothing."""
+    """`target` if it has any elements, else `empty`: one of both is cut to nothing."""
     some = draft.leaf("Sign", _count(draft, target))
     none = draft.leaf("Sub", draft.constant([1]), some)
     both = _cut(draft, target, some), _cut(draft, empty, none)
@@ -120,10 +121,10 @@ def _empty(draft: ExportScope, shape: Shape, symbols: Symbols) -> Value:
 
 
 def _reshaped(draft: ExportScope, stacked: Value, target: Value) -> Value:
-    """The value in the shape.
+    """Reshape the value.
 
-    Below opset 14 some extents of 0 cannot be said: a run without an iteration may fail there, and
-    interp does it.
+    Below opset 14 Reshape cannot express some extents of 0: a run without an iteration may fail
+    there, and interp runs it instead.
     """
     if draft.shared.opset < _ALLOWZERO:
         return draft.leaf("Reshape", stacked, target)

@@ -95,7 +95,9 @@ class Jit:
             why = f"jit compiles loops, not {operator_of(step)} alone"
             return Verdict(False, why, None if inside else partial(may_be_small, step))
         if inside and not (self.counts or self.weighs):
-            return Verdict(False, "every iteration must be seen, and native code shows none")
+            return Verdict(
+                False, "a listener or a limit needs every iteration, and native code shows none"
+            )
         kernels = HostKernels(self.others, model)
         why = _refusal(step, kernels) or self._outdone(step, model, kernels, inside)
         return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")

@@ -1,6 +1,6 @@
-"""What fields of options take: conversions, checked where a field is set.
+"""Types of option fields: conversions, checked when a field is set.
 
-A field takes what onnxruntime's takes: numbers and truth values are converted as its Python
+A field accepts what onnxruntime's field accepts: numbers and bools are converted as its Python
 interface does, everything else raises InputTypeError.
 """
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Named(IntEnum):
-    """A number with a name; prints as onnxruntime's do."""
+    """An integer with a name; prints as onnxruntime's enumerations do."""
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -76,7 +76,7 @@ def _path(value: object) -> str:
 
 
 def member_of(kind: type[Kind]) -> Callable[[object], Kind]:
-    """What takes a member of the enumeration: ours, or onnxruntime's of the same name."""
+    """The converter for a member of the enumeration: ours, or onnxruntime's of the same name."""
 
     def member(value: object) -> Kind:
         if type(value).__name__ != kind.__name__ or not hasattr(value, "name"):
@@ -93,7 +93,7 @@ def _maybe(convert: Callable[[Any], object]) -> Callable[[Any], object]:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputTypeError
-    if not value >= 0:  # nan neither
+    if not value >= 0:  # rejects nan too
         raise InputTypeError
     return value  # type: ignore[return-value]  # numpy's numbers compare as Python's do
 
@@ -121,7 +121,7 @@ OPTIONAL_NUMBER: Conversion = ("a number from 0 on, or None", _maybe(_number))
 
 
 def converted(what: str, value: object, conversion: Conversion) -> object:
-    """The value as a field has it; `what` names the field, or argument, in the error."""
+    """Convert a value for a field; `what` names the field, or argument, in the error."""
     wanted, convert = conversion
     try:
         return convert(value)
@@ -131,7 +131,7 @@ def converted(what: str, value: object, conversion: Conversion) -> object:
 
 
 class CheckedFields:
-    """Fields are converted and checked as they are set."""
+    """A base class: fields are converted and checked when they are set."""
 
     __slots__ = ()
     _fields: ClassVar[Mapping[str, Conversion]] = {}
@@ -147,7 +147,7 @@ class CheckedFields:
 
 
 def add_entry(entries: dict[str, str], key: str, value: str) -> None:
-    """Set a configuration entry; a key has a bounded length."""
+    """Set a configuration entry; the length of a key is limited."""
     key = str(converted("the key", key, TEXT))
     if not 0 < len(key) <= _LONGEST_KEY:
         raise ConfigurationError(
@@ -157,14 +157,14 @@ def add_entry(entries: dict[str, str], key: str, value: str) -> None:
 
 
 def look_up(options: str, entries: Mapping[str, str], key: str) -> str:
-    """A configuration entry that was set; ConfigurationError where it was not."""
+    """Return a configuration entry; raises ConfigurationError if it was not set."""
     if key not in entries:
         raise ConfigurationError(f"{options} does not have configuration with key: {key}")
     return entries[key]
 
 
 def dim_extent(value: object) -> int:
-    """The extent that a dim is given."""
+    """The extent given to a dim."""
     wanted = "a whole number of 64 bits"
     try:
         number = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError

@@ -1,7 +1,6 @@
 """The options of a session and of a run, with onnxruntime's fields and a few of ours.
 
-What a field does not take raises InputTypeError where it is set, not where it is used
-(`fields.py`).
+A bad value raises InputTypeError when the field is set, not when it is used (`fields.py`).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ OmittedCondition = Literal["stop", "ignore"]
 
 
 class GraphOptimizationLevel(Named):
-    """How far onnxruntime optimizes what it is given: its own names and numbers."""
+    """How far onnxruntime optimizes its models: its own names and numbers."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -61,14 +60,14 @@ class GraphOptimizationLevel(Named):
 
 
 class ExecutionMode(Named):
-    """Whether onnxruntime runs independent nodes at once: its own names and numbers."""
+    """Whether onnxruntime runs independent nodes in parallel: its own names and numbers."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(Named):
-    """In what order onnxruntime runs nodes that do not wait for each other: its own names."""
+    """The order in which onnxruntime runs independent nodes: its own names."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -124,28 +123,28 @@ _RUN: Mapping[str, Conversion] = {
 @naming_fields
 @dataclass(slots=True, kw_only=True)
 class SessionOptions(CheckedFields):
-    """What onnxruntime's SessionOptions holds, handed on to it, and three fields of our own.
+    """Onnxruntime's SessionOptions, passed on to it, and some fields of treadle's own.
 
-    `omitted_condition`: what a Loop whose condition input is left out does when its body's
-    condition turns false. "stop", as every runtime does, or "ignore", the literal reading of the
-    table in the standard's text of Loop, "Operator inputs defined as (max_trip_count, ...)".
+    `omitted_condition`: the behaviour of a Loop without a condition input when its body's condition
+    turns false: "stop", as in every runtime, or "ignore", the literal reading of the table in the
+    standard's text of Loop, "Operator inputs defined as (max_trip_count, ...)".
 
-    `load_limits` bounds what making the model ready may take; None: the defaults of LoadLimits.
+    `load_limits` limits the time and memory of loading; None: the defaults of LoadLimits.
 
-    `intra_op_num_threads` holds for native code too: 0 for as many as the process has processors,
-    or its cgroup's quota allows.
+    `intra_op_num_threads` applies to native code too: 0 means one thread per processor of the
+    process, or as many as its cgroup's quota allows.
 
     `use_deterministic_compute`: the bits of a result depend on the model, the feeds, the options,
     the machine and the versions only, not on earlier runs or other threads. Every new set of shapes
     is then compiled. Without it the last bits of floats may differ from run to run, within the
     tolerances of docs/semantics.md.
 
-    `cache_dir`: the folder where models made ready, of files up to 16 MB, and their machine code
-    are kept for other processes; "" for none. Without, the environment variable
-    TREADLE_CACHE_DIR says it, or the platform's custom.
-    Whoever can write there can run code as this user, so a folder is used only where it, what is
-    above it, and the files in it belong to this user or to root and nobody else may write them (a
-    sticky /tmp may be above it); on Windows, in the user's profile. See SECURITY.md.
+    `cache_dir`: the folder in which prepared models (of files up to 16 MB) and their machine code
+    are kept for other processes; "" disables it. The default is the environment variable
+    TREADLE_CACHE_DIR, or the platform's cache folder. Whoever can write there can run code as this
+    user, so a folder is used only where it, what is above it, and the files in it belong to this
+    user or to root and nobody else may write them (a sticky /tmp may be above it); on Windows, in
+    the user's profile. See SECURITY.md.
     """
 
     intra_op_num_threads: int = 0
@@ -179,9 +178,9 @@ class SessionOptions(CheckedFields):
 
     @public
     def register_custom_ops_library(self, path: str | os.PathLike[str]) -> None:
-        """Have the operators of a library of onnxruntime's kind; onnxruntime runs them.
+        """Register a library of custom operators made for onnxruntime; onnxruntime runs them.
 
-        Raises InputError for a file that is none.
+        Raises InputError for a file that is not such a library.
         """
         from treadle import delegate
 
@@ -194,35 +193,35 @@ class SessionOptions(CheckedFields):
         add_entry(self.config_entries, key, value)
 
     def get_session_config_entry(self, key: str) -> str:
-        """Return one of the configuration entries; ConfigurationError where it was not set."""
+        """Return one of the configuration entries; raises ConfigurationError if it was not set."""
         return look_up("SessionOptions", self.config_entries, key)
 
     def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
-        """Give every dim of this name an extent: what is fed must have it, and code may rely on it.
+        """Fix the extent of every dim of this name: feeds must have it, and code may rely on it.
 
-        A name no dim has changes nothing.
+        A name that no dim has is ignored.
         """
         key = str(converted("the dim's name", name, TEXT))
         self.dims_by_name[key] = dim_extent(value)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
-        """Give every open dim of an input with this denotation ("DATA_BATCH") an extent."""
+        """Fix the extent of every dynamic dim of an input with this denotation ("DATA_BATCH")."""
         key = str(converted("the denotation", denotation, TEXT))
         self.dims_by_denotation[key] = dim_extent(value)
 
     def add_initializer(self, name: str, value: Any) -> None:
-        """Have the model's initializer of this name hold an OrtValue's, or array's, data instead.
+        """Replace the data of the model's initializer of this name by an OrtValue or array.
 
-        The memory is not copied: leave it as it is while a session lives. A name the model does not
-        have changes nothing; another dtype or shape is refused when a session is made.
+        The memory is not copied: do not modify it while a session lives. A name that the model does
+        not have is ignored; another dtype or shape is rejected when a session is made.
         """
         _add(self.initializers, name, value)
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
-        """Give the data of initializers that the model says to lie in a file; as `add_initializer`.
+        """Supply the data of initializers that the model stores in external files.
 
-        Names that the model does not have, or has with data of their own, are refused when a
-        session is made.
+        Works as `add_initializer`, but names that the model does not have, or whose data are in the
+        model, are rejected when a session is made.
         """
         if not isinstance(names, list) or not isinstance(values, list):
             raise InputTypeError("names and values are wanted as two lists")
@@ -234,10 +233,10 @@ class SessionOptions(CheckedFields):
     def add_external_initializers_from_files_in_memory(
         self, names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[int]
     ) -> None:
-        """Give the bytes of the files that the model says its external data lie in.
+        """Supply the bytes of the files that hold the model's external data.
 
-        The first `lengths` bytes of each buffer are taken. Nothing is copied: leave the buffers as
-        they are while a session lives.
+        The first `lengths` bytes of each buffer are used. Nothing is copied: do not modify the
+        buffers while a session lives.
         """
         if not len(names) == len(buffers) == len(lengths):
             raise ConfigurationError("as many names, buffers and lengths are wanted")
@@ -253,14 +252,14 @@ class SessionOptions(CheckedFields):
             self.external_files[key] = data[: index(length)]
 
     def add_provider(self, name: str, options: Mapping[str, str]) -> None:
-        """Add an execution provider, for sessions that are given none themselves."""
+        """Add an execution provider, for sessions without a `providers` argument."""
         key = str(converted("the provider", name, TEXT))
         if not isinstance(options, Mapping):
             raise InputTypeError(f"a {type(options).__name__} is given, wanted a dict of options")
         self.providers.append((key, {str(k): str(v) for k, v in options.items()}))
 
     def set_load_cancellation_flag(self, is_cancelled: bool) -> None:
-        """Set it, from any thread, and a session that is being made with these options gives up."""
+        """Cancel the making of sessions with these options; may be called from any thread."""
         self.is_cancelled = bool(is_cancelled)
 
     def has_providers(self) -> bool:
@@ -269,7 +268,7 @@ class SessionOptions(CheckedFields):
 
     @property
     def supplies(self) -> bool:
-        """Whether something of the model is to be put in another's place."""
+        """Whether a part of the model is to be replaced."""
         return bool(
             self.dims_by_name
             or self.dims_by_denotation
@@ -293,12 +292,12 @@ def _add(known: dict[str, Any], name: object, value: Any) -> None:
 @naming_fields
 @dataclass(slots=True, kw_only=True)
 class RunOptions(CheckedFields):
-    """What may stop one run.
+    """The options of one run: mainly its limits.
 
     `terminate`: set it, from any thread, and the run raises Terminated. `max_iterations` counts the
-    iterations of all loops together, `max_seconds` is the time since the run began, `max_bytes`
-    what the loops that run at one time hold for carried and stacked values: as the program has
-    them, whatever an engine keeps. Going over one raises LimitExceeded.
+    iterations of all loops together, `max_seconds` is the time since the run began, `max_bytes` the
+    memory that loops hold at one time for carried and stacked values, computed from the program and
+    not from an engine's allocations. Exceeding a limit raises LimitExceeded.
     """
 
     terminate: bool = False
@@ -313,7 +312,7 @@ class RunOptions(CheckedFields):
     adapters: list[LoraAdapter] = field(default_factory=list)
 
     def add_active_adapter(self, adapter: LoraAdapter) -> None:
-        """Feed the parameters of an adapter as well; what is fed by name goes first."""
+        """Also feed the parameters of an adapter; inputs fed by name take precedence."""
         if not hasattr(adapter, "parameters"):
             given = type(adapter).__name__
             raise InputTypeError(f"a {given} is given, wanted a treadle.LoraAdapter")
@@ -324,12 +323,12 @@ class RunOptions(CheckedFields):
         add_entry(self.config_entries, key, value)
 
     def get_run_config_entry(self, key: str) -> str:
-        """Return one of the configuration entries; ConfigurationError where it was not set."""
+        """Return one of the configuration entries; raises ConfigurationError if it was not set."""
         return look_up("RunOptions", self.config_entries, key)
 
     @property
     def limits(self) -> Limits:
-        """The bounds, as engines take them."""
+        """The limits, as engines take them."""
         return Limits(self.max_iterations, self.max_seconds, self.max_bytes)
 
 

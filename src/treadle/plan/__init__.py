@@ -1,4 +1,4 @@
-"""Which engine runs which region, and the borders an engine must keep."""
+"""Planning: which engine runs which region, and the interface of engines."""
 
 from treadle.plan import snapshot
 from treadle.plan.engines import (

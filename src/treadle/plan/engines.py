@@ -1,4 +1,4 @@
-"""What an engine must offer: it judges steps and makes regions ready to run."""
+"""The interface of an engine: it judges steps and prepares regions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from treadle.plan.run import Runnable
 class Verdict:
     """Whether an engine takes a step, and the reason, in words for `explain`.
 
-    `joins`: whether the engine would take the step together with others that it takes, though not
-    the step alone; asked only where there are others.
+    `joins`: whether the engine would take the step together with others, though not alone; used
+    only if it takes others.
     """
 
     takes: bool
@@ -37,22 +37,22 @@ class RecordStore(Protocol):
 
 
 class Persistence(Protocol):
-    """How an engine writes its runnables to disk, and makes them ready in another process."""
+    """How an engine writes its runnables to disk, and restores them in another process."""
 
     @property
     def identity(self) -> str | None:
-        """All that decides what it makes of a region: settings, versions, the machine.
+        """A digest of everything that decides the result: settings, versions, the machine.
 
-        Two engines of one identity give the same plans; None: what it makes must not be kept.
+        Two engines of equal identity make equal plans; None: the results must not be stored.
         """
         ...
 
     def snapshot(self, runnable: Runnable) -> object:
-        """What pickles in the place of a runnable; None where `prepare` makes it anew."""
+        """The object to pickle for a runnable; None if `prepare` must make it again."""
         ...
 
     def restore(self, region: Region, model: Model, snapshot: object) -> Runnable:
-        """The runnable of a region again; Unsupported where that fails."""
+        """Restore the runnable of a region; raises Unsupported if that fails."""
         ...
 
     def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
@@ -62,14 +62,14 @@ class Persistence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineTraits:
-    """What an engine can do besides judging and preparing; None: it cannot.
+    """The optional abilities of an engine; None: it lacks the ability.
 
-    `with_limits(counts, weighs)` is the engine for runs that bound iterations, or the bytes that
-    loops hold: it keeps those bounds itself, so it takes loops `inside` too. `with_providers` is
-    the engine that may have these others run single operators within what it takes.
-    `as_provider` is the form of the engine that runs single operators for another one.
-    `on_trial` is the engine that also takes steps it has nothing on record for, where nothing else
-    can run them. `persistence` writes what the engine made to disk.
+    `with_limits(counts, weighs)` returns the engine for runs with a limit on iterations, or on the
+    bytes that loops hold: it enforces the limits itself, so it takes loops `inside` too.
+    `with_providers` returns the engine that may call these other engines for single operators.
+    `as_provider` is the variant of the engine that runs single operators for another one.
+    `on_trial` is the variant that also takes steps of unknown support if no other engine can run
+    them. `persistence` writes prepared regions to disk.
     """
 
     with_limits: Callable[[bool, bool], Engine] | None = None
@@ -80,30 +80,30 @@ class EngineTraits:
 
 
 class Engine(Protocol):
-    """Something that runs regions."""
+    """An engine: it runs regions."""
 
     @property
     def name(self) -> str:
-        """The name users give it by: "onnxruntime"."""
+        """The engine's public name, such as "onnxruntime"."""
         ...
 
     @property
     def traits(self) -> EngineTraits:
-        """What it can do besides."""
+        """The optional abilities."""
         ...
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
-        """Whether it takes the step whole, bodies included.
+        """Whether the engine takes the step as a whole, bodies included.
 
-        `inside`: a listener or a bound must see every value and iteration, so a step with bodies is
-        taken only by an engine that can show them.
+        `inside`: a listener or a limit must observe every value and iteration, so a step with
+        bodies is taken only by an engine that supports this.
         """
         ...
 
     def prepare(self, region: Region, model: Model) -> Runnable:
-        """The region, ready to run; all steps of it were taken by `judge`.
+        """Prepare the region, all of whose steps `judge` accepted.
 
-        Raises Unsupported where the engine refuses them together after all; the planner then asks
-        for less.
+        Raises Unsupported if the engine cannot run them together; the planner then tries a smaller
+        region.
         """
         ...

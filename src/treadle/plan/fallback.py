@@ -1,4 +1,4 @@
-"""The fallback of a region: the plan that runs where its engine declines some data."""
+"""The fallback of a region: the plan that runs if its engine declines the data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from treadle.plan.regions import BlockPlan
 
 @dataclass(eq=False, slots=True)
 class LazyFallback:
-    """A plan made when it is first asked for, then kept; threads may ask at once."""
+    """A plan made on first use, then kept; threads may ask at the same time."""
 
     make: Callable[[], BlockPlan]
     _made: BlockPlan | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self) -> BlockPlan:
-        """The plan: its block has the region's inputs as params, its outputs as results."""
+        """The plan: its block has the region's inputs as params and its outputs as results."""
         with self._lock:
             if self._made is None:
                 self._made = self.make()

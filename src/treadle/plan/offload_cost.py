@@ -1,9 +1,4 @@
-"""Whether a group of steps repays a call of another engine.
-
-Measured: a call of onnxruntime costs about 5 microseconds, conversions included, and 0.3 for each
-step in it; a small numpy kernel costs 1 to 3. So four small steps repay the call; a single step
-does where it is compute-heavy or numpy has no kernel for it.
-"""
+"""Cost model: whether a group of steps is worth a call of another engine."""
 
 from __future__ import annotations
 
@@ -27,12 +22,12 @@ _STANDARD = ("", "ai.onnx")
 
 
 def worth_offloading(steps: Sequence[Step]) -> bool:
-    """Whether another engine is expected to beat numpy on these steps, one call included."""
+    """Whether another engine is expected to beat numpy on these steps, including the call."""
     return len(steps) >= _FEWEST_SMALL_STEPS or any(map(is_compute_heavy, steps))
 
 
 def is_compute_heavy(step: Step) -> bool:
-    """Whether one step of this kind is expected to take long enough in numpy to repay a call."""
+    """Whether one such step is expected to take long enough in numpy to be worth a call."""
     if any(bodies(step)):
         return True
     if not isinstance(step, Leaf):

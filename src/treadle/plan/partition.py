@@ -1,12 +1,11 @@
-"""Gathers the steps of a block that one engine takes into groups as large as possible.
+"""Partitions the steps of a block into groups per engine, as large as possible.
 
-The level of a step counts the changes of engine on the longest way to it:
+The level of a step is the number of changes of engine on the longest path to it:
 
-    level(s) = max(level(p) + (engine(p) != engine(s)) for p in what s reads from)
+    level(s) = max(level(p) + (engine(p) != engine(s)) for p in the steps s reads from)
 
-Steps of one engine on one level form a group. Whatever joins two groups leads from a lower level to
-a higher one, so the groups in order of level can run one after the other, and a step moves past all
-those it does not depend on. One walk over the steps.
+Steps of one engine on one level form a group. Every dependence between groups leads from a lower
+level to a higher one, so the groups can run in order of level. It takes one walk over the steps.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from treadle.ir import Block, Value, reads
 
 
 class Group(NamedTuple):
-    """The steps, by position and in order, that one engine runs together."""
+    """The steps that one engine runs together, by position and in order."""
 
     engine: str
     positions: tuple[int, ...]
 
 
 def partition(block: Block, engines: Sequence[str]) -> list[Group]:
-    """The groups in an order in which they can run; `engines` names one engine for each step."""
+    """Partition the steps into groups in a valid order; `engines` names one engine per step."""
     if len(set(engines)) == 1:
         return [Group(engines[0], tuple(range(len(engines))))]
     made: dict[Value, tuple[int, str]] = {}

@@ -4,8 +4,8 @@
         ask the engines, in the order of preference, for every step      Engine.judge
         plan an If branch by branch where an engine takes loops in it
         give small steps near a loop to the loop's engine                region_growing.py
-        gather the steps of one engine into groups as large as possible  partition.py
-        leave groups too small to repay a call to interp                 offload_cost.py
+        partition the steps of one engine into groups as large as possible  partition.py
+        leave groups not worth a call to interp                 offload_cost.py
         have the engine prepare each group; halve a group it refuses     Engine.prepare
         give the other steps to interp, and plan their bodies the same way
 
@@ -30,13 +30,13 @@ from treadle.plan.region_io import Known, UseMap, constants_in_body, constants_i
 from treadle.plan.regions import BlockPlan, Plan, Region
 
 INTERP = "interp"
-"""The engine that runs whatever no other takes; engines listed after it are never asked."""
+"""The engine that runs the remaining steps; engines listed after it are never asked."""
 
 _MOST_ROUNDS = 4
 
 
 Declined = Mapping[tuple[str, Step], str]
-"""Steps that an engine, given by name, declined after all, each with the reason."""
+"""Steps that the named engine declined after preparing them, each with the reason."""
 
 
 def plan(
@@ -46,10 +46,10 @@ def plan(
     inside: bool = False,
     declined: Declined | None = None,
 ) -> Plan:
-    """The regions of every block of the model, each made ready by its engine.
+    """Plan the regions of every block of the model, each prepared by its engine.
 
-    `engines` are in the order of preference; interp takes the rest. `inside`: a listener or a bound
-    must see every iteration, so a step with bodies goes only to an engine that can show them.
+    `engines` are in the order of preference; interp takes the rest. `inside`: a listener or a limit
+    must observe every iteration, so a step with bodies goes only to an engine that supports this.
     `declined` are the steps that engines declined in an earlier run.
     """
     planning = _Planning(model, _asked(engines), inside, model.main, declined=declined or {})
@@ -62,12 +62,12 @@ def _asked(engines: Sequence[Engine]) -> tuple[Engine, ...]:
 
 
 def fallback_of(model: Model, engines: Sequence[Engine], region: Region) -> Callable[[], BlockPlan]:
-    """What runs in the place of a region of a plan of these engines, made when it is asked for."""
+    """The fallback of a region of a plan with these engines, made on first use."""
     return _otherwise(_Planning(model, _asked(engines), False, model.main), region)
 
 
 def interp_only(block: Block, path: str = "main", reason: str = "") -> BlockPlan:
-    """The plan in which interp runs everything, bodies included, and no engine is asked."""
+    """The plan in which interp runs everything, bodies included, without asking an engine."""
     planning = _Planning(Model(block), (), True, block, reason)
     return _plan_block(planning, block, path, {})
 
@@ -85,11 +85,11 @@ class _Planning:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Who runs a step, None for interp, and why.
+    """The engine chosen for a step, None for interp, and the reason.
 
-    `joins` are the engines that may run it together with others, by name; `instead` is the choice
-    made for the step alone where it has joined others; `refusal` is why the last engine that
-    takes single steps does not take it.
+    `joins` names the engines that would run it together with others; `instead` is the choice for
+    the step alone if it has joined others; `refusal` is the reason of the last engine that declined
+    the single step.
     """
 
     engine: Engine | None
@@ -105,7 +105,7 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One block on its way to a plan."""
+    """One block during planning."""
 
     planning: _Planning
     block: Block
@@ -149,7 +149,7 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
 
 
 def _takes_loops(planning: _Planning, engine: Engine, branch: Branch) -> bool:
-    """Whether an engine that does not take an If takes a loop in one of its branches."""
+    """Whether an engine that declines an If takes a loop in one of its branches."""
     for step in (step for _, block in bodies(branch) for step in block.steps):
         if isinstance(step, Loop) and _verdict(planning, engine, step).takes:
             return True
@@ -166,7 +166,7 @@ def _verdict(planning: _Planning, engine: Engine, step: Step) -> Verdict:
 
 
 def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_Choice]:
-    """The choices, with small steps near those of an engine given to the engine as well."""
+    """The choices, with small steps near an engine's steps given to the same engine."""
     for engine in planning.engines:
         own = [k for k, choice in enumerate(choices) if choice.engine is engine]
         if not own:
@@ -187,8 +187,8 @@ def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_
 def _regions(work: _Work) -> list[Region]:
     """The regions of the block, in order.
 
-    A step its engine refuses on its own goes to interp, and the rest is gathered anew, so that one
-    bad step among a thousand leaves at most two regions around it.
+    A step that its engine declines alone goes to interp, and the rest is partitioned again, so one
+    unsupported step among a thousand leaves at most two regions around it.
     """
     for _ in range(_MOST_ROUNDS):
         regions, refused = _try(replace(work, choices=_worthwhile(work)))
@@ -214,7 +214,7 @@ def _try(work: _Work) -> tuple[list[Region], dict[int, str]]:
 def _prepared(
     work: _Work, uses: UseMap, positions: Sequence[int], refused: dict[int, str]
 ) -> Iterator[Region]:
-    """The group as one region, or as several where its engine refuses it."""
+    """Prepare the group as one region, or as several if its engine declines it."""
     engine = work.choices[positions[0]].engine
     assert engine is not None
     region = replace(
@@ -234,7 +234,10 @@ def _prepared(
 
 
 def _rival(work: _Work, engine: Engine, positions: Sequence[int]) -> str:
-    """The engine that comes next and takes the steps with bodies; "" for interp, or without any."""
+    """The next engine that takes the steps with bodies.
+
+    "" if it is interp or there are no bodies.
+    """
     steps = [work.block.steps[position] for position in positions]
     whole = [step for step in steps if any(bodies(step))]
     later = work.planning.engines[work.planning.engines.index(engine) + 1 :]
@@ -245,9 +248,10 @@ def _rival(work: _Work, engine: Engine, positions: Sequence[int]) -> str:
 
 
 def _otherwise(given: _Planning, region: Region) -> LazyFallback:
-    """The engines that come later, if there are any; of the last one's regions bodies are opened.
+    """The engines after this one, if any; after the last one, the plan of the bodies' steps.
 
-    Where it has none, interp. A region that others have joined is tried without them first.
+    With no further engine the fallback is interp. A region that absorbed steps is first tried
+    without them.
     """
     block = region.block()
     engines = given.engines
@@ -263,8 +267,8 @@ def _otherwise(given: _Planning, region: Region) -> LazyFallback:
             return _plan_block(planning, block, region.path, {})
         opened = [step for step in region.steps if any(bodies(step))]
         if not opened:
-            return interp_only(block, region.path, f"{region.engine} refused it on this data")
-        refused = {(region.engine, step): f"{region.engine} refused it" for step in opened}
+            return interp_only(block, region.path, f"{region.engine} declined it on this data")
+        refused = {(region.engine, step): f"{region.engine} declined it" for step in opened}
         declined = {**given.declined, **refused}
         planning = replace(given, inside=True, root=block, declined=declined)
         return _plan_block(planning, block, region.path, {})
@@ -273,7 +277,7 @@ def _otherwise(given: _Planning, region: Region) -> LazyFallback:
 
 
 def _interpreted(work: _Work, uses: UseMap, positions: Sequence[int]) -> Iterator[Region]:
-    """Regions of interp: leaves together, a step with bodies alone."""
+    """Regions of interp: consecutive leaves together, a step with bodies alone."""
     steps = work.block.steps
 
     def key(position: int) -> int:
@@ -312,13 +316,13 @@ def _region(work: _Work, uses: UseMap, positions: Sequence[int]) -> Region:
 
 
 def _refusals(work: _Work, positions: Sequence[int]) -> dict[Step, str]:
-    """Why the last engine that takes single steps does not take these."""
+    """Why the last engine that takes single steps declined these."""
     left = [position for position in positions if work.choices[position].engine is None]
     return {work.block.steps[k]: work.choices[k].refusal for k in left if work.choices[k].refusal}
 
 
 def _worthwhile(work: _Work) -> list[_Choice]:
-    """The choices, with stretches too small to be worth a call left to interp."""
+    """The choices, with regions that are not worth a call left to interp."""
     choices = _in_company(work)
     groups = _groups(work.block, choices)
     if work.is_main and len(groups) == 1:
@@ -334,7 +338,7 @@ def _worthwhile(work: _Work) -> list[_Choice]:
 
 
 def _in_company(work: _Work) -> list[_Choice]:
-    """The choices, without those that joined others and came to be in a group of their own."""
+    """The choices, without absorbed steps that ended up in a group of their own."""
     choices = list(work.choices)
     for _, positions in _groups(work.block, choices):
         if all(choices[position].instead for position in positions):

@@ -3,8 +3,8 @@
     region = the steps that an engine takes alone
     until no step is absorbed:
         absorb a step the engine takes only together with others where
-            the region has all its readers, or
-            the region or nobody in the block makes its operands, and the region makes one of them
+            the region contains all its readers, or
+            its operands come from the region or from outside the block, one from the region
 
 A step that reads only values from outside the block is not absorbed for its operands. A step that
 makes or reads a sliced value of unknown length is never absorbed: as long as only loops use that
@@ -23,7 +23,7 @@ _MOST = 256
 
 
 def steps_to_absorb(block: Block, own: Collection[int], beside: Collection[int]) -> set[int]:
-    """The positions in `beside` that are absorbed into the region of the steps at `own`."""
+    """The positions in `beside` to absorb into the region of the steps at `own`."""
     makers = {value: k for k, step in enumerate(block.steps) for value in step.results if value}
     readers = _readers(block)
     taken, most = set(own), len(own) + _MOST
@@ -55,7 +55,7 @@ def _touched(step: Step) -> Iterator[Value]:
 
 
 def _readers(block: Block) -> Mapping[Value, Sequence[int]]:
-    """Who reads each value; -1 stands for the results of the block."""
+    """The readers of each value; -1 stands for the results of the block."""
     readers: dict[Value, list[int]] = {}
     for position, step in enumerate(block.steps):
         for value in reads(step):
@@ -68,13 +68,13 @@ def _readers(block: Block) -> Mapping[Value, Sequence[int]]:
 
 
 def _leads(readers: Mapping[Value, Sequence[int]], step: Step, taken: set[int]) -> bool:
-    """Whether only the taken steps read what it makes."""
+    """Whether only absorbed steps read its results."""
     found = {k for value in step.results if value is not None for k in readers.get(value, ())}
     return bool(found) and found <= taken
 
 
 def _follows(block: Block, makers: Mapping[Value, int], step: Step, taken: set[int]) -> bool:
-    """Whether all it reads is made by the taken steps, by steps that read nothing, or before."""
+    """Whether all its operands come from absorbed steps, constants, or outside the block."""
     found = {makers[value] for value in reads(step) if value is not None and value in makers}
     others = found - taken
     return others < found and not any(any(reads(block.steps[k])) for k in others)

@@ -1,4 +1,4 @@
-"""The values that enter and leave a region: its inputs, constants and outputs."""
+"""The inputs, constants and outputs of a region."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from treadle.ir import Block, Branch, Constant, Loop, Step, Value, bodies, ports, reads
 
 Known = Mapping[Value, Constant]
-"""Values of a block that are known before it runs."""
+"""Values of a block with known content."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegionIO:
-    """The values that the steps of a region read from outside and make for others."""
+    """The values that a region reads from outside and provides to others."""
 
     inputs: tuple[Value, ...]
     constants: tuple[Constant, ...]
@@ -22,14 +22,14 @@ class RegionIO:
 
 @dataclass(frozen=True, slots=True)
 class UseMap:
-    """Who reads each value of a block: positions of its steps, and whether its results do."""
+    """The readers of each value of a block: positions of its steps, and whether it is a result."""
 
     readers: Mapping[Value, Sequence[int]]
     results: frozenset[Value]
 
     @classmethod
     def of(cls, block: Block) -> UseMap:
-        """The uses of every value of the block."""
+        """Collect the uses of every value of the block."""
         readers: dict[Value, list[int]] = {}
         for position, step in enumerate(block.steps):
             for value in reads(step):
@@ -45,7 +45,7 @@ class UseMap:
 
 
 def region_io(block: Block, positions: Iterable[int], uses: UseMap, known: Known) -> RegionIO:
-    """The borders of the steps at these positions, which are in order."""
+    """The inputs and outputs of the steps at these positions, which are in order."""
     chosen = tuple(positions)
     inside = frozenset(chosen)
     steps = [block.steps[position] for position in chosen]
@@ -60,9 +60,9 @@ def region_io(block: Block, positions: Iterable[int], uses: UseMap, known: Known
 
 
 def constants_in_scope(block: Block, outer: Known) -> Known:
-    """The constants of the block and those that reach it from outside.
+    """The constants of the block and those passed to it from outside.
 
-    A constant that is also a parameter is that input's default: not known before the run.
+    A constant that is also a parameter is that input's default, and so not known.
     """
     params = set(block.params)
     own = {c.value: c for c in block.constants if c.value not in params}
@@ -70,7 +70,7 @@ def constants_in_scope(block: Block, outer: Known) -> Known:
 
 
 def constants_in_body(step: Step, attribute: str, known: Known) -> Known:
-    """What a body of the step knows from outside: constants that its parameters stand for."""
+    """The constants that a body of the step receives from outside, by its parameters."""
     body = dict(bodies(step))[attribute]
     match step:
         case Loop():

@@ -1,4 +1,4 @@
-"""What runs where: a Plan mirrors the blocks of a Model.
+"""Plan, BlockPlan and Region: which engine runs what; a Plan mirrors the blocks of a Model.
 
     Plan      = (model, main: BlockPlan, functions are inlined before planning)
     BlockPlan = (block, path, regions in order)
@@ -21,7 +21,7 @@ from treadle.plan.run import Runnable
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Region:
-    """Steps of one block that one engine runs, and why that engine.
+    """Steps of one block that one engine runs, and the reason for this engine.
 
     `inputs` are the values a run feeds, in the order the steps first read them. `constants` are
     known before the run and never fed: constants of the block, and constants of outer blocks that
@@ -30,7 +30,7 @@ class Region:
     its engine, `otherwise()` the fallback plan for data on which it raises FallbackRequired; both
     are None for interp. `absorbed` are the small steps that region growing added.
     `next_best_engine` would run the loops and branches whole if this engine did not. `refusals`
-    are, for steps of interp, the reasons of the engines that were asked before.
+    are, for steps of interp, the reasons of the engines that declined them.
     """
 
     path: str
@@ -48,13 +48,13 @@ class Region:
     refusals: Mapping[Step, str] = field(default_factory=dict)
 
     def block(self) -> Block:
-        """The region as a closed block over the same values: inputs in, outputs out."""
+        """The region as a closed block over the same values, from its inputs to its outputs."""
         return Block(self.inputs, self.constants, self.steps, self.outputs, name=self.path)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BlockPlan:
-    """The regions of one block, in an order in which they can run."""
+    """The regions of one block, in a valid order."""
 
     block: Block
     path: str

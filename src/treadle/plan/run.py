@@ -1,4 +1,4 @@
-"""One run: its limits, what it carries along, and what runs a region."""
+"""The state of one run: limits, listener, cancellation; and the interface of prepared regions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from treadle.tracing import Iterations, Listener
 
 
 class Cancellable(Protocol):
-    """What `RunOptions` looks like to an engine: setting `terminate` stops the run."""
+    """RunOptions as engines see it: setting `terminate` stops the run."""
 
     terminate: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run; None: unbounded.
+    """Limits of one run; None: unlimited.
 
-    `iterations` bounds the iterations of all loops together, nested ones included, `seconds` the
+    `iterations` limits the iterations of all loops together, nested ones included, `seconds` the
     time since the run began, `bytes` the memory that loops hold at one time for carried and stacked
     values.
     """
@@ -32,14 +32,14 @@ class Limits:
 
 
 _UNBOUNDED = 2**62
-_ADVICE = "raise the bound or see if the loops end"
+_ADVICE = "raise the limit, or check that the loops end"
 
 
 @dataclass(slots=True)
 class RunContext:
-    """What one run carries along: who listens, what bounds it, and how to stop it.
+    """The state of one run: its listener, its limits, and how to stop it.
 
-    `held` is the number of bytes that running loops hold, counted only where the run bounds them.
+    `held` is the number of bytes that running loops hold, counted only if the run limits them.
     `declined` are regions that their engine will decline on other data too, each with the reason.
     `outputs_may_alias` is set after a fallback, or where boxed values were returned: results of an
     engine that promises fresh arrays must then be checked for shared memory and copied.
@@ -55,7 +55,7 @@ class RunContext:
     outputs_may_alias: bool = False
 
     def decline(self, region: object, why: str) -> None:
-        """Remember that the region's engine declines it on any data."""
+        """Record that the region's engine declines it on any data."""
         if self.declined is None:
             self.declined = {}
         self.declined[region] = why
@@ -69,30 +69,30 @@ class RunContext:
 
     @property
     def iterations_left(self) -> int:
-        """How many iterations the run may still do; 2**62 for as many as it likes."""
+        """The number of iterations left to this run; 2**62 if unlimited."""
         return _bound(self.limits.iterations) - self.iterations_done
 
     @property
     def bytes_left(self) -> int:
-        """How many bytes loops may hold besides those they do; 2**62 for as many as they like."""
+        """The number of bytes that loops may still allocate; 2**62 if unlimited."""
         return _bound(self.limits.bytes) - self.held
 
     def over(self, path: str, iterations: Iterations = ()) -> LimitExceeded:
-        """The error of one iteration too many."""
+        """The LimitExceeded error for one iteration too many."""
         return LimitExceeded(
-            f"more than max_iterations={self.limits.iterations} iterations; raise the bound or"
-            " look at the loop's condition",
+            f"more than max_iterations={self.limits.iterations} iterations; raise the limit, or "
+            "check the loop's condition",
             path,
             iterations,
         )
 
     @property
     def may_stop(self) -> bool:
-        """Whether `poll` may ever raise."""
+        """Whether `poll` can ever raise."""
         return self.options is not None or self.limits.seconds is not None
 
     def poll(self, path: str, iterations: Iterations = (), advice: str = _ADVICE) -> None:
-        """Raise Terminated, or LimitExceeded with the advice, if the run must stop here."""
+        """Raise Terminated or LimitExceeded if the run must stop here."""
         if self.options is not None and self.options.terminate:
             raise Terminated("stopped by RunOptions.terminate", path, iterations)
         seconds = self.limits.seconds
@@ -106,7 +106,7 @@ class RunContext:
         if most is not None and size > most:
             raise LimitExceeded(
                 f"its carried and stacked values hold {size} bytes, over max_bytes={most};"
-                " raise the bound or look at what it stacks",
+                " raise the limit, or check which values it stacks",
                 path,
                 iterations,
             )
@@ -117,11 +117,11 @@ def _bound(most: int | None) -> int:
 
 
 class FallbackRequired(Exception):
-    """A Runnable cannot run its region on this data, and has done nothing: the fallback must run.
+    """Raised by a Runnable that cannot run its region on this data: the fallback must run.
 
-    `error` is raised where the fallback cannot run the steps either. `is_lasting`: the engine would
-    decline other data too, so the model may be planned without it. `answered` is called after the
-    fallback has run the steps.
+    Nothing has been computed. `error` is raised if the fallback cannot run the steps either.
+    `is_lasting`: the engine would decline other data too, so the model may be planned again without
+    it. `answered` is called after the fallback has run the steps.
     """
 
     def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
@@ -133,7 +133,7 @@ class FallbackRequired(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CompilationReport:
-    """What an engine compiled of a region for one signature of its inputs, for `explain`.
+    """A report for `explain`: the code an engine compiled for one signature of a region's inputs.
 
     `title` names the signature, `facts` are lines of prose, `data` has the same facts for programs.
     `code("kernel")` and `code("llvm")` give the code as text.
@@ -159,14 +159,14 @@ def _no_reports() -> Sequence[CompilationReport]:
 
 @dataclass(frozen=True, slots=True)
 class RunnableTraits:
-    """What a Runnable can do besides running, and what holds of its results.
+    """The optional abilities of a Runnable, and guarantees about its results.
 
-    `returns_fresh_arrays`: nobody else has the memory of its results, or writes to it; that of the
-    inputs and of its other results included. `by_name` is a call for values of these names, one per
-    `region.inputs`, which for one operator takes a third of the time of a run; None where there is
-    none. It is for runs without a listener, bounds or a way to stop them, and raises
-    `FallbackRequired` as the Runnable does. `reports` has a report for every kind of data that
-    came, `predicted_report` what can be said before any came, None where that is nothing.
+    `returns_fresh_arrays`: the memory of each result is shared with nothing else, neither inputs
+    nor other results. `by_name` is a call with inputs by name, one per `region.inputs`, which for
+    one operator takes a third of the time of a run; None if not supported. It is for runs without a
+    listener, limits or cancellation, and raises `FallbackRequired` as the Runnable does. `reports`
+    returns a report for every signature seen so far, `predicted_report` a report before the first
+    run; None if there is nothing to report.
     """
 
     returns_fresh_arrays: bool = False
@@ -176,18 +176,18 @@ class RunnableTraits:
 
 
 class Runnable(Protocol):
-    """A region ready to run, by several threads at once."""
+    """A prepared region, which several threads may run at once."""
 
     @property
     def traits(self) -> RunnableTraits:
-        """What it can do besides."""
+        """The optional abilities."""
         ...
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """One value per `region.inputs` in, one per `region.outputs` out.
 
         A value is a numpy array, a list for a sequence, None for an absent optional. Raises
-        `FallbackRequired` where the engine cannot do it on this data; the caller then runs the
-        region's fallback.
+        `FallbackRequired` if the engine cannot run on this data; the caller then runs the region's
+        fallback.
         """
         ...

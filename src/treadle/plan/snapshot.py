@@ -1,9 +1,9 @@
-"""A plan as bytes, and a plan made of such bytes again: what the engines made of it included.
+"""Serializes a plan with its prepared regions, and restores it.
 
     bytes = pickle(model as it was read, plan without its runnables, a snapshot of each runnable)
 
-Reading them runs code of whoever wrote them, as any pickle does: they come from a folder that
-nobody else can write to (`jit/toolchain/trust.py`).
+As with any pickle, reading them runs code of their author: they must come from a folder that nobody
+else can write to (`jit/toolchain/trust.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["adopt", "from_bytes", "to_bytes"]
 
 
 def to_bytes(model: Model, plan: Plan, engines: Sequence[Engine]) -> bytes | None:
-    """The plan and the model it was made of; None where something in them has no such form."""
+    """The plan and its model as bytes; None if a part of them cannot be serialized."""
     named = _by_name(engines)
     if named is None:
         return None
@@ -82,7 +82,7 @@ def _by_name(engines: Sequence[Engine]) -> dict[str, Persistence] | None:
 
 
 def _stripped(plan: BlockPlan, engines: Mapping[str, Persistence]) -> BlockPlan:
-    """The plan with a snapshot in the place of each runnable."""
+    """The plan with each runnable replaced by its snapshot."""
 
     def region(given: Region) -> Region:
         made = given.runnable
@@ -95,7 +95,7 @@ def _stripped(plan: BlockPlan, engines: Mapping[str, Persistence]) -> BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Restoring:
-    """What making regions ready again needs."""
+    """The state needed to restore regions."""
 
     model: Model
     named: Mapping[str, Persistence]

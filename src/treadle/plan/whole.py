@@ -1,4 +1,4 @@
-"""A model as one region."""
+"""A model as a single region."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from treadle.plan.regions import Region
 
 
 def whole_region(model: Model) -> Region:
-    """All steps of the model's main block; its inputs are the model's that have no default."""
+    """A region of all steps of the main block.
+
+    Its inputs are the model's inputs without defaults.
+    """
     block = model.main
     defaults = {constant.value for constant in block.constants}
     return Region(

@@ -1,4 +1,4 @@
-"""A model over the rows of a table: batches in, batches out, in one process or many."""
+"""Runs a model over the rows of a table: batches in, batches out, in one process or many."""
 
 from treadle.predict.mapping import Mapped, map_parquet
 from treadle.predict.predictor import Predictor

@@ -1,4 +1,4 @@
-"""Which axis of the inputs and outputs of a model is the batch: told, or proven by inference."""
+"""The batch axis of a model's inputs and outputs: given by the caller, or proven by inference."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from treadle.ir import Model, Tensor, Value, admits
 
 _FIRST_AXES = (0, 1)
 _MANY = 7919
-"""An extent that no model has of its own: one that takes it takes any number of rows."""
+"""An extent that no model has of its own: an input that takes it takes any number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchAxes:
-    """The batch axis of each input and output by name; None: it is the same for all rows.
+    """The batch axis of each input and output by name; None if it is shared by all rows.
 
-    `most` is how many rows may run together, None for any number; `reason` says why it is 1.
+    `most` is the number of rows that may run together, None for any number; `reason` explains why
+    it is 1.
     """
 
     inputs: Mapping[str, int | None]
@@ -30,7 +31,7 @@ class BatchAxes:
 
 
 def told_axes(model: Model, axis: int, lengths: str) -> BatchAxes:
-    """The axes as a caller tells them: this one of every input and output that has it.
+    """The axes given by a caller: this axis of every input and output that has it.
 
     `lengths` is the input that takes the lengths of rows, along its only axis; "" for none.
     """
@@ -42,11 +43,11 @@ def told_axes(model: Model, axis: int, lengths: str) -> BatchAxes:
 
 
 def proven_axes(model: Model, fed: set[str], lengths: str) -> BatchAxes:
-    """The first of the axes 0 and 1 along which rows are proven not to touch each other.
+    """The first of the axes 0 and 1 along which rows are proven to be independent.
 
-    `fed` are the inputs that get a column. Those that have not this axis, or only with an extent of
-    their own, are the same for all rows that run together. Where the model takes one row only, the
-    axes are those of this one.
+    `fed` are the inputs that get a column. Inputs that lack this axis, or have a fixed extent
+    there, are shared by all rows that run together. If the model takes one row only, its axes are
+    returned for that.
     """
     prepared = passes.prepare(model)
     params = [value for value in model.main.params if value.name in fed - {lengths}]
@@ -65,12 +66,14 @@ def proven_axes(model: Model, fed: set[str], lengths: str) -> BatchAxes:
         if rows > 1:
             return BatchAxes(inputs, outputs)
         return BatchAxes(inputs, outputs, 1, "the model takes one row at a time")
-    told = "; ".join(dict.fromkeys(reasons)) or "no input has an axis 0 or 1 that may be of rows"
+    told = (
+        "; ".join(dict.fromkeys(reasons)) or "no input has an axis 0 or 1 that can be a batch axis"
+    )
     return BatchAxes({}, {}, 1, told)
 
 
 def takes(value: Value, axis: int, rows: int) -> bool:
-    """Whether an input of the model may have this extent along an axis."""
+    """Whether an input of the model can have this extent along an axis."""
     found = value.declared if value.declared is not None else value.type
     shape = found.shape if isinstance(found, Tensor) else None
     return shape is not None and axis < len(shape) and admits(shape[axis], rows)
@@ -82,7 +85,7 @@ def _within(value: Value, axis: int) -> int | None:
 
 
 def rank_of(value: Value) -> int | None:
-    """The rank of an input or output; None where it is not known."""
+    """The rank of an input or output; None if it is not known."""
     found = value.type if value.type is not None else value.declared
     shape = found.shape if isinstance(found, Tensor) else None
     return None if shape is None else len(shape)

@@ -1,7 +1,7 @@
-"""Rows that can run together, stacked into feeds, and outputs cut into rows again.
+"""Stacks rows that can run together into feeds, and splits outputs into rows.
 
-rows of one length   ->  one feed, stacked along the batch axis
-with lengths         ->  one feed, zeros behind shorter rows, and how long each row is
+rows of one length   ->  one feed, stacked along the batch axis with lengths         ->  one feed,
+shorter rows padded with zeros, and the length of each row
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _INT64 = np.dtype(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How rows become feeds: batch axes, and for padded ones where time is.
+    """How rows become feeds: the batch axes, and the time axes of padded rows.
 
-    `lengths` is the input that takes how long each row is, as numbers of the dtype `counts`; ""
-    where nothing is padded. `times` are the axes of time of a row, without the batch axis, by
-    input; `cut` those of a row of an output.
+    `lengths` is the input that takes the length of each row, with the dtype `counts`; "" if nothing
+    is padded. `times` maps inputs to the time axis of a row, without the batch axis; `cut` maps
+    outputs to theirs.
     """
 
     axes: BatchAxes
@@ -38,14 +38,14 @@ class Layout:
 
 
 def layout_of(model: Model, axes: BatchAxes, lengths: str) -> Layout:
-    """The layout of a model; InputError where `lengths` is no input that can take them."""
+    """The layout of a model; raises InputError if `lengths` is not an input that can take them."""
     params = {value.name: value for value in model.main.params}
     ranks = {name: _rank(value) for name, value in params.items()}
     if not lengths:
         return Layout(axes, ranks)
     if lengths not in params or ranks[lengths] != 1:
         told = ", ".join(name for name, rank in ranks.items() if rank == 1) or "none has one axis"
-        raise InputError(f'lengths names "{lengths}", which is no input with one axis ({told})')
+        raise InputError(f'lengths names "{lengths}", which is not an input with one axis ({told})')
     if axes.most == 1:
         raise InputError(f"rows cannot be padded, since they cannot run together: {axes.reason}")
     times, symbols = {}, set()
@@ -74,7 +74,7 @@ def _rank(value: Value) -> int | None:
 
 
 def _open_axes(value: Value, batch: int | None) -> list[tuple[int, object]]:
-    """The axes of a row whose extent is open, counted without the batch axis, and their names."""
+    """The axes of a row with a dynamic extent, counted without the batch axis, and their names."""
     found = value.type if value.type is not None else value.declared
     shape = found.shape if isinstance(found, Tensor) and found.shape is not None else ()
     rest = [dim for axis, dim in enumerate(shape) if axis != batch]
@@ -82,7 +82,7 @@ def _open_axes(value: Value, batch: int | None) -> list[tuple[int, object]]:
 
 
 def expect_row(row: Row, layout: Layout) -> None:
-    """InputError where a cell has not the rank its input wants of one row."""
+    """Raise InputError if a cell does not have the rank its input requires of one row."""
     for name, array in row.items():
         rank, axis = layout.ranks.get(name), layout.axes.inputs.get(name)
         wanted = None if rank is None else rank - (axis is not None)
@@ -94,7 +94,7 @@ def expect_row(row: Row, layout: Layout) -> None:
 
 
 def groups(rows: Mapping[int, Row], layout: Layout) -> Iterator[list[int]]:
-    """The numbers of rows that run together, in order."""
+    """Group the numbers of rows that run together, in order."""
     found: dict[tuple[object, ...], list[int]] = {}
     for number, row in rows.items():
         found.setdefault(_key(row, layout), []).append(number)
@@ -151,7 +151,7 @@ def _padded(cells: Sequence[np.ndarray], axis: int) -> list[np.ndarray]:
 def rows_of(
     outputs: Mapping[str, Any], rows: Sequence[Row], layout: Layout
 ) -> Iterator[dict[str, Any]]:
-    """The outputs of each row of a feed."""
+    """Split the outputs of a feed into rows."""
     for number, row in enumerate(rows):
         yield {name: _cell(name, value, number, row, layout) for name, value in outputs.items()}
 

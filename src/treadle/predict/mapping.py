@@ -1,9 +1,9 @@
-"""A Parquet file through a Predictor, by several processes, so that an interrupt loses little.
+"""Runs a Predictor over a Parquet file, in several processes; an interrupt loses little work.
 
     input.parquet -> batches of rows -> a part file each, by any worker -> output.parquet, in order
 
-The parts lie in OUTPUT.parts beside the output until all are there. A file there says what they
-were made of; with `resume` those of the same model, input and settings are kept.
+The parts are kept in OUTPUT.parts until all are written. A file there records their model, input
+and settings; `resume` reuses parts whose record is the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treadle.errors import ConfigurationError, DataError, InputError, RunError
 from treadle.predict.predictor import Predictor
 
 Advance = Callable[[int, int], None]
-"""Called with how many rows are done and how many there are."""
+"""Called with the number of finished rows and the number of all rows."""
 
 _MADE_OF = "made_of.json"
 _SUFFIX = ".parquet"
@@ -32,7 +32,7 @@ _SUFFIX = ".parquet"
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What was done: rows in all, those that failed, and those that an earlier call had done."""
+    """The outcome: rows in all, failed rows, and rows finished by an earlier call."""
 
     rows: int
     failed: int
@@ -51,16 +51,16 @@ def map_parquet(
 ) -> Mapped:
     """Write the rows of a Parquet file with the outputs of a model, in the same order.
 
-    `workers` processes each have the predictor and read the rows of one part at a time. The output
-    is there when all is done; an interrupt leaves the parts, which `resume` finds again. Raises
-    DataError for a file that is no Parquet, InputError where the output is there, and what the
-    predictor raises.
+    Each of the `workers` processes has the predictor and reads the rows of one part at a time. The
+    output appears when all parts are done; an interrupt leaves the parts for `resume`. Raises
+    DataError for a file that is not Parquet, InputError if the output exists, and the predictor's
+    own errors.
     """
     parquet = _parquet()
     try:
         rows = parquet.ParquetFile(source).metadata.num_rows
     except (OSError, ValueError) as error:
-        raise DataError(f"{source} is no Parquet file that can be read: {error}") from None
+        raise DataError(f"{source} is not a readable Parquet file: {error}") from None
     if target.suffix != _SUFFIX:
         raise InputError(f'"{target}" must end in {_SUFFIX}')
     folder = target.with_name(f"{target.name}.parts")
@@ -93,7 +93,7 @@ def _parquet() -> Any:
 
 
 def _made_of(predictor: Predictor, source: Path, rows_of_part: int) -> str:
-    """What decides the content of the parts, in words."""
+    """The record of everything that decides the content of the parts."""
     found = source.stat()
     settings = predictor.describe()
     words = {
@@ -110,8 +110,8 @@ def _prepare_folder(folder: Path, made_of: str, *, resume: bool) -> None:
         if told.exists() and told.read_text(encoding="utf-8") == made_of:
             return
         raise InputError(
-            f"{folder} holds parts of another model, input or settings; leave out --resume to"
-            " begin anew"
+            f"{folder} holds parts of another model, input or settings; leave out --resume to "
+            "start again"
         )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -126,7 +126,7 @@ def _worked(
     rows_of_part: int,
     workers: int,
 ) -> Iterator[int]:
-    """Where each part begins, as they get done."""
+    """Yield the start of each part when it is finished."""
     if workers == 1 or len(missing) < 2:
         for start in missing:
             _work(predictor, source, parts[start], start, rows_of_part)
@@ -150,8 +150,8 @@ def _worked(
                     yield waiting.pop(future)
         except BrokenProcessPool:
             raise RunError(
-                "a worker ended before its rows were done, perhaps for lack of memory; --resume"
-                " goes on where it stopped, --rows gives each worker fewer rows at a time"
+                "a worker ended before its rows were done, perhaps for lack of memory; --resume "
+                "continues where it stopped, --rows gives each worker fewer rows at a time"
             ) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -163,7 +163,7 @@ _worker: list[tuple[Predictor, Path, int]] = []
 def _begin_worker(predictor: Predictor, source: Path, rows_of_part: int) -> None:
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of Ctrl-C
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports Ctrl-C
     _worker[:] = [(predictor, source, rows_of_part)]
 
 
@@ -173,7 +173,7 @@ def _work_here(part: Path, start: int) -> None:
 
 
 def _work(predictor: Predictor, source: Path, part: Path, start: int, rows: int) -> None:
-    """Write one part whole, or not at all."""
+    """Write one part, completely or not at all."""
     parquet = _parquet()
     table = predictor(_rows(parquet, source, start, rows))
     unfinished = part.with_suffix(f".{os.getpid()}")
@@ -182,7 +182,7 @@ def _work(predictor: Predictor, source: Path, part: Path, start: int, rows: int)
 
 
 def _rows(parquet: Any, source: Path, start: int, count: int) -> Any:
-    """Rows of a file from `start` on, of the row groups that hold them alone."""
+    """Read rows of a file from `start` on, only from the row groups that contain them."""
     import pyarrow
 
     file = parquet.ParquetFile(source)
@@ -197,7 +197,7 @@ def _rows(parquet: Any, source: Path, start: int, count: int) -> Any:
 
 
 def _join(parquet: Any, parts: list[Path], target: Path) -> int:
-    """Write the parts one after the other into the output; how many rows have an error."""
+    """Write the parts one after the other into the output; returns the number of failed rows."""
     import pyarrow
 
     schema = pyarrow.unify_schemas(
@@ -218,7 +218,7 @@ def _join(parquet: Any, parts: list[Path], target: Path) -> int:
 
 
 def _as(table: Any, schema: Any) -> Any:
-    """The table with the columns of a schema, nulls for those that it has not."""
+    """The table with the columns of a schema, nulls for missing ones."""
     import pyarrow
 
     columns = [

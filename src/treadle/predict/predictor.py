@@ -1,4 +1,4 @@
-"""`treadle.Predictor`: a model over the rows of batches, as data pipelines call it."""
+"""`treadle.Predictor`: runs a model over the rows of batches, for data pipelines."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Predictor:
 
     A batch is a dict of numpy arrays, a pandas.DataFrame or a pyarrow.Table. The result is of the
     same kind and has the same rows in the same order, the columns of the batch, and a column for
-    each output: lists where rows have unlike lengths.
+    each output: lists if rows have different lengths.
 
-    `model` is a path, bytes, or whatever else `treadle.load` takes. `columns` names the column of
-    each input, one of the same name without. `outputs` are names of outputs, or a mapping from them
-    to names of columns; all of them without.
+    `model` is a path, bytes, or whatever else `treadle.load` takes. `columns` maps inputs to
+    columns, by default of the same name. `outputs` are names of outputs, or a mapping from them to
+    names of columns; by default all.
 
-    Rows whose cells have equal shapes run together along the batch axis. That is `batch_axis` of
-    every input and output; without it the axis for which inference proves that rows do not touch
-    each other (`axes.reason` says why there is none, and rows then run one by one). Nothing is
+    Rows whose cells have equal shapes run together along the batch axis. The batch axis is
+    `batch_axis` of every input and output; by default the axis along which inference proves rows
+    independent. If there is none, rows run one by one, and `axes.reason` explains why. Nothing is
     padded unless `lengths` names the input that takes the lengths of rows: rows then run together
     with zeros behind the shorter ones, and outputs for each step are cut back.
 
-    `errors`: "column" gives a row that fails nulls and its message in a column `error`; "raise"
-    raises. A Predictor pickles as what it was made of, and opens its session at its first call.
+    `errors`: "column" gives a failed row nulls, and its message in a column `error`; "raise"
+    raises. A Predictor pickles its arguments, and opens its session at the first call.
 
     Raises InputError for columns and arguments that do not fit the model.
     """
@@ -88,7 +88,7 @@ class Predictor:
 
     @property
     def layout(self) -> Layout:
-        """Which axes are the batch, and why rows run one by one where they do."""
+        """The batch axes, and the reason if rows run one by one."""
         return self._layout
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class Predictor:
         return f"<Predictor of {_named(self._source)}: rows run {together}>"
 
     def describe(self) -> str:
-        """All that decides its results, in words: the model's digest, columns, axes, settings."""
+        """A text of all that decides the results: the model's digest, columns, axes, settings."""
         data = self._source
         content = Path(data).read_bytes() if isinstance(data, str) else data
         digest = hashlib.sha256(content).hexdigest()
@@ -114,8 +114,8 @@ class Predictor:
     def __call__(self, batch: Any) -> Any:
         """The batch with the outputs of its rows.
 
-        Raises InputError for a batch without a column that the model needs; with errors="raise"
-        RunError for the first row that fails, by its number.
+        Raises InputError for a batch that lacks a column the model needs; with errors="raise",
+        RunError with the number of the first row that fails.
         """
         kind = kind_of(batch)
         count = kind.rows(batch)
@@ -134,7 +134,7 @@ class Predictor:
         return kind.with_columns(batch, self._made(results))
 
     def _row(self, cells: Mapping[str, Cells], number: int) -> Row | str:
-        """The cells of a row as arrays of the model's types, or what is wrong with them."""
+        """The cells of a row as arrays of the model's types, or the reason why they are invalid."""
         try:
             row = {name: self._cell(name, found[number]) for name, found in cells.items()}
             expect_row(row, self._layout)
@@ -151,7 +151,7 @@ class Predictor:
             raise InputError(f'the cell for the input "{name}": {error}') from None
 
     def _parts(self, group: list[int], rows: Mapping[int, Row]) -> Iterator[list[int]]:
-        """The rows that run in one call: not more than memory is well used by."""
+        """Split the rows of a group into calls of a limited size in memory."""
         bytes_of_row = sum(array.nbytes for array in rows[group[0]].values())
         most = self._layout.axes.most or max(
             1, min(_MOST_ROWS, _MOST_BYTES // max(bytes_of_row, 1))
@@ -162,7 +162,10 @@ class Predictor:
     def _run(
         self, part: list[int], rows: Mapping[int, Row], results: list[dict[str, Any] | str]
     ) -> None:
-        """Run rows together; where that fails, one by one, so that one row does not fail others."""
+        """Run rows together.
+
+        If that fails, one by one, so that a bad row does not fail the others.
+        """
         chosen = [rows[number] for number in part]
         try:
             feed = feed_of(chosen, self._layout)
@@ -186,7 +189,10 @@ class Predictor:
         return self._session
 
     def _made(self, results: Sequence[dict[str, Any] | str]) -> dict[str, Cells]:
-        """A column for each output, and one for errors; RunError where those are to be raised."""
+        """A column for each output, and one for errors.
+
+        Raises RunError if errors are to be raised.
+        """
         failed = [number for number, found in enumerate(results) if isinstance(found, str)]
         if failed and self._errors == "raise":
             raise RunError(f"row {failed[0]} failed: {results[failed[0]]}")
@@ -213,7 +219,7 @@ def _array(cell: Any, type_: Type | None) -> np.ndarray:
 
 
 def _source(model: object) -> Any:
-    """What pickles and is quick to open: a path as it is, anything else as the bytes of a file."""
+    """A source that pickles and is quick to open: a path unchanged, else the bytes of a file."""
     if isinstance(model, str | os.PathLike) and "\n" not in os.fsdecode(model):
         return os.path.abspath(os.fsdecode(model))
     return formats.onnx.to_bytes(passes.to_onnx_loops(loaded(model)[0]))

@@ -1,7 +1,7 @@
-"""Batches of rows: a dict of arrays, a pandas.DataFrame or a pyarrow.Table, read and given back.
+"""Batches of rows: a dict of arrays, a pandas.DataFrame or a pyarrow.Table, read and written back.
 
     columns in    a list of cells, one for each row: numpy arrays or scalars, None for a null
-    columns out   an array where all rows have one shape and none is null, else lists; None: a null
+    columns out   an array if all rows have one shape and none is null, else lists; None: a null
 
 pandas and pyarrow are imported only where such a batch comes.
 """
@@ -23,10 +23,10 @@ Columns = Mapping[str, Cells]
 
 @dataclass(frozen=True, slots=True)
 class TableKind:
-    """One kind of batch, by what can be done with it.
+    """The functions for one kind of batch.
 
-    `is_one` knows a batch of the kind; it has column `names` and `rows`, a column has `cells`, and
-    `with_columns` is the batch with columns of results beside its own.
+    `is_one` recognises a batch of this kind; `names` and `rows` describe a batch, `cells` reads a
+    column, and `with_columns` adds columns of results to a batch.
     """
 
     is_one: Callable[[object], bool]
@@ -37,7 +37,7 @@ class TableKind:
 
 
 def kind_of(batch: object) -> TableKind:
-    """The kind of a batch; InputTypeError for what is none."""
+    """The kind of a batch; raises InputTypeError for an object that is not a batch."""
     for kind in _KINDS:
         if kind.is_one(batch):
             return kind
@@ -48,7 +48,7 @@ def kind_of(batch: object) -> TableKind:
 
 
 def column(kind: TableKind, batch: object, name: str, input_name: str) -> Cells:
-    """The cells of a column; InputError with the names there are where it is missing."""
+    """The cells of a column; raises InputError, listing the columns, if it is missing."""
     names = kind.names(batch)
     if name not in names:
         hint = did_you_mean(name, names)
@@ -75,7 +75,7 @@ def _dict_rows(batch: Mapping[str, Any]) -> int:
     lengths = {name: len(cells) for name, cells in batch.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"the columns of the batch have unlike lengths: {told}")
+        raise InputError(f"the columns of the batch have different lengths: {told}")
     return next(iter(lengths.values()), 0)
 
 
@@ -84,7 +84,7 @@ def _dict_with(batch: Mapping[str, Any], made: Columns) -> dict[str, Any]:
 
 
 def stacked(cells: Cells) -> np.ndarray:
-    """An array with the rows first; of objects where rows are null or have unlike shapes."""
+    """An array with the rows first; of objects if rows are null or have different shapes."""
     arrays = [np.asarray(cell) for cell in cells if cell is not None]
     kinds = {(array.shape, array.dtype) for array in arrays}
     if len(arrays) == len(cells) and len(kinds) == 1 and arrays:
@@ -95,7 +95,7 @@ def stacked(cells: Cells) -> np.ndarray:
 
 
 def _plain(cell: Any) -> Any:
-    """A scalar as Python has it, arrays as they are."""
+    """A scalar as a Python object; arrays unchanged."""
     array = np.asarray(cell)
     return array.item() if not array.ndim else array
 
@@ -129,7 +129,7 @@ def _arrow_cells(batch: Any, name: str) -> Cells:
 
 
 def _list_cells(found: Any) -> Cells:
-    """Lists of numbers, without a Python object for each number."""
+    """The cells of a column of numeric lists, without a Python object for each number."""
     values = found.values.to_numpy(zero_copy_only=False)
     offsets = found.offsets.to_numpy()
     valid = found.is_valid().to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Sessions: a model read and checked, its programs, and runs of them."""
+"""Sessions: a checked model, its programs, and runs of them."""
 
 from treadle.session.session import InferenceSession, ModelMetadata
 

@@ -1,4 +1,4 @@
-"""What a session says of the inputs and outputs of its model."""
+"""Descriptions of a session's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def defaults(model: Model) -> set[str]:
 
 
 def inputs(model: Model, *, overridable: bool) -> list[NodeArg]:
-    """The inputs that have a default and may be fed, or those that must be."""
+    """The inputs that have a default and may be fed, or those that must be fed."""
     named = defaults(model)
     params = (v for v in model.main.params if (v.name in named) is overridable)
     return [node_arg(v.name, v.type) for v in params]
 
 
 def output_types(model: Model, planned: Model) -> list[tuple[str, Type | None]]:
-    """Name and type of each output: as declared, unless inference knows better.
+    """Name and type of each output: declared, unless inference contradicts the declaration.
 
     `planned` is the model as it is run, whose values have inferred types.
     """
@@ -35,5 +35,5 @@ def output_types(model: Model, planned: Model) -> list[tuple[str, Type | None]]:
 
 
 def _believed(declared: Type | None, known: Type | None) -> Type | None:
-    """The declared type, unless the value is known to be of another kind or element type."""
+    """The declared type, unless inference knows another kind or element type."""
     return known if declared is None or checks.kinds_contradict(declared, known) else declared

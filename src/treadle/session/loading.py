@@ -1,4 +1,4 @@
-"""From a source to a checked model, in stages that are timed and told."""
+"""From a source to a checked model, in stages that are timed and reported."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["Stages", "read_and_check"]
 
 @dataclass(eq=False, slots=True)
 class Stages:
-    """The stages of making a model ready: each is timed for the profile and told to the listener.
+    """The stages of loading a model: each is timed for the profile and reported to the listener.
 
-    `options` are the session's, which may say that the session is given up.
+    `options` are the session's, whose flag may cancel the load.
     """
 
     options: Any
@@ -34,9 +34,9 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """One stage; raises Terminated before it where the session is given up."""
+        """Run one stage; raises Terminated before it if the load was cancelled."""
         if getattr(self.options, "is_cancelled", False):
-            raise Terminated("given up, as SessionOptions.set_load_cancellation_flag says")
+            raise Terminated("cancelled by SessionOptions.set_load_cancellation_flag")
         poll()
         started = time.perf_counter()
         yield
@@ -48,9 +48,9 @@ class Stages:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Tell the listener afterwards of the stages inside, some of which hold a lock.
+        """Report the stages inside to the listener once they have ended and released their locks.
 
-        A listener may use the session, and so may a thread it waits for.
+        A listener may use the session, and so may a thread that it waits for.
         """
         try:
             yield
@@ -61,15 +61,15 @@ class Stages:
     def _next_untold(self) -> StageDone | None:
         try:
             return self._untold.popleft()
-        except IndexError:  # none is left, or another thread has told it
+        except IndexError:  # no stage is left, or another thread has reported it
             return None
 
 
 def read_and_check(source: object, stages: Stages) -> Model:
-    """The model of a source, with types on all values.
+    """Read and check a source; returns the model with types on all values.
 
-    Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
-    blocks running; both list every finding.
+    Raises LoadError for a source that is not a model and InvalidModel for a model that breaks a
+    rule which stops a session; both list every finding.
     """
     instead = supplied(stages.options)
     if instead is not None and isinstance(source, Model):

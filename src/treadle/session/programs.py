@@ -1,4 +1,4 @@
-"""The programs of a session: the model planned and bound, once for each kind of run that comes."""
+"""The programs of a session: the planned model, one program per kind of run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Program", "Programs"]
 
 _MOST_PROGRAMS = 32
-"""Programs that are kept beside the plain one."""
+"""The number of programs kept besides the plain one."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Program:
-    """A model ready to run: its plan, its inputs in order, and what runs it.
+    """A model ready to run: its plan, its inputs in order, and the function that runs it.
 
-    `direct` runs it too, fed by name, where one call of an engine is all there is to do.
+    `direct` also runs it, with inputs by name, if the plan is one call of an engine.
     """
 
     plan: Plan
@@ -45,8 +45,8 @@ class Program:
 class Programs:
     """The programs of one model; several threads may ask at once.
 
-    `found` is the plan of the plain program where it lay on disk. `lock` is held while a program is
-    made; a process that is forked has another one.
+    `found` is the plan of the plain program if it was on disk. `lock` is held while a program is
+    made; a forked process gets a new one.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Programs:
         self.lock = locked_anew(self)
 
     def of(self, mode: RunMode) -> Program:
-        """The program for a kind of run; made when it is first asked for."""
+        """The program for a kind of run, made on first use."""
         found = self.made.get(mode)
         if found is not None:
             return found
@@ -71,9 +71,9 @@ class Programs:
     def replanned(
         self, mode: RunMode, program: Program, declined: Mapping[Region, str]
     ) -> Program | None:
-        """The program without the steps that their engine declined as it ran; the lock is held.
+        """Plan again without the steps that their engine declined at run time; the lock is held.
 
-        None where another thread has planned it anew.
+        None if another thread has already planned again.
         """
         if self.made.get(mode) is not program:
             return None
@@ -85,11 +85,11 @@ class Programs:
         return self.made[mode]
 
     def expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
-        """The function the standard defines a step by, in the opsets of the model."""
+        """The function by which the standard defines a step, in the opsets of the model."""
         return formats.schema_function(step, types, self.model.opsets)
 
     def _forget(self) -> None:
-        """Drop the oldest programs beyond those that are kept; the plain one stays."""
+        """Drop the oldest programs over the limit; the plain one stays."""
         others = [mode for mode in self.made if mode != PLAIN]
         for mode in others[:-_MOST_PROGRAMS]:
             del self.made[mode]
@@ -126,7 +126,7 @@ class Programs:
             return self.found, execution.prepare(self.found, self.expand)
         asked = self._engines_for(mode)
         trial = on_trial(asked)
-        # who listens hears every value, unless an operator has no kernel but an engine's
+        # a listener observes every value, except of operators that only an engine can run
         attempts = [*[()] * mode.watched, asked, *[trial] * (trial != asked)]
         refused: Unsupported | None = None
         for engines in attempts:
@@ -144,7 +144,7 @@ class Programs:
         raise refused
 
     def _engines_for(self, mode: RunMode) -> tuple[Engine, ...]:
-        """The engines; where a run is bounded, they keep the bounds if they can."""
+        """The engines; limits of a run are left to engines that enforce them."""
         if mode.watched or not (mode.bounded or mode.weighed):
             return self.engines
         return tuple(

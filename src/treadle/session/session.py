@@ -58,13 +58,13 @@ _CODES = ("kernel", "llvm")
 class InferenceSession(OrtSession):
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
-    `source` is whatever `treadle.load` takes, or a Model. `engines` names who may run what, in
-    order of preference; all of them unless it is given. `listener` hears how the model is loaded,
-    and every run that is given no other. `providers` are handed to onnxruntime,
-    whose further keywords are taken too: `path_or_bytes` for the source, others without effect.
+    `source` is whatever `treadle.load` takes, or a Model. `engines` names the engines to use, in
+    order of preference; by default all. `listener` receives the events of loading, and of every run
+    without a listener of its own. `providers` are passed to onnxruntime. Other keywords of
+    onnxruntime's constructor are accepted: `path_or_bytes` for the source, others without effect.
 
-    Raises LoadError for a source that is no model and InvalidModel for one that breaks a rule that
-    blocks running; both list every finding.
+    Raises LoadError for a source that is not a model and InvalidModel for a model that breaks a
+    rule which stops a session; both list every finding.
     """
 
     @public
@@ -125,13 +125,13 @@ class InferenceSession(OrtSession):
         return _made_again, (type(self), recipe)
 
     def _place(self, source: object) -> LoadCache | None:
-        """Where the model made ready lies on disk; None where a listener hears how it is made."""
+        """The place of the prepared model on disk; None if a listener observes the loading."""
         if self._listener is not None or supplied(self._options) is not None:
             return None
         return LoadCache.of(source, self._options, self._engines)
 
     def _made_like_this(self, model: Model) -> InferenceSession:
-        """A session of another model, for the same engines."""
+        """A session of another model, with the same engines and settings."""
         return InferenceSession(model, engines=self._named_engines)
 
     def run(
@@ -144,14 +144,14 @@ class InferenceSession(OrtSession):
     ) -> list[Any]:
         """Run the model; one value per name, or per output of the model for None and for [].
 
-        A tensor is a numpy array, a sequence a list, an absent optional None. `listener` hears
+        A tensor is a numpy array, a sequence a list, an absent optional None. `listener` receives
         every value, bodies included: `listener=treadle.Recorder()`. Several threads may call this
         at once.
 
-        Raises InputError for feeds that do not fit the model, RunError where the model fails on
-        them; where it fails and the feeds do not fit each other, an InputError that says both.
+        Raises InputError for feeds that do not fit the model, RunError if the model fails on them;
+        if it fails and the feeds do not fit each other, an InputError that reports both.
         """
-        try:  # not by `public`: a call more for every run
+        try:  # not decorated with `public`, which would cost one more call in every run
             if listener is None:
                 listener = self._listener
             if run_options is None and listener is None and type(input_feed) is dict:
@@ -175,7 +175,7 @@ class InferenceSession(OrtSession):
         run_options: Any,
         recorder: Recorder,
     ) -> list[Any]:
-        """A run whose values a recorder keeps: of the exposed model, or heard on interp."""
+        """A run whose values a recorder keeps: of the exposed model, or interpreted."""
         selector = recorder.selector
         if selector is not None and run_options is None and not recorder.looks_at_events:
             outputs = self._exposures.run(selector, input_feed, recorder)
@@ -196,22 +196,22 @@ class InferenceSession(OrtSession):
         *,
         dims: Mapping[str, int | Sequence[int]] | None = None,
     ) -> None:
-        """Run the model before the first run that matters, so that its loops are compiled by then.
+        """Run the model once before real use, so that its loops are compiled.
 
-        `feeds` are those of one run; inputs that are not among them are made up of their types.
-        `dims` says the extents of symbols of the inputs, one or several: `dims={"T": [100, 200]}`
-        runs the model for each, and for each combination of several symbols. A symbol that is not
-        there has the extent 3: name those that matter, as code is made for extents. Only the axis
-        that a loop slices is mostly open, so that any length of it warms all. A run of made-up
-        feeds ends after five seconds, as a loop may never stop on them.
+        `feeds` are those of one run; missing inputs are generated from their types. `dims` maps
+        symbols of the inputs to one extent or several: `dims={"T": [100, 200]}` runs the model for
+        each, and for each combination of several symbols. A missing symbol gets the extent 3; name
+        the symbols that matter, since code is specialized to extents. The axis that a loop slices
+        usually stays dynamic, so one length of it warms up all lengths. A run on generated feeds
+        ends after five seconds, since a loop may never stop on them.
 
-        Raises InputError for a symbol that no input has, and where the model fails on what was
-        made up, or its type is not declared: give feeds then.
+        Raises InputError for a symbol that no input has, if the model fails on generated feeds, and
+        if the type of a missing input is not declared; pass feeds in these cases.
         """
         warm(self, feeds, dims)
 
     def _at_once(self, feed: dict[str, object]) -> list[Any] | None:
-        """The outputs of a program that is one call of an engine, fed as it was before."""
+        """The outputs of a program that is one call of an engine, for feeds of known types."""
         program = self._plain
         if program.direct is None or program.bind.known(feed) is None:
             return None
@@ -258,7 +258,7 @@ class InferenceSession(OrtSession):
         return self._named(output_names, outputs)
 
     def _hearing(self, listener: Listener | None, program: Program) -> Listener | None:
-        """What hears a run: whom the caller names, or who times it for a profile."""
+        """The listener of a run: the caller's, or the one that times it for a profile."""
         if listener is not None:
             expect_listener(listener)
             return Callback(listener)
@@ -267,7 +267,7 @@ class InferenceSession(OrtSession):
         return Timed(self._profile, locations_of(program.plan))
 
     def _adapted(self, feed: Mapping[str, object], options: Any) -> Mapping[str, object]:
-        """What is fed, and what the options' adapters feed besides."""
+        """The feeds, with those of the options' adapters."""
         known = {value.name for value in self._model.main.params}
         given = [each.parameters for each in getattr(options, "adapters", ())]
         added = {name: p[name] for p in given for name in p if name in known}
@@ -280,7 +280,7 @@ class InferenceSession(OrtSession):
         return RunMode(listener is not None, bounded, weighed, self._overridden(feed))
 
     def _replan(self, variant: RunMode, program: Program, declined: Mapping[Region, str]) -> None:
-        """Plan a program without the steps that their engine declined as it ran."""
+        """Plan again without the steps that their engine declined at run time."""
         programs = self._programs
         with self._stages.told(), programs.lock:
             made = programs.replanned(variant, program, declined)
@@ -311,17 +311,17 @@ class InferenceSession(OrtSession):
         return inputs(self._model, overridable=True)
 
     def output_type(self, name: str) -> Type | None:
-        """The type of an output, where it is known."""
+        """The type of an output, if it is known."""
         return dict(output_types(self._model, self._plain.plan.model)).get(name)
 
     @public
     def get_outputs(self) -> list[NodeArg]:
-        """The outputs, in the order `run` gives them; inferred where the file declares no type."""
+        """The outputs in the order of `run`; their types are inferred if the file declares none."""
         found = output_types(self._model, self._plain.plan.model)
         return [node_arg(name, type_) for name, type_ in found]
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What the model says of itself."""
+        """The model's metadata."""
         return ModelMetadata.of(self._model)
 
     @public
@@ -330,10 +330,10 @@ class InferenceSession(OrtSession):
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
     ) -> None:
-        """Have other execution providers: the model is planned anew, with code from the cache.
+        """Replace the execution providers: plans the model again, with code from the cache.
 
-        Warns and falls back as the constructor does. Raises ConfigurationError for one onnxruntime
-        does not know; the session then stays as it was.
+        Warns and falls back as the constructor does. Raises ConfigurationError for a provider that
+        onnxruntime does not know; the session then stays unchanged.
         """
         chosen = choose(
             self._options, self._named_engines, providers, provider_options, may_fall_back=False
@@ -360,16 +360,17 @@ class InferenceSession(OrtSession):
 
     @public
     def explain(self, code: Literal["", "kernel", "llvm"] = "") -> str:
-        """The plan in words: nested regions, the engine of each and the reason.
+        """Describe the plan: nested regions, the engine of each and the reason.
 
-        After a run also what the native engine made for the data that came: what it compiled,
-        hoisted, fused, changed in place and called outside. Runs that are bounded, or feed what has
-        a default, have plans of their own, which follow once there was such a run.
+        After a run the text includes the native engine's reports for the inputs it has seen:
+        compiled, hoisted and fused loops, updates in place and host calls. Runs with limits, or
+        that feed inputs with a default, have plans of their own, which are listed once there was
+        such a run.
 
-        With `code` the code itself: the native engine's own ("kernel"), or LLVM's, optimised
-        ("llvm"). Before any run it is made of the types the model tells, with the extents they do
-        not tell left open, or says what they would have to tell; what runs compile is not changed
-        by that. "" where the native engine has no part of the model.
+        With `code` it returns the code: the kernel IR ("kernel"), or LLVM's optimised IR ("llvm").
+        Before the first run the code is compiled for the model's declared types with unknown
+        extents dynamic, or the text names the missing types; later runs are not affected. "" if no
+        region is native.
         """
         from treadle import report
 
@@ -383,7 +384,7 @@ class InferenceSession(OrtSession):
 
 
 def _made_again(kind: type[InferenceSession], recipe: Recipe) -> InferenceSession:
-    """A session as another one was, in this process or another."""
+    """Make a session again from its pickled state, in this process or another."""
     return kind(
         recipe.source,
         recipe.options,

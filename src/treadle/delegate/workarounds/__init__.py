@@ -1,1 +1,1 @@
-"""Forms of operators that onnxruntime answers rightly, in place of those it gets wrong."""
+"""Equivalent forms of operators that onnxruntime computes wrongly."""

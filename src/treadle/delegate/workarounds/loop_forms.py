@@ -1,7 +1,7 @@
-"""Brings the loops of a region into the forms ONNX has, where they came from a language with more.
+"""Rewrites loops that have no ONNX form, such as OpenVINO's, into ONNX forms.
 
-A Loop that slices, or that stacks along another axis or in reverse, is OpenVINO's; the pass that
-writes models as ONNX says it with Gather, Transpose and Slice.
+OpenVINO's loops may slice inputs, and stack along any axis or in reverse; the pass for ONNX export
+expresses both by Gather, Transpose and Slice.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from treadle.plan import Region
 
 
 def in_onnx_forms(region: Region, model: Model) -> Region:
-    """The region over the same inputs, without mixed loops; its other values are new.
+    """Copy the region over the same inputs, without mixed loops; its other values are new.
 
-    Raises Unsupported where one stays: what is stacked inside it has no known rank any more.
+    Raises Unsupported if a mixed loop remains: a stacked element has no known rank.
     """
     if not _has_mixed(region.block()):
         return region
@@ -31,7 +31,9 @@ def in_onnx_forms(region: Region, model: Model) -> Region:
     outputs = tuple(value for value in main.results if value is not None)
     plain = replace(region, steps=steps, outputs=outputs, constants=main.constants)
     if _has_mixed(plain.block()):
-        raise Unsupported("Loop", None, "a loop that slices and counts stays mixed", region.path)
+        raise Unsupported(
+            "Loop", None, "a loop that both slices and counts has no ONNX form", region.path
+        )
     return plain
 
 

@@ -1,9 +1,9 @@
-"""Reductions over axes that count from the end: onnxruntime 1.31 keeps those of an empty tensor.
+"""Reductions over negative axes: onnxruntime 1.31 does not reduce those of an empty tensor.
 
     ReduceSum of [0, 3] along -1 gives [0, 3], along 1 it gives [0, 1]
 
-So certain axes are said as they count from the start. Declines where the axes or the rank are not
-certain, and where the tensor has elements for certain.
+Known axes are therefore counted from the front. Declines if the axes or the rank are unknown, and
+if the tensor certainly has elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AXES = 1
 
 
 def counted_from_start(draft: ExportScope, step: Leaf, operands: Operands) -> tuple[Leaf, Operands]:
-    """The step, and its operands in the draft, with axes that count from the start."""
+    """The step and its exported operands, with axes counted from the front."""
     if step.domain or not step.op.startswith(_REDUCES):
         return step, operands
     rank = _rank_of_empty(step.operands[0])
@@ -38,7 +38,7 @@ def counted_from_start(draft: ExportScope, step: Leaf, operands: Operands) -> tu
 
 
 def _rank_of_empty(value: Value | None) -> int | None:
-    """The rank of a tensor that may have no elements, where it is certain."""
+    """The rank of a tensor that may be empty, if it is known."""
     type_ = value.type if value is not None else None
     if not isinstance(type_, Tensor) or type_.shape is None:
         return None

@@ -1,6 +1,6 @@
 """Resize that aligns corners by scales: onnxruntime rounds the resized length first.
 
-Both agree where scale times length is a whole number; elsewhere the run is refused.
+Both agree if scale times length is an integer; otherwise the run fails.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _SCALES, _SIZES, _FLOAT, _INT64 = 2, 3, 1, 7
 
 
 def aligns_by_scales(step: Leaf) -> bool:
-    """Whether the leaf is a Resize of that kind."""
+    """Whether the leaf is such a Resize."""
     mode = step.attributes.get("coordinate_transformation_mode")
     aligns = step.op == "Resize" and mode is not None and mode.value == b"align_corners"
     by_scales = _operand(step.operands, _SIZES) is None
@@ -20,7 +20,7 @@ def aligns_by_scales(step: Leaf) -> bool:
 
 
 def whole_lengths(draft: ExportScope, operands: Operands) -> Operands:
-    """The operands with scales that fail at run time where a length would not be whole.
+    """The operands, with scales that fail at run time if a length would not be an integer.
 
     lengths = x.shape * scales
     return scales + [0][ceil(lengths - floor(lengths))]          # index 1 fails
