@@ -125,7 +125,7 @@ def test_the_command_line_takes_them(tmp_path):
     refused = told("check", path, "--limit", "nodes=2")
     assert refused.returncode == 1
     assert "at most nodes=2 are allowed" in refused.stderr
-    assert "no limit is called 'node'" in told("check", path, "--limit", "node=2").stderr
+    assert "there is no limit 'node'" in told("check", path, "--limit", "node=2").stderr
 
 
 def test_an_archive_that_unpacks_to_much_more_is_refused(tmp_path):

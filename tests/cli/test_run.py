@@ -135,7 +135,7 @@ def test_random_data(treadle: Treadle, folder: Path) -> None:
         (("-i", "a"), '"-i a" lacks a value'),
         (("-i", "a=x"), '"x" is no value for input "a", float32[]'),
         (("-i", "a=@nowhere.npy"), "nowhere.npy"),
-        (("--random", "--dim", "T"), '"T" is not like T=5'),
+        (("--random", "--dim", "T"), '"T" is not of the form T=5'),
         (("--random", "--dim", "T=5"), 'no input of the model has an extent "T", it has none'),
     ],
 )
@@ -155,7 +155,7 @@ def test_wrong_data(treadle: Treadle, folder: Path, given: str) -> None:
 def test_a_file_that_is_no_archive(treadle: Treadle, folder: Path) -> None:
     done = treadle("run", folder / "newton.onnxtxt", "--input", folder / "many.onnxtxt")
     assert done.code == 2
-    assert "is no .npz file" in done.err
+    assert "is not an .npz file" in done.err
 
 
 @pytest.mark.parametrize("bound", [("--max-iterations", 10), ("--max-seconds", 0.2)])
@@ -199,7 +199,7 @@ def test_a_number_beyond_its_dtype(treadle: Treadle, folder: Path) -> None:
 def test_a_trace_that_selects_nothing(treadle: Treadle, folder: Path) -> None:
     done = treadle("run", folder / "newton.onnxtxt", "-i", "a=2", "--trace", "bettr")
     assert done.code == 1
-    assert 'nothing is like "bettr"; did you mean "better"?' in done.err
+    assert 'nothing matches "bettr"; did you mean "better"?' in done.err
 
 
 def test_a_trace_by_operator_and_by_role(treadle: Treadle, folder: Path) -> None:

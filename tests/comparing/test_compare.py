@@ -77,7 +77,7 @@ def test_recorded_activations_are_matched_by_name_and_by_data(tmp_path):
     [
         ((NESTED, "tensorrt"), InputError, 'is "tensorrt", known: treadle'),
         (3, InputTypeError, "the second side is an int"),
-        ("none.npz", InputError, "none.npz is no .npz file"),
+        ("none.npz", InputError, "none.npz is not an .npz file"),
     ],
 )
 def test_sides_that_are_none(side, error, words):

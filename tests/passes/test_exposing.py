@@ -220,7 +220,7 @@ def test_what_is_asked_for_and_cannot_be_exposed_is_named():
 
 
 def test_arguments_that_make_no_sense():
-    with pytest.raises(InputError, match='nothing is like "k3"; did you mean "k'):
+    with pytest.raises(InputError, match='nothing matches "k3"; did you mean "k'):
         treadle.expose(NESTED, "k3")
     with pytest.raises(InputError, match="picks only constants"):
         treadle.expose(NESTED, "two")

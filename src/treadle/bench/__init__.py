@@ -1,4 +1,4 @@
-"""Times a model beside onnxruntime: load, first call, compiling, warm calls, memory."""
+"""Times a model in treadle and onnxruntime: load, first call, compiling, warm calls, memory."""
 
 from treadle.bench.benchmark import bench
 from treadle.bench.cold import ColdStart

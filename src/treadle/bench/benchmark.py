@@ -1,4 +1,4 @@
-"""`treadle.bench`: each contender in a process of its own, then all of them in turn in this one."""
+"""`treadle.bench`: times each contender in its own process, then all of them in turn here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bench(
     threads: int = 0,
     seconds: float = 2.0,
 ) -> Benchmark:
-    """Time treadle on a model, and others beside it.
+    """Time treadle and other contenders on a model.
 
     `model` is whatever `treadle.load` takes, `feeds` what `session.run` takes. `against` names
     "onnxruntime" (alone, nothing of treadle between), "jit" or "interp" (treadle with that engine
@@ -42,8 +42,8 @@ def bench(
     and called once in a new process without a cache, treadle also in one with its cache; then all
     are called in turn for `seconds` in this process. Outputs are compared with treadle's.
 
-    A contender that refuses the model has no times and says why. Raises what loading or running
-    raises where treadle itself does.
+    A contender that rejects the model has no times, but the reason. If treadle itself fails, its
+    error is raised.
     """
     names = expect_contenders(against)
     expect(seconds, (int, float), "seconds", "a number of seconds")
@@ -61,7 +61,7 @@ def bench(
 def _opened(
     names: Sequence[str], data: bytes, feeds: Mapping[str, object], threads: int
 ) -> tuple[dict[str, OpenContender], dict[str, Timing]]:
-    """Those that load and run the model, and what is known of all of them so far."""
+    """The contenders that load and run the model, and the results for all of them so far."""
     opened, timings = {}, {}
     expected: dict[str, object] = {}
     for name in names:
@@ -76,7 +76,9 @@ def _opened(
         given = {f"output {number}": value for number, value in outputs.items()}
         expected = expected or given
         found = report.compare(given, expected)
-        differs = f"other outputs than treadle: {report.show_differences(found)}" if found else ""
+        differs = (
+            f"outputs differ from treadle's: {report.show_differences(found)}" if found else ""
+        )
         opened[name], timings[name] = made, Timing(name, differs=differs)
     return opened, timings
 
@@ -86,7 +88,7 @@ def _called(name: str, made: OpenContender, feeds: Mapping[str, object]) -> list
         return made.call(feeds)
     except TreadleError:
         raise
-    except Exception as error:  # onnxruntime's own, of several kinds
+    except Exception as error:  # onnxruntime raises several kinds of errors
         if name == TREADLE:
             raise
         raise RunError(str(error).strip().partition("\n")[0] or type(error).__name__) from error
@@ -109,7 +111,7 @@ def _name(model: object) -> str:
 
 
 def _machine() -> str:
-    """The processor's name, where the system tells it."""
+    """The processor's name, if the system reports it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             lines = (line.partition(":") for line in file)

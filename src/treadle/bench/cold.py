@@ -1,4 +1,4 @@
-"""`python -m treadle.bench.cold`: one contender in a process of its own, as a program starts.
+"""`python -m treadle.bench.cold`: times one contender in a fresh process.
 
 Standard input holds a pickle of (contender, the model's bytes, feeds, threads), standard output
 gets one line of JSON: seconds for loading and for the first call, of which compiling, the growth of
@@ -33,8 +33,8 @@ main (float[n] x) => (float[n] y) { y = Abs(x) }"""
 class ColdStart:
     """A model loaded and called once in a new process.
 
-    `load`, `first_call` and, as a part of it, `compiling` are seconds; `memory` is by how many
-    bytes the process grew, None where the system does not say.
+    `load`, `first_call` and its part `compiling` are seconds; `memory` is the growth of the process
+    in bytes, None if the system does not report it.
     """
 
     load: float
@@ -46,9 +46,9 @@ class ColdStart:
 def cold_start(
     name: str, data: bytes, feeds: Mapping[str, object], threads: int, *, cached: bool
 ) -> ColdStart:
-    """Load and call the model in a new process; `cached`: with the cache on disk as it is.
+    """Load and call the model in a new process; `cached`: with the current cache on disk.
 
-    Raises RunError with what the process says where it fails.
+    Raises RunError with the message of a process that fails.
     """
     environment = dict(os.environ)
     if not cached:
@@ -87,13 +87,13 @@ def _measure(name: str, data: bytes, feeds: Mapping[str, object], threads: int) 
 
 
 def _import_all(name: str) -> None:
-    """Load and call a model of one operator, which imports all but the compiler."""
+    """Run a model of one operator, to import everything but the compiler."""
     opened = open_contender(name, to_bytes(loaded(_TINY)[0]), 1)
     opened.call({"x": np.zeros(1, np.float32)})
 
 
 def _resident_bytes() -> int | None:
-    """The memory of this process that is in use now; None where the system does not say."""
+    """The resident memory of this process; None if the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""What is timed: treadle itself, one of its engines, or onnxruntime with nothing of treadle."""
+"""The contenders: treadle, one of its engines, or onnxruntime alone."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Call = Callable[[Mapping[str, object]], list[Any]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OpenContender:
-    """A model that is loaded: a call of it, and the seconds spent so far on compiling."""
+    """A loaded model: a call of it, and the seconds spent so far on compiling."""
 
     call: Call
     compiling: Callable[[], float]
 
 
 def expect_contenders(names: Any) -> tuple[str, ...]:
-    """Treadle and these, each once; InputError for a name that nothing has."""
+    """Treadle and these contenders, each once; raises InputError for an unknown name."""
     return tuple(dict.fromkeys((TREADLE, *names_of(names, CONTENDERS, "against"))))
 
 
 def open_contender(name: str, data: bytes, threads: int) -> OpenContender:
-    """Load the model as this contender does; Unsupported or another TreadleError if it refuses."""
+    """Load the model in this contender; raises Unsupported or another TreadleError if it fails."""
     options = SessionOptions(intra_op_num_threads=threads)
     if name == "onnxruntime":
         from treadle import delegate

@@ -1,4 +1,4 @@
-"""What a benchmark found, as data and as a table."""
+"""The result of a benchmark, as data and as a table."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HEAD = ("", "load", "first call", "compiling", "memory", "a call", "10 to 90 %"
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One contender: cold is a new process without anything on disk, cached one with it.
+    """The times of one contender: cold in a new process without a disk cache, cached with it.
 
-    `why_not` says why it has no times, "" where it has them; `differs` how its outputs differ from
-    treadle's, "" where they agree within the tolerances of `treadle.report`.
+    `why_not` is the reason why it has no times, "" if it has; `differs` describes how its outputs
+    differ from treadle's, "" if they agree within the tolerances of `treadle.report`.
     """
 
     name: str
@@ -32,7 +32,8 @@ class Timing:
 class Benchmark:
     """Times of one model on one set of feeds; `str` is a table, `as_plain` data for JSON.
 
-    The first of `timings` is treadle's. `threads` is how many each may use, 0 for its default.
+    The first of `timings` is treadle's. `threads` is the number of threads of each, 0 for its
+    default.
     """
 
     model: str

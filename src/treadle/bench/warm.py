@@ -1,4 +1,4 @@
-"""Calls of several contenders in turn, so that what slows the machine slows all of them."""
+"""Times several contenders in turn, so that a slow machine slows all of them alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FEWEST, _MOST = 5, 10_000
 
 @dataclass(frozen=True, slots=True)
 class WarmCalls:
-    """Seconds of a call when all is compiled: the median, the 10th and the 90th percentile."""
+    """Seconds per call after warm-up: the median, the 10th and the 90th percentile."""
 
     median: float
     low: float
@@ -22,7 +22,7 @@ class WarmCalls:
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> WarmCalls:
-        """From the seconds of each call, at least one."""
+        """Compute them from the seconds of each call, at least one."""
         ordered = sorted(seconds)
         last = len(ordered) - 1
         low, median, high = (ordered[round(last * part)] for part in (0.1, 0.5, 0.9))
@@ -32,7 +32,7 @@ class WarmCalls:
 def warm_calls(
     calls: Mapping[str, Call], feeds: Mapping[str, object], seconds: float
 ) -> dict[str, WarmCalls]:
-    """Time each contender's calls for about so many seconds in all, at least five calls each.
+    """Time the contenders' calls for about this many seconds in all, at least five calls each.
 
     A contender that takes much longer than the others is called less often.
     """

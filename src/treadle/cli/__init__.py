@@ -1,4 +1,4 @@
-"""The command line: one verb per public function, one file per verb."""
+"""The command line: one command per public function, one file per command."""
 
 from treadle.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`python -m treadle.cli` does what `treadle` does."""
+"""`python -m treadle.cli`, the same as `treadle`."""
 
 from treadle.cli.main import main
 

@@ -1,9 +1,9 @@
 """Values in .npz files, one key each.
 
 A tensor is the key `name`; a sequence is `name[0]`, `name[1]`, ..., an empty one `name[]`; an
-absent optional is `name()`. Strings are kept as text (`<U`), types numpy does not know (bfloat16,
-float8, int4 ...) as raw bytes, whose dtype the reader must know. The keys `in:name` and `out:name`
-stand for inputs and outputs in a file that holds both.
+absent optional is `name()`. Strings are stored as text (`<U`), types unknown to numpy (bfloat16,
+float8, int4 ...) as raw bytes, whose dtype the reader must know. A file with both inputs and
+outputs uses the keys `in:name` and `out:name`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Content = TypeVar("Content")
 
 
 def read_archive(path: Path, prefix: str) -> dict[str, object]:
-    """The values of an .npz file by name; those with the prefix only, where a key has it."""
+    """The values of an .npz file by name; only those with the prefix, if a key has it."""
     if not zipfile.is_zipfile(path):
-        raise click.UsageError(f"{path} is no .npz file; numpy.savez writes one")
+        raise click.UsageError(f"{path} is not an .npz file; numpy.savez writes one")
     arrays = _read(path, _arrays)
     if any(key.startswith(prefix) for key in arrays):
         arrays = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
@@ -42,7 +42,7 @@ def read_array(path: Path) -> np.ndarray:
     """The array of an .npy file."""
     array = _read(path, lambda file: np.load(file, allow_pickle=False))
     if not isinstance(array, np.ndarray):
-        raise click.UsageError(f"{path} is no .npy file; give an .npz file with --input")
+        raise click.UsageError(f"{path} is not an .npy file; give an .npz file with --input")
     return array
 
 
@@ -52,12 +52,12 @@ def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
         arrays = {key: archive[key] for key in archive.files}
     for key, array in arrays.items():
         if not isinstance(array, np.ndarray):
-            raise ValueError(f'its entry "{key}" is no array')  # noqa: TRY004  told as of the file
+            raise ValueError(f'its entry "{key}" is not an array')  # noqa: TRY004  told as of the file
     return arrays
 
 
 def _expect_to_fit(file: IO[bytes]) -> None:
-    """Raise where the archive unpacks to far more than it is: LoadLimitExceeded, ValueError."""
+    """Raise LoadLimitExceeded or ValueError if the archive unpacks to far more than its size."""
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
     unpacked = sum(each.file_size for each in entries)
@@ -72,10 +72,10 @@ def _expect_to_fit(file: IO[bytes]) -> None:
 
 
 def _read(path: Path, read: Callable[[IO[bytes]], Content]) -> Content:
-    """What a file holds; UsageError for what is wrong with it."""
+    """Read a file; raises UsageError if it is damaged."""
     try:
         with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # numpy tells of odd headers, which it reads anyway
+            warnings.simplefilter("ignore")  # numpy warns of odd headers, which it reads anyway
             return read(file)
     except (MemoryError, LoadLimitExceeded):
         raise
@@ -89,7 +89,7 @@ def write_archive(path: Path, values: Mapping[str, object]) -> None:
     arrays: dict[str, np.ndarray] = {}
     for name, value in values.items():
         arrays |= _keys(name, value)
-    # not np.savez, whose arguments have names that values may have too
+    # not np.savez: its own argument names could clash with names of values
     with zipfile.ZipFile(path, "w") as archive:
         for key, array in arrays.items():
             with archive.open(f"{key}.npy", "w", force_zip64=True) as file:
@@ -97,7 +97,7 @@ def write_archive(path: Path, values: Mapping[str, object]) -> None:
 
 
 def as_type(value: object, type_: Type | None) -> object:
-    """The value read from a file with raw bytes seen as the dtype of the type."""
+    """View a value read from a file as raw bytes with the dtype of the type."""
     if isinstance(value, list):
         element = type_.element if isinstance(type_, Sequence) else None
         return [as_type(item, element) for item in value]
@@ -109,7 +109,7 @@ def as_type(value: object, type_: Type | None) -> object:
 
 
 def like(value: object, model: object) -> object:
-    """The value read from a file with raw bytes seen as the dtypes of a value of the same form."""
+    """View a value read from a file as raw bytes with the dtypes of a similar value."""
     if isinstance(value, list) and isinstance(model, list):
         return [like(item, other) for item, other in zip(value, model, strict=False)] + value[
             len(model) :

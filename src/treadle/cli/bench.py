@@ -1,4 +1,4 @@
-"""`treadle bench`: how long a model takes, beside onnxruntime."""
+"""`treadle bench`: the time of a model, compared with onnxruntime."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ def _names(ctx: click.Context, param: click.Parameter, given: str) -> tuple[str,
     default="onnxruntime",
     show_default=True,
     callback=_names,
-    help="Who is timed besides: onnxruntime (alone), jit, interp.",
+    help="Other contenders: onnxruntime (alone), jit, interp.",
 )
 @click.option(
-    "--threads", type=click.IntRange(0), default=0, help="Threads of each; 0: its default."
+    "--threads",
+    type=click.IntRange(0),
+    default=0,
+    help="Threads of each contender; 0: its default.",
 )
 @click.option(
     "--seconds", type=click.FloatRange(0.01), default=2.0, show_default=True,
-    help="How long the warm calls take in all.",
+    help="Total time of the warm calls.",
 )  # fmt: skip
 @json_option
 def bench(
@@ -55,8 +58,8 @@ def bench(
 ) -> None:
     """Time loading, the first call, compiling, warm calls, and memory.
 
-    Each is loaded and called once in a new process, without what the cache on disk holds and with
-    it; then all are called in turn. The outputs are compared.
+    Each contender is loaded and called once in a new process, without and with the cache on disk;
+    then all are called in turn. The outputs are compared.
     """
     from treadle.cli.feeds import collect
 

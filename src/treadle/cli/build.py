@@ -26,7 +26,7 @@ $ treadle build lstm.onnx -o out --input x=n,2,16 --input x=n,8,16
     "--output",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder to write to; without, one named like the model, in this one.",
+    help="The folder to write to; by default named like the model, in the current one.",
 )
 @click.option(
     "--as",
@@ -54,7 +54,7 @@ $ treadle build lstm.onnx -o out --input x=n,2,16 --input x=n,8,16
     "shapes",
     multiple=True,
     metavar="x=n,2,16",
-    help="The shape of an input; a name leaves an extent open. Told again: one more kernel.",
+    help="The shape of an input; a name leaves an extent open. Each repetition adds a kernel.",
 )
 @click.option("--data", type=FILE, help="An .npz file with inputs for the test.")
 @click.option("--link", is_flag=True, help="Link shared libraries, or .wasm modules, too.")
@@ -74,7 +74,7 @@ def build(
     """Compile a model for C, C++, and whatever calls C.
 
     Writes a header, an archive for each target, a description (JSON), and a program that tests the
-    library. Lengths along which loops slice and trip counts stay open.
+    library. Trip counts and the lengths of sliced axes stay dynamic.
     """
     from treadle.cli.archive import read_archive
 
@@ -102,7 +102,7 @@ def build(
 
 
 def _kernels(shapes: tuple[str, ...]) -> list[Mapping[str, tuple[int | str, ...]]] | None:
-    """The shapes of each kernel: those told once are of all, others of one kernel each."""
+    """The shapes of each kernel: a shape given once is shared by all kernels."""
     told: dict[str, list[tuple[int | str, ...]]] = {}
     for text in shapes:
         name, equals, shape = text.rpartition("=")
@@ -114,7 +114,7 @@ def _kernels(shapes: tuple[str, ...]) -> list[Mapping[str, tuple[int | str, ...]
         )
     counts = {len(each) for each in told.values()} - {1}
     if len(counts) > 1:
-        raise click.UsageError("inputs are told once, or once for each kernel")
+        raise click.UsageError("give the shape of an input once, or once for each kernel")
     count = max(counts, default=1)
     return (
         [

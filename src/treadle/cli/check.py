@@ -1,4 +1,4 @@
-"""`treadle check`: whether models are well formed, and repaired ones."""
+"""`treadle check`: reports faults of models, and repairs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.cli.output import echo
 from treadle.cli.verb import Verb
 
 RUNTIMES = ("onnxruntime", "openvino")
-"""The names in `treadle.checks.RUNTIMES`, which takes long to import."""
+"""The names in `treadle.checks.RUNTIMES`, whose import takes long."""
 _FORMS = ("text", "json", "sarif", "github")
 _EXAMPLE = """
 $ treadle check decoder.onnx
@@ -26,7 +26,7 @@ $ treadle check --explain CF103
 
 
 def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[str, ...]:
-    """The codes, or starts of codes, between commas; each is one some rule has."""
+    """Split a list of codes, or of prefixes of codes, at commas; each must match a rule."""
     if not given or ctx.resilient_parsing:
         return ()
     from treadle.checks import RULES
@@ -52,29 +52,29 @@ def _codes(flag: str, words: str) -> Callable[..., Any]:
 
 
 class _PathWord(click.Path):
-    """A path, a glob or `-`, as it was typed; a shell completes it as a path."""
+    """A path, a glob or `-`, as typed; a shell completes it as a path."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word itself."""
+        """Return the word unchanged."""
         return str(value)
 
 
 @click.command(cls=Verb, example=_EXAMPLE)
 @click.argument("paths", metavar="PATH...", nargs=-1, type=_PathWord())
-@_codes("--select", "Only these rules: codes or their starts, CF103,CF4.")
+@_codes("--select", "Only these rules: codes or prefixes, as CF103,CF4.")
 @_codes("--ignore", "All but these rules.")
 @click.option(
     "--for",
     "portable",
     multiple=True,
     type=click.Choice(RUNTIMES),
-    help="Add what is known not to load there, or to be answered wrongly. May be given twice.",
+    help="Also report what this runtime fails to load or answers wrongly. May be repeated.",
 )
 @click.option(
     "--exclude",
     multiple=True,
     metavar="GLOB",
-    help="Leave out files found in folders and by globs.",
+    help="Skip these files in folders and globs.",
 )
 @click.option(
     "--fail-on",
@@ -83,31 +83,37 @@ class _PathWord(click.Path):
     show_default=True,
     help="The least severity that makes the exit code 1.",
 )
-@click.option("--statistics", is_flag=True, help="Print how often each rule is broken, no more.")
+@click.option("--statistics", is_flag=True, help="Print only how often each rule is broken.")
 @click.option(
     "--fix",
     is_flag=False,
     flag_value="",
     metavar="[FILE]",
-    help="Write a repaired model to FILE and check that; of several models, with one of the next.",
+    help=(
+        "Write a repaired model to FILE and check it; several models need one of the next options."
+    ),
 )
 @click.option(
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
     help="With --fix: write the repaired models here, under their names.",
 )
-@click.option("--in-place", is_flag=True, help="With --fix: write over the models.")
-@click.option("--diff", is_flag=True, help="Print what --fix would change; 1 if there is anything.")
+@click.option("--in-place", is_flag=True, help="With --fix: overwrite the models.")
+@click.option(
+    "--diff", is_flag=True, help="Print the changes --fix would make; exit code 1 if there are any."
+)
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Do not tell of the findings kept in this file.",
+    help="Do not report the findings stored in this file.",
 )
-@click.option("--update-baseline", is_flag=True, help="Write the baseline: all that is found now.")
+@click.option(
+    "--update-baseline", is_flag=True, help="Write the baseline: all findings of this run."
+)
 @click.option(
     "--output-format",
     type=click.Choice(_FORMS),
-    help="Words, data, SARIF 2.1.0, or annotations of GitHub's workflows.  [default: text]",
+    help="Text, JSON, SARIF 2.1.0, or annotations of GitHub's workflows.  [default: text]",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="The same as --output-format sarif.")
@@ -119,10 +125,10 @@ class _PathWord(click.Path):
     callback=_settings,
     help="Take settings from this file, not the nearest treadle.toml or pyproject.toml.",
 )
-@click.option("--explain", metavar="CODE", help="Say what a rule is about, and nothing else.")
+@click.option("--explain", metavar="CODE", help="Only explain a rule.")
 @click.pass_context
 def check(ctx: click.Context, /, explain: str | None, **given: Any) -> None:
-    """Say what is wrong with models, or may be, and mend what can be.
+    """Report faults and probable faults of models, and repair them.
 
     A PATH is a model, a folder (searched for .onnx, .onnxtxt and OpenVINO's .xml), a glob, or - for
     standard input. Findings are grouped by path. The exit code is 1 if one of them is an error.
@@ -151,7 +157,7 @@ def _run(
 ) -> bool:
     from treadle.cli.checking import Plan, run
 
-    if fix and (output_dir or in_place):  # `--fix models/ --in-place`: what follows is a path
+    if fix and (output_dir or in_place):  # `--fix models/ --in-place`: the next word is a path
         paths, fix = (fix, *paths), ""
     if not paths:
         raise click.UsageError("give a model, or --explain CODE", ctx)
@@ -173,11 +179,11 @@ def _run(
 def _expect_places(
     fix: str | None, folder: Path | None, in_place: bool, has_no_baseline: bool
 ) -> None:
-    """Raise UsageError where --fix lacks a place, a place lacks --fix, or there are two."""
+    """Raise UsageError if --fix lacks a destination, or there is one without --fix, or two."""
     if has_no_baseline:
         raise click.UsageError("--update-baseline needs --baseline FILE")
     if fix is None and (folder or in_place):
-        raise click.UsageError("--output-dir and --in-place say where --fix writes; give --fix")
+        raise click.UsageError("--output-dir and --in-place need --fix")
     if folder and in_place:
         raise click.UsageError("give --output-dir or --in-place, not both")
     if fix == "" and not folder and not in_place:

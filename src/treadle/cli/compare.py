@@ -25,7 +25,7 @@ def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     for text in given:
         name, equals, other = text.partition("=")
         if not equals:
-            raise click.BadParameter(f'"{text}" is not like A_NAME=B_NAME', ctx, param)
+            raise click.BadParameter(f'"{text}" is not of the form A_NAME=B_NAME', ctx, param)
         found[name] = other
     return found
 
@@ -40,10 +40,10 @@ def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     multiple=True,
     metavar="A=B",
     callback=_pairs,
-    help="The value A of the first side is the value B of the second.",
+    help="Match the value A of the first side with the value B of the second.",
 )
-@click.option("--rtol", type=float, help="Relative tolerance of floats; by dtype without.")
-@click.option("--atol", type=float, help="Absolute tolerance of floats; by dtype without.")
+@click.option("--rtol", type=float, help="Relative tolerance of floats; by default by dtype.")
+@click.option("--atol", type=float, help="Absolute tolerance of floats; by default by dtype.")
 @json_option
 @click.pass_context
 def compare(
@@ -62,10 +62,10 @@ def compare(
     atol: float | None,
     as_json: bool,
 ) -> None:
-    """Find the first place where A and B differ; B is what is wanted.
+    """Find the first place where A and B differ; B is the reference.
 
     A side is a model, MODEL@RUNTIME (treadle, jit, interp, onnxruntime, openvino, reference), or an
-    .npz file of recorded values. The exit code is 1 where they differ.
+    .npz file of recorded values. The exit code is 1 if they differ.
     """
     from treadle.cli.feeds import collect
     from treadle.report import as_data
@@ -106,7 +106,7 @@ def compare(
 
 
 def _side(given: str, ctx: click.Context) -> Any:
-    """What an argument names: an .npz file, or a model and its runtime."""
+    """The side of an argument: an .npz file, or a model and its runtime."""
     from treadle.comparing import RUNTIMES
 
     path, at, runtime = given.rpartition("@")

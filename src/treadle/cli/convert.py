@@ -1,4 +1,4 @@
-"""`treadle convert`: a model in another format, opset or element type."""
+"""`treadle convert`: writes a model in another format, opset or element type."""
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ $ treadle convert model.onnx -o half.onnx --dtype float16 --keep op:Softmax
 @click.option(
     "--external-data",
     is_flag=True,
-    help="Leave large weights in the file they lie in, and refer to them.",
+    help="Leave large weights in their file, and refer to it.",
 )
-@click.option("--opset", type=int, help="Say it in the operators of this opset, 9 or newer.")
+@click.option("--opset", type=int, help="Write it in the operators of this opset, 9 or newer.")
 @click.option("--ir-version", type=int, help="The IR version of the file; needs --opset.")
-@click.option("--dtype", metavar="TYPE", help="float16, bfloat16 or float64 for all of float32.")
+@click.option(
+    "--dtype", metavar="TYPE", help="Replace all float32 by float16, bfloat16 or float64."
+)
 @click.option(
     "--keep",
     multiple=True,
@@ -60,17 +62,17 @@ def convert(
 ) -> None:
     """Write the model in another format, for another opset, or in another element type.
 
-    Reads and writes ONNX and OpenVINO IR (.xml with its .bin). With --opset the report says which
-    operators became others; what has no form in the opset is an error that lists all of it.
+    Reads and writes ONNX and OpenVINO IR (.xml with its .bin). With --opset the report lists the
+    replaced operators; operators without a form in the opset are an error that lists all of them.
     """
     if opset is None and ir_version is not None:
-        raise click.UsageError("--ir-version goes with --opset: say which opset, too")
+        raise click.UsageError("--ir-version needs --opset")
     if dtype is None and keep:
-        raise click.UsageError("--keep goes with --dtype: say which type, too")
+        raise click.UsageError("--keep needs --dtype")
     with working(f"converting {model}", quiet=as_json):
         loaded, report = treadle.load(model), None
         if output is None:
-            raise click.UsageError("say where to write it: -o model.onnx")
+            raise click.UsageError("give the file to write: -o model.onnx")
         if dtype is not None:
             loaded, report = treadle.convert_dtype(loaded, dtype, keep=keep, with_report=True)
         if opset is not None:

@@ -1,4 +1,4 @@
-"""What happens inside bodies, a line an event, for what a selector picks."""
+"""Prints events inside bodies, one line per event, for the values that a selector picks."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Report = Callable[[str, dict[str, object]], None]
 
 
 def listener(selector: Selector, model: Model, report: Report) -> Listener:
-    """A listener that gives `report` each selected event, as a line and as plain data.
+    """A listener that passes each selected event to `report`, as a line and as plain data.
 
-    `model` is the one that runs. What a call is expanded into as it runs is not in it: such values
-    are selected by their names alone.
+    `model` is the running model. Values inside calls that are expanded at run time are not in it:
+    they are selected by their names alone.
     """
     known = {(item.path, item.name): selector.picks(item) for item in selectables(model)}
 

@@ -1,4 +1,4 @@
-"""`treadle explain`: which engine runs which region, and why, and what was compiled."""
+"""`treadle explain`: which engine runs which region, why, and which code was compiled."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ $ treadle explain decoder.onnx --input in.npz --kernel
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
 @feed_options
-@click.option("--kernel", "code", flag_value="kernel", help="Print the native engine's own code.")
-@click.option("--llvm", "code", flag_value="llvm", help="Print LLVM's code, optimised.")
+@click.option("--kernel", "code", flag_value="kernel", help="Print the native engine's kernel IR.")
+@click.option("--llvm", "code", flag_value="llvm", help="Print the optimised LLVM IR.")
 @engines_option
 @json_option
 def explain(
@@ -42,15 +42,14 @@ def explain(
 ) -> None:
     """Show which engine runs which part, and why.
 
-    A region is a stretch of nodes, or a loop or branch, that one engine runs as a whole. The native
-    engine compiles for the data that comes: with inputs, as `treadle run` takes them, the model is
-    run once, and what was compiled is shown: how long it took, what left its loop, what was fused,
-    changed in place, or called outside.
+    A region is a group of nodes, or a loop or branch, that one engine runs as a whole. The native
+    engine compiles at run time: with inputs, given as for `treadle run`, the model is run once, and
+    the report shows the compile time, hoisted and fused steps, updates in place, and host calls.
 
-    At the end: what of the model `treadle build` could compile for programs without Python.
+    The last lines tell which parts `treadle build` could compile for programs without Python.
 
-    Without inputs nothing is run: --kernel and --llvm then print the code for the types that the
-    model tells, extents it does not tell left open, or what it would have to tell.
+    Without inputs nothing is run: --kernel and --llvm then print the code for the model's declared
+    types, with unknown extents dynamic, or name the missing types.
     """
     from treadle.build import outlook, show_outlook
     from treadle.cli.feeds import collect

@@ -1,4 +1,4 @@
-"""`treadle expose`: values of bodies as outputs of the main graph, for any runtime."""
+"""`treadle expose`: makes values of bodies outputs of the main graph, for any runtime."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ $ treadle expose lstm.onnx -o exposed.xml --values 'role:carried' --capacity 100
     "--capacity",
     type=int,
     metavar="N",
-    help="Write tensors of N elements where sequences would be needed.",
+    help="Use tensors of N elements instead of sequences.",
 )
 @json_option
 def expose(

@@ -30,7 +30,7 @@ def collect(
     seed: int | None,
     extents: Mapping[str, int],
 ) -> dict[str, object]:
-    """The feeds: the archive's, then the assignments', then random ones if there is a seed.
+    """Collect the feeds: from the archive, the assignments, then random ones if there is a seed.
 
     Raises UsageError for unknown names and for missing inputs, with how to give them.
     """
@@ -73,7 +73,7 @@ def _value(name: str, given: str, type_: Type | None) -> object:
     is_text = isinstance(type_, Tensor) and type_.dtype is DType.STRING
     try:
         value: object = json.loads(given)
-    except (ValueError, RecursionError):  # a number of 5,000 digits, lists in lists in lists
+    except (ValueError, RecursionError):  # a number of 5,000 digits, or deeply nested lists
         if is_text:
             return given
         raise click.UsageError(

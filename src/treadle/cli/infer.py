@@ -1,4 +1,4 @@
-"""`treadle infer`: a type on every value, bodies included."""
+"""`treadle infer`: infers a type for every value, bodies included."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ $ treadle infer decoder.onnx -o typed.onnx
 def infer(model: Path | Piped, output: Path | None, code: bool, as_json: bool) -> None:
     """Infer the type of every value.
 
-    Shapes too, and those of the values inside bodies.
+    Types include shapes, also of values inside bodies.
     """
     from treadle.ir import show_model
 

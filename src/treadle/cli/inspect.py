@@ -1,4 +1,4 @@
-"""`treadle inspect`: the model in words."""
+"""`treadle inspect`: describes a model."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ $ treadle inspect decoder.onnx --code
 @click.option("--code", is_flag=True, help="Print the whole program instead, bodies nested.")
 @json_option
 def inspect(model: Path | Piped, code: bool, as_json: bool) -> None:
-    """Say what a model is, loop by loop.
+    """Describe a model, loop by loop.
 
-    Its inputs, outputs and sizes, and every loop and branch of it.
+    Prints its inputs, outputs and sizes, and every loop and branch.
 
-    Of a loop: how often it runs, what it carries from one iteration to the next, what it slices,
-    stacks and captures, and what its body holds. Types are those the file declares. At the end:
-    what of the model `treadle build` could compile for programs without Python.
+    For a loop it prints the trip count, the carried, sliced, stacked and captured values, and the
+    operators of the body. Types are those the file declares. The last lines tell which parts
+    `treadle build` could compile for programs without Python.
     """
     from treadle.build import show_outlook
     from treadle.ir import show_model
@@ -63,7 +63,7 @@ def inspect(model: Path | Piped, code: bool, as_json: bool) -> None:
 
 
 def _outlook(model: Model) -> Outlook | None:
-    """What of the model could leave Python; None for one that cannot be run."""
+    """The parts of the model that could run without Python; None for an invalid model."""
     from treadle.build import outlook
 
     try:

@@ -1,4 +1,4 @@
-"""The command `treadle`: its verbs in groups, each imported when it is asked for."""
+"""The command `treadle`: its subcommands in groups, each imported on use."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Deploy": ("build", "warm", "cache"),
     "Other": ("completion",),
 }
-"""The verbs by what they are for. A verb is the command of the same name in the file of that name,
-with underscores for hyphens; the file imports heavy packages in its functions alone."""
+"""The commands by purpose. Each is defined in the file of its name, with underscores for hyphens;
+the file imports heavy packages only inside functions.
+"""
 
 
 _FOLDERS = {
@@ -33,7 +34,7 @@ _FOLDERS = {
 
 
 class _Verbs(click.Group):
-    """Imports a verb when it is asked for, and lists all of them in their groups."""
+    """Imports a command on use, and lists all of them in their groups."""
 
     def main(
         self,
@@ -43,7 +44,7 @@ class _Verbs(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the command line; errors end the process with their exit code, wrapped."""
+        """Run the command line; an error ends the process with its exit code."""
         given: Any = {"prog_name": prog_name, "complete_var": complete_var, **extra}
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **given)
@@ -90,7 +91,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 def main() -> None:
     """Run, check, explain and rewrite the control flow of ONNX models: If, Loop and Scan.
 
-    A MODEL is a file (.onnx, .onnxtxt for the text form, or .xml of OpenVINO IR) or - for
-    standard input. `treadle VERB --help` has an example of each verb. Exit codes: 0 fine, 1 the
-    model or the data is wrong, 2 the command is wrong, 130 interrupted.
+    A MODEL is a file (.onnx, .onnxtxt for the text form, or .xml of OpenVINO IR) or - for standard
+    input. `treadle VERB --help` has an example of each verb. Exit codes: 0 success, 1 a fault of
+    the model or the data, 2 a fault of the command line, 130 interrupted.
     """

@@ -1,4 +1,4 @@
-"""`treadle map`: a model over the rows of a Parquet file."""
+"""`treadle map`: runs a model over the rows of a Parquet file."""
 
 from __future__ import annotations
 
@@ -32,35 +32,37 @@ def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 
 @click.command("map", cls=Verb, example=_EXAMPLE)
 @model_argument
-@click.option("--input", "source", type=FILE, required=True, help="The rows: a Parquet file.")
+@click.option("--input", "source", type=FILE, required=True, help="The Parquet file to read.")
 @click.option(
-    "--output", "target", type=Target(".parquet"), required=True, help="Where the rows go."
+    "--output", "target", type=Target(".parquet"), required=True, help="The Parquet file to write."
 )
 @click.option(
     "--columns",
     multiple=True,
     callback=_pairs,
     metavar="INPUT=COLUMN",
-    help="The column of an input; one of the same name without.",
+    help="The column of an input; by default that of the same name.",
 )
 @click.option(
     "--outputs",
     multiple=True,
     callback=_pairs,
     metavar="OUTPUT=COLUMN",
-    help="The outputs to keep, and their columns; all of them without.",
+    help="The outputs to keep, and their columns; by default all.",
 )
-@click.option("--batch-axis", type=int, help="The axis of rows; proven by inference without.")
+@click.option(
+    "--batch-axis", type=int, help="The axis of rows; by default the one inference proves."
+)
 @click.option("--lengths", metavar="INPUT", help="The input that takes lengths: rows are padded.")
-@click.option("--workers", type=click.IntRange(1), default=1, help="How many processes.")
+@click.option("--workers", type=click.IntRange(1), default=1, help="The number of processes.")
 @click.option(
     "--rows",
     type=click.IntRange(1),
     default=65_536,
     show_default=True,
-    help="How many rows a process takes at a time.",
+    help="The number of rows a process takes at a time.",
 )
-@click.option("--resume", is_flag=True, help="Go on where an interrupt stopped the same command.")
+@click.option("--resume", is_flag=True, help="Continue the same command after an interrupt.")
 @json_option
 def map(  # noqa: A001 - the verb's name
     model: Path | Piped,
@@ -132,7 +134,7 @@ class _Bar:
         return self
 
     def advance(self, done: int, rows: int) -> None:
-        """Tell how many rows are done, of how many."""
+        """Show the number of finished rows, and of all rows."""
         if self.progress is None:
             return
         speed = self.progress.tasks[0].speed

@@ -1,4 +1,4 @@
-"""`treadle optimize`: the same model with less to do."""
+"""`treadle optimize`: simplifies a model without changing its outputs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ $ treadle optimize decoder.onnx --json
 @output_option
 @json_option
 def optimize(model: Path | Piped, output: Path | None, as_json: bool) -> None:
-    """Leave out what need not be done, or not in every iteration.
+    """Remove redundant work, and move invariant work out of loops.
 
-    Prints what was done, by kind and by the body it was done in. The outputs stay the same.
+    Prints the changes by kind and by body. The outputs stay the same.
     """
     with working(f"optimizing {model}", quiet=as_json):
         better, report = treadle.optimize(model, with_report=True)

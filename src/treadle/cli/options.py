@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs share; nothing here imports more than click."""
+"""Arguments and options shared by several commands; imports nothing heavier than click."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class Piped(bytes):
-    """A model that came through standard input; a message calls it that."""
+    """A model from standard input, under that name in messages."""
 
     def __str__(self) -> str:
         return "standard input"
 
 
 class ModelFile(click.Path):
-    """The path of an existing file; `-` is the model that standard input holds."""
+    """The path of an existing file; `-` reads a model from standard input."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or the bytes that were piped in."""
+        """The path, or the bytes from standard input."""
         if value != "-":
             return super().convert(value, param, ctx)
         if ctx is not None and ctx.resilient_parsing:
@@ -58,14 +58,14 @@ MODEL = ModelFile()
 
 
 class Target(click.Path):
-    """A file to be written, with one of some suffixes."""
+    """A file to write, with one of some suffixes."""
 
     def __init__(self, *suffixes: str) -> None:
         super().__init__(dir_okay=False, path_type=Path)
         self.suffixes = suffixes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails for a suffix that is not written."""
+        """The path; fails for an unsupported suffix."""
         path = Path(str(super().convert(value, param, ctx)))
         if path.suffix not in self.suffixes:
             known = " or ".join(self.suffixes)
@@ -77,7 +77,7 @@ MODEL_TARGET = Target(".onnx", ".onnxtxt", ".xml")
 
 
 def common_options() -> list[click.Parameter]:
-    """The options of every verb: --limit, --quiet, --verbose, --color."""
+    """The options of every command: --limit, --quiet, --verbose, --color."""
     names = ", ".join(LoadLimits.names())
     return [
         click.Option(
@@ -85,15 +85,15 @@ def common_options() -> list[click.Parameter]:
             metavar="NAME=N",
             multiple=True,
             callback=_limits,
-            help=f"Bound what making the model ready takes: {names}.",
+            help=f"Limit the time and memory of loading: {names}.",
         ),
-        click.Option(["-q", "--quiet"], is_flag=True, help="Print results and errors alone."),
-        click.Option(["-v", "--verbose"], count=True, help="Print what is logged; -vv for more."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print results and errors only."),
+        click.Option(["-v", "--verbose"], count=True, help="Print log messages; -vv for more."),
         click.Option(
             ["--color"],
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
-            help="Whether to print in colour; else as NO_COLOR and FORCE_COLOR say.",
+            help="Print in colour or not; by default NO_COLOR and FORCE_COLOR decide.",
         ),
     ]
 
@@ -104,11 +104,11 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
         name, _, number = each.partition("=")
         if name not in LoadLimits.names():
             known = ", ".join(LoadLimits.names())
-            raise click.BadParameter(f"no limit is called {name!r}; there are {known}")
+            raise click.BadParameter(f"there is no limit {name!r}; the limits are {known}")
         try:
             found[name] = float(number) if name == "seconds" else int(number)
         except ValueError:
-            raise click.BadParameter(f"{each}: {number!r} is no number") from None
+            raise click.BadParameter(f"{each}: {number!r} is not a number") from None
     try:
         return LoadLimits(**found) if found else None
     except InputError as error:
@@ -118,12 +118,12 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
 def extents_of(
     ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, int]:
-    """The extents of `--dim T=5`, by symbol; raises BadParameter for what is not like that."""
+    """The extents of `--dim T=5`, by symbol; raises BadParameter for another form."""
     extents = {}
     for text in given:
         name, _, extent = text.partition("=")
         if not extent.isdecimal():
-            raise click.BadParameter(f'"{text}" is not like T=5', ctx, param)
+            raise click.BadParameter(f'"{text}" is not of the form T=5', ctx, param)
         extents[name] = int(extent)
     return extents
 
@@ -138,31 +138,29 @@ _FEEDS = (
         help="One input: a number, true, a JSON list, or @FILE.npy.",
     ),
     click.option(
-        "--random", "made_up", is_flag=True, help="Make up the inputs that are not given."
+        "--random", "made_up", is_flag=True, help="Generate the inputs that are not given."
     ),
-    click.option(
-        "--seed", type=int, default=0, show_default=True, help="What --random starts from."
-    ),
+    click.option("--seed", type=int, default=0, show_default=True, help="The seed of --random."),
     click.option(
         "--dim",
         "extents",
         multiple=True,
         metavar="T=5",
         callback=extents_of,
-        help="The extent --random gives a symbol; 3 without.",
+        help="The extent --random gives a symbol; by default 3.",
     ),
 )
 
 
 def feed_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what is fed: `archive`, `assignments`, `made_up`, `seed`, `extents`."""
+    """The options for feeds: `archive`, `assignments`, `made_up`, `seed`, `extents`."""
     for option in reversed(_FEEDS):
         function = option(function)
     return function
 
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The -o option of a rewriting verb: where the rewritten model goes."""
+    """The -o option of a rewriting command: the file for the rewritten model."""
     return click.option(
         "-o",
         "--output",

@@ -1,4 +1,7 @@
-"""What verbs print: results, notes, JSON, errors, progress; in colour and wrapped on a terminal."""
+"""Output of commands: results, notes, JSON, errors, progress.
+
+Coloured and wrapped on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ __all__ = [
 Advance = Callable[[], None]
 Color = Literal["auto", "always", "never"]
 _NARROWEST = 12
-"""Where there is less room below the last column, a line goes on below one before it."""
+"""The least width of the last column; below it a line continues under an earlier column."""
 _COLOURS: Mapping[str, str] = {
     r"\b(main|[\w.]+::\w+)(/[\w.\[\]]+)+": "cyan",
     r"\b(u?int\d+|b?float\w*\d|complex\d+|bool|string)\[[^\]]*\]": "green",
@@ -49,7 +52,7 @@ _COLOURS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a verb was told to print: -q, how many -v, --color."""
+    """The output settings of a command: -q, the number of -v, --color."""
 
     quiet: bool = False
     verbose: int = 0
@@ -65,7 +68,7 @@ def is_quiet() -> bool:
 
 
 def has_color(file: TextIO) -> bool:
-    """Whether text for this file has colour: --color, else NO_COLOR, FORCE_COLOR, a terminal."""
+    """Whether text for this file is coloured: --color, else NO_COLOR, FORCE_COLOR, a terminal."""
     chosen = settings.get().color
     if chosen != "auto":
         return chosen == "always"
@@ -83,12 +86,12 @@ def _is_dumb() -> bool:
 
 
 def echo(text: str) -> None:
-    """Print a result: wrapped at a terminal's width, whole lines elsewhere."""
+    """Print a result: wrapped on a terminal, in whole lines elsewhere."""
     _write(text, sys.stdout)
 
 
 def note(text: str) -> None:
-    """Print to stderr what is no result, unless the verb is quiet."""
+    """Print a remark to stderr, unless the command is quiet."""
     if not is_quiet():
         _write(text, sys.stderr)
 
@@ -114,7 +117,7 @@ def _write(text: str, file: TextIO) -> None:
 
 
 def coloured(text: str) -> Any:
-    """The text as rich prints it, with a colour for paths, types and findings."""
+    """The text coloured by rich: paths, types and findings."""
     from rich.text import Text
 
     shown = Text(text)
@@ -124,9 +127,9 @@ def coloured(text: str) -> Any:
 
 
 def wrapped(text: str, width: int) -> str:
-    """The text in lines of this width; what is left of a line goes below its last column.
+    """Wrap the text to this width; continued lines are aligned with the last column.
 
-    A word that is longer than the line stays whole.
+    A word longer than the line is not split.
     """
     return "\n".join(each for line in text.split("\n") for each in _wrapped(line, width))
 
@@ -154,8 +157,8 @@ def echo_json(data: object) -> None:
 def working(message: str, *, quiet: bool = False, of: int | None = None) -> Iterator[Advance]:
     """Show a progress bar on stderr while the block runs, if that is a terminal.
 
-    With `of`, the bar fills by one part at each call of what is given; otherwise it moves and tells
-    the time that went by, as nobody knows how long the work takes.
+    With `of`, the bar advances by one part at each call of the yielded function; otherwise it shows
+    the elapsed time.
     """
     if quiet or is_quiet() or not sys.stderr.isatty():
         yield lambda: None

@@ -1,4 +1,4 @@
-"""`treadle reduce`: the smallest model on which a command still fails."""
+"""`treadle reduce`: finds the smallest model on which a command still fails."""
 
 from __future__ import annotations
 
@@ -34,24 +34,28 @@ $ treadle reduce decoder.onnx --input in.npz --check "./runtime {model}" -o smal
     "folder",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for the smallest case; a search that was stopped goes on there.",
+    help="The folder for the smallest case; an interrupted search continues there.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(0.1),
     default=60.0,
     show_default=True,
-    help="Seconds one try may take; longer is a failure too.",
+    help="Seconds for one try; a timeout counts as a failure.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(1),
     default=600.0,
     show_default=True,
-    help="Seconds the search may take.",
+    help="Seconds for the whole search.",
 )
 @click.option(
-    "--tries", type=click.IntRange(1), default=2000, show_default=True, help="How many tries."
+    "--tries",
+    type=click.IntRange(1),
+    default=2000,
+    show_default=True,
+    help="The greatest number of tries.",
 )
 @json_option
 def reduce(
@@ -70,9 +74,9 @@ def reduce(
 ) -> None:
     """Find the smallest model, trip counts and inputs on which a command still fails.
 
-    Each try is a process of its own. A smaller case counts if the command ends on it with the same
-    code, or the same signal, as on MODEL. The folder gets model.onnx, inputs.npz and a README.md
-    to attach to a bug report.
+    Each try runs in its own process. A smaller case is accepted if the command ends with the same
+    code, or the same signal, as on MODEL. The folder gets model.onnx, inputs.npz and a README.md to
+    attach to a bug report.
     """
     from treadle.cli.archive import read_archive, write_archive
     from treadle.cli.feeds import collect
@@ -93,7 +97,7 @@ def reduce(
             {**sizes, "code": found.outcome.code, "tries": found.tries, "done": found.is_done}
         )
         return
-    more = "" if found.is_done else "; the bounds were met, the same command goes on"
+    more = "" if found.is_done else "; a limit was reached, the same command continues"
     echo(
         f"{folder}: {new[0]} of {old[0]} nodes, {new[2]} of {old[2]} elements; the command"
         f" {found.outcome.words} ({found.tries} tries{more})"

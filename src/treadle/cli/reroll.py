@@ -1,4 +1,4 @@
-"""`treadle reroll`: unrolled steps rolled up again."""
+"""`treadle reroll`: turns unrolled steps into loops again."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ $ treadle reroll transformer.onnx -o small.onnx --layers
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
 @output_option
-@click.option("--layers", is_flag=True, help="Equal layers with weights of their own, too.")
+@click.option("--layers", is_flag=True, help="Also equal layers with different weights.")
 @json_option
 def reroll(model: Path, output: Path | None, layers: bool, as_json: bool) -> None:
-    """Make loops of segments that repeat, as unrolled exports have them.
+    """Turn repeated segments, as in unrolled exports, into loops.
 
     The model becomes smaller and loads faster. With --layers it may run slower.
     """

@@ -1,4 +1,4 @@
-"""`treadle rewrite`: rewrites that have a name."""
+"""`treadle rewrite`: applies named rewrites."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("model", type=_FILE, required=False)
 @click.argument("names", required=False, metavar="NAME[,NAME]")
 @output_option
-@click.option("--list", "listed", is_flag=True, help="List the rewrites, a line each.")
+@click.option("--list", "listed", is_flag=True, help="List the rewrites, one per line.")
 @click.option(
     "--paths",
     multiple=True,
     default=("*",),
     metavar="GLOB",
-    help="The paths of the steps that are meant; all without. May be given several times.",
+    help="Paths of the steps to rewrite; by default all. May be repeated.",
 )
 @click.option("--capacity", type=int, help="How many items the buffers of static-cache hold.")
 @click.option(
-    "--for", "portable", multiple=True, metavar="RUNTIME", help="Runtimes that must take it."
+    "--for",
+    "portable",
+    multiple=True,
+    metavar="RUNTIME",
+    help="Runtimes that must accept the result.",
 )
 @json_option
 def rewrite(
@@ -46,7 +50,7 @@ def rewrite(
     portable: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Bring loops and branches into another form, by the name of the rewrite."""
+    """Apply rewrites of loops and branches by their names."""
     if listed:
         _list(as_json)
         return

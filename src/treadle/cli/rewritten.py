@@ -1,4 +1,4 @@
-"""What every rewriting verb shares: `-o`, the report in words or as data, and the file written."""
+"""Shared by all rewriting commands: `-o`, the report as text or data, and the written file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def finish(
     source: Path | Piped, model: Model, report: Report, output: Path | None, *, as_json: bool
 ) -> None:
-    """Write the model where it was asked for, and say what was done to it."""
+    """Write the model to the requested file, and report the changes."""
     from treadle.report import as_data
 
     if output is not None:

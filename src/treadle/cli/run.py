@@ -1,4 +1,4 @@
-"""`treadle run`: the model on data from files, the command line, or made up."""
+"""`treadle run`: runs a model on data from files, the command line, or random data."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
 @click.option(
     "--assert-output", "expected", type=FILE, help="Compare the outputs with this .npz file."
 )
-@click.option("--rtol", type=float, help="Relative tolerance of floats; by dtype without.")
-@click.option("--atol", type=float, help="Absolute tolerance of floats; by dtype without.")
+@click.option("--rtol", type=float, help="Relative tolerance of floats; by default by dtype.")
+@click.option("--atol", type=float, help="Absolute tolerance of floats; by default by dtype.")
 @engines_option
-@click.option("--max-iterations", type=int, help="Stop after so many, of all loops together.")
+@click.option(
+    "--max-iterations", type=int, help="Stop after so many iterations of all loops together."
+)
 @click.option("--max-seconds", type=float, help="Stop after so many seconds.")
-@click.option("--max-bytes", type=int, help="Stop when loops hold more than so many bytes.")
+@click.option("--max-bytes", type=int, help="Stop if loops hold more bytes than this.")
 @click.option(
     "--trace",
     "patterns",
     multiple=True,
     metavar="SELECTOR",
-    help="Print what this selects, in every iteration (runs on interp): a glob over names, paths,"
+    help="Print the selected values in every iteration (runs on interp): a glob over names, paths,"
     " steps; op:Softmax; role:carried.",
 )
 @json_option
@@ -62,7 +64,7 @@ def run(
     as_json: bool,
     **bounds: Any,
 ) -> None:
-    """Run a model and say what its outputs are.
+    """Run a model and describe its outputs.
 
     An .npz file has a key for each input, or `in:NAME`; sequences are `NAME[0]`, `NAME[1]` ...
     --assert-output compares whole numbers exactly and floats by a tolerance for their dtype.
@@ -93,7 +95,7 @@ def run(
         ctx.exit(1 if differences else 0)
     echo(show_values(ran.outputs))
     compiling = seconds_compiling(session.plan)
-    of_that = f", {show_seconds(compiling)} of that compiling" if compiling else ""
+    of_that = f", {show_seconds(compiling)} of it compiling" if compiling else ""
     note(f"ran in {show_seconds(ran.seconds)}{of_that}")
     if differences:
         found = show_differences(differences).replace("\n", "\n  ")

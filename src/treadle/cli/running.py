@@ -1,4 +1,4 @@
-"""What `treadle run` does: one run with its time and trace, and the outputs beside a file's."""
+"""One run for `treadle run`, with its time and trace, and the comparison with a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from treadle.tracing import Listener, Selector, has_calls
 
 
 class Ran(NamedTuple):
-    """One run: the outputs by name, how long it took, what was traced."""
+    """One run: the outputs by name, its duration, and the traced events."""
 
     outputs: Mapping[str, object]
     seconds: float
@@ -27,7 +27,7 @@ class Ran(NamedTuple):
 
 
 def selector_of(session: treadle.InferenceSession, patterns: tuple[str, ...]) -> Selector:
-    """What --trace picks; InputError where a pattern matches nothing, as far as can be told."""
+    """The selector of --trace; raises InputError for a pattern that certainly matches nothing."""
     selector, model = Selector.of(patterns, "--trace"), session.plan.model
     if not has_calls(model):
         selector.expect_match(model, "--trace")
@@ -35,7 +35,7 @@ def selector_of(session: treadle.InferenceSession, patterns: tuple[str, ...]) ->
 
 
 def is_watched(session: treadle.InferenceSession) -> bool:
-    """Whether a line tells how far the loops are: where interp runs all, and on a terminal."""
+    """Whether to show the progress of loops: on a terminal, if interp runs everything."""
     is_slow = set(engine_counts(session.plan)) == {"interp"}
     return is_slow and sys.stderr.isatty() and not is_quiet()
 
@@ -64,7 +64,7 @@ def run_once(
     values = session.run(None, feeds, options, listener=hear)
     seconds = time.perf_counter() - started
     if selector is not None and not traced:
-        click.echo(f"--trace: nothing came that is like {selector}", err=True)
+        click.echo(f"--trace: no value matched {selector}", err=True)
     names = (arg.name for arg in session.get_outputs())
     return Ran(dict(zip(names, values, strict=True)), seconds, traced)
 
@@ -72,7 +72,7 @@ def run_once(
 def differences_from(
     outputs: Mapping[str, object], file: Path | None, rtol: float | None, atol: float | None
 ) -> list[Difference] | None:
-    """How the outputs differ from those of the file; None without one."""
+    """The differences between the outputs and those of the file; None without a file."""
     if file is None:
         return None
     read = read_archive(file, "out:")
@@ -81,7 +81,7 @@ def differences_from(
 
 
 def as_plain(ran: Ran, differences: list[Difference] | None) -> dict[str, object]:
-    """What `--json` prints of a run."""
+    """A run as plain data for `--json`."""
     data = {"outputs": as_data(ran.outputs), "seconds": ran.seconds}
     if ran.traced:
         data["trace"] = ran.traced

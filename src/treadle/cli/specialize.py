@@ -1,4 +1,4 @@
-"""`treadle specialize`: the model for extents and inputs that are the same in every run."""
+"""`treadle specialize`: fixes extents and inputs that are the same in every run."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ $ treadle specialize decoder.onnx -o static.onnx --dim T=64 -i limit=5 -i mask=@
     multiple=True,
     metavar="T=64",
     callback=extents_of,
-    help="An extent of inputs, by the name that their types have for it.",
+    help="The extent of a symbol in the inputs' types.",
 )
 @click.option(
     "-i",
     "assignments",
     multiple=True,
     metavar="NAME=VALUE",
-    help="One input that becomes a constant: a number, true, a JSON list, or @FILE.npy.",
+    help="Make this input a constant: a number, true, a JSON list, or @FILE.npy.",
 )
 @json_option
 def specialize(
@@ -45,9 +45,9 @@ def specialize(
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Fix extents and inputs, and clean what follows from them.
+    """Fix extents and inputs, and simplify the model.
 
-    The result has static shapes wherever they follow, and no longer has the inputs that are fixed.
+    The result has static shapes as far as they follow, and no longer has the fixed inputs.
     """
     from treadle.cli.feeds import assignment
 

@@ -1,4 +1,4 @@
-"""`treadle surgery`: models cut apart, put together and renamed."""
+"""`treadle surgery`: extracts, merges and renames parts of models."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ _OUTPUT = click.option(
     epilog="\b\nExample:\n  $ treadle surgery extract model.onnx main/loop_3.body -o body.onnx"
 )
 def surgery() -> None:
-    """Cut models apart, put them together, and rename what is in them.
+    """Extract, merge, rename, inline, outline and replace parts of models.
 
-    What only a body reads counts as read. `treadle surgery COMMAND --help` has an example of each.
+    A value that only a body reads counts as read. `treadle surgery COMMAND --help` has an example
+    of each.
     """
 
 
@@ -47,14 +48,14 @@ def _write(model: Model, output: Path, *, as_json: bool) -> None:
 def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     for text in given:
         if "=" not in text:
-            raise click.BadParameter(f'"{text}" is not like OLD=NEW', ctx, param)
+            raise click.BadParameter(f'"{text}" is not of the form OLD=NEW', ctx, param)
     return dict(text.split("=", 1) for text in given)
 
 
 @surgery.command(cls=Verb, example="$ treadle surgery extract m.onnx main/loop_3.body -o b.onnx")
 @model_argument
 @click.argument("path", required=False)
-@click.option("--input", "inputs", multiple=True, metavar="NAME", help="A value to begin at.")
+@click.option("--input", "inputs", multiple=True, metavar="NAME", help="A value to start from.")
 @click.option("--to", "outputs", multiple=True, metavar="NAME", help="A value to end at.")
 @_OUTPUT
 @json_option
@@ -90,11 +91,11 @@ def merge(first: Path, second: Path, pairs: dict[str, str], output: Path, as_jso
 @surgery.command(cls=Verb, example="$ treadle surgery rename m.onnx 'layer_*=enc/*' -o n.onnx")
 @model_argument
 @click.argument("names", nargs=-1, metavar="OLD=NEW", callback=_pairs)
-@click.option("--prefix", default="", help="What goes before all other names.")
+@click.option("--prefix", default="", help="A prefix for all other names.")
 @_OUTPUT
 @json_option
 def rename(model: Path, names: dict[str, str], prefix: str, output: Path, as_json: bool) -> None:
-    """Give values other names, wherever they are read."""
+    """Rename values and their uses."""
     from treadle.surgery import rename as renamed
 
     _write(renamed(model, names, prefix=prefix), output, as_json=as_json)
@@ -106,7 +107,7 @@ def rename(model: Path, names: dict[str, str], prefix: str, output: Path, as_jso
 @_OUTPUT
 @json_option
 def inline(model: Path, functions: tuple[str, ...], output: Path, as_json: bool) -> None:
-    """Put the steps of functions in the place of their calls."""
+    """Replace calls of functions by their steps."""
     from treadle.surgery import inline as inlined
 
     _write(inlined(model, functions or "*"), output, as_json=as_json)
@@ -119,7 +120,7 @@ def inline(model: Path, functions: tuple[str, ...], output: Path, as_json: bool)
 @_OUTPUT
 @json_option
 def outline(model: Path, path: str, name: str, output: Path, as_json: bool) -> None:
-    """Make a body one call of a new function."""
+    """Move the steps of a body into a new function."""
     from treadle.surgery import outline as outlined
 
     _write(outlined(model, path, name), output, as_json=as_json)
@@ -132,7 +133,7 @@ def outline(model: Path, path: str, name: str, output: Path, as_json: bool) -> N
 @_OUTPUT
 @json_option
 def replace(model: Path, path: str, part: Path, output: Path, as_json: bool) -> None:
-    """Put another model in the place of a step or a body."""
+    """Replace a step or a body by another model."""
     from treadle.surgery import replace as replaced
 
     _write(replaced(model, path, part), output, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`treadle trace`: values of bodies, iteration by iteration, into an .npz file."""
+"""`treadle trace`: records values of bodies, iteration by iteration, into an .npz file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _slice(ctx: click.Context, param: click.Parameter, given: str | None) -> sli
     if given is None:
         return None
     if not re.fullmatch(r"\d*(:\d*){0,2}", given) or given in ("", ":", "::"):
-        raise click.BadParameter(f'"{given}" is not like 30, 30:35 or 0:1000:10', ctx, param)
+        raise click.BadParameter(f'"{given}" is not of the form 30, 30:35 or 0:1000:10', ctx, param)
     parts = [int(part) if part else None for part in given.split(":")]
     if len(parts) == 1:
-        assert parts[0] is not None, "the pattern wants a digit"
+        assert parts[0] is not None, "the pattern needs a digit"
         return slice(parts[0], parts[0] + 1)
     if len(parts) == 3 and parts[2] == 0:
         raise click.BadParameter("the step is 0, wanted 1 or more", ctx, param)
@@ -46,7 +46,13 @@ def _slice(ctx: click.Context, param: click.Parameter, given: str | None) -> sli
 @click.option(
     "--around", metavar="TEST", help='Only around iterations with isnan, isinf, or as ">1e6".'
 )
-@click.option("--margin", type=int, default=5, show_default=True, help="So many around each.")
+@click.option(
+    "--margin",
+    type=int,
+    default=5,
+    show_default=True,
+    help="Number of iterations to keep around each.",
+)
 @engines_option
 @json_option
 def trace(
@@ -65,10 +71,10 @@ def trace(
     engines: list[str] | None,
     as_json: bool,
 ) -> None:
-    """Record values of bodies in every iteration, or in some, and write them to a file.
+    """Record values of bodies in all or some iterations, and write them to a file.
 
-    The file has PATH/NAME, iterations first, and PATH/NAME@at, the iteration numbers of each. A run
-    that fails leaves what was recorded up to there.
+    The file has PATH/NAME, iterations first, and PATH/NAME@at, the iteration numbers of each. If
+    the run fails, the values recorded so far are written.
     """
     from treadle.cli.feeds import collect
     from treadle.report import plural, show_bytes, table

@@ -1,4 +1,4 @@
-"""`treadle unroll`: loops as straight lines of their iterations."""
+"""`treadle unroll`: writes loops out as straight-line code."""
 
 from __future__ import annotations
 
@@ -26,19 +26,29 @@ $ treadle unroll scan.onnx -o faster.onnx --loops main/scan_3 --by 4
     multiple=True,
     default=("*",),
     metavar="GLOB",
-    help="The paths of the loops; all of them without. May be given several times.",
+    help="The paths of the loops; by default all. May be repeated.",
 )
-@click.option("--most", type=int, help="So many iterations for a loop that may end earlier.")
-@click.option("--by", type=int, help="Keep the loop, and do so many iterations in each of its own.")
+@click.option(
+    "--most", type=int, help="The greatest number of iterations of a loop that may end earlier."
+)
+@click.option(
+    "--by", type=int, help="Keep the loop, and run so many iterations of its body in each."
+)
 @click.option(
     "--padded", is_flag=True, help="Stacked outputs of --most rows, and the output PATH@trips."
 )
 @click.option(
     "--truncate",
     is_flag=True,
-    help="Stop after --most iterations all the same, and add the output PATH@unfinished.",
+    help="Stop after --most iterations in any case, and add the output PATH@unfinished.",
 )
-@click.option("--max-nodes", type=int, default=100_000, show_default=True, help="The most nodes.")
+@click.option(
+    "--max-nodes",
+    type=int,
+    default=100_000,
+    show_default=True,
+    help="The greatest number of nodes.",
+)
 @json_option
 def unroll(
     model: Path,
@@ -51,9 +61,9 @@ def unroll(
     max_nodes: int,
     as_json: bool,
 ) -> None:
-    """Write loops out as straight lines of their iterations.
+    """Write the iterations of loops out one after the other.
 
-    Every node says in its metadata where it was (treadle.source_path) and in which iteration
+    The metadata of every node hold its original path (treadle.source_path) and iteration
     (treadle.iteration).
     """
     with working(f"unrolling {model}", quiet=as_json):

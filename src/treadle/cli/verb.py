@@ -1,4 +1,4 @@
-"""What every verb has: an example in its help, common options, and errors without a traceback."""
+"""The base of all commands: an example in the help, common options, errors without a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Failure", "Interrupted", "Verb", "engines_option", "json_option", "m
 
 
 class Failure(click.ClickException):
-    """One of treadle's errors, as the command line says it: exit code 1."""
+    """A TreadleError on the command line: exit code 1."""
 
     def __init__(self, error: TreadleError, as_json: bool) -> None:
         super().__init__(str(error))
@@ -36,7 +36,7 @@ class Failure(click.ClickException):
 
 
 class Interrupted(click.ClickException):
-    """Ctrl-C: exit code 130, as shells expect it of what SIGINT ended."""
+    """Ctrl-C: exit code 130, as shells expect after SIGINT."""
 
     exit_code = 130
 
@@ -44,12 +44,12 @@ class Interrupted(click.ClickException):
         super().__init__("interrupted")
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print one word, below the ^C of a terminal."""
+        """Print one word, below the terminal's ^C."""
         click.echo("interrupted", file=file, err=True)
 
 
 class Verb(click.Command):
-    """A command with an example in its help that turns treadle's errors into exit code 1."""
+    """A command with an example in its help; turns TreadleErrors into exit code 1."""
 
     def __init__(self, *arguments: Any, example: str = "", **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -58,12 +58,12 @@ class Verb(click.Command):
         self.example = example
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verb's own options, then those every verb has."""
+        """Write the command's own options, then the common ones."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         rows = {option: option.get_help_record(ctx) for option in options}
         own = [row for option, row in rows.items() if row and option not in self.common]
         common = [row for option, row in rows.items() if row and option in self.common]
-        for title, records in (("Options", own), ("Options of every verb", common)):
+        for title, records in (("Options", own), ("Options of every command", common)):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
@@ -75,7 +75,7 @@ class Verb(click.Command):
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb."""
+        """Run the command."""
         limits = ctx.params.pop("limits", None)
         names = ("quiet", "verbose", "color")
         told = Settings(**{name: ctx.params.pop(name) for name in names})
@@ -104,7 +104,7 @@ class Verb(click.Command):
 
 
 def _log(verbose: int) -> None:
-    """With -v, print to stderr what treadle logs; with -vv, its details too."""
+    """With -v, print treadle's log messages to stderr; with -vv, details too."""
     if not verbose:
         return
     import logging
@@ -124,7 +124,7 @@ def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """The --json option."""
-    return click.option("--json", "as_json", is_flag=True, help="Print plain data, not words.")(
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
         function
     )
 
@@ -135,7 +135,7 @@ def engines_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--engines",
         metavar="A,B",
         callback=_split,
-        help="Who may run what, in order of preference: jit, onnxruntime, interp.",
+        help="The engines to use, in order of preference: jit, onnxruntime, interp.",
     )(function)
 
 
@@ -148,6 +148,6 @@ def _split(ctx: click.Context, param: click.Parameter, given: str | None) -> Seq
     for name in names:
         if name not in ENGINES:
             raise click.BadParameter(
-                f"no engine is called {name!r}; there are {', '.join(ENGINES)}"
+                f"there is no engine {name!r}; the engines are {', '.join(ENGINES)}"
             )
     return names

@@ -1,4 +1,4 @@
-"""Two models, runtimes or recordings beside each other: the first place where they differ."""
+"""Compares two models, runtimes or recordings: the first place where they differ."""
 
 from treadle.comparing.compare import compare
 from treadle.comparing.comparison import Comparison, FirstDifference

@@ -30,7 +30,7 @@ def compare(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Comparison:
-    """Where two sides first differ, in the order of execution; the second one is what is wanted.
+    """Find where two sides first differ in the order of execution; the second is the reference.
 
         found = treadle.compare("exported.onnx", ("exported.onnx", "onnxruntime"), feeds)
         print(found.first)
@@ -38,15 +38,15 @@ def compare(
     A side is a model, a session, `(model, runtime)` with one of "treadle", "jit", "interp",
     "onnxruntime", "openvino" and "reference", a Recorder, or an .npz file (or dict) of recorded
     activations, iterations first. Values are matched by `names` (of a to those of b), then by path
-    and name, then by the metadata that `treadle.unroll` writes, then by data, where exactly one
-    value agrees in every iteration. `values` selects what is looked at.
+    and name, then by the metadata that `treadle.unroll` writes, then by data, if exactly one value
+    agrees in every iteration. `values` selects the values to compare.
 
     Whole numbers, booleans and text are compared exactly, floats by a tolerance for their dtype
     unless `rtol` and `atol` are given. The plain runs are compared first. `first.path` is the
-    earliest step whose inputs agree and whose results do not; a loop that runs more often, or a
-    branch that takes another side, is that step itself.
+    earliest step whose inputs agree and whose results do not; for a loop that runs more often, or a
+    branch that takes another side, it is that step itself.
 
-    Raises InputError for a side or a name that there is not, RunError where a side fails.
+    Raises InputError for an unknown side or name, RunError if a side fails.
     """
     got, wanted = side_of(a, "the first side"), side_of(b, "the second side")
     given = {} if feeds is None else dict(feeds)
@@ -70,7 +70,10 @@ def compare(
 
 
 def _outputs(got: Feeds, wanted: Feeds, rtol: float | None, atol: float | None) -> list[Difference]:
-    """How the outputs of plain runs differ; those of other names are taken by their position."""
+    """The differences between outputs of plain runs.
+
+    Outputs without a match in name by position.
+    """
     if not got or not wanted:
         return []
     if not set(wanted) & set(got) and len(wanted) == len(got):

@@ -1,4 +1,4 @@
-"""What a comparison found: whether outputs agree, the first difference, and how errors grow."""
+"""The result of a comparison: differing outputs, the first difference, the growth of errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from treadle.tracing import Column, show_value
 class FirstDifference:
     """The first difference in the order of execution.
 
-    `path` is the step to look at: the earliest whose inputs agree and whose results do not, or the
-    loop or branch that did something else. `value` is what differs first, in the iterations
-    `iterations`; `got` and `wanted` are that value on the two sides, None where a side has none.
-    `index`, `ulps` and `relative` are those of the first element that differs. `inputs` has what
-    the step read, on both sides.
+    `path` is the step to examine: the earliest whose inputs agree and whose results do not, or the
+    loop or branch that behaved differently. `value` is the first value that differs, in the
+    iterations `iterations`; `got` and `wanted` are that value on the two sides, None if a side has
+    none. `index`, `ulps` and `relative` are those of the first element that differs. `inputs` holds
+    the step's operands on both sides.
     """
 
     path: str
@@ -39,12 +39,12 @@ class FirstDifference:
 
     @property
     def index(self) -> tuple[int, ...] | None:
-        """The place of the first element that differs."""
+        """The index of the first element that differs."""
         return None if self.element is None else self.element.index
 
     @property
     def ulps(self) -> int | None:
-        """How many floats lie between the two elements."""
+        """The distance of the two elements in floats."""
         return None if self.element is None else self.element.ulps
 
     @property
@@ -76,7 +76,7 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Comparison:
-    """Two sides beside each other; true where they agree.
+    """The result of comparing two sides; true if they agree.
 
     `outputs` are the differences of the plain runs, `first` the first difference inside, None where
     all that was matched agrees. `matches` are the values that were compared; `unmatched_got` and

@@ -1,4 +1,4 @@
-"""Which value of one side is which of the other: by a map, by name, by provenance, by data."""
+"""Matches values of two sides: by a map, by name, by provenance, by data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def match(
     *,
     by_data: bool = True,
 ) -> list[Match]:
-    """Pairs of values, each in one pair at most; nothing is guessed.
+    """Pairs of values, each value in at most one pair; ambiguous ones stay unmatched.
 
     `placed` are the names that values of `got` have by their provenance. With `by_data=False`
     values of unlike names stay alone.
@@ -66,7 +66,7 @@ def _only(columns: Columns, name: str, side: str) -> str:
 
 
 def _by_data(got: Columns, wanted: Columns, bounds: Bounds) -> Iterator[Match]:
-    """Values that agree in every iteration, where there is one candidate on either side."""
+    """Values that agree in every iteration, if there is exactly one candidate on either side."""
     kinds: dict[Any, tuple[list[str], list[str]]] = {}
     for side, columns in enumerate((got, wanted)):
         for name, column in columns.items():
@@ -83,7 +83,7 @@ def _by_data(got: Columns, wanted: Columns, bounds: Bounds) -> Iterator[Match]:
 
 
 def _kind(column: Column) -> Any:
-    """What equal values have in common; None for what says too little to be found by."""
+    """A key that equal values share; None for values with too little content to match."""
     rows = column.rows()
     if rows is None or not rows.size or rows.dtype.kind in "bOU":
         return None
@@ -106,10 +106,10 @@ def results_by_step(model: Model) -> dict[tuple[str, int], str]:
 
 
 def by_provenance(columns: Columns, model: Model, wanted: Model) -> dict[str, Column]:
-    """Columns of an unrolled model as those of the loop it was unrolled from, which `wanted` has.
+    """The columns of an unrolled model as columns of the loop it was unrolled from.
 
-    The copies of a step say in their metadata where it was and in which iteration. Columns are
-    given by the names that the values have in `wanted`; what has no such name is left as it is.
+    The metadata of a copied step hold its original path and iteration. Columns are returned under
+    the names of `wanted`; values without a name there are unchanged.
     """
     names = results_by_step(wanted)
     parts: dict[str, list[tuple[Iterations, Column]]] = {}

@@ -1,4 +1,4 @@
-"""When values are made: the order of execution, from the model and the numbers of iterations."""
+"""The order of execution of values, from the model and the numbers of iterations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PARAMS = -1
 
 @dataclass(frozen=True, slots=True)
 class OutputPosition:
-    """Where a value is made: the step, the block, and what becomes its key.
+    """The position at which a value is computed: the step, the block, and a template of its key.
 
     `template` has numbers, and -1 for the number of the next loop's iteration. `owner` is the path
     of the loop or branch whose body the block is, "" for the main block.
@@ -30,13 +30,13 @@ class OutputPosition:
     operands: Sequence[str] = field(default=())
 
     def key(self, iterations: Sequence[int]) -> Key:
-        """When the value is made in this iteration; keys are in the order of execution."""
+        """The position of the value in this iteration; keys sort in the order of execution."""
         numbers = iter(iterations)
         return tuple(next(numbers, 0) if n == _ITERATION else n for n in self.template)
 
 
 def order_of(model: Model) -> Mapping[str, OutputPosition]:
-    """The place of every value of the model, by its path and name; of `LOOP@trips` too."""
+    """The position of every value of the model, by path and name; of `LOOP@trips` too."""
     return dict(_of_block(model.main, "main", "", ()))
 
 

@@ -1,4 +1,4 @@
-"""A model in a runtime by name: treadle's engines, onnxruntime alone, OpenVINO, onnx.reference."""
+"""Runs a model in a named runtime: treadle's engines, onnxruntime, OpenVINO, onnx.reference."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Feeds = Mapping[str, Any]
 
 @dataclass(eq=False)
 class Side:
-    """One side: what its values are. `label` is what messages call it.
+    """One side of a comparison and its values; `label` names it in messages.
 
     `model` is what runs, with functions and calls expanded; None for a recording. `prepare` makes
     it ready in its runtime. `given` are the columns of a recording.
@@ -75,7 +75,7 @@ def _extras(model: Model, window: str = "") -> list[str]:
 
 
 def side_of(given: Any, name: str) -> Side:
-    """The side of what was given as `a` or `b`."""
+    """The side given as `a` or `b`."""
     if isinstance(given, Side):
         return given
     if isinstance(given, Recorder):
@@ -117,12 +117,12 @@ def _of_file(path: Path) -> list[Column]:
         with np.load(path, allow_pickle=False) as data:
             arrays = {name: data[name] for name in data.files}
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no .npz file: {error}") from None
+        raise InputError(f"{path} is not an .npz file: {error}") from None
     return columns_of(arrays)
 
 
 def columns_of(arrays: Mapping[str, np.ndarray]) -> list[Column]:
-    """The columns of arrays by name, iterations first; `NAME@at` has the numbers of iterations."""
+    """Columns from arrays by name, iterations first; `NAME@at` has the iteration numbers."""
     found = []
     for name, array in arrays.items():
         if name.endswith(("@at", "@lengths")) or not array.ndim:

@@ -1,4 +1,4 @@
-"""The first time two columns differ, and by how much."""
+"""Finds the first occurrence at which two columns differ, and by how much."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXACT = Tolerance(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The tolerances of floats; those of the table by dtype where they are None."""
+    """The tolerances for floats; by dtype if they are None."""
 
     relative: float | None = None
     absolute: float | None = None
@@ -32,7 +32,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Unequal:
-    """The first time: its iteration numbers and both values; one is missing where `only` is set."""
+    """The first difference: its iteration numbers and both values; `only` if one is missing."""
 
     iterations: tuple[int, ...]
     got: Any = None
@@ -41,7 +41,7 @@ class Unequal:
 
 
 def first_unequal(got: Column, wanted: Column, bounds: Bounds) -> Unequal | None:
-    """The first time the columns differ, None where they agree."""
+    """The first difference of the columns; None if they agree."""
     count = min(len(got), len(wanted))
     same_at = count
     if got.numbers is not None or wanted.numbers is not None or got.extents != wanted.extents:
@@ -80,7 +80,7 @@ def _first_row(got: Column, wanted: Column, count: int, bounds: Bounds) -> int |
 
 
 def same(got: Any, wanted: Any, bounds: Bounds) -> bool:
-    """Whether two values are the same, within the tolerance of their dtype."""
+    """Whether two values are equal within the tolerance of their dtype."""
     if isinstance(got, list) and isinstance(wanted, list):
         pairs = zip(got, wanted, strict=False)
         return len(got) == len(wanted) and all(same(a, b, bounds) for a, b in pairs)
@@ -95,7 +95,7 @@ def same(got: Any, wanted: Any, bounds: Bounds) -> bool:
 
 
 def agree(got: np.ndarray, wanted: np.ndarray, bounds: Bounds) -> np.ndarray:
-    """Where elements of equal shapes and dtypes agree; NaN agrees with NaN."""
+    """Elementwise agreement of two arrays of equal shape and dtype; NaN agrees with NaN."""
     tolerance = bounds.of(wanted.dtype)
     if tolerance == _EXACT:
         return np.asarray((got == wanted) | _both_nan(got, wanted))
@@ -123,7 +123,7 @@ class Element:
 
 
 def element(got: Any, wanted: Any, bounds: Bounds) -> Element | None:
-    """The first element that differs; None for what are no tensors of one shape and dtype."""
+    """The first differing element; None unless both are tensors of one shape and dtype."""
     if not isinstance(got, np.ndarray | np.generic) or not isinstance(
         wanted, np.ndarray | np.generic
     ):
@@ -150,7 +150,7 @@ _BITS = {2: "int16", 4: "int32", 8: "int64"}
 
 
 def _ulps(got: Any, wanted: Any) -> int | None:
-    """How many floats lie between two floats of one dtype."""
+    """The distance of two floats of one dtype, in floats."""
     dtype = np.asarray(got).dtype
     if dtype.kind in "iub" or not np.isfinite([float(got), float(wanted)]).all():
         return None

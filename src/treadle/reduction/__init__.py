@@ -1,4 +1,4 @@
-"""The smallest model, trip counts and inputs for which a command still fails, for a bug report."""
+"""Finds the smallest model, trip counts and inputs on which a command still fails."""
 
 from treadle.reduction.candidates import Case
 from treadle.reduction.search import Reduced, reduce_case

@@ -1,12 +1,10 @@
-"""Smaller cases made of one: each is tried, the first that still fails takes the place of the old.
+"""Generates smaller cases from a case; the first one that still fails replaces it.
 
-outputs       one output, or half of them; an earlier value in the place of all
-values        some steps' results as the constants they were in the first iteration
-branches      one branch in the place of an If
-trips         a loop that runs once, twice, half as often
-clean         what treadle.optimize makes of it: loops that run once become straight lines
-extents       half of what inputs have along one name
-elements      zeros or ones in the place of an input's numbers
+outputs       one output, or half of them; an earlier value as the only output values        some
+steps' results replaced by their constants of the first iteration branches      an If replaced by
+one branch trips         a loop that runs once, twice, half as often clean         the optimized
+model: loops that run once become straight-line code extents       half of the inputs' extent along
+one symbol elements      an input's numbers replaced by zeros or ones
 """
 
 from __future__ import annotations
@@ -54,14 +52,14 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Case:
-    """A model and what is fed to it."""
+    """A model and its inputs."""
 
     model: Model
     feeds: Feeds
 
     @property
     def weight(self) -> int:
-        """What may become less where the size stays: trips, constants, elements not 0, not 1."""
+        """The measure that may shrink at equal size: trips, constants, elements except 0 and 1."""
         blocks = [self.model.main, *(b for v in walk(self.model) for _, b in bodies(v.step))]
         loops = ((block, step) for block in blocks for step in block.steps)
         trips = (_constant_trips(b, step) or 0 for b, step in loops if isinstance(step, Loop))
@@ -72,7 +70,7 @@ class Case:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """What is to become less: steps, outputs, elements fed."""
+        """The measure to shrink: steps, outputs, elements fed."""
         steps = sum(1 for _ in walk(self.model))
         elements = sum(np.asarray(value).size for value in self.feeds.values())
         return steps, len(self.model.main.results), elements
@@ -86,7 +84,7 @@ Candidate = tuple[str, Case]
 
 
 def candidates(case: Case) -> Iterator[Candidate]:
-    """Cases that may be smaller, those that take the most away first."""
+    """Candidates for smaller cases, the largest reductions first."""
     seen = _recorded(case)
     yield from _fewer_outputs(case)
     yield from _earlier_outputs(case)
@@ -101,7 +99,7 @@ def candidates(case: Case) -> Iterator[Candidate]:
 
 
 def _recorded(case: Case) -> dict[Place, np.ndarray]:
-    """What each value was when it was first made on interp, as far as that runs."""
+    """The first value of each name in an interpreted run, as far as the run gets."""
     seen: dict[Place, np.ndarray] = {}
 
     def hear(event: object) -> None:
@@ -116,7 +114,7 @@ def _recorded(case: Case) -> dict[Place, np.ndarray]:
         inputs = [case.feeds.get(value.name) for value in model.main.params]
         program(inputs, RunContext(listener=hear))
     except TreadleError:
-        pass  # what was made until then is known
+        pass  # values computed before the failure are known
     return seen
 
 
@@ -129,7 +127,7 @@ def _fewer_outputs(case: Case) -> Iterator[Candidate]:
 
 
 def _earlier_outputs(case: Case) -> Iterator[Candidate]:
-    """The results of one step as all outputs: what comes after it goes."""
+    """All results of one step as the only outputs; later steps are removed."""
     main = case.model.main
     count = len(main.steps)
     for position in dict.fromkeys((count // 4, count // 2, 3 * count // 4, *range(count - 1))):
@@ -144,7 +142,7 @@ def _with_outputs(case: Case, results: Sequence[Value | None]) -> Case:
 
 
 def _parts(count: int, *, smallest: int) -> Iterator[range]:
-    """Halves, quarters and so on of so many numbers, down to single ones."""
+    """Slices of so many numbers: halves, quarters and so on, down to single ones."""
     size = count // 2
     while size >= smallest:
         for start in range(0, count, size):
@@ -153,7 +151,7 @@ def _parts(count: int, *, smallest: int) -> Iterator[range]:
 
 
 def _frozen(case: Case, seen: Mapping[Place, np.ndarray]) -> Iterator[Candidate]:
-    """Steps whose results become constants, in groups that get smaller."""
+    """Replace results of steps by constants, in groups of decreasing size."""
     steps = [(visit.path, visit.step) for visit in walk(case.model)]
     for part in (range(len(steps)), *_parts(len(steps), smallest=1)):
         paths = {steps[k][0] for k in part}
@@ -210,7 +208,7 @@ def _one_branch(case: Case) -> Iterator[Candidate]:
 
 
 def _bypassed(case: Case) -> Iterator[Candidate]:
-    """An operand of a step in the place of its one result."""
+    """Replace the only result of a step by one of its operands."""
     for visit in walk(case.model):
         made = [value for value in visit.step.results if value is not None]
         read = [value for value in visit.step.operands if value is not None]
@@ -226,7 +224,7 @@ def _without(step: Step, operand: Value, block: Block) -> Block:
 
 
 def _map_block(block: Block, wanted: Block, change: Callable[[Block], Block]) -> Block:
-    """The block with one of it, itself or a body at any depth, changed."""
+    """The block with one nested block, itself or a body at any depth, changed."""
     if block is wanted:
         return change(block)
     steps = tuple(
@@ -237,7 +235,7 @@ def _map_block(block: Block, wanted: Block, change: Callable[[Block], Block]) ->
 
 
 def _fewer_items(case: Case) -> Iterator[Candidate]:
-    """The first items alone of constants that loops of the main graph go over."""
+    """Keep only the first items of constants that loops of the main graph slice."""
     main = case.model.main
     held = {constant.value: constant for constant in main.constants}
     for position, step in enumerate(main.steps):
@@ -249,7 +247,7 @@ def _fewer_items(case: Case) -> Iterator[Candidate]:
         for items in dict.fromkeys((1, 2, extent // 2)):
             if items < extent:
                 path = step_path("main", step, position)
-                yield f"{path} goes over {items} items", _with_items(case, sliced, items)
+                yield f"{path} iterates over {items} items", _with_items(case, sliced, items)
 
 
 def _with_items(case: Case, sliced: Sequence[SlicedPort], items: int) -> Case:
@@ -272,7 +270,7 @@ def _with_items(case: Case, sliced: Sequence[SlicedPort], items: int) -> Case:
 
 
 def _fewer_trips(case: Case) -> Iterator[Candidate]:
-    """Loops with a trip count that is a constant of the model from now on."""
+    """Loops with a smaller constant trip count."""
     for path in [visit.path for visit in walk(case.model) if isinstance(visit.step, Loop)]:
         for trips in (1, 2, 3):
             main = _with_trips(case.model.main, "main", path, trips)
@@ -316,7 +314,7 @@ def _cleaned(case: Case) -> Iterator[Candidate]:
 
 
 def _smaller_extents(case: Case) -> Iterator[Candidate]:
-    """Half of the elements along all axes of one name, or of one extent where it has none."""
+    """Halve the extents of all axes that share a symbol, or an extent if they have none."""
     axes: dict[object, list[tuple[str, int]]] = {}
     for value in case.model.main.params:
         array = case.feeds.get(value.name)

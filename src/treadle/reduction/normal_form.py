@@ -1,4 +1,4 @@
-"""A candidate as a file has it: without steps and inputs that nothing reads, or none at all."""
+"""Normalizes a candidate by writing and reading it: drops unread steps and inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_ROUNDS = 8
 
 
 def normal_form(case: Case) -> tuple[Case, bytes] | None:
-    """The case whose model was written and read again, and the file; None for an invalid one."""
+    """The normalized case and its file; None if the model is invalid."""
     try:
         for _ in range(_MOST_ROUNDS):
             before = sum(1 for _ in walk(case.model))
@@ -40,7 +40,7 @@ def _valid(data: bytes) -> Model | None:
 
 
 def _pruned(model: Model) -> Model:
-    """The model without what nothing reads; a body's captures go when the file is read again."""
+    """The model without unread values; a body's captures disappear when the file is read again."""
     main = _live(model.main)
     read = _read(main)
     params = tuple(value for value in main.params if value in read)

@@ -1,7 +1,7 @@
-"""Greedy search: the first smaller case that still fails takes the place of the last one.
+"""Greedy search: the first smaller case that still fails becomes the current one.
 
-Every try is noted in the folder by the digest of its files, so that a search that was stopped goes
-on where it was, and no case is tried twice.
+Every try is recorded in the folder by the digest of its files, so a search that was interrupted
+continues, and no case is tried twice.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What a search came to: the smallest case, how the command ends on it, and the tries made.
+    """The result of a search: the smallest case, the outcome of the command, the number of tries.
 
-    `is_done`: no smaller candidate fails; else the bounds were met.
+    `is_done`: no smaller candidate fails; otherwise a limit was reached.
     """
 
     case: Case
@@ -53,7 +53,7 @@ class _Search:
     tries: int = 0
 
     def outcome(self, data: bytes, case: Case) -> Outcome:
-        """How the command ends on a case; from the notes where it was tried before."""
+        """The outcome of the command on a case; taken from the records if it was tried before."""
         key = _digest(data, case)
         if key in self.known:
             return Outcome(self.known[key])
@@ -66,7 +66,7 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        """Whether the bounds are met."""
+        """Whether a limit is reached."""
         return self.tries >= self.most_tries or time.monotonic() > self.deadline
 
 
@@ -81,18 +81,18 @@ def reduce_case(
     most_tries: int = 2000,
     tell: Tell = lambda _: None,
 ) -> Reduced:
-    """Write the smallest case found on which a command ends as it does on this one.
+    """Search and write the smallest case on which a command fails as it does on this one.
 
-    The command fails where it ends with another code than 0, with a signal, or not within
-    `timeout` seconds; a smaller case counts if it ends with the same code. `seconds` and
-    `most_tries` bound the search. The folder holds the smallest case at any time (model.onnx,
-    inputs.npz, README.md), and the tries: a search of the same command goes on there. `tell` hears
-    every step forward. Raises InputError where the command does not fail on the case.
+    The command fails if it ends with a code other than 0, with a signal, or not within `timeout`
+    seconds; a smaller case is accepted if it ends with the same code. `seconds` and `most_tries`
+    limit the search. The folder always holds the smallest case so far (model.onnx, inputs.npz,
+    README.md) and the record of tries: a search of the same command continues there. `tell` is
+    called for every reduction. Raises InputError if the command does not fail on the case.
     """
     folder.mkdir(parents=True, exist_ok=True)
     started = normal_form(case)
     if started is None:
-        raise InputError("the model breaks a rule by itself; treadle check says which")
+        raise InputError("the model itself breaks a rule; run treadle check")
     search = _Search(
         command, folder, timeout, time.monotonic() + seconds, most_tries, None, _noted(folder),
         archive,
@@ -128,7 +128,7 @@ def _noted(folder: Path) -> dict[str, int | None]:
 
 
 def _resumed(search: _Search, started: tuple[Case, bytes]) -> tuple[Case, bytes]:
-    """What an earlier search in the folder came to, if the command fails on it too."""
+    """The result of an earlier search in the folder, if the command fails on it too."""
     try:
         data = (search.folder / MODEL).read_bytes()
         feeds = search.archive.read(search.folder / INPUTS)
@@ -142,7 +142,7 @@ def _resumed(search: _Search, started: tuple[Case, bytes]) -> tuple[Case, bytes]
 
 
 def _step(search: _Search, best: tuple[Case, bytes], tell: Tell) -> tuple[Case, bytes] | None:
-    """The first smaller case that still fails; None where there is none, or time is over."""
+    """The first smaller case that still fails; None if there is none, or time is over."""
     case, _ = best
     for words, candidate in candidates(case):
         if search.is_over:
@@ -158,7 +158,10 @@ def _step(search: _Search, best: tuple[Case, bytes], tell: Tell) -> tuple[Case, 
 
 
 def _is_smaller(new: Case, old: Case) -> bool:
-    """Fewer steps, outputs or elements, and none more; or less weight at the same size."""
+    """Whether some part of the size shrinks and none grows, or only the weight shrinks.
+
+    The size is the number of steps, outputs and elements.
+    """
     pairs = list(zip(new.size, old.size, strict=True))
     if any(after > before for after, before in pairs):
         return False
@@ -175,7 +178,7 @@ def _digest(data: bytes, case: Case) -> str:
 
 
 def _write(search: _Search, best: tuple[Case, bytes]) -> None:
-    """The case, and how to see the failure."""
+    """Write the case, and how to reproduce the failure."""
     case, data = best
     write_case(search.folder, data, case, search.archive)
     versions = "\n".join(f"- {name} {found}" for name in _PACKAGES if (found := _version(name)))

@@ -1,4 +1,4 @@
-"""One try: the case in files, the command over them in a process of its own, how that ended."""
+"""One try: writes the case to files and runs the command on them in its own process."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MODEL, INPUTS = "model.onnx", "inputs.npz"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command ended: its exit code, negative for a signal; None where its time was over."""
+    """The outcome of a command: its exit code, negative for a signal; None for a timeout."""
 
     code: int | None
     said: str = ""
 
     @property
     def words(self) -> str:
-        """How it ended, for people."""
+        """The outcome as text."""
         if self.code is None:
             return "did not end in time"
         if self.code < 0:
@@ -35,28 +35,28 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended otherwise than with code 0."""
+        """Whether the command ended with a code other than 0."""
         return self.code != 0
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """How inputs are written to an .npz file, and read again."""
+    """Writes inputs to an .npz file, and reads them."""
 
     write: Callable[[Path, Feeds], None]
     read: Callable[[Path], Feeds]
 
 
 def write_case(folder: Path, data: bytes, case: Case, archive: Archive) -> None:
-    """The model and its inputs in a folder."""
+    """Write the model and its inputs to a folder."""
     (folder / MODEL).write_bytes(data)
     archive.write(folder / INPUTS, case.feeds)
 
 
 def run_command(command: str, data: bytes, case: Case, archive: Archive, seconds: float) -> Outcome:
-    """Run a shell command over the case; `{model}` and `{inputs}` in it are paths of its files.
+    """Run a shell command on the case; `{model}` and `{inputs}` in it are replaced by file paths.
 
-    Without `{model}` the path of the model is added. What it starts ends with it.
+    Without `{model}` the path of the model is appended. Child processes are ended with it.
     """
     with tempfile.TemporaryDirectory(prefix="treadle-reduce-") as folder:
         write_case(Path(folder), data, case, archive)
@@ -85,5 +85,5 @@ def _ended(command: str, folder: str, seconds: float) -> Outcome:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
     code = process.returncode
-    # a shell tells a signal of its child as 128 and the number
+    # a shell reports a signal of its child as 128 plus its number
     return Outcome(128 - code if code > 128 else code, said.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Models, plans, findings and values in words for people, and as plain data for programs."""
+"""Describes models, plans, findings and values as text for people and data for programs."""
 
 from treadle.report.body import Port, qualified
 from treadle.report.branch import BranchSummary

@@ -1,4 +1,4 @@
-"""What a block holds: nodes counted by operator, its ports by name and type."""
+"""Summaries of blocks: nodes counted by operator, ports by name and type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.report.text import plural
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A value by name and best known type; `outer` is what it holds on the outside."""
+    """A value by name and best known type; `outer` is the matching value outside the body."""
 
     name: str
     type: str
@@ -22,7 +22,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class BodySummary:
-    """Nodes of a block, those of its own bodies included; `inner` of them are in such a body."""
+    """Counts of the nodes of a block, nested bodies included; `inner` of them are nested."""
 
     name: str
     nodes: int
@@ -31,7 +31,7 @@ class BodySummary:
 
 
 def port(value: Value | None, outer: Value | None = None) -> Port:
-    """The port of a value; `_` where it is absent."""
+    """The port of a value; `_` for an absent one."""
     if value is None:
         return Port("_", "?", name_of(outer))
     type_ = value.type or (outer.type if outer is not None else None)
@@ -39,25 +39,25 @@ def port(value: Value | None, outer: Value | None = None) -> Port:
 
 
 def name_of(value: Value | None) -> str:
-    """The value's name; `_` where it is absent or has none."""
+    """The value's name; `_` if it is absent or has none."""
     return "_" if value is None else value.name or "_"
 
 
 def summarize_body(block: Block, name: str = "body") -> BodySummary:
-    """What the block holds, inner bodies included."""
+    """Summarize the block, nested bodies included."""
     visits = list(walk_block(block, name))
     inner = sum(visit.depth > 0 for visit in visits)
     return BodySummary(name, len(visits), inner, count_operators(v.step for v in visits))
 
 
 def count_operators(steps: Iterable[Step]) -> dict[str, int]:
-    """How often each operator occurs, the most frequent first."""
+    """The number of uses of each operator, the most frequent first."""
     counted = Counter(map(qualified, steps))
     return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
 def qualified(step: Step) -> str:
-    """The operator with its domain where that is not the standard's: `com.acme.Gelu`."""
+    """The operator, with its domain unless it is the standard's: `com.acme.Gelu`."""
     match step:
         case Leaf():
             domain = step.domain
@@ -69,7 +69,7 @@ def qualified(step: Step) -> str:
 
 
 def version_of(step: Step) -> int:
-    """The operator's version as the file has it; 0 for a model-local function."""
+    """The operator's version in the file; 0 for a model-local function."""
     return step.version if isinstance(step, Leaf | Call) else step.info.version
 
 
@@ -81,7 +81,7 @@ def show_title(path: str, operator: str, version: int) -> str:
 def show_body(body: BodySummary) -> str:
     """`7 nodes, 2 of them in inner bodies: Add 3, MatMul 2, ...`."""
     if not body.nodes:
-        return "no nodes: it passes values on"
+        return "no nodes: it returns its inputs"
     inner = f", {body.inner} of them in inner bodies" if body.inner else ""
     return f"{plural(body.nodes, 'node')}{inner}: {show_operators(body.operators)}"
 
@@ -92,5 +92,5 @@ def show_operators(operators: Mapping[str, int]) -> str:
 
 
 def is_control_flow(step: Step) -> bool:
-    """Whether the step has bodies worth a paragraph of their own."""
+    """Whether the step has bodies, which get a paragraph of their own."""
     return bool(step.blocks) if isinstance(step, Leaf | Call) else True

@@ -1,4 +1,4 @@
-"""A Branch in words: what decides, what it captures, what either side holds."""
+"""Describes a Branch: its condition, its captures, and the steps of both sides."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treadle.report.text import table
 
 @dataclass(frozen=True, slots=True)
 class BranchSummary:
-    """One Branch of a model; `depth` bodies lie around it."""
+    """The summary of one Branch; `depth` bodies enclose it."""
 
     path: str
     operator: str
@@ -34,7 +34,7 @@ class BranchSummary:
 
 
 def summarize_branch(branch: Branch, path: str, depth: int, known: Origins) -> BranchSummary:
-    """What a reader wants to know of the Branch at the path."""
+    """Summarize the Branch at the path."""
     origin = known.get(branch.condition)
     made = f" (from {origin.path})" if origin is not None and origin.kind == "step" else ""
     return BranchSummary(

@@ -1,4 +1,4 @@
-"""A call or an unknown operator that has bodies, in words: Scan-8, SequenceMap and the like."""
+"""Describes a call or an unknown operator with bodies: Scan-8, SequenceMap and others."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from treadle.report.body import (
 from treadle.report.text import table
 
 _MAX_LENGTH = 1
-"""The position of the operand that bounds how often a decoder runs."""
+"""The position of the operand that limits the number of runs of a decoder."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallSummary:
-    """One step that keeps its bodies in its file's own shape; `depth` bodies lie around it.
+    """The summary of one step whose bodies keep the form of the file; `depth` bodies enclose it.
 
-    `inputs` are the ports of each body and `runs` how often it runs, of operators that are known to
-    generate with them.
+    For generation operators `inputs` are the ports of each body and `runs` the number of its runs.
     """
 
     path: str
@@ -43,7 +42,7 @@ class CallSummary:
 
 
 def summarize_call(step: Call | Leaf, path: str, depth: int) -> CallSummary:
-    """What a reader wants to know of the step at the path."""
+    """Summarize the step at the path."""
     return CallSummary(
         path,
         operator_of(step),
@@ -57,7 +56,7 @@ def summarize_call(step: Call | Leaf, path: str, depth: int) -> CallSummary:
 
 
 def _generation(step: Call | Leaf) -> tuple[tuple[tuple[Port, ...], ...], tuple[str, ...]]:
-    """The inputs of the bodies and how often each runs, where the operator is known."""
+    """The inputs and the number of runs of each body of a generation operator."""
     if not isinstance(step, Leaf) or (step.domain, step.op) not in ops.GENERATION:
         return (), ()
     inputs, runs = [], []

@@ -1,4 +1,4 @@
-"""Are two sets of outputs the same? Shapes, dtypes, whole numbers exactly, floats by a table."""
+"""Compares two sets of outputs: shapes, dtypes and integers exactly, floats by a table."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ TOLERANCES: Mapping[DType, Tolerance] = {
     DType.FLOAT16: Tolerance(2e-3, 1e-3),
     DType.BFLOAT16: Tolerance(2e-2, 1e-2),
 }
-"""By dtype; what is not listed is compared exactly."""
+"""The tolerances by dtype; a dtype that is not listed is compared exactly."""
 
 
 def tolerance_of(dtype: DType | None) -> Tolerance:
-    """How far two elements of the type may be apart."""
+    """The allowed difference of two elements of the type."""
     return TOLERANCES.get(dtype, EXACT) if dtype else EXACT
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way in which a value is not the expected one; `name` may point into a sequence: `y[2]`.
+    """One difference from the expected value; `name` may name an item of a sequence: `y[2]`.
 
-    `largest` and `largest_relative` are the greatest errors where both are numbers.
+    `largest` and `largest_relative` are the greatest errors if both are numbers.
     """
 
     name: str
@@ -58,8 +58,8 @@ def compare(
 ) -> list[Difference]:
     """Every difference between outputs and the expected ones, none if they agree.
 
-    Outputs that `expected` does not name are not looked at; `relative` and `absolute` replace those
-    of the table for floats.
+    Outputs that `expected` does not name are ignored; `relative` and `absolute` replace the table's
+    tolerances for floats.
     """
     given = _Bounds(relative, absolute)
     found: list[Difference] = []
@@ -67,7 +67,7 @@ def compare(
         if name in actual:
             found += _differences(name, actual[name], value, given)
         else:
-            found.append(Difference(name, f"no such output; there are {', '.join(actual)}"))
+            found.append(Difference(name, f"no such output; the outputs are {', '.join(actual)}"))
     return found
 
 

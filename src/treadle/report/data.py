@@ -1,4 +1,4 @@
-"""Anything of treadle as plain data that json can write."""
+"""Converts any object of treadle to plain data for JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def as_data(value: object) -> object:
-    """Dataclasses and mappings as dicts, arrays as nested lists, what has no JSON form as text.
+    """Dataclasses and mappings become dicts, arrays nested lists, anything else text.
 
     Numbers that are not finite become the texts `nan`, `inf` and `-inf`.
     """

@@ -1,4 +1,4 @@
-"""Findings in words: grouped by path, the counts of each severity."""
+"""Prints findings: grouped by path, with counts of each severity."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 
 
 def count_findings(findings: Iterable[Finding]) -> Mapping[Severity, int]:
-    """How many there are of each severity, zeros included."""
+    """The number of findings of each severity, zeros included."""
     given = list(findings)
     return {word: sum(f.severity == word for f in given) for word in _SEVERITIES}
 
 
 def show_findings(findings: Sequence[Finding]) -> str:
-    """All findings, those of one path together in the order they were found, then the counts."""
+    """All findings, grouped by path in the order they were found, then the counts."""
     if not findings:
         return "no findings"
     paths = {finding.path: number for number, finding in reversed(list(enumerate(findings)))}

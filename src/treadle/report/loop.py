@@ -1,4 +1,4 @@
-"""A loop in words: how often it runs, what it carries, slices, stacks and captures."""
+"""Describes a loop: its trip count, and its carried, sliced, stacked and captured values."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _NO_BOUND = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Trips:
-    """How often a loop runs.
+    """The number of iterations of a loop.
 
-    `bound` says what the trip count is made from, `count` it where it is known, `stops` the
-    condition that can end the loop earlier ("" where nothing can), `words` all of it for people.
+    `bound` describes the origin of the trip count, `count` is its value if known, `stops` the
+    condition that can end the loop earlier ("" if none can), `words` is a text of all three.
     """
 
     bound: str
@@ -39,7 +39,7 @@ class Trips:
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """A port that is sliced or stacked: along which axis, and from which end."""
+    """A sliced or stacked port, with its axis and direction."""
 
     port: Port
     axis: int
@@ -48,7 +48,7 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """A carried value: its parameter, where it starts, and the loop's result."""
+    """A carried value: its parameter, its initial value, and the loop's result."""
 
     port: Port
     next: str
@@ -57,7 +57,7 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class LoopSummary:
-    """One loop of a model; `depth` bodies lie around it."""
+    """The summary of one loop; `depth` bodies enclose it."""
 
     path: str
     operator: str
@@ -72,7 +72,7 @@ class LoopSummary:
 
 
 def summarize_loop(loop: Loop, path: str, depth: int, known: Origins) -> LoopSummary:
-    """What a reader wants to know of the loop at the path."""
+    """Summarize the loop at the path."""
     view = ports(loop)
     return LoopSummary(
         path,
@@ -183,7 +183,7 @@ def _made_of(origin: Origin | None) -> str:
 
 
 def _whence(value: Value, origin: Origin | None) -> str:
-    """Where a value comes from, in brackets, after its name."""
+    """The origin of a value, in brackets, after its name."""
     if origin is None:
         return ""
     also = f"{origin.value.name}, " if origin.value.name != value.name else ""
@@ -205,7 +205,7 @@ _ROLE_WORDS = {
 
 
 def _stops(view: Ports, known: Origins) -> tuple[str, str]:
-    """The condition that ends the loop before its bound, and where it is made; "" for none."""
+    """The condition that can end the loop early, and its origin; "" for none."""
     following = view.next_condition
     if following is None:
         return "", ""
@@ -218,7 +218,7 @@ def _stops(view: Ports, known: Origins) -> tuple[str, str]:
 
 
 def _starts(condition: Value | None, known: Origins) -> str:
-    """What is to be said of the condition before the first iteration."""
+    """A remark on the condition before the first iteration."""
     if condition is None:
         return ""
     origin = known.get(condition)

@@ -1,4 +1,4 @@
-"""A model in words: its inputs and outputs, its sizes, and every loop and branch of it."""
+"""Describes a model: its inputs and outputs, its sizes, and every loop and branch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ControlFlow = LoopSummary | BranchSummary | CallSummary
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much a model holds; `external` of the `bytes` of its tensors lie in other files."""
+    """The size of a model; `external` of the `bytes` of its tensors are in other files."""
 
     nodes: int
     nodes_in_bodies: int
@@ -45,7 +45,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSummary:
-    """A model-local function and how many nodes it has."""
+    """A model-local function and the number of its nodes."""
 
     name: str
     nodes: int
@@ -53,7 +53,7 @@ class FunctionSummary:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
-    """What `treadle inspect` says of a model."""
+    """The summary that `treadle inspect` prints."""
 
     name: str
     producer: str
@@ -69,7 +69,7 @@ class ModelSummary:
 
 
 def summarize_model(model: Model) -> ModelSummary:
-    """What a reader wants to know of the model."""
+    """Summarize the model."""
     params = set(model.main.params)
     visits = list(walk(model))
     known = origins(model)

@@ -1,4 +1,4 @@
-"""Where a value comes from: through captures and steps that only pass it on, to what makes it."""
+"""Traces a value to its origin: through captures and steps that only pass it on."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _ROLE_KINDS: Mapping[type, Kind] = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """What makes a value: an input, a constant (its `array`), a step, or a role of a loop's body.
+    """The origin of a value: an input, a constant (its `array`), a step, or a role in a loop.
 
-    `path` is the block of an input or a constant and of a role, or the step itself.
+    `path` is that of the block for an input, a constant or a role, and of the step otherwise.
     """
 
     value: Value

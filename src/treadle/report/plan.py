@@ -1,4 +1,4 @@
-"""A plan in words: the nested regions, the engine of each and the reason."""
+"""Describes a plan: the nested regions, the engine of each and the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.report.body import count_operators, show_operators, summarize_body
 from treadle.report.text import indented, plural
 
 Others = Mapping[str, Plan]
-"""The plans of runs that are not ordinary ones, by words that say which: "runs that ..."."""
+"""Plans of other kinds of runs, keyed by their description: "runs that ..."."""
 
 
 def explain(plan: Plan, others: Others | None = None) -> str:
@@ -30,12 +30,12 @@ def _show_plan(plan: Plan) -> Iterator[str]:
 
 
 def plan_data(plan: Plan) -> dict[str, object]:
-    """The same as plain data."""
+    """The regions as plain data."""
     return {"engines": engine_counts(plan), "regions": list(map(_region_data, plan.main.regions))}
 
 
 def engine_counts(plan: Plan) -> dict[str, int]:
-    """How many regions each engine runs, the most first."""
+    """The number of regions of each engine, the greatest first."""
     return dict(Counter(region.engine for region in _regions(plan.main)).most_common())
 
 
@@ -72,7 +72,7 @@ def _held(region: Region) -> str:
 
 
 def _accounts(region: Region) -> Iterator[str]:
-    """What the engine has made of the region in the runs so far, or that it has not yet."""
+    """The engine's reports on the region in the runs so far, or that there was none."""
     for account in accounts(region):
         yield f"for {account.title}:"
         yield from indented(account.facts)
@@ -81,23 +81,23 @@ def _accounts(region: Region) -> Iterator[str]:
 
 
 def compilations(plan: Plan) -> list[CompilationReport]:
-    """What engines have made of all regions so far."""
+    """The engines' reports on all regions so far."""
     return [account for region in _regions(plan.main) for account in accounts(region)]
 
 
 def seconds_compiling(plan: Plan) -> float:
-    """How long engines have compiled for the plan; code that was found again counts for nothing."""
+    """The seconds engines spent on compiling for the plan; code from a cache counts as 0."""
     made = [each.data for each in compilations(plan)]
     return sum(float(str(data.get("seconds", 0))) for data in made if not data.get("was_kept"))
 
 
 def accounts(region: Region) -> Sequence[CompilationReport]:
-    """What the region's engine has made of it so far; nothing where it keeps no account."""
+    """The reports of the region's engine so far; none if it makes no reports."""
     return () if region.runnable is None else region.runnable.traits.reports()
 
 
 def _foreseen(region: Region) -> Sequence[CompilationReport]:
-    """What the region's engine says where it has made nothing of it yet."""
+    """The engine's prediction for a region that has not run yet."""
     traits = None if region.runnable is None else region.runnable.traits
     if traits is None or traits.predicted_report is None or traits.reports():
         return ()
@@ -105,10 +105,10 @@ def _foreseen(region: Region) -> Sequence[CompilationReport]:
 
 
 def show_code(plan: Plan, kind: str, others: Others | None = None) -> str:
-    """The code that engines made in the runs so far: "kernel" or "llvm".
+    """The code compiled in the runs so far: "kernel" or "llvm".
 
-    Of regions that no data came to what they would make of types alone; for a plan without any run
-    only where the other plans have none either. "" where no engine has code.
+    For a region that has not run, the code is compiled from types alone; for a plan without any run
+    only if the other plans have none either. "" if no engine has code.
     """
     plans = {"": plan, **(others or {})}
     made = {runs: each for runs, each in plans.items() if any(map(accounts, _regions(each.main)))}

@@ -1,4 +1,4 @@
-"""The rules in words: one for `treadle check --explain`, all of them for the page of the docs."""
+"""Describes the rules: one for `treadle check --explain`, all of them for the docs page."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ mended; a model that shows only its graph starts with `{HEADER}`.
 
 
 def runtimes_of(code: str) -> tuple[str, ...]:
-    """The runtime a rule is about, if it is about one."""
+    """The runtime that a rule is about; None for a general rule."""
     clause = RULES[code].clause.lower()
     return tuple(name for name in RUNTIMES if clause.startswith(f"measured on {name}"))
 
 
 def found_in(model: str, portable: Sequence[str] = ()) -> list[Finding]:
-    """Everything found in the text of an example."""
+    """The findings in the text of an example."""
     text = whole(model)
     closed, _ = formats.read(text)
     _, findings = formats.read(text, broken=True)
@@ -53,7 +53,7 @@ def found_in(model: str, portable: Sequence[str] = ()) -> list[Finding]:
 
 
 def explain_rule(code: str) -> str:
-    """The rule in words, with its example, for a terminal."""
+    """Describe the rule with its example, for a terminal."""
     rule, example = RULES[code], examples()[code]
     found = [f for f in found_in(example.bad, runtimes_of(code)) if f.code == code]
     parts = [

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the form in which code hosts and editors take them."""
+"""Writes findings as SARIF 2.1.0, which code hosts and editors read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "advi
 def as_sarif(
     found: Iterable[tuple[str, Finding]], version: str, failed: Iterable[tuple[str, str]] = ()
 ) -> dict[str, object]:
-    """One run of `treadle check`: findings with the uri of their model, which may be relative.
+    """Convert one run of `treadle check`; the uri of a model may be relative.
 
     `failed`: models that could not be checked, and why. The path inside a model is a logical
     location; a text model has a region, too.

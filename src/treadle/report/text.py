@@ -1,4 +1,4 @@
-"""Words and columns: counts, sizes, times, tables of plain text."""
+"""Formats counts, sizes and times, and tables of plain text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECONDS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """`1 loop`, `3 loops`, `2 branches` where the plural is not made with an s."""
+    """`1 loop`, `3 loops`, `2 branches` for an irregular plural."""
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
@@ -31,7 +31,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def show_factor(seconds: float, other: float) -> str:
-    """How long this took beside another: `8.3 times faster`, `1.4 times slower`, `as fast`."""
+    """Compare two times: `8.3 times faster`, `1.4 times slower`, `as fast`."""
     if min(seconds, other) <= 0 or _SAME < seconds / other < 1 / _SAME:
         return "as fast"
     factor = max(seconds, other) / min(seconds, other)
@@ -40,7 +40,7 @@ def show_factor(seconds: float, other: float) -> str:
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), indent: int = 0) -> str:
-    """Rows in columns two spaces apart, the last column as long as it is; no trailing blanks."""
+    """Rows in columns two spaces apart, without trailing blanks."""
     lines = [list(head), *map(list, rows)] if head else list(map(list, rows))
     if not lines:
         return ""
@@ -56,5 +56,5 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), indent: int =
 
 
 def indented(lines: Iterable[str], by: int = 2) -> Iterator[str]:
-    """Each line moved to the right."""
+    """Indent each line."""
     return (" " * by + line for line in lines)

@@ -1,4 +1,4 @@
-"""Run-time values in words: type, range, mean and first elements."""
+"""Describes run-time values: type, range, mean and first elements."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ITEMS = 2
 
 @dataclass(frozen=True, slots=True)
 class ValueSummary:
-    """One value: its type in words and, for numbers, range, mean and how many are not finite.
+    """One value: its type and, for numbers, range, mean and how many are not finite.
 
-    `elements` are the first ones as text, `items` the first values of a sequence.
+    `elements` are the first elements as text, `items` the first values of a sequence.
     """
 
     name: str
@@ -34,7 +34,7 @@ class ValueSummary:
 
 
 def summarize_value(name: str, value: object) -> ValueSummary:
-    """What there is to say of a value: an array, a list for a sequence, a dict for a map, None."""
+    """Summarize an array, a list for a sequence, a dict for a map, or None."""
     match value:
         case None:
             return ValueSummary(name, "absent")
@@ -51,7 +51,7 @@ def summarize_value(name: str, value: object) -> ValueSummary:
 
 
 def show_values(values: Mapping[str, object]) -> str:
-    """A table with one line a value, the items of sequences below theirs."""
+    """A table with one line per value, the items of sequences below theirs."""
     rows: list[tuple[str, ...]] = []
     for name, value in values.items():
         rows += _rows(summarize_value(name, value))
@@ -75,14 +75,14 @@ def _array(name: str, array: np.ndarray) -> ValueSummary:
 
 
 def _numbers(array: np.ndarray) -> np.ndarray | None:
-    """The elements as float64 where they are ordered numbers."""
+    """The elements as float64 if they are ordered numbers."""
     if array.dtype.kind in "OUSTbc" or dtype_of(array.dtype) is None:
         return None
     return array.astype(np.float64).reshape(-1)
 
 
 def _exact(item: object) -> str:
-    """A lone number with as many digits as tell it from its neighbours."""
+    """A single number, with enough digits to distinguish it from its neighbours."""
     return str(item).removesuffix(".0") if isinstance(item, np.floating) else _element(item)
 
 

@@ -1,4 +1,4 @@
-"""Events of loading and running, and those who listen to them. Knows no engine."""
+"""Events of loading and running, and their listeners; independent of the engines."""
 
 from treadle.tracing.columns import Column
 from treadle.tracing.events import (

@@ -1,4 +1,4 @@
-"""What was recorded of one value: every time it was made, with the iteration numbers."""
+"""The recorded values of one name: each occurrence, with its iteration numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from treadle.tracing.values import size_of
 class Column:
     """The value `name` of the block at `path`.
 
-    `made` has what it was each time, in the order of execution: an array with an axis in front, or
-    a list where shapes differ or the value is no tensor. `numbers`, int64[n, loops], are the
-    iteration numbers of each; None where all iterations of loops that run `extents` times are
-    there, in order. `step` is the path of the step that makes it.
+    `made` holds every occurrence in the order of execution: an array with an extra first axis, or a
+    list if shapes differ or the value is not a tensor. `numbers`, int64[n, loops], are the
+    iteration numbers of each; None if all iterations of loops that run `extents` times are present,
+    in order. `step` is the path of the step that defines it.
     """
 
     path: str
@@ -36,22 +36,22 @@ class Column:
 
     @cached_property
     def at(self) -> np.ndarray:
-        """The iteration numbers of each, int64[n, loops]."""
+        """The iteration numbers of each occurrence, int64[n, loops]."""
         if self.numbers is not None:
             return self.numbers
         return np.indices(self.extents, np.int64).reshape(len(self.extents), len(self)).T
 
     def items(self) -> Iterator[tuple[Iterations, Any]]:
-        """Each time, with its iteration numbers."""
+        """Each occurrence, with its iteration numbers."""
         return zip(map(tuple, self.at.tolist()), self.made, strict=True)
 
     @cached_property
     def bytes(self) -> int:
-        """What the values hold."""
+        """The number of bytes of the values."""
         return sum(map(size_of, self.made)) if isinstance(self.made, list) else size_of(self.made)
 
     def rows(self) -> np.ndarray | None:
-        """All times in one array, [n, *shape]; None where they are not tensors of one shape."""
+        """All occurrences in one array, [n, *shape]; None if they are not tensors of one shape."""
         if isinstance(self.made, np.ndarray):
             return self.made
         if not all(isinstance(each, np.ndarray) for each in self.made):
@@ -60,12 +60,12 @@ class Column:
         return np.stack(self.made) if len(kinds) == 1 else None
 
     def stacked(self) -> np.ndarray:
-        """The rows with an axis for each loop, where all iterations are there; else [n, *shape]."""
+        """The rows with one axis per loop if all iterations are present; else [n, *shape]."""
         rows = self.rows()
         if rows is None:
             raise InputError(
                 f"{self.path}/{self.name} is not a tensor of one shape in every iteration;"
-                f' recorder["{self.path}/{self.name}"] has each of them'
+                f' recorder["{self.path}/{self.name}"] has each value'
             )
         if self.numbers is None and self.extents:
             return rows.reshape(*self.extents, *rows.shape[1:])

@@ -1,8 +1,7 @@
-"""What a listener hears while a model is loaded and run.
+"""The events of loading and running a model, sent to listeners.
 
-A listener is a callable that takes one event. Nothing inside an engine prints or logs: watching is
-done here, and an engine that cannot be watched (a region compiled or handed to onnxruntime) is not
-used for what a listener wants to see.
+A listener is a callable that takes one event. Engines do not print or log; an engine that cannot
+report values (native code or onnxruntime) is not used for values that a listener wants.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Iterations = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ValueMade:
-    """A value came to be: `name` in the block at `path`, made by the step at `step`.
+    """A value was computed: `name` in the block at `path`, by the step at `step`.
 
     Parameters of bodies and constants have step "". `value` is an array, a list for a sequence,
     None for an empty optional; treat it as read-only.
@@ -68,7 +67,7 @@ class BranchTaken:
 
 @dataclass(frozen=True, slots=True)
 class StageDone:
-    """An arrow of the line was walked: read, check, prepare, infer, plan, bind."""
+    """A stage of loading has ended: read, check, prepare, infer, plan, bind."""
 
     stage: str
     seconds: float

@@ -1,4 +1,4 @@
-"""Recorded values in an .npz file, which is written whole or not at all."""
+"""Writes recorded values to an .npz file, completely or not at all."""
 
 from __future__ import annotations
 

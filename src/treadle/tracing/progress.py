@@ -1,4 +1,4 @@
-"""A listener that writes how far the loops of a run are, on one line that is written over."""
+"""A listener that shows the progress of loops, on one line that is overwritten."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.tracing.events import Event, IterationStarted, LoopEnded, LoopStart
 __all__ = ["Progress"]
 
 _EVERY = 0.1
-"""Seconds between two writings of the line."""
+"""Seconds between two updates of the line."""
 
 
 @runtime_checkable
@@ -24,12 +24,12 @@ class Stream(Protocol):
         """Write text."""
 
     def flush(self) -> object:
-        """Bring what was written to the reader."""
+        """Flush buffered text."""
 
 
 @dataclass(slots=True)
 class _Running:
-    """An outermost loop that runs: its trip count, if one bounds it, and when it began."""
+    """A running outermost loop: its trip count, if it has one, and its start time."""
 
     path: str
     trip: int | None
@@ -37,16 +37,16 @@ class _Running:
 
 
 class Progress:
-    """Writes how far the outermost loops are: iterations, how many a second, and the time left.
+    """Shows the progress of the outermost loops: iterations, their rate, and the time left.
 
         session.run(None, feeds, listener=treadle.Progress())
 
         main/loop_3: 1,240 of 5,000 iterations, 310 a second, 12 s left
 
-    The time left is told where a trip count bounds the loop, which may end sooner by its condition.
-    The line goes to `stream`, by default standard error, and is wiped when the loop ends. It is
-    written over with a carriage return, as terminals and notebooks show it. Loops that somebody
-    listens to run on interp; native loops are too quick to be watched. It hears one run at a time.
+    The time left is shown if the loop has a trip count; its condition may end it sooner. The line
+    goes to `stream`, by default standard error, and is erased when the loop ends. It is overwritten
+    with a carriage return, which terminals and notebooks support. A loop with a listener runs on
+    interp, slower than native code. One object follows one run at a time.
     """
 
     def __init__(self, stream: Stream | None = None) -> None:
@@ -57,7 +57,7 @@ class Progress:
         self._width = 0
 
     def __call__(self, event: Event) -> None:
-        """Write the line, ten times a second at most."""
+        """Update the line, at most ten times a second."""
         match event:
             case LoopStarted(path, (), trip):
                 self._loop = _Running(path, trip, time.perf_counter())

@@ -1,4 +1,4 @@
-"""A listener that keeps what values were, iteration by iteration."""
+"""A listener that records values, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from treadle.tracing.window import Window, test_of
 
 
 class Recorder:
-    """Keeps values of a run, those of bodies included.
+    """Records values of a run, including those of bodies.
 
         recorder = Recorder(select="main/loop_0.body/h")
         session.run(None, feed, listener=recorder)
-        recorder["h"][41,]                  # what it was in iteration 41
-        recorder.stacked("h")               # all of them, iterations first
+        recorder["h"][41,]                  # the value in iteration 41
+        recorder.stacked("h")               # all iterations, stacked along a first axis
 
-    `select` is a selector, or several: the run then stays on native code or onnxruntime, and the
-    values come out of it as `treadle.expose` says. A run that fails is repeated on interp, so that
-    everything up to there is recorded. Without `select` every value that interp makes is heard,
-    constants and captures too: `names` and `paths` are globs of the values' names and of the blocks
-    they are in.
+    `select` is one selector or several: the run then uses native code or onnxruntime, and the
+    values are exposed as outputs, as by `treadle.expose`. A run that fails is repeated on interp,
+    which records everything before the failure. Without `select` the run uses interp and records
+    every value, constants and captures too; `names` and `paths` are globs over the values' names
+    and the paths of their blocks.
 
-    Which iterations are kept, by the number of the outermost loop around a value: `iterations`, a
-    slice; the `last` so many; or `margin` before and after each one in which `around` holds of a
-    value ("isnan", "isinf", "> 1e6"). With `statistics` only a few numbers are kept of each value.
-    These are looked at as values come, on interp, so that no more is held than is wanted. With
-    `max_bytes` the oldest values are let go once more than that is held; `dropped` counts them.
-    It hears one run at a time.
+    Iterations of the outermost loop around a value can be filtered: `iterations`, a slice; the
+    `last` n; or `margin` iterations before and after each one in which `around` holds for a value
+    ("isnan", "isinf", "> 1e6"). With `statistics` only a few numbers are kept for each value. These
+    filters run on interp as values are computed, so memory holds only the filtered values. With
+    `max_bytes` the oldest values are dropped when more than that is held; `dropped` counts them.
+    One object records one run at a time.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Recorder:
 
     @property
     def looks_at_events(self) -> bool:
-        """Whether values must be heard as they come, and not only when the run is over."""
+        """Whether values must be observed during the run, and not only read after it."""
         return self.selector is None or self._statistics or self._is_bounded
 
     def __call__(self, event: Event) -> None:
-        """Keep the event if it is a value that was asked for."""
+        """Record the event if it is a selected value."""
         if not isinstance(event, ValueMade) or not self._wants(event):
             return
         for kept in self._window.through(event):
@@ -107,21 +107,21 @@ class Recorder:
         return fnmatchcase(event.name, self._names) and fnmatchcase(event.path, self._paths)
 
     def listen_for(self, picked: Iterable[tuple[str, str]]) -> None:
-        """Hear only of these values from here on: (path of the block, name)."""
+        """Record only these values from now on: (path of the block, name)."""
         self._picked = frozenset(picked)
 
     def take(self, columns: Iterable[Column]) -> None:
-        """Keep what a run gave at its end."""
+        """Record exposed outputs at the end of a run."""
         self._columns += columns
 
     def finish(self) -> None:
-        """Keep what waited for the end of the run: the last iterations."""
+        """Record the values that waited for the end of the run: the last iterations."""
         for event in self._window.rest():
             self._keep(event)
 
     @property
     def columns(self) -> list[Column]:
-        """What was kept, value by value."""
+        """The recorded values, one column per value."""
         self.finish()
         heard: dict[tuple[str, str], list[ValueMade]] = {}
         for event in self._heard:
@@ -130,11 +130,11 @@ class Recorder:
 
     @property
     def values(self) -> Mapping[tuple[str, str], Mapping[Iterations, object]]:
-        """What was kept: by (path of the block, name), then by the iterations around it."""
+        """The recorded values: by (path of the block, name), then by iteration numbers."""
         return {(each.path, each.name): dict(each.items()) for each in self.columns}
 
     def of(self, name: str, path: str = "*") -> list[ValueMade]:
-        """Every time a value of this name was made, in order; `path` is a glob."""
+        """All occurrences of values of this name, in order; `path` is a glob."""
         return [
             ValueMade(each.path, at, each.name, value, each.step)
             for each in self.columns
@@ -143,11 +143,11 @@ class Recorder:
         ]
 
     def __getitem__(self, name: str) -> Mapping[Iterations, Any]:
-        """What the value of a name, or of a path and name, was: by its iteration numbers."""
+        """The occurrences of a value, by name or (path, name), keyed by iteration numbers."""
         return dict(self.column(name).items())
 
     def __len__(self) -> int:
-        """How many times values were kept."""
+        """The number of recorded occurrences."""
         return sum(map(len, self.columns)) + sum(each.count > 0 for each in self._numbers.values())
 
     def __bool__(self) -> bool:
@@ -163,11 +163,11 @@ class Recorder:
         return f"<Recorder of {len(kept)} values, {len(self)} times, {size} bytes: {brief(values)}>"
 
     def paths(self) -> list[str]:
-        """The path and name of every value that was kept, in the order of execution."""
+        """The path and name of every recorded value, in the order of execution."""
         return [f"{each.path}/{each.name}" for each in self.columns]
 
     def column(self, name: str) -> Column:
-        """All that was kept of the value of a name, or of a path and name; InputError for none."""
+        """The column of a value, by name or (path, name); raises InputError if there is none."""
         found = [each for each in self.columns if name in (each.name, f"{each.path}/{each.name}")]
         if len(found) == 1:
             return found[0]
@@ -179,10 +179,10 @@ class Recorder:
         raise InputError(f'"{name}" is {len(found)} values; give one of {which}')
 
     def stacked(self, name: str) -> np.ndarray:
-        """The value in all iterations in one array, with an axis for each loop in front.
+        """The value in all iterations in one array, with one leading axis per loop.
 
-        Where iterations are missing (branches, windows, inner loops of changing length), there is
-        one axis in front, in the order of execution. Raises InputError for shapes that differ.
+        If iterations are missing (branches, windows, inner loops of changing length), there is one
+        leading axis in the order of execution. Raises InputError if shapes differ.
         """
         return self.column(name).stacked()
 
@@ -197,14 +197,15 @@ class Recorder:
         return found
 
     def to_npz(self, path: str | os.PathLike[str]) -> None:
-        """Write what was kept: `PATH/NAME`, iterations first, and `PATH/NAME@at`, int64[n, loops].
+        """Write the recorded values: `PATH/NAME`, iterations first, and `PATH/NAME@at`.
 
-        Where shapes differ there is an entry for each time: `PATH/NAME[0]`, `PATH/NAME[1]` ...
+        `PATH/NAME@at` is int64[n, loops]. If shapes differ there is one entry per occurrence:
+        `PATH/NAME[0]`, `PATH/NAME[1]` ...
         """
         write_npz(expect_path(path), self.columns)
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a row for each time: path, name, iterations, value. Needs pandas."""
+        """A DataFrame with a row per occurrence: path, name, iterations, value. Needs pandas."""
         try:
             import pandas
         except ImportError:
@@ -215,7 +216,7 @@ class Recorder:
         return pandas.DataFrame(rows, columns=["path", "name", "iterations", "value"])
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all recorded values."""
         self._heard.clear()
         self._columns.clear()
         self._numbers.clear()

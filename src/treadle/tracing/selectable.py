@@ -1,4 +1,4 @@
-"""Everything of a model that a selector can pick: values, loops and branches, by path and name."""
+"""Lists everything a selector can pick: values, loops and branches, by path and name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from treadle.ir import (
 
 
 class Kind(Enum):
-    """What a selectable thing is."""
+    """The kind of a selectable item."""
 
     MADE = "made"
     CARRIED = "carried"
@@ -64,7 +64,7 @@ class Selectable(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """`main/loop_0.body/h` of a value, the path of a loop or branch."""
+        """The path and name of a value: `main/loop_0.body/h`; the path of a loop or branch."""
         return f"{self.path}/{self.name}" if self.name else self.path
 
 
@@ -78,7 +78,7 @@ _ROLES: Mapping[type, str] = {Carried: "carried", Sliced: "sliced", Condition: "
 
 
 def selectables(model: Model) -> Iterator[Selectable]:
-    """All of the main block, then bodies where their step is; functions are not looked into."""
+    """All items of the main block, each body's after its step; functions are not included."""
     yield from _of_block(model.main, "main", {p: Kind.INPUT for p in model.main.params}, {})
 
 
@@ -145,5 +145,5 @@ def _had(roles: Mapping[Value, set[str]], value: Value) -> frozenset[str]:
 
 
 def has_calls(model: Model) -> bool:
-    """Whether a step is a call, whose values are known only once it is expanded."""
+    """Whether a step is a call, whose values are known only after inlining."""
     return any(isinstance(visit.step, Call) for visit in walk_block(model.main))

@@ -1,14 +1,13 @@
-"""A selector: which values, loops and branches of a model are meant; the same everywhere.
+"""Selectors: patterns that pick values, loops and branches of a model.
 
     h                      values of this name, in every block
     main/loop_3.body/h     the value of this name in the block at this path
-    main/loop_3            the loop or branch at this path, and the results it gives
-    main/loop_3@trips      what exposing computes of a loop or branch
+    main/loop_3            the loop or branch at this path, and its results
+    main/loop_3@trips      a count or flag that exposing adds for a loop or branch
     op:Softmax             the results of every Softmax
     role:carried           carried | sliced | stacked | condition, as the loop around uses it
 
-Names, paths and the paths of steps are globs (`*`, `?`, `[ab]`); several patterns pick what any of
-them picks.
+Names, paths and the paths of steps are globs (`*`, `?`, `[ab]`); several patterns pick the union.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _WILD = "*?["
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Patterns, any of which may match. `str(selector)` is what its user wrote."""
+    """Patterns, any of which may match. `str(selector)` is the text given by the user."""
 
     patterns: tuple[str, ...]
 
     @classmethod
     def of(cls, values: str | Iterable[str], what: str = "values") -> Selector:
-        """The selector of a pattern or of several; InputError for one that cannot mean anything."""
+        """The selector of one pattern or several; raises InputError for a malformed pattern."""
         if isinstance(values, str):
             values = (values,)
         if not isinstance(values, Iterable):
@@ -63,7 +62,7 @@ class Selector:
         )
 
     def picks_extra(self, path: str, extra: str) -> bool:
-        """Whether `PATH@EXTRA` is asked for: by a pattern with an @, or by the loop's own path."""
+        """Whether the user asks for `PATH@EXTRA`: by a pattern with @, or the loop's own path."""
         full = f"{path}@{extra}"
         return any(
             pattern in (path, full) or ("@" in pattern and fnmatchcase(full, pattern))
@@ -71,19 +70,19 @@ class Selector:
         )
 
     def expect_match(self, model: Model, what: str = "values") -> None:
-        """Raise InputError where a pattern matches nothing of the model, with names near it."""
+        """Raise InputError if a pattern matches nothing in the model, with similar names."""
         items = list(selectables(model))
         for pattern in self.patterns:
             alone = Selector((pattern,))
             if not any(alone.picks(item) or alone._picks_any_extra(item) for item in items):
-                raise InputError(f'{what}: nothing is like "{pattern}"{_near(pattern, items)}')
+                raise InputError(f'{what}: nothing matches "{pattern}"{_near(pattern, items)}')
 
     def _picks_any_extra(self, item: Selectable) -> bool:
         return any(self.picks_extra(item.path, extra) for extra in EXTRAS.get(item.kind, ()))
 
 
 EXTRAS = {Kind.LOOP: ("trips", "ended"), Kind.BRANCH: ("taken",)}
-"""What can be asked of loops and branches besides values."""
+"""The extras that loops and branches offer besides values."""
 
 
 def _matches(pattern: str, item: Selectable) -> bool:
@@ -99,7 +98,7 @@ def _matches(pattern: str, item: Selectable) -> bool:
 def _expect_known_role(pattern: str, what: str) -> None:
     kind, colon, role = pattern.partition(":")
     if colon and kind == "role" and role not in ROLES:
-        raise InputError(f'{what}: there is no role "{role}"; there are {join_words(ROLES)}')
+        raise InputError(f'{what}: there is no role "{role}"; the roles are {join_words(ROLES)}')
 
 
 def _near(pattern: str, items: Collection[Selectable]) -> str:

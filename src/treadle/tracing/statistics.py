@@ -1,4 +1,4 @@
-"""What a value was over all iterations, in a few numbers: nothing else of it is kept."""
+"""Summarizes a value over all iterations in a few numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 @dataclass(slots=True)
 class Statistics:
-    """Of all elements of all times.
+    """Statistics over all elements of all occurrences.
 
-    `count` of them there are, `nans` are NaN and `infs` infinite; `minimum`, `maximum` and `mean`
-    are those of the rest.
+    `count` is the number of elements, `nans` of NaNs and `infs` of infinities; `minimum`, `maximum`
+    and `mean` are over the finite elements.
     """
 
     count: int = 0
@@ -24,12 +24,12 @@ class Statistics:
 
     @property
     def mean(self) -> float:
-        """The mean of the finite elements; NaN where there is none."""
+        """The mean of the finite elements; NaN if there are none."""
         finite = self.count - self.nans - self.infs
         return self._sum / finite if finite else float("nan")
 
     def add(self, value: object) -> None:
-        """Take the elements of a tensor of numbers, or of a sequence of them."""
+        """Add the elements of a numeric tensor, or of a sequence of them."""
         if isinstance(value, list):
             for each in value:
                 self.add(each)

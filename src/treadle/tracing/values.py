@@ -1,4 +1,4 @@
-"""Run-time values in a few words, and how much memory they hold."""
+"""Prints run-time values briefly, and measures their memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def show_value(value: object) -> str:
 
 
 def size_of(value: Any) -> int:
-    """The bytes a run-time value holds; of a string, one for each character."""
+    """The bytes of a run-time value; a string counts one per character."""
     if isinstance(value, np.ndarray):
         return value.nbytes + (sum(map(len, value.flat)) if value.dtype == object else 0)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A listener that writes a run down in words."""
+"""A listener that prints a run."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from treadle.tracing.values import show_value
 
 
 class Verbose:
-    """Writes a run down, one line an event, indented by bodies and iterations.
+    """Prints a run, one line per event, indented by bodies and iterations.
 
         main/loop_0: at most 3 iterations
           iteration 0
             so: float32[2] [1, 1.5]   add_1
 
-    Lines go to `log` where it is given, else to `stream`, by default standard output. It hears one
-    run at a time.
+    Lines go to `log` if it is given, else to `stream`, by default standard output. One object
+    follows one run at a time.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Verbose:
         self._depths: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
-        """Write the event down."""
+        """Print the event."""
         match event:
             case StageDone(stage, seconds):
                 self._write(0, f"{stage}: {seconds * 1e3:.1f} ms")
@@ -65,7 +65,7 @@ class Verbose:
         return next(reversed(self._depths.values()), 0)
 
     def _inside(self, path: str, deeper: int) -> int:
-        """The depth of the block at the path, which is the innermost from here on."""
+        """The depth of the block at the path, which becomes the innermost one."""
         if path in self._depths:
             while next(reversed(self._depths)) != path:
                 self._depths.popitem()

@@ -1,4 +1,4 @@
-"""Which iterations a recorder keeps: a range, the last ones, or those around a condition."""
+"""Decides which iterations a recorder keeps: a range, the last ones, or those near a condition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TESTS: Mapping[str, Callable[[Any], Any]] = {"isnan": np.isnan, "isinf": np.isi
 
 
 def test_of(words: str) -> Callable[[object], bool]:
-    """Whether an element of a value passes: `isnan`, `isinf`, or a comparison as `> 1e6`."""
+    """The test of an element: `isnan`, `isinf`, or a comparison such as `> 1e6`."""
     if words in _TESTS:
         return _of_numbers(_TESTS[words])
     for sign, holds in _COMPARISONS.items():
@@ -51,11 +51,11 @@ def _of_numbers(test: Callable[[Any], Any]) -> Callable[[object], bool]:
 
 @dataclass(slots=True)
 class Window:
-    """Lets events through; those it may yet need wait in `waiting`.
+    """Filters events by iteration; undecided events are kept in `waiting`.
 
-    Iterations are those of the outermost loop around a value; what is in no loop passes.
-    `iterations` is a range; `last` how many of the last ones are wanted; `around` a test, with
-    `margin` iterations before and after each one in which it holds.
+    Iterations are those of the outermost loop around a value; values outside loops pass.
+    `iterations` is a range; `last` the number of last iterations to keep; `around` a test, with
+    `margin` iterations kept before and after each one in which it holds.
     """
 
     iterations: slice | None = None
@@ -76,7 +76,7 @@ class Window:
         return is_in and (number - first) % (step or 1) == 0
 
     def through(self, event: ValueMade) -> Iterable[ValueMade]:
-        """The events that are kept now that this one came."""
+        """The events that are kept, now that this event has arrived."""
         if not event.iterations:
             return (event,)
         number = event.iterations[0]
@@ -84,7 +84,7 @@ class Window:
             return ()
         if self.around is None and self.last is None:
             return (event,)
-        if number < self._now:  # another loop, or another run of it
+        if number < self._now:  # a different loop, or another run of the same loop
             done = self.rest()
             self._now = number
             return [*done, *self._waited(event, number)]
@@ -106,7 +106,7 @@ class Window:
         return taken
 
     def rest(self) -> list[ValueMade]:
-        """What waits and is kept since nothing more comes of this loop."""
+        """The waiting events that are kept, since this loop has ended."""
         taken = self._taken() if self.last is not None else []
         self.waiting.clear()
         self._until = -1

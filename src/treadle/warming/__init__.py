@@ -1,4 +1,4 @@
-"""Runs before the first one that matters, and values made up for them."""
+"""Warm-up runs, and generated inputs for them."""
 
 from treadle.warming.made_up import made_up_value
 from treadle.warming.warm_up import open_extents, warm

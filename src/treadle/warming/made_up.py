@@ -1,4 +1,4 @@
-"""Made-up values of a declared type, the same for the same seed."""
+"""Generates values of a declared type, reproducibly from a seed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from treadle.ir import Dim, DType, Expression, Optional, Range, Sequence, Symbol
 __all__ = ["EXTENT", "made_up_value"]
 
 EXTENT = 3
-"""The extent of a symbol that has none."""
+"""The default extent of a symbol."""
 _ITEMS = 3
 
 
 def made_up_value(name: str, type_: Type | None, seed: int, extents: Mapping[str, int]) -> object:
-    """A value of the type: normal floats, whole numbers from 0 to 4, three items for a sequence.
+    """A value of the type: normal floats, integers from 0 to 4, three items for a sequence.
 
-    `extents` gives symbols their value, 3 where it does not. Raises InputError where the type does
-    not say enough.
+    `extents` maps symbols to extents, 3 by default. Raises InputError if the type is not known well
+    enough.
     """
     generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
     return _value(name, type_, generator, extents)
@@ -38,7 +38,7 @@ def _value(
             return _value(name, element, generator, extents)
         case Tensor(DType() as dtype, tuple() as shape):
             return _tensor(dtype, tuple(_extent(dim, extents) for dim in shape), generator)
-    raise InputError(f'"{name}" cannot be made up: the model does not declare its type and rank')
+    raise InputError(f'"{name}" cannot be generated: the model does not declare its type and rank')
 
 
 def _tensor(dtype: DType, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:

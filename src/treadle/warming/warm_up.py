@@ -1,4 +1,4 @@
-"""Runs before the first one that matters, so that its loops are compiled by then."""
+"""Warm-up runs, which compile the loops of a model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["open_extents", "warm"]
 
 Dims = Mapping[str, Sequence[int]]
 _SECONDS = 5.0
-"""How long a run of made-up feeds may take: a loop they never stop is compiled by then."""
+"""The time limit of a run on generated feeds: an endless loop is compiled by then."""
 
 
 def warm(session: Any, feeds: Mapping[str, object] | None, dims: Mapping[str, Any] | None) -> None:
-    """What `InferenceSession.warm_up` does."""
+    """The implementation of `InferenceSession.warm_up`."""
     expect(feeds, (Mapping, type(None)), "feeds", "a mapping of names to values, or None")
     types = {value.name: value.type for value in session.model.main.params}
     given = dict(feeds or {})
@@ -36,7 +36,7 @@ def warm(session: Any, feeds: Mapping[str, object] | None, dims: Mapping[str, An
 
 
 def open_extents(session: Any, dims: Mapping[str, Any]) -> list[str]:
-    """The symbols of inputs that `dims` gives no extent: 3 is made up for them."""
+    """The symbols of inputs that `dims` does not fix: they get the extent 3."""
     types = [value.type for value in session.model.main.params]
     return sorted(set().union(*map(type_symbols, types)) - set(dims))
 
@@ -49,7 +49,7 @@ def _run(session: Any, feeds: Mapping[str, object], made_up: Sequence[str]) -> N
     except (RunError, InputError) as error:
         names = ", ".join(made_up)
         raise InputError(
-            f"the model fails on what was made up for {names}; give feeds: {error}"
+            f"the model fails on the inputs generated for {names}; give feeds: {error}"
         ) from error
 
 
@@ -58,7 +58,7 @@ def _needed(session: Any) -> list[str]:
 
 
 def _checked(dims: Mapping[str, Any] | None, types: Mapping[str, Type | None]) -> Dims:
-    """The extents of each symbol, one or several; InputError for a symbol no input has."""
+    """The extents of each symbol; raises InputError for a symbol that no input has."""
     expect(dims, (Mapping, type(None)), "dims", "a mapping of names to extents, or None")
     known = sorted(set().union(*map(type_symbols, types.values())))
     found = {}

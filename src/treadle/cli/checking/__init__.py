@@ -1,4 +1,4 @@
-"""What `treadle check` does with many models: finds them, checks, mends, compares and prints."""
+"""The implementation of `treadle check` for many models: find, check, repair, compare, print."""
 
 from treadle.cli.checking.run import Plan, run
 

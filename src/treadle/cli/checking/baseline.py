@@ -1,8 +1,8 @@
-"""Findings that a project knows of: kept in a file, and not told again.
+"""The baseline: findings that a project knows of, stored in a file and not reported again.
 
-A finding is known by its file, its code, its path with steps called by their results, and the names
-of values in its message. Numbers of steps are no part of it, so a node that is added elsewhere
-revives nothing; nor are the wording and the severity, which a new version may change.
+A finding is identified by its file, its code, its path with steps named by their results, and the
+names of values in its message. Numbers of steps are not part of it, so adding a node elsewhere
+changes nothing; nor are the wording and the severity, which a new version may change.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _WORD = re.compile(r"[\w.:/-]*\w")
 
 @dataclass(slots=True)
 class Baseline:
-    """The findings of a file, and how many of each are still to be met."""
+    """The findings of a file, and how many of each have not been met yet."""
 
     file: Path
     left: Counter[Key] = field(default_factory=Counter)
 
     @classmethod
     def read(cls, file: Path) -> Baseline:
-        """The baseline of a file; UsageError where there is none, or it holds something else."""
+        """Read the baseline of a file; raises UsageError if it is missing or malformed."""
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             entries = content["findings"] if content["version"] == _VERSION else None
@@ -48,13 +48,13 @@ class Baseline:
         except FileNotFoundError:
             raise click.UsageError(f"{file} does not exist; --update-baseline writes it") from None
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise click.UsageError(f"{file} is no baseline of treadle check") from None
+            raise click.UsageError(f"{file} is not a baseline of treadle check") from None
         if entries is None:
             raise click.UsageError(f"{file} was written by another version; --update-baseline")
         return cls(file, left)
 
     def unknown(self, found: Sequence[Finding], keys: Iterable[Key]) -> list[Finding]:
-        """The findings that are not in the file; each entry answers for as many as it counts."""
+        """The findings that are not in the file; each entry matches as many as it counts."""
         told = []
         for finding, key in zip(found, keys, strict=True):
             if self.left[key] > 0:
@@ -65,12 +65,12 @@ class Baseline:
 
     @property
     def unmet(self) -> int:
-        """How many findings of the file were not met."""
+        """The number of findings of the file that were not met."""
         return sum(self.left.values())
 
 
 def show_baseline(keys: Iterable[Key]) -> str:
-    """The file of these findings, in an order that does not change."""
+    """The text of the baseline file for these findings, in a stable order."""
     entries = [
         {"file": file, "code": code, "path": path, "names": list(names), "count": count}
         for (file, code, path, names), count in sorted(Counter(keys).items())
@@ -85,7 +85,7 @@ def _key(entry: Mapping[str, object]) -> Key:
 
 
 def keys_of(found: Sequence[Finding], source: object, file: str, baseline: Path) -> list[Key]:
-    """The key of each finding of a model; its file is told from the baseline's folder."""
+    """The key of each finding of a model; its file is relative to the baseline's folder."""
     model, _ = read(source, broken=True)
     steps, values = _names(model) if model is not None else ({}, frozenset())
     told = file if not os.path.exists(file) else _relative(file, baseline)
@@ -101,7 +101,7 @@ def _relative(file: str, baseline: Path) -> str:
 
 
 def _names(model: Model) -> tuple[Mapping[str, str], frozenset[str]]:
-    """What each step is called by its results, and the names of all values."""
+    """The names of each step by its results, and the names of all values."""
     steps: dict[str, str] = {}
     values = {value.name for value in block_values(model.main)}
     for path, step, _, _ in walk(model):
@@ -112,7 +112,7 @@ def _names(model: Model) -> tuple[Mapping[str, str], frozenset[str]]:
 
 
 def _called(path: str, steps: Mapping[str, str]) -> str:
-    """The path, each step by its operator and its results: `main/loop(root).body/add(y)`."""
+    """The path with each step named by operator and results: `main/loop(root).body/add(y)`."""
     walked, told = "", []
     for part in path.split("/"):
         step, dot, body = part.partition(".")

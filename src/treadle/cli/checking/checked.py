@@ -1,4 +1,4 @@
-"""What came of one model."""
+"""The outcome for one model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Checked"]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The findings of a model that are told, what was mended, and where a diff begins.
+    """The reported findings of a model, the repairs, and the start of a diff.
 
-    `error` is why it could not be checked, `diff` what mending it would change.
+    `error` is why the model could not be checked, `diff` the changes a repair would make.
     """
 
     target: Target

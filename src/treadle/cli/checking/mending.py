@@ -1,4 +1,4 @@
-"""Repaired models: where they are written, and what would change."""
+"""Repaired models: their destinations, and diffs of their changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["diff_of", "mend", "places"]
 def places(
     targets: Sequence[Target], file: Path | None, folder: Path | None, *, in_place: bool
 ) -> dict[str, Path]:
-    """Where each model is written, by name; UsageError where two would share a place."""
+    """The destination of each model, by name; raises UsageError if two models share one."""
     if file is not None:
         if len(targets) > 1:
             raise click.UsageError(
@@ -28,7 +28,7 @@ def places(
             )
         return {targets[0].name: file}
     if any(not isinstance(target.source, Path) for target in targets):
-        raise click.UsageError("what standard input holds is mended with --fix FILE")
+        raise click.UsageError("a model on standard input is repaired with --fix FILE")
     if folder is None:
         return {target.name: Path(target.name) for target in targets if in_place}
     found: dict[Path, str] = {}
@@ -41,7 +41,7 @@ def places(
 
 
 def mend(target: Target, place: Path, portable: Sequence[str]) -> list[Fix]:
-    """Write the repaired model; in place only where something was mended."""
+    """Write the repaired model; in place only if something was repaired."""
     repaired, done = treadle.repair(target.source, portable=portable)
     if done or target.source != place:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def mend(target: Target, place: Path, portable: Sequence[str]) -> list[Fix]:
 
 
 def diff_of(target: Target, portable: Sequence[str]) -> str:
-    """What mending would change, as a diff of the program in treadle's notation; "" if nothing."""
+    """A diff of the repairs, of the program in treadle's notation; "" without changes."""
     repaired, done = treadle.repair(target.source, portable=portable)
     if not done:
         return ""

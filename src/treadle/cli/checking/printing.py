@@ -1,4 +1,4 @@
-"""What `treadle check` prints: words, JSON, SARIF, the annotations of GitHub, or counts."""
+"""The output of `treadle check`: text, JSON, SARIF, GitHub's annotations, or counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEVELS = {"error": "error", "warning": "warning", "advice": "notice"}
 
 
 def show(checked: Sequence[Checked], form: str, *, statistics: bool) -> None:
-    """Print what was found in one of the forms; `statistics`: how often each rule, in words."""
+    """Print the findings in one of the formats; `statistics`: counts of each rule instead."""
     if statistics and form == "text":
         _show_statistics(checked)
     else:

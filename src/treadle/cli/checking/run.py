@@ -1,4 +1,4 @@
-"""The run of `treadle check`: every model checked, and mended where that was asked for."""
+"""Runs `treadle check`: checks every model, and repairs it if asked to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RANK: dict[Severity, int] = {"advice": 0, "warning": 1, "error": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What `treadle check` was told to do."""
+    """The arguments of `treadle check`."""
 
     paths: Sequence[str]
     exclude: Sequence[str]
@@ -43,7 +43,7 @@ class Plan:
 
 
 def run(plan: Plan) -> bool:
-    """Check every model and print what was found; whether something fails the check."""
+    """Check every model and print the findings; returns whether the check fails."""
     targets = targets_of(plan.paths, plan.exclude)
     placed: dict[str, Path] = {}
     if plan.fixes:
@@ -66,7 +66,7 @@ def run(plan: Plan) -> bool:
 
 
 def _check(plan: Plan, target: Target, place: Path | None, *, alone: bool) -> Checked:
-    """One model; what cannot be checked is told and ends the run only where it is alone."""
+    """Check one model; an error is reported, and ends the run only for a single model."""
     mended, diff, source = [], "", target.source
     try:
         if place is not None and (alone or _can_be_mended(target)):
@@ -85,7 +85,7 @@ def _check(plan: Plan, target: Target, place: Path | None, *, alone: bool) -> Ch
 
 
 def _can_be_mended(target: Target) -> bool:
-    """Whether the model loads; of one that does not, the check tells why."""
+    """Whether the model loads; if it does not, the check reports why."""
     try:
         treadle.load(target.source)
     except TreadleError:
@@ -105,7 +105,7 @@ def _fails(checked: Checked, plan: Plan) -> bool:
 
 
 def _update(file: Path, checked: Sequence[Checked]) -> None:
-    """Write the baseline: everything that was found."""
+    """Write the baseline: all findings."""
     keys = [key for each in _keys(file, checked) for key in each]
     _write(file, show_baseline(keys))
     note(f"wrote {file}: {plural(len(keys), 'finding')}")
@@ -119,7 +119,7 @@ def _without_known(file: Path, checked: Sequence[Checked]) -> list[Checked]:
     told = [_with(c, baseline.unknown(c.findings, k)) for c, k in zip(checked, keys, strict=True)]
     note(f"{plural(before - baseline.unmet, 'finding')} known from {file}")
     if baseline.unmet:
-        note(f"{baseline.unmet} more did not come up; --update-baseline leaves them out")
+        note(f"{baseline.unmet} more did not occur; --update-baseline removes them")
     return told
 
 
@@ -132,7 +132,7 @@ def _with(checked: Checked, findings: Sequence[Finding]) -> Checked:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write the whole file or nothing."""
+    """Write the complete file or nothing."""
     made = file.with_name(f".{file.name}.part")
     made.write_text(f"{text}\n", encoding="utf-8")
     made.replace(file)

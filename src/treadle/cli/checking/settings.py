@@ -1,4 +1,4 @@
-"""What a project says of `treadle check`: [tool.treadle] of pyproject.toml, or treadle.toml."""
+"""The project's settings for `treadle check`: [tool.treadle] of pyproject.toml, or treadle.toml."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ KEYS: Mapping[str, tuple[str, type]] = {
     "baseline": ("baseline", str),
     "output-format": ("output_format", str),
 }
-"""The keys, the parameter of the verb each one stands for, and the type of its value."""
+"""The keys, with the parameter of the command that each one sets, and the type of its value."""
 
 _CODES = ("select", "ignore")
 _FILES = ("paths", "exclude", "baseline")
 
 
 def read_settings(file: Path | None, start: Path) -> dict[str, Any]:
-    """The verb's defaults by parameter: from `file`, or the nearest file at or above `start`.
+    """The command's defaults by parameter: from `file`, or the nearest file at or above `start`.
 
-    Paths in it are relative to its folder. Raises UsageError for what is no such file, with the key
-    that is wrong.
+    Paths in it are relative to its folder. Raises UsageError for a malformed file, naming the wrong
+    key.
     """
     found = file or _nearest(start)
     if found is None:
@@ -56,7 +56,7 @@ def _nearest(start: Path) -> Path | None:
 
 
 def _table(file: Path, *, is_chosen: bool) -> dict[str, Any] | None:
-    """The table of the file; None of a pyproject.toml of another project's tools."""
+    """The table of the file; None for a pyproject.toml that has none."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -91,7 +91,7 @@ def _value(file: Path, key: str, value: Any) -> Any:
 
 
 def _from_here(file: Path, path: str) -> str:
-    """The path as it is called from the working folder."""
+    """The path relative to the working folder."""
     if path == "-" or (os.sep not in path and "*" in path):
         return path
     return os.path.relpath(file.parent / path)

@@ -1,4 +1,4 @@
-"""The models that are meant by files, folders, globs and `-`."""
+"""Finds models by files, folders, globs and `-`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from treadle.cli.options import Piped
 __all__ = ["SUFFIXES", "Target", "targets_of"]
 
 SUFFIXES = (".onnx", ".onnxtxt", ".xml")
-"""What is taken for a model in a folder; an .xml only where it is OpenVINO IR."""
+"""The suffixes of models in a folder; an .xml counts only if it is OpenVINO IR."""
 _HEAD = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One model: its source, what it is called, and its path below --output-dir."""
+    """One model: its source, its name in messages, and its path below --output-dir."""
 
     source: Path | Piped
     name: str
@@ -31,7 +31,7 @@ class Target:
 
 
 def targets_of(words: Sequence[str], exclude: Sequence[str] = ()) -> list[Target]:
-    """Every model once, in order; UsageError for what does not exist and where there is none.
+    """Every model once, in order; raises UsageError for missing files and an empty selection.
 
     `exclude`: globs over the names of files found in folders and by globs.
     """
@@ -75,7 +75,7 @@ def _plain_parts(path: Path) -> Iterator[str]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The models in a folder and those below it, hidden folders left out."""
+    """The models in a folder and its subfolders, except hidden ones."""
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):

@@ -1,4 +1,4 @@
-"""`treadle demo`: three models with control flow, what they do, and how fast."""
+"""`treadle demo`: three models with control flow, their results and speed."""
 
 from treadle.cli.demo.command import demo
 

@@ -1,4 +1,4 @@
-"""The verb `demo`: what it takes; `show` does the work."""
+"""The command `demo`: its options; `show` does the work."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ $ treadle demo --save models
 )
 @json_option
 def demo(folder: Path | None, as_json: bool) -> None:
-    """Run three models and show what happens in them.
+    """Run three example models, and show their loops, outputs and times.
 
-    An LSTM as Scan, a greedy decoder as a while Loop, and a Loop that grows a sequence: each one's
-    loops in words, its outputs, whether they are onnxruntime's, and the time of both.
+    The models are an LSTM as Scan, a greedy decoder as a while Loop, and a Loop that grows a
+    sequence. For each one it describes the loops, compares the outputs with onnxruntime's, and
+    times both.
     """
     from treadle.cli.demo.show import show
 

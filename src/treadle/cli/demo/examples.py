@@ -1,4 +1,4 @@
-"""The three models of the demo: read from text beside this file, their weights made from a seed."""
+"""The three models of the demo: text beside this file, with weights from a seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEED = 7
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Example:
-    """A model, what it is, and data to run it on."""
+    """A model, its description, and inputs for it."""
 
     name: str
     title: str
@@ -28,7 +28,7 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    """The models of the demo, the same every time."""
+    """The models of the demo, always the same."""
     for name, title, story, make in _EXAMPLES:
         text = files(__package__).joinpath(f"{name}.onnxtxt").read_text(encoding="utf-8")
         weights, feeds = make(np.random.default_rng(_SEED))
@@ -36,7 +36,7 @@ def examples() -> Iterator[Example]:
 
 
 def bound(model: Model, weights: Arrays) -> Model:
-    """The model with the inputs that `weights` names made into constants of it."""
+    """The model with the inputs named by `weights` turned into constants."""
     block = model.main
     params = tuple(value for value in block.params if value.name not in weights)
     constants = tuple(
@@ -94,7 +94,8 @@ _EXAMPLES: tuple[tuple[str, str, str, _Make], ...] = (
     (
         "decoder",
         "A greedy decoder: a while Loop with an If inside",
-        "It looks each token up, updates its state and takes the likeliest next token, until that"
+        "It looks each token up, updates its state and takes the most probable next token, until "
+        "that"
         " is the end token. The If keeps it from ending too early.",
         _decoder,
     ),

@@ -1,4 +1,4 @@
-"""One example run by treadle and by onnxruntime alone: outputs, agreement, times."""
+"""Runs one example in treadle and in onnxruntime alone: outputs, agreement, times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALLS = 300
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the demo shows of one example; times are medians in seconds, calls interleaved."""
+    """The results for one example; times are medians in seconds of interleaved calls."""
 
     example: Example
     summary: ModelSummary
@@ -32,7 +32,7 @@ class Measured:
 
 
 def measure(example: Example) -> Measured:
-    """Run the example with both, compare the outputs and take the time of a call."""
+    """Run the example in both, compare the outputs and time the calls."""
     session = treadle.InferenceSession(example.model)
     peer = baseline(example.model)
     names = [arg.name for arg in session.get_outputs()]
@@ -55,7 +55,7 @@ def measure(example: Example) -> Measured:
 
 
 def _times(*calls: Callable[[], object]) -> tuple[list[float], ...]:
-    """The seconds of each call, in turns, until there are enough."""
+    """The seconds of each call, alternating, until there are enough."""
     found: tuple[list[float], ...] = tuple([] for _ in calls)
     end = time.perf_counter() + SECONDS
     while len(found[0]) < CALLS and time.perf_counter() < end:

@@ -1,4 +1,4 @@
-"""What `treadle demo` prints: the examples one after the other, and what to try next."""
+"""Prints the examples of `treadle demo` one after the other, and the next steps."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def _next(folder: Path | None) -> str:
         return table(
             [
                 ("treadle demo --save models", "write these three models and their inputs"),
-                ("treadle inspect MODEL", "a model of yours in words"),
-                ("treadle check MODEL", "what is wrong with it"),
-                ("treadle run MODEL --random", "run it on made-up data"),
-                ("treadle explain MODEL", "which engine runs which part, and why"),
+                ("treadle inspect MODEL", "describe a model of yours"),
+                ("treadle check MODEL", "report its faults"),
+                ("treadle run MODEL --random", "run it on random data"),
+                ("treadle explain MODEL", "show which engine runs which part, and why"),
             ]
         )
     decoder, lstm = folder / "decoder.onnx", folder / "lstm.onnx"
@@ -98,15 +98,15 @@ def _next(folder: Path | None) -> str:
         [
             (f"treadle run {decoder} --input {decoder.with_suffix('.npz')}", "run it"),
             (f"treadle run {decoder} -i limit=5 -i first_token=3 --trace '*token_next'", "look in"),
-            (f"treadle explain {lstm}", "which engine runs which part, and why"),
-            (f"treadle inspect {lstm} --code", "the program, bodies nested"),
-            (f"treadle infer {lstm}", "a type on every value"),
+            (f"treadle explain {lstm}", "show which engine runs which part, and why"),
+            (f"treadle inspect {lstm} --code", "print the program, bodies nested"),
+            (f"treadle infer {lstm}", "infer a type for every value"),
         ]
     )
 
 
 def _save(measured: Measured, folder: Path) -> None:
-    """Write the model, its inputs by name, which can be fed as they are, and its outputs."""
+    """Write the model, its inputs by name, ready to be fed, and its outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     name = measured.example.name
     treadle.save(measured.example.model, folder / f"{name}.onnx")

@@ -1,1 +1,1 @@
-"""The verbs for those who deploy: `warm` and `cache`, and `completion` for their shells."""
+"""The commands for deployment: `warm` and `cache`, and `completion` for shells."""

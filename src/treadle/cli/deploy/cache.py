@@ -1,4 +1,4 @@
-"""`treadle cache`: what the cache of machine code holds, and its end."""
+"""`treadle cache`: lists and deletes the contents of the cache."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ _DAY = 86400.0
     "--cache",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="This folder, not the one that TREADLE_CACHE_DIR or the platform says.",
+    help="The cache folder; by default TREADLE_CACHE_DIR or the platform's.",
 )
-@click.option("--older-than", type=float, metavar="DAYS", help="Only files not used for so long.")
+@click.option(
+    "--older-than", type=float, metavar="DAYS", help="Only files not used for so many days."
+)
 @json_option
 def cache(action: str, folder: Path | None, older_than: float | None, as_json: bool) -> None:
-    """List what the cache holds, or delete it.
+    """List the files of the cache, or delete them.
 
     A file is a kernel, one loop compiled for a kind of data, or a plan, a model made ready with the
     first kernel of each of its loops. Which model a file is of is not kept: a file is found by a

@@ -1,4 +1,4 @@
-"""`treadle completion`: what a shell needs to complete verbs, options and files."""
+"""`treadle completion`: a script with which a shell completes commands, options and files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ $ treadle completion fish > ~/.config/fish/completions/treadle.fish
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script that makes a shell complete verbs, options and files.
+    """Print a script with which a shell completes commands, options and files.
 
-    The shell reads the script when it starts, from the file of the example below. zsh finds it
-    where ~/.zfunc is in fpath before compinit is called.
+    The shell reads the script when it starts, from the file of the example below. zsh finds it if
+    ~/.zfunc is in fpath before compinit is called.
     """
     kind = get_completion_class(shell)
     assert kind is not None

@@ -1,4 +1,4 @@
-"""`treadle warm`: the cache filled with the code of models, before they are deployed."""
+"""`treadle warm`: fills the cache with the code of models before deployment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _extents(
         name, _, numbers = text.partition("=")
         parts = numbers.split(",")
         if not all(part.strip().isdecimal() for part in parts):
-            raise click.BadParameter(f'"{text}" is not like T=100 or T=100,200', ctx, param)
+            raise click.BadParameter(f'"{text}" is not of the form T=100 or T=100,200', ctx, param)
         extents[name] = [int(part) for part in parts]
     return extents
 
@@ -42,14 +42,16 @@ def _extents(
     multiple=True,
     metavar="T=100,200",
     callback=_extents,
-    help="The extents of a symbol, each of which is warmed up; 3 without.",
+    help="The extents of a symbol, each of which is warmed up; by default 3.",
 )
-@click.option("--input", "archive", type=FILE, help="Feed this .npz file; the rest is made up.")
+@click.option(
+    "--input", "archive", type=FILE, help="Feed this .npz file; missing inputs are generated."
+)
 @click.option(
     "--cache",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder to fill, not the one that TREADLE_CACHE_DIR or the platform says.",
+    help="The cache folder to fill; by default TREADLE_CACHE_DIR or the platform's.",
 )
 @engines_option
 @json_option
@@ -61,11 +63,11 @@ def warm(
     engines: list[str] | None,
     as_json: bool,
 ) -> None:
-    """Run models once, so that the cache has their code.
+    """Run models once, so that the cache contains their code.
 
-    A process that has the same cache then compiles nothing at its first run: warm up when a
-    container's image is built. Code is made for extents, but for the axis that a loop slices, so
-    say those that are deployed, or feed a file of real inputs.
+    A process with the same cache then compiles nothing at its first run: warm up when a container's
+    image is built. Code is specialized to all extents except that of the axis a loop slices, so
+    give the extents in use, or feed a file of real inputs.
     """
     told = []
     for model in models:
@@ -99,7 +101,9 @@ def _warmed(
     options = treadle.SessionOptions(cache_dir=None if folder is None else str(folder.absolute()))
     used = cache_folder(options)
     if used is None:
-        raise click.UsageError("TREADLE_CACHE_DIR is empty, which keeps nothing; give --cache DIR")
+        raise click.UsageError(
+            "TREADLE_CACHE_DIR is empty, which disables the cache; give --cache DIR"
+        )
     cache = DiskCache(used)
     why = cache.why_unused(making=True)
     if why:
@@ -113,7 +117,7 @@ def _warmed(
         read = read_archive(archive, "in:")
         feeds = {name: as_type(value, types.get(name)) for name, value in read.items()}
     elif left := open_extents(session, extents):
-        note(f"{model}: no --dim for {', '.join(left)}; 3 is taken for each")
+        note(f"{model}: no --dim for {', '.join(left)}; using 3 for each")
     session.warm_up(feeds, dims=extents)
     seconds = round(time.perf_counter() - started, 3)
     new = [entry for entry in cache.entries() if entry.name not in before]
