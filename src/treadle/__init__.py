@@ -1,6 +1,6 @@
 """treadle runs, checks, explains and rewrites the control flow of neural-network graphs.
 
-`import treadle` imports nothing else: a name's room is imported when the name is first used.
+`import treadle` imports nothing else: a name's room is imported on first use.
 """
 
 import sys
@@ -182,13 +182,13 @@ _HOMES = {
     "single_operator": ("Operator",),
     "tracing": ("Progress", "Recorder"),
 }
-"""The room each name comes from; the imports above say the same to type checkers."""
+"""The room of each public name; the imports above repeat it for type checkers."""
 
 _ROOM_OF = {name: room for room, names in _HOMES.items() for name in names}
 
 
 _PUBLIC_ROOMS = ("ir", "surgery")
-"""Rooms with functions for users that are not at the top level."""
+"""Rooms with public functions that are not at the top level."""
 
 
 class _Package(ModuleType):
@@ -207,7 +207,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported now; or what onnxruntime has besides, which imports onnxruntime."""
+    """Import a public name on first use; names that only onnxruntime has come from onnxruntime."""
     if name in _ROOM_OF:
         found = getattr(import_module(f"treadle.{_ROOM_OF[name]}"), name)
         globals()[name] = found

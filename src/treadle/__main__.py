@@ -1,4 +1,4 @@
-"""`python -m treadle`: the command line, for where no script is installed."""
+"""`python -m treadle`: the command line, where no script is installed."""
 
 from treadle.cli import main
 

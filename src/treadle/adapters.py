@@ -1,4 +1,4 @@
-"""LoRA adapters: inputs that a run takes from a file of onnxruntime's adapter format."""
+"""LoRA adapters: inputs that a run takes from a file in onnxruntime's adapter format."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ class LoraAdapter:
         try:
             self.parameters = read(os.fspath(path)).get_parameters()
         except delegate.failures() as failure:
-            raise InputError(f'"{os.fspath(path)}" is no adapter: {failure}') from failure
+            raise InputError(f'"{os.fspath(path)}" is not an adapter: {failure}') from failure

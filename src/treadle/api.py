@@ -1,4 +1,4 @@
-"""The functions of `treadle`: each a few lines over the rooms."""
+"""The functions of `treadle`: thin wrappers around the rooms."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ __all__ = [
 
 @public
 def load(source: object, *, limits: LoadLimits | None = None) -> Model:
-    """Load a model from whatever holds one.
+    """Load a model from a file, bytes, text or a model object.
 
     `source`: a path (.onnx, .onnxtxt, OpenVINO's .xml), bytes, a text model, a ModelProto, an
     onnx_ir.Model or an onnxscript function. Bodies are closed and names resolved. Raises LoadError,
-    with every finding, where that cannot be done; what a check merely complains of stops nothing.
-    `limits` bounds what the work may take, the defaults of LoadLimits unless it is given; going
-    over one raises LoadLimitExceeded.
+    with every finding, if that fails; findings that do not stop a session are ignored. `limits`
+    limits the time and memory of loading, by default to those of LoadLimits; exceeding one raises
+    LoadLimitExceeded.
     """
     with within(limits):
         return loaded(source)[0]
@@ -59,12 +59,12 @@ def save(
     """Write the model: .onnx is lossless, .onnxtxt keeps what onnx's text form keeps.
 
     An .xml is OpenVINO IR, version 11, with a .bin of the same name beside it. `model` is a Model,
-    or whatever `load` takes. Loops of OpenVINO that ONNX has no form for are rewritten first, and
-    what OpenVINO IR cannot hold is optimised away where that can be: a list that a loop only
-    appends to becomes a stacked output.
-    `external_data=False` brings tensors that lie in another file into this one. Raises InputError
-    where `path` cannot be written, Unsupported for what OpenVINO IR cannot hold, all of it at once,
-    and InvalidModel for what would be no OpenVINO IR either. `limits` as of `load`.
+    or any source that `load` takes. Loops of OpenVINO without an ONNX form are rewritten first, and
+    constructs without an OpenVINO form are optimised away if possible: a list that a loop only
+    appends to becomes a stacked output. `external_data=False` copies tensors from other files into
+    this one. Raises InputError if `path` cannot be written, Unsupported with all constructs that
+    OpenVINO IR cannot express, and InvalidModel for a model that would be invalid in OpenVINO IR.
+    `limits` as in `load`.
     """
     if isinstance(path, Model):
         raise InputTypeError("path is a Model; the model comes first: save(model, path)")
@@ -88,7 +88,7 @@ def _write_layers(model: Model, path: str) -> None:
 
 
 def _lowered(model: Model) -> Model:
-    """The model in operators that OpenVINO IR has layers for, as far as it can be said in them."""
+    """The model in operators that have OpenVINO layers, as far as possible."""
 
     def expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
         return formats.schema_function(step, types, model.opsets)
@@ -100,12 +100,12 @@ def _lowered(model: Model) -> Model:
 def check(
     source: object, *, portable: Collection[str] = (), limits: LoadLimits | None = None
 ) -> list[Finding]:
-    """Everything that is wrong with a model, or may be; never raises for a bad one.
+    """Report all faults and probable faults of a model; never raises for a faulty one.
 
-    A model that goes over the `limits` (as of `load`) raises LoadLimitExceeded all the same.
+    A model that exceeds the `limits` (as in `load`) still raises LoadLimitExceeded.
 
-    `portable`: "onnxruntime" or "openvino" adds what is known not to load there, or to be answered
-    wrongly, in the version the finding names.
+    `portable`: "onnxruntime" or "openvino" adds known failures and wrong answers of that runtime,
+    in the version that the finding names.
     """
     portable = names_of(portable, checks.RUNTIMES, "portable")
     with within(limits):
@@ -128,12 +128,13 @@ def _checked(source: object, portable: Collection[str]) -> list[Finding]:
 def repair(
     source: object, *, portable: Collection[str] = (), limits: LoadLimits | None = None
 ) -> tuple[Model, list[Fix]]:
-    """The model with everything mended that has a safe way out, and what was done.
+    """Repair every fault that has a safe fix; returns the model and the fixes.
 
-    Nodes out of order, hidden names, outer values a body returns directly, missing imports,
-    conditions that are left out or no scalars, false declarations, attributes without a meaning.
-    It runs to the same outputs. `portable` as of `check`: what a runtime answers wrongly is said in
-    another way, where there is one. Raises LoadError as `load` does, whose `limits` it has.
+    Repaired are nodes out of order, shadowed names, outer values that a body returns directly,
+    missing imports, conditions that are left out or not scalars, wrong declarations, and unknown
+    attributes. The outputs stay the same. `portable` as in `check`: forms that a runtime computes
+    wrongly are replaced by equivalent ones, if there are any. Raises LoadError and takes `limits`
+    as `load` does.
     """
     portable = names_of(portable, checks.RUNTIMES, "portable")
     codes = passes.REPAIRED if portable else passes.REPAIRED - passes.FOR_RUNTIMES
@@ -145,11 +146,10 @@ def repair(
 
 @public
 def infer(source: object, *, limits: LoadLimits | None = None) -> Model:
-    """The model with a type on every value, those of bodies included.
+    """Infer the types of all values, those of bodies included.
 
-    A body's declared shapes are claims, not facts: a carried value that changes its shape gets a
-    dim of None there, whatever the file declares. Raises LoadError as `load` does,
-    whose `limits` it has.
+    The declared shapes of a body are not trusted: a carried value that changes its shape gets a dim
+    of None, whatever the file declares. Raises LoadError and takes `limits` as `load` does.
     """
     with within(limits):
         return infer_types(source if isinstance(source, Model) else load(source))
@@ -167,13 +167,13 @@ def optimize(
 def optimize(
     source: object, *, with_report: bool = False, limits: LoadLimits | None = None
 ) -> Model | tuple[Model, passes.Report]:
-    """The model with less to do: it gives the same outputs, in treadle and in other runtimes.
+    """Simplify the model: it gives the same outputs, in treadle and in other runtimes.
 
-    What is computed twice, in every iteration alike, for nothing, or known before the run, is not
-    computed again; lists that only grow become stacked outputs; loops that count get a trip count.
-    Inputs, outputs and metadata keep their names. With `with_report`, also a Report of what was
-    done. Raises LoadError as `load` does, InvalidModel for a model that cannot be run. `limits` as
-    of `load`; nodes are counted after functions are put in the place of their calls.
+    Removes common subexpressions and dead steps, hoists loop invariants and folds constants; lists
+    that only grow become stacked outputs, and loops that count get a trip count. Inputs, outputs
+    and metadata keep their names. With `with_report`, also returns a Report of the changes. Raises
+    LoadError as `load` does, InvalidModel for a model that cannot be run. `limits` as in `load`;
+    nodes are counted after functions are inlined.
     """
     expect(with_report, bool, "with_report", "True or False")
     with within(limits):
@@ -192,28 +192,28 @@ def _optimized(model: Model) -> tuple[Model, passes.Report]:
 def operator(
     source: object, opset: int | None = None, domain: str = "", **attributes: Any
 ) -> Operator:
-    """One operator as a callable: a name, a NodeProto, a FunctionProto or an onnxscript function.
+    """Make a callable of one operator: a name, a NodeProto, a FunctionProto or onnxscript's.
 
         treadle.operator("Softmax", opset=13, axis=0)(x)
 
-    Raises Unsupported for a name the opset does not have, InvalidModel for a node that is wrong.
+    Raises Unsupported for a name the opset does not have, InvalidModel for a malformed node.
     """
     return Operator(source, opset, domain, **attributes)
 
 
 @public
 def get_available_providers() -> list[str]:
-    """The execution providers this build of onnxruntime has, as its own function gives them."""
+    """The execution providers of this onnxruntime build, as its own function reports them."""
     from treadle import delegate
 
     return delegate.available_providers()
 
 
 def set_seed(seed: int) -> None:
-    """Have operators of chance without a seed of their own give the same from here on.
+    """Seed the random operators that have no seed of their own.
 
-    What onnxruntime runs takes it in sessions that are made afterwards, as there. Which numbers
-    come depends on the engine. Raises InputError for what is no whole number of 64 bits.
+    Parts that onnxruntime runs use it in sessions made afterwards, as in onnxruntime. The numbers
+    depend on the engine. Raises InputError unless it is a 64-bit integer.
     """
     from treadle import delegate, ops
 
@@ -226,10 +226,10 @@ def set_seed(seed: int) -> None:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """What onnxruntime writes to stderr: 0 everything, 2 warnings, 3 errors, 4 only what is fatal.
+    """Set onnxruntime's log level on stderr: 0 everything, 2 warnings, 3 errors, 4 fatal errors.
 
-    It holds for sessions made afterwards whose options do not say it; before, treadle has it write
-    nothing. Raises ConfigurationError for another number.
+    It applies to sessions made afterwards whose options do not set it; by default treadle silences
+    onnxruntime. Raises ConfigurationError for another number.
     """
     from treadle import delegate
 

@@ -1,7 +1,7 @@
-"""Arguments of the public functions, looked at where they come in.
+"""Checks of arguments of public functions.
 
-What is of another type raises InputTypeError, which is a TypeError; a value that makes no sense
-InputError, which is a ValueError. Both say what was given and what is wanted.
+A value of a wrong type raises InputTypeError, which is a TypeError; an invalid value raises
+InputError, which is a ValueError. Both messages tell what was given and what is wanted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Kind = TypeVar("_Kind", bound=type)
 
 
 def naming_fields(kind: _Kind) -> _Kind:
-    """A dataclass of named fields whose constructor raises InputTypeError for others."""
+    """Decorate a dataclass of named fields: its constructor raises InputTypeError for others."""
     names = [each.name for each in fields(kind)]
     construct = kind.__init__  # type: ignore[misc]
 
@@ -49,7 +49,7 @@ def naming_fields(kind: _Kind) -> _Kind:
 
 
 def shown(value: object) -> str:
-    """What was given, in a word or two: `None`, `an int`, `the class Recorder`."""
+    """Describe an argument briefly: `None`, `an int`, `the class Recorder`."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return "None" if value is None else a_or_an(type(value).__name__)
@@ -67,7 +67,7 @@ def _all(kinds: type | tuple[type, ...]) -> tuple[type, ...]:
 
 
 def expect_listener(listener: Any, what: str = "listener") -> None:
-    """Raise InputTypeError for what cannot hear events: no callable, or a class of listeners."""
+    """Raise InputTypeError unless the value is a callable, and not a class of listeners."""
     if listener is None:
         return
     if isinstance(listener, type):
@@ -77,13 +77,13 @@ def expect_listener(listener: Any, what: str = "listener") -> None:
 
 
 def expect_path(path: Any, what: str = "path") -> str:
-    """The path as a string; InputTypeError for what is none."""
+    """The path as a string; raises InputTypeError for anything but a path."""
     expect(path, (str, os.PathLike), what, "the path of a file: str or os.PathLike")
     return os.fsdecode(path)
 
 
 def expect_member(value: Any, known: Collection[str], what: str) -> None:
-    """Raise InputTypeError for what is no str, InputError for one that is not known."""
+    """Raise InputTypeError unless the value is a str, InputError unless it is a known one."""
     expect(value, str, what, f"one of {', '.join(known)}")
     if value not in known:
         close = nearest(value, known)
@@ -92,7 +92,7 @@ def expect_member(value: Any, known: Collection[str], what: str) -> None:
 
 
 def expect_opset(opset: Any, newest: int, domain: str) -> None:
-    """Raise InputError for a number that no opset of the domain has; 0: the domain has no list."""
+    """Raise InputError unless the number is an opset of the domain; 0: the domain has no opsets."""
     if opset is None:
         return
     expect(opset, int, "opset", "a whole number")
@@ -104,7 +104,7 @@ def expect_opset(opset: Any, newest: int, domain: str) -> None:
 
 
 def names_of(names: Any, known: Collection[str], what: str) -> tuple[str, ...]:
-    """The names of a list of them, or of a string, which is one name; each one is known."""
+    """The names in a list, or a string, which is one name; each one must be known."""
     if isinstance(names, str):
         names = (names,)
     expect(names, Iterable, what, f"a list of names: {', '.join(known)}")

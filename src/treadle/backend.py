@@ -33,7 +33,7 @@ __all__ = [
 
 
 class TreadleRep(BackendRep):
-    """A model ready to run again and again."""
+    """A model prepared for repeated runs."""
 
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
@@ -43,9 +43,9 @@ class TreadleRep(BackendRep):
 
     @public
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
-        """The outputs, by position or by name; `inputs` is a dict, or values in the graph's order.
+        """Run the model; `inputs` is a dict, or values in the graph's order.
 
-        A single array stands for the only input.
+        Returns the outputs, by position or by name. A single array stands for the only input.
         """
         outputs = self._session.run(None, self._named(inputs))
         return self._outputs(*outputs)
@@ -62,17 +62,17 @@ class TreadleRep(BackendRep):
 
 
 class TreadleBackend(Backend):
-    """onnx's interface over InferenceSession; `engines=` chooses the engines, as there."""
+    """Onnx's backend interface over InferenceSession; `engines=` chooses the engines, as there."""
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether this device can be asked for: the CPU alone."""
+        """Whether the device is supported: only the CPU is."""
         return device.split(":")[0].upper() == "CPU"
 
     @classmethod
     @public
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **_: Any) -> bool:
-        """Whether the device is there and no finding of a check keeps the model from running."""
+        """Whether the device is supported and no finding of a check stops a session."""
         return cls.supports_device(device) and not any(found.blocks for found in check(model))
 
     @classmethod
@@ -85,7 +85,7 @@ class TreadleBackend(Backend):
         engines: Sequence[str] | None = None,
         **_: Any,
     ) -> TreadleRep:
-        """The model, ready to run; raises as InferenceSession does."""
+        """Prepare the model for runs; raises as InferenceSession does."""
         cls._wants(device)
         return TreadleRep(InferenceSession(model, engines=engines))
 
@@ -94,7 +94,7 @@ class TreadleBackend(Backend):
     def run_model(
         cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
     ) -> tuple[Any, ...]:
-        """The outputs of a model that is run once."""
+        """Run a model once and return its outputs."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -107,10 +107,10 @@ class TreadleBackend(Backend):
         outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,
         **kwargs: Any,
     ) -> tuple[Any, ...]:
-        """The outputs of one node; `outputs_info` is not needed.
+        """Run one node and return its outputs; `outputs_info` is ignored.
 
         `inputs` are in the node's order, without those that are left out (""). `opset_version` is
-        that of the node's domain, the newest when not given.
+        that of the node's domain, by default the newest.
         """
         opset_version = kwargs.pop("opset_version", None)
         names = list(dict.fromkeys(filter(None, node.input)))

@@ -1,4 +1,4 @@
-"""The public functions' boundary: nothing but treadle's own errors leaves them.
+"""The boundary of public functions: only treadle's own errors leave them.
 
 Every public function is `public`. An exception of another kind that reaches it is a bug of treadle:
 it leaves as InternalError, which names the place and what to report, with the exception itself as
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 VARIABLE: Final = "TREADLE_DEBUG"
-"""The environment variable that lets faults of treadle itself through as they are."""
+"""The environment variable that makes bugs of treadle propagate unchanged."""
 
 _PACKAGE = Path(__file__).parent
 _REPORTED = ("treadle", "numpy", "onnx", "onnxruntime", "llvmlite")
@@ -42,12 +42,12 @@ R = TypeVar("R")
 
 
 def is_debugging() -> bool:
-    """Whether faults of treadle itself are raised as they are."""
+    """Whether bugs of treadle propagate unchanged."""
     return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 class Callback:
-    """A function of the caller's: what it raises passes the boundary as it is."""
+    """A function of the caller: its exceptions pass the boundary unchanged."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -62,7 +62,7 @@ class Callback:
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether an exception may leave a public function as it is."""
+    """Whether an exception may leave a public function unchanged."""
     join_peers(error)
     if isinstance(error, TreadleError | MemoryError | Warning) or hasattr(error, _MARK):
         return True
@@ -70,7 +70,7 @@ def may_pass(error: Exception) -> bool:
 
 
 def internal_error(error: BaseException, what: str) -> InternalError:
-    """The error of a bug of treadle's own that ended a public function."""
+    """The error for a bug of treadle that ended a public function."""
     kind = f"{type(error).__name__}: {error}".rstrip(": ")
     return InternalError(
         f"{what} failed inside treadle, which is a bug of treadle: {kind} (in {place_of(error)})."
@@ -88,13 +88,14 @@ def place_of(error: BaseException) -> str:
 
 
 def versions() -> str:
-    """The versions a report of a bug needs."""
+    """The versions to include in a bug report."""
     found = [f"{name} {_version(name)}" for name in _REPORTED]
     return ", ".join([*found, f"Python {platform.python_version()}", platform.platform()])
 
 
 def _version(name: str) -> str:
-    from importlib import metadata  # takes longer to import than the rest of the command line
+    # its import takes longer than that of the rest of the command line
+    from importlib import metadata
 
     try:
         return metadata.version(name)
@@ -103,7 +104,7 @@ def _version(name: str) -> str:
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, behind the boundary."""
+    """Decorate a public function with the boundary."""
 
     @wraps(function)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:

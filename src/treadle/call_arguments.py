@@ -1,4 +1,4 @@
-"""The arguments of a session and of its runs, looked at."""
+"""Checks of the arguments of a session and its runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["blamed_on_feeds", "expect_call", "expect_known", "expect_source", "l
 
 
 def expect_known(keywords: Mapping[str, object]) -> None:
-    """Raise InputTypeError for a keyword that sessions do not take."""
+    """Raise InputTypeError for a keyword that sessions do not have."""
     known = ("enable_fallback", "disabled_optimizers")
     for name in keywords:
         if name not in known:
@@ -31,10 +31,11 @@ def expect_known(keywords: Mapping[str, object]) -> None:
 
 
 def expect_source(source: object, options: object) -> None:
-    """Raise InputTypeError for what can be no model, and for options of another kind."""
+    """Raise InputTypeError for an object that cannot be a model, and for wrong options."""
     if source is None or isinstance(source, int | float | list | tuple | dict | set):
         raise InputTypeError(
-            f"{shown(source)} is no model; give a path, bytes, text, a ModelProto, an onnx_ir.Model"
+            f"{shown(source)} is not a model; give a path, bytes, text, a ModelProto, an "
+            "onnx_ir.Model"
             " or an onnxscript function"
         )
     if options is not None and not _is_object_with(options, "intra_op_num_threads"):
@@ -42,7 +43,7 @@ def expect_source(source: object, options: object) -> None:
 
 
 def expect_call(feed: object, options: object) -> None:
-    """Raise InputTypeError for what is fed, or options of a run, of another type."""
+    """Raise InputTypeError for feeds or run options of a wrong type."""
     if type(feed) is not dict and not isinstance(feed, Mapping):
         raise InputTypeError(f'{shown(feed)} is fed, wanted a dict: {{"name": value}}')
     if options is not None and not _is_object_with(options, "terminate"):
@@ -56,7 +57,7 @@ def _is_object_with(options: object, name: str) -> bool:
 def blamed_on_feeds(
     failure: RunError, inputs: Mapping[str, Type | None], values: Sequence[object]
 ) -> InputError | None:
-    """The failure as one of feeds that do not fit each other, None where they do."""
+    """An error that also reports feeds that do not fit each other; None if they do."""
     if isinstance(failure, LimitExceeded | Terminated):
         return None
     faults = disagreement(inputs, dict(zip(inputs, values, strict=True)))
@@ -65,7 +66,10 @@ def blamed_on_feeds(
 
 
 def listed(names: Sequence[str]) -> Sequence[str]:
-    """The names of outputs; InputTypeError for a text, which is a sequence of names too."""
+    """The names of outputs.
+
+    Raises InputTypeError for a string, which is a sequence of names too.
+    """
     if isinstance(names, str):
         raise InputTypeError(f'the outputs wanted are given as a list: ["{names}"]')
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
@@ -77,7 +81,7 @@ def listed(names: Sequence[str]) -> Sequence[str]:
 
 
 def picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-    """The outputs at these positions; one asked for again is a copy, so that none share memory."""
+    """The outputs at these positions; repeated ones are copied, so that none share memory."""
     return [
         deepcopy(outputs[place]) if place in positions[:number] else outputs[place]
         for number, place in enumerate(positions)

@@ -1,6 +1,6 @@
-"""Plain Python values become what an operator wants: the dtype its schema or its neighbours say.
+"""Converts plain Python values for an operator: to the dtype of its schema or other operands.
 
-    Add(float32 array, 3)           3 becomes float32: both are of the schema's type variable T
+    Add(float32 array, 3)           3 becomes float32: both have the schema's type variable T
     Reshape(x, [2, 3])              [2, 3] becomes int64: the only type the schema has for it
     SequenceInsert([a, b], c)       a list of arrays: the schema wants a sequence
 
@@ -28,7 +28,7 @@ _LISTS = {Kind.FLOATS: "number", Kind.INTS: "whole number", Kind.STRINGS: "text"
 
 
 def coerce_inputs(values: Mapping[str, Any], formals: Mapping[str, ops.Formal]) -> dict[str, Any]:
-    """The values as run-time values; InputError where one does not fit the dtype it should have."""
+    """Convert the values to run-time values; raises InputError if one does not fit its dtype."""
     known = {
         formals[name].variable: dtype_of(value.dtype)
         for name, value in values.items()
@@ -71,9 +71,9 @@ def _only(formal: ops.Formal) -> DType | None:
 def fitted_attributes(
     attributes: Mapping[str, Any], rules: Mapping[str, ops.AttributeRule], operator: str
 ) -> dict[str, Any]:
-    """The attributes in the kinds an operator's schema says: a whole number will do for a float.
+    """Convert attributes to the kinds in an operator's schema: an integer is accepted for a float.
 
-    Raises InputTypeError for one that the operator does not have, or of another kind.
+    Raises InputTypeError for an unknown attribute, or one of another kind.
     """
     return {
         name: _attribute(name, value, rules, operator)
@@ -117,12 +117,12 @@ def _of_kind(value: Any, kind: str, what: str) -> Any:
 
 
 def _is_message(value: object) -> bool:
-    """Whether it is an attribute already, as onnx writes one."""
+    """Whether it is already an attribute in onnx's form."""
     return hasattr(value, "SerializeToString")
 
 
 def type_of(value: Any) -> Type | None:
-    """The type of a run-time value; None where it does not tell, as an empty list does not."""
+    """The type of a run-time value; None if it is ambiguous, as for an empty list."""
     if isinstance(value, np.ndarray):
         return Tensor(dtype_of(value.dtype), tuple(value.shape))
     if isinstance(value, list):

@@ -1,7 +1,8 @@
-"""Pickles of frozen dataclasses and arrays that are quick to read.
+"""Pickles of frozen dataclasses and arrays that load quickly.
 
-A frozen dataclass with slots is rebuilt by `__setstate__`, which looks up its fields each time;
-here its constructor is called with them. Arrays come back read-only, over the bytes that were read.
+A frozen dataclass with slots is normally restored by `__setstate__`, which looks up its fields each
+time; here its constructor is called with them. Arrays are restored read-only, over the pickle's
+bytes.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from typing import Any
 import numpy as np
 
 NO_FORM = (pickle.PicklingError, TypeError, AttributeError, RecursionError)
-"""What writing raises where something has no such form."""
+"""The errors of writing an object that cannot be pickled."""
 
 SPOILT = (
     *NO_FORM, pickle.UnpicklingError, EOFError, ImportError, IndexError, KeyError, ValueError,
 )  # fmt: skip
-"""What reading raises for bytes that were not written like this."""
+"""The errors of reading bytes that are not such a pickle."""
 
 
 class CompactPickler(pickle.Pickler):
-    """Writes such pickles; `pickle.loads` reads them."""
+    """Writes these pickles; `pickle.loads` reads them."""
 
     def reducer_override(self, value: Any) -> Any:
-        """How an array or a dataclass is written; everything else as it is."""
+        """How an array or a dataclass is written; other objects are pickled as usual."""
         if type(value) is np.ndarray and not value.dtype.hasobject:
             return _array, (value.tobytes(), value.dtype, value.shape)
         kind: Any = type(value)
@@ -41,7 +42,7 @@ class CompactPickler(pickle.Pickler):
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Python's collector of cycles at rest: what is read has none, and it takes half the time."""
+    """Pause Python's cycle collector, which takes half the time and finds no cycles here."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -57,7 +58,7 @@ def _array(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndar
 
 @cache
 def _constructor_fields(kind: Any) -> tuple[str, ...] | None:
-    """The fields that make an object of the class anew; None where they are not all of it."""
+    """The fields that its constructor takes; None if they are not its whole state."""
     if not is_dataclass(kind) or not getattr(kind, "__dataclass_params__").frozen:  # noqa: B009
         return None
     found = fields(kind)

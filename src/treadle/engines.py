@@ -1,4 +1,4 @@
-"""The engines by name: who may run what, as a session is told. A new engine is added here."""
+"""The engines by name, for sessions; a new engine is added here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENGINES = ("jit", "onnxruntime", "interp")
 
 
 def engine_names(engines: Any) -> tuple[str, ...]:
-    """The names of engines that a caller gives: a list of them, or one name."""
+    """The names of engines given by a caller: a list of them, or one name."""
     names = names_of(engines, ENGINES, "engines")
     if not names:
         raise InputError(f"engines is empty, wanted at least one of {', '.join(ENGINES)}")
@@ -29,7 +29,7 @@ def engines_of(
     providers: Sequence[Any] | None,
     provider_options: Sequence[Mapping[Any, Any]] | None,
 ) -> tuple[Engine, ...]:
-    """The engines of these names, in order, but for interp, which needs none."""
+    """The engines of these names, in order, without interp."""
     wanted = itertools.takewhile(lambda name: name != "interp", names)
     made = [_MAKERS[name](options, providers, provider_options) for name in wanted]
     return tuple(
@@ -41,7 +41,7 @@ def engines_of(
 
 
 def on_trial(engines: Sequence[Engine]) -> tuple[Engine, ...]:
-    """The engines, those that can on trial: they take what they have nothing on record for."""
+    """The engines, in the variant that also takes steps of unknown support, if they have one."""
     return tuple(e if e.traits.on_trial is None else e.traits.on_trial() for e in engines)
 
 

@@ -1,25 +1,25 @@
 """Every exception treadle raises, and the Finding that a check reports.
 
     TreadleError
-     ├── LoadError            the source is no model, or one that cannot be closed; has .findings
-     │    └── DataError       a tensor of the file cannot be had: missing, truncated, an unsafe path
-     ├── LoadLimitExceeded    a bound of LoadLimits was reached
-     ├── InvalidModel         the model breaks a rule that blocks running; has .findings
+     ├── LoadError            the source is not a model, or cannot be closed; has .findings
+     │    └── DataError       a tensor cannot be read: missing, truncated, an unsafe path
+     ├── LoadLimitExceeded    a limit of LoadLimits was exceeded
+     ├── InvalidModel         the model breaks a rule that stops a session; has .findings
      ├── Unsupported          the model is fine, this build has no way to run or write it
      ├── InputError           an argument does not fit: names, dtypes, ranks, shapes; a ValueError
-     │    ├── InputTypeError  it is of a type that is not taken at all; a TypeError too
-     │    └── ConfigurationError  an option or a provider is not to be had; a RuntimeError too
+     │    ├── InputTypeError  its type is not accepted at all; a TypeError too
+     │    └── ConfigurationError  an option or a provider is not available; a RuntimeError too
      ├── RunError             the model failed on this data: where, at which iteration, why
      │    ├── KernelError     an operator's operands do not fit, or its evaluation failed
-     │    ├── LimitExceeded   a bound of RunOptions was reached
+     │    ├── LimitExceeded   a limit of RunOptions was exceeded
      │    └── Terminated      RunOptions.terminate was set while it ran
-     ├── ComparisonError      outputs differ from the ones expected
-     └── InternalError        a bug of treadle's own, with what to report
+     ├── ComparisonError      outputs differ from the expected ones
+     └── InternalError        a bug of treadle, with instructions for a report
 
-A model that is wrong gives findings; a caller's mistake gives one of these; a bug of ours is an
-AssertionError inside, and an InternalError outside (see treadle.boundary). Of bugs in the native
-compiler, whose regions another engine can run, an InternalCompilerWarning tells. Messages say
-where, what was found, what was wanted and what to do.
+A faulty model gives findings; a caller's mistake raises one of these; a bug of ours is an
+AssertionError inside, and an InternalError outside (see treadle.boundary). A bug in the native
+compiler gives an InternalCompilerWarning, and another engine runs the region. Messages tell where
+the error is, what was found, what was wanted and what to do.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ Severity = Literal["error", "warning", "advice"]
 class Finding:
     """One thing a check found in a model.
 
-    `blocks` says whether the model cannot be run because of it: a name used twice in two scopes is
-    an error of the standard that still runs, an undefined name is one that does not. `clause` is
-    what of the standard it rests on; `line` and `column`, from 1, are where in a text model.
+    `blocks`: the finding prevents running the model. A shadowed name violates the standard but
+    still runs, an undefined name does not. `clause` is the relevant part of the standard; `line`
+    and `column`, from 1, are the place in a text model.
     """
 
     code: str
@@ -91,12 +91,12 @@ class TreadleError(Exception):
 
     @classmethod
     def plain_class(cls) -> type[TreadleError]:
-        """The class, without what errors of onnxruntime it was joined with."""
+        """The class, without the onnxruntime errors it was combined with."""
         return getattr(cls, "_plain", cls)
 
 
 def _restored(kind: type[TreadleError], args: tuple[object, ...]) -> TreadleError:
-    """An error as it was: its `__init__`, whose arguments are not kept, is not called again."""
+    """Restore an error without calling its `__init__`, whose arguments are not stored."""
     return kind.__new__(kind, *args)
 
 
@@ -105,9 +105,10 @@ _LONGEST_COMPARED = 200
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate a mistyped name most likely means, or None; case counts little.
+    """The candidate most similar to a mistyped name, or None; case counts little.
 
-    Of very many candidates those are compared whose length is nearest, and very long names are not.
+    Of very many candidates only those of the nearest length are compared, and very long names not
+    at all.
     """
     if len(name) > _LONGEST_COMPARED:
         return None
@@ -122,7 +123,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Collection[str]) -> str:
-    """A hint: the candidate meant, or all there are."""
+    """A hint: the most similar candidate, or all candidates."""
     close = nearest(name, candidates)
     return f'did you mean "{close}"?' if close else f"it has {join_words(candidates) or 'none'}"
 
@@ -140,15 +141,15 @@ class LoadError(TreadleError):
 
 
 class DataError(LoadError):
-    """A tensor of the file cannot be had: missing, truncated, or its path leaves the folder."""
+    """A tensor of the file cannot be read: missing, truncated, or its path leaves the folder."""
 
 
 class LoadLimitExceeded(TreadleError):
-    """Making a model ready went over one of its bounds: see `LoadLimits`."""
+    """Loading a model exceeded one of its limits: see `LoadLimits`."""
 
 
 class InvalidModel(TreadleError):
-    """The model breaks rules that block running; `findings` list every one."""
+    """The model breaks rules that stop a session; `findings` list every one."""
 
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
         super().__init__(_with_findings(message, findings))
@@ -178,11 +179,11 @@ class InputError(TreadleError, ValueError):
 
 
 class InputTypeError(InputError, TypeError):
-    """An argument is of a type that is not taken there. It is a TypeError too."""
+    """An argument is of a type that is not accepted. It is a TypeError too."""
 
 
 class ConfigurationError(InputError, RuntimeError):
-    """An option, a binding or a provider is not to be had. It is a RuntimeError too."""
+    """An option, a binding or a provider is not available. It is a RuntimeError too."""
 
 
 class RunError(TreadleError):
@@ -200,11 +201,11 @@ class RunError(TreadleError):
 
 
 class KernelError(RunError):
-    """An operator could not be evaluated on these operands; whoever runs the step says where."""
+    """An operator could not be evaluated on these operands; the caller adds the location."""
 
 
 class LimitExceeded(RunError):
-    """A run went over one of its bounds: `max_iterations`, `max_seconds` or `max_bytes`."""
+    """A run exceeded one of its limits: `max_iterations`, `max_seconds` or `max_bytes`."""
 
 
 class Terminated(RunError):
@@ -216,7 +217,7 @@ class ComparisonError(TreadleError):
 
 
 class InternalError(TreadleError):
-    """A bug of treadle's own; the message says what to report, `__cause__` is the exception."""
+    """A bug of treadle; the message tells what to report, `__cause__` is the exception."""
 
 
 class InternalCompilerWarning(RuntimeWarning):

@@ -1,4 +1,4 @@
-"""The public function `expose`: values of bodies as outputs of the main graph."""
+"""The public function `expose`: makes values of bodies outputs of the main graph."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ def expose(
     capacity: int | None = None,
     limits: LoadLimits | None = None,
 ) -> Model:
-    """The model with values of its bodies as further outputs, which any runtime computes.
+    """Add values of bodies to the outputs of the model, for any runtime.
 
         exposed = treadle.expose("lstm.onnx", "main/loop_0.body/h")
         treadle.save(exposed, "exposed.onnx")
 
-    `values` is a selector, or several: a glob over names, paths and steps, `op:Softmax`,
-    `role:carried`. "*" is what nodes make and what loops carry and slice; constants and captures
-    are never exposed. A loop is asked for `LOOP@trips` (int64) and `LOOP@ended` (bool: by its
-    condition, not by its trip count), a branch for `IF@taken` (bool: its then-branch).
+    `values` is one selector or several: a glob over names, paths and steps, `op:Softmax`,
+    `role:carried`. "*" picks the results of nodes and the carried and sliced values of loops;
+    constants and captures are never exposed. `LOOP@trips` (int64) is the number of iterations of a
+    loop, `LOOP@ended` (bool) whether its condition and not its trip count ended it, `IF@taken`
+    (bool) whether the then-branch ran.
 
-    Outputs are called `PATH/NAME`. Where it is proved that every iteration makes the value, with
-    one shape, and inner loops always run equally often, the output is a tensor with an axis for
-    each loop, outermost first, in the order of iterations. Else it is a flat sequence in the order
-    of execution, and `PATH/NAME@at`, int64[n, loops], has the iteration numbers of each element. A
-    value that is a sequence is concatenated: `@at` and `PATH/NAME@lengths`, int64[n], then have an
-    entry for each time it was made. An optional comes where it is present.
+    Outputs are named `PATH/NAME`. If every iteration provably computes the value with one shape,
+    and inner loops have constant trip counts, the output is a tensor with one axis per loop,
+    outermost first, in the order of iterations. Otherwise it is a flat sequence in the order of
+    execution, and `PATH/NAME@at`, int64[n, loops], has the iteration numbers of each element.
+    Values that are sequences are concatenated: `@at` and `PATH/NAME@lengths`, int64[n], then have
+    one entry per value. Absent optionals are left out.
 
-    With `capacity` no sequences are written, for runtimes without them: the output is a tensor
-    [capacity, *shape], filled with zeros behind the `PATH/NAME@count` times that the value was
-    made, and `@at` with -1; what is made beyond the capacity is left out, but counted.
+    With `capacity` no sequences are used, for runtimes without them: the output is a tensor
+    [capacity, *shape] with `PATH/NAME@count` values, padded with zeros, and `@at` padded with -1;
+    values beyond the capacity are counted but left out.
 
-    The outputs of before stay, come first and mean the same; floats may differ in their last bits,
-    since what is looked at is not fused away. Functions and Scan-8 are expanded. Raises InputError
-    for a selector that picks nothing, Unsupported with every value that cannot be exposed.
-    `limits` as of `load`.
+    The original outputs come first and are unchanged; floats may differ in their last bits, since
+    exposed values are not fused. Functions and Scan-8 are expanded. Raises InputError for a
+    selector that picks nothing, Unsupported with every value that cannot be exposed. `limits` as in
+    `load`.
     """
     selector = Selector.of(values)
     if capacity is not None:

@@ -1,8 +1,8 @@
-"""What a caller feeds becomes run-time values: arrays, lists, absent optionals; or a clear error.
+"""Converts feeds to run-time values: arrays, lists, absent optionals; or raises a clear error.
 
-onnxruntime wants numpy arrays of exactly the right dtype. Here a Python or numpy scalar or a nested
-list will do where its values fit the dtype without loss; arrays must have the dtype, since a silent
-cast of somebody's data hides mistakes.
+onnxruntime requires numpy arrays of exactly the right dtype. Here a Python or numpy scalar or a
+nested list is accepted if its values fit the dtype without loss; arrays must have the dtype, since
+a silent cast of a caller's data would hide mistakes.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ Shapes = set[tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CachedInput:
-    """What may be fed to an input as it is: arrays of a dtype and of shapes that fitted before.
+    """A cached check of one input: arrays of a dtype and shapes that were accepted before.
 
-    `fits` says it of texts, lists and optionals, whose dtype is None here.
+    `fits` is the check for strings, lists and optionals, whose dtype is None here.
     """
 
     name: str
@@ -78,18 +78,21 @@ class CachedInput:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class InputBinder:
-    """The inputs of a model, ready to be fed again and again."""
+    """Binds feeds to the inputs of a model, many times."""
 
     inputs: Mapping[str, Type | None]
     admitted: tuple[CachedInput, ...]
 
     @classmethod
     def of(cls, inputs: Mapping[str, Type | None]) -> InputBinder:
-        """Nothing was fed yet."""
+        """A binder that has not seen any feeds."""
         return cls(inputs, tuple(_admitted(name, type_) for name, type_ in inputs.items()))
 
     def known(self, given: Mapping[str, object]) -> list[object] | None:
-        """The fed values in the order of the inputs; None where any is not as one was before."""
+        """The fed values in the order of the inputs.
+
+        None if a value differs from the cached checks.
+        """
         if len(given) != len(self.admitted):
             return None
         values: list[object] = []
@@ -108,7 +111,7 @@ class InputBinder:
         return values
 
     def __call__(self, given: Mapping[str, object]) -> list[object]:
-        """The fed values in the order of the inputs, converted and checked; InputError if not."""
+        """The fed values in the order of the inputs, converted and checked; raises InputError."""
         values = bind(self.inputs, given)
         for each, value in zip(self.admitted, values, strict=True):
             if isinstance(value, np.ndarray):
@@ -126,7 +129,7 @@ def _admitted(name: str, type_: Type | None) -> CachedInput:
 
 
 def _fits(type_: Type | None, shapes: Shapes) -> Callable[[object], bool]:
-    """What says whether a value needs no conversion, where it is no array of numbers."""
+    """The check whether a value needs no conversion, for values other than numeric arrays."""
     match type_:
         case Tensor(DType.STRING):
             return partial(_is_text, shapes)
@@ -142,7 +145,7 @@ def _is_text(shapes: Shapes, value: object) -> bool:
 
 
 def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list[object]:
-    """The fed values in the order of the inputs, each converted and checked; all faults at once."""
+    """Convert and check the fed values, in the order of the inputs; reports all faults at once."""
     faults, kinds = [], {InputError}
     if given.keys() != inputs.keys():
         faults += _wrong_names(inputs, given)
@@ -163,10 +166,10 @@ def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list
 
 
 def disagreement(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> str:
-    """Which named extents the fed arrays give more than one length to; "" where none.
+    """Describe the named extents for which the fed arrays have different lengths; "" if none.
 
-    Nothing forbids it, and some models name extents carelessly; a run that fails for it should say
-    so, whatever its body says.
+    This is allowed, and some models name extents carelessly; but if a run fails because of it, the
+    error should mention it.
     """
     lengths: dict[str, dict[int, str]] = {}
     for name, type_ in inputs.items():
@@ -201,7 +204,7 @@ def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> lis
 
 
 def convert(value: object, type_: Type | None) -> object:
-    """The run-time value of something fed for a type; raises InputError."""
+    """Convert a fed object to a run-time value of a type; raises InputError."""
     if type(value) is np.ndarray and isinstance(type_, Tensor):
         dtype = type_.dtype
         if dtype is not None and value.dtype == dtype.numpy and dtype is not DType.STRING:
@@ -212,7 +215,7 @@ def convert(value: object, type_: Type | None) -> object:
 
 
 def _held(value: object, type_: Type | None) -> object:
-    """What an OrtValue of onnxruntime holds; anything else as it is."""
+    """The content of an OrtValue; any other object unchanged."""
     from treadle import delegate
 
     return delegate.from_ortvalue(value, type_) if delegate.is_ortvalue(value) else value
@@ -260,13 +263,13 @@ def _strings(array: np.ndarray) -> np.ndarray:
 
 
 def _text(item: object) -> object:
-    if isinstance(item, np.void):  # numpy keeps the zeros at the end of these
+    if isinstance(item, np.void):  # numpy keeps trailing zeros of these
         item = item.tobytes()
     return item.decode() if isinstance(item, bytes) else item
 
 
 def _array(value: object, type_: Tensor) -> np.ndarray:
-    # scalars and nested lists: the values decide whether they fit, not numpy's guess of a dtype
+    # scalars and nested lists: their values decide whether they fit, not the dtype numpy guesses
     try:
         guess = np.asarray(value)
     except ValueError:
@@ -274,7 +277,7 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
         raise InputError(f"{wanted}, its lists are not equally long or deep") from None
     if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "UST":
         return guess
-    if guess.dtype.kind == "O":  # a whole number beyond 64 bits, or no number at all
+    if guess.dtype.kind == "O":  # an integer beyond 64 bits, or not a number
         raise InputError(f"{reprlib.repr(value)} does not fit {show_type(type_)}")
     array = _fitted(guess, type_.dtype.numpy)
     if array is None:
@@ -283,7 +286,7 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
 
 
 def _fitted(guess: np.ndarray, wanted: np.dtype[Any]) -> np.ndarray | None:
-    """The values in the wanted dtype, floats rounded; None where they are not the same then."""
+    """The values in the wanted dtype, floats rounded; None if they do not fit."""
     if guess.size and wanted.kind == "b" != guess.dtype.kind:
         return None
     with np.errstate(all="ignore"):
@@ -295,8 +298,8 @@ def _fitted(guess: np.ndarray, wanted: np.dtype[Any]) -> np.ndarray | None:
 
 
 def _same_numbers(array: np.ndarray, guess: np.ndarray) -> bool:
-    # as Python's numbers where both are whole: numpy compares int64 and uint64 as floats, and a
-    # number too large comes back as itself when it wraps around
+    # compared as Python's numbers if both are integers: numpy compares int64 and uint64 as floats,
+    # and a number too large would come back as itself when it wraps around
     if array.dtype.kind in "iu" and guess.dtype.kind in "iu":
         return bool(array.tolist() == guess.tolist())
     return bool((array.astype(guess.dtype) == guess).all())
@@ -331,7 +334,7 @@ def _all_of(items: list[object] | tuple[object, ...], dtype: DType | None) -> bo
 
 
 def _of_any_shape(type_: Type | None) -> Type | None:
-    # the items of a sequence may differ in shape, and files declare the first one's
+    # items of a sequence may differ in shape, and files declare the shape of the first one
     return Tensor(type_.dtype) if isinstance(type_, Tensor) else type_
 
 
@@ -356,7 +359,7 @@ def _key(key: object, type_: Map) -> object:
 
 
 def _number(value: Any, dtype: DType | None) -> object:
-    """The value of a map's entry, with the dtype the map has: a scalar of numpy, or a text."""
+    """The value of a map's entry in the dtype of the map: a numpy scalar, or a string."""
     if dtype is None or dtype is DType.STRING or isinstance(value, np.ndarray | list | dict):
         return value
     try:

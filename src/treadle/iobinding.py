@@ -1,4 +1,4 @@
-"""IOBinding: what a session is fed, and where its outputs go, said once for many runs."""
+"""IOBinding: the inputs and outputs of a session, bound once for many runs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _CPU = "cpu"
 
 
 class Bound(Protocol):
-    """A session, as far as a binding goes."""
+    """A session, as seen by a binding."""
 
     def get_inputs(self) -> Sequence[NodeArg]:
-        """What must be fed."""
+        """The inputs that must be fed."""
         ...
 
     def get_overridable_initializers(self) -> Sequence[NodeArg]:
-        """What may be fed."""
+        """The inputs that may be fed."""
         ...
 
     @public
     def get_outputs(self) -> Sequence[NodeArg]:
-        """What comes back."""
+        """The outputs."""
         ...
 
     def run(self, output_names: Sequence[str], input_feed: Any, run_options: Any, /) -> list[Any]:
@@ -40,16 +40,16 @@ class Bound(Protocol):
         ...
 
     def output_type(self, name: str) -> Any:
-        """The type of an output, where it is known."""
+        """The type of an output, if it is known."""
         ...
 
 
 class IOBinding:
     """Inputs and outputs bound to memory: made by `session.io_binding()`.
 
-    Inputs are read where they lie, at every run. An output bound to memory is written there when
-    the run has made it, so that memory may be an input's as well; dtype and shape must be those of
-    the output. Others come in memory of their own.
+    Inputs are read in place, at every run. An output bound to memory is copied there after the run,
+    so the memory may also be an input's; its dtype and shape must be those of the output. Other
+    outputs are new arrays.
     """
 
     @public
@@ -63,7 +63,7 @@ class IOBinding:
 
     @public
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray | Any) -> None:
-        """Feed an array; changes of it reach the next run."""
+        """Bind an array to an input; its changes are seen by the next run."""
         if not isinstance(arr_on_cpu, np.ndarray):
             given = type(arr_on_cpu).__name__
             raise ConfigurationError(f'input "{name}" is bound to {given}, wanted an array')
@@ -79,13 +79,16 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Feed the memory at an address: `element_type` is a numpy dtype or ONNX's number."""
+        """Bind the memory at an address to an input.
+
+        `element_type` is a numpy dtype or ONNX's number.
+        """
         _expect_cpu(name, device_type, "bind_ortvalue_input")
         self._bind(name, _at(buffer_ptr, element_type, shape))
 
     @public
     def bind_ortvalue_input(self, name: str, ortvalue: Any) -> None:
-        """Feed an OrtValue."""
+        """Bind an OrtValue to an input."""
         _expect_ortvalue(name, ortvalue)
         self._bind(name, ortvalue)
 
@@ -107,7 +110,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output, in new memory of a device, or written to the address given."""
+        """Bind an output to new memory of a device, or to the memory at an address."""
         delegate.device(device_type, device_id)
         if buffer_ptr is None:
             self._places[name] = _Place(device=(device_type, device_id))
@@ -119,7 +122,7 @@ class IOBinding:
 
     @public
     def bind_ortvalue_output(self, name: str, ortvalue: Any) -> None:
-        """Ask for an output, written to the memory of an OrtValue."""
+        """Bind an output to the memory of an OrtValue."""
         _expect_ortvalue(name, ortvalue)
         array = None
         if ortvalue.device_name() == _CPU:
@@ -127,13 +130,13 @@ class IOBinding:
         self._places[name] = _Place(array, ortvalue)
 
     def synchronize_inputs(self) -> None:
-        """Wait until inputs are where they are to be: they are, at any time."""
+        """Wait until inputs are in place: they always are."""
 
     def synchronize_outputs(self) -> None:
-        """Wait until outputs are where they are to be: they are, when a run has ended."""
+        """Wait until outputs are in place: they are, once a run has ended."""
 
     def run(self, run_options: Any = None) -> None:
-        """Run the session: what `session.run_with_iobinding` does."""
+        """Run the session, as `session.run_with_iobinding` does."""
         if not self._places:
             raise ConfigurationError("no output is bound: At least one output should be requested.")
         names = list(self._places)
@@ -162,21 +165,21 @@ class IOBinding:
         return delegate.ortvalues(self.get_outputs())
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        """The outputs of the last run as arrays, and lists of them; nobody else has the memory."""
+        """The outputs of the last run as arrays, and lists of them; each in new memory."""
         return [_copied(self._made[name]) for name in self._places if name in self._made]
 
     def clear_binding_inputs(self) -> None:
-        """Feed nothing."""
+        """Remove all bindings of inputs."""
         self._feeds.clear()
 
     def clear_binding_outputs(self) -> None:
-        """Ask for nothing."""
+        """Remove all bindings of outputs."""
         self._places.clear()
         self._made.clear()
 
 
 class _Place:
-    """Where an output goes: an array, an OrtValue, or new memory of a device."""
+    """The destination of an output: an array, an OrtValue, or new memory of a device."""
 
     __slots__ = ("array", "device", "ortvalue")
 
@@ -190,7 +193,7 @@ class _Place:
         self.array, self.ortvalue, self.device = array, ortvalue, device
 
     def take(self, name: str, value: Any) -> Any:
-        """Write an output to its place; what there is to see of it then."""
+        """Write an output to its destination, and return the value visible there."""
         if self.array is None:
             if self.ortvalue is not None:
                 self.ortvalue.update_inplace(value)

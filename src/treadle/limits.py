@@ -1,7 +1,7 @@
-"""What making a model ready may take: nodes, depth, bytes and time.
+"""Limits for loading a model: nodes, depth, bytes and time.
 
-`within` opens a budget for the work done in its block, by one thread; the functions that read,
-type, rewrite and write models ask it as they go. Without a budget nothing is bounded.
+`within` opens a budget for its block, in one thread; functions that read, infer, rewrite and write
+models check it as they go. Without a budget there are no limits.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = [
 @naming_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLimits:
-    """What making a model ready may take; None: as much as it needs.
+    """Limits of loading a model; None: unlimited.
 
     `nodes` of the whole model, those of bodies included, each call of a function counted as the
     nodes of that function; `depth` of bodies and calls within each other; `bytes` of the file, its
-    external data and sparse tensors written out; `seconds` from the start of the call. Going over
-    one raises LoadLimitExceeded, which says which. `seconds` is looked at between steps of the
-    work: one step is finished first.
+    external data and sparse tensors written out; `seconds` from the start of the call. Exceeding
+    one raises LoadLimitExceeded, which names it. `seconds` is checked between steps of the work, so
+    the current step is finished first.
     """
 
     nodes: int | None = 1_000_000
@@ -56,7 +56,7 @@ class LoadLimits:
 
 @dataclass(slots=True)
 class _Budget:
-    """What is left of the limits."""
+    """The remaining part of the limits."""
 
     limits: LoadLimits
     started: float = field(default_factory=time.monotonic)
@@ -67,15 +67,15 @@ _current: ContextVar[_Budget | None] = ContextVar("treadle_load_budget", default
 
 
 def within_load_limits(options: object) -> AbstractContextManager[None]:
-    """Bounds what making a program ready may take, as the options of a session say."""
+    """Apply the load limits in a session's options to the making of a program."""
     return within(getattr(options, "load_limits", None))
 
 
 @contextmanager
 def within(limits: LoadLimits | None) -> Iterator[None]:
-    """Hold what is done in the block to the limits.
+    """Apply the limits to the block.
 
-    Inside a block of the same limits, or where none are given, the budget around it goes on.
+    Inside a block with the same limits, or if none are given, the outer budget continues.
     """
     if limits is not None:
         expect(limits, LoadLimits, "limits", "a treadle.LoadLimits or None")
@@ -91,16 +91,16 @@ def within(limits: LoadLimits | None) -> Iterator[None]:
 
 
 def poll() -> None:
-    """Raise LoadLimitExceeded where the time is over."""
+    """Raise LoadLimitExceeded if the time is over."""
     budget = _current.get()
     if budget is None or budget.limits.seconds is None:
         return
     if time.monotonic() - budget.started > budget.limits.seconds:
-        raise _exceeded("seconds", "making the model ready takes longer", budget.limits.seconds)
+        raise _exceeded("seconds", "loading the model takes longer", budget.limits.seconds)
 
 
 def remaining_seconds() -> float | None:
-    """The seconds left, at least 0; None where they are not bounded."""
+    """The seconds left, at least 0; None if the time is unlimited."""
     budget = _current.get()
     if budget is None or budget.limits.seconds is None:
         return None
@@ -108,7 +108,7 @@ def remaining_seconds() -> float | None:
 
 
 def spend(size: int, what: str) -> None:
-    """Count bytes that are about to be read or made; raise LoadLimitExceeded over the limit."""
+    """Count bytes about to be read or allocated; raises LoadLimitExceeded over the limit."""
     budget = _current.get()
     if budget is None or budget.limits.bytes is None:
         return
@@ -120,7 +120,7 @@ def spend(size: int, what: str) -> None:
 
 
 def expect_size(nodes: int, depth: int) -> None:
-    """Raise LoadLimitExceeded for a model of more nodes, or deeper, than the limits have it."""
+    """Raise LoadLimitExceeded for a model with more nodes or deeper nesting than allowed."""
     budget = _current.get()
     limits = LoadLimits(nodes=None, depth=None) if budget is None else budget.limits
     if limits.nodes is not None and nodes > limits.nodes:

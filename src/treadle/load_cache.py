@@ -1,11 +1,11 @@
-"""Models made ready once, and found on disk in the next process: the plan beside the machine code.
+"""Keeps prepared models on disk for the next process: the plan beside the machine code.
 
-    key = digest(the file's bytes, options, engines, versions of all that takes part)
+    key = digest(the file's bytes, options, engines, versions of all packages involved)
 
-A model is kept where its file alone decides what is made of it: without external tensors, extents
-or initializers that options give, and custom libraries. Its checks were done when it was kept: a
-model that a finding stops is never kept. The files lie in the cache folder of machine code, which
-nobody else may write to, and go with it (`jit/toolchain/disk_cache.py`).
+A model is kept only if its file determines the result: without external tensors, extents or
+initializers set by options, or custom libraries. It was checked before it was kept: a model stopped
+by a finding is never kept. The files are in the cache folder of machine code, which nobody else may
+write to, and are deleted with it (`jit/toolchain/disk_cache.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from treadle.plan import Engine, Plan, snapshot
 __all__ = ["LoadCache"]
 
 _MOST_BYTES = 2**24
-"""The size of the largest file that is kept: beyond it, weights take the time, not nodes."""
+"""The size of the largest file that is kept: beyond it, reading weights takes most of the time."""
 
 _MOST_BESIDE, _MOST_REWRITTEN = 2**17, 2**20
 """Bytes beside a plan, and of a plan that is written again for them."""
@@ -49,7 +49,7 @@ class LoadCache:
 
     @classmethod
     def of(cls, source: object, options: Any, engines: Sequence[Engine]) -> LoadCache | None:
-        """The place of this source; None where it must not be kept."""
+        """The place of this source; None if it must not be kept."""
         store = next((e.store for e in engines if hasattr(e, "store")), None)
         data = None if store is None else _content(source)
         settings = None if data is None else _settings(options, engines)
@@ -61,7 +61,7 @@ class LoadCache:
         return cls(store, key, source, digest)
 
     def read(self, engines: Sequence[Engine]) -> tuple[Model, Plan] | None:
-        """The model as it was read, and its plan made ready; None where there is none."""
+        """Read the model and its prepared plan; None if they are not on disk."""
         data = self.store.read(self.key)
         if data is None:
             return None
@@ -72,10 +72,10 @@ class LoadCache:
         return snapshot.from_bytes(file.plan, self.key, engines, file)
 
     def write(self, model: Model, plan: Plan, engines: Sequence[Engine]) -> None:
-        """Keep a plan, and what its regions will find out.
+        """Write a plan, and arrange to store what its regions learn at run time.
 
-        Not where tensors lie in other files, nor where the file changed while it was read: the plan
-        would be of other content than its key says.
+        Nothing is written if tensors are in other files, or if the file changed while it was read:
+        the plan would not match its key.
         """
         data = _content(self.source)
         is_same = data is not None and hashlib.sha256(data).hexdigest() == self.digest
@@ -119,7 +119,7 @@ class _PlanFile:
 
 
 def _content(source: object) -> bytes | None:
-    """The bytes of a source, if they are all there is to it."""
+    """The bytes of a source, if it has no other parts."""
     if isinstance(source, bytes):
         return source if len(source) <= _MOST_BYTES else None
     if not isinstance(source, str | os.PathLike):
@@ -138,7 +138,7 @@ def _content(source: object) -> bytes | None:
 
 
 def _settings(options: Any, engines: Sequence[Engine]) -> str | None:
-    """What options and engines say, in words; None where what they make is not to be kept."""
+    """The settings of options and engines as text; None if their results must not be kept."""
     kept = [engine.traits.persistence for engine in engines]
     known = [None if each is None else each.identity for each in kept]
     if None in known or getattr(options, "enable_profiling", False):
@@ -149,14 +149,14 @@ def _settings(options: Any, engines: Sequence[Engine]) -> str | None:
 
 @cache
 def _versions() -> str:
-    """The digest of Python, the packages that say what a model means, and this package's files."""
+    """A digest of Python, of the packages that define a model's meaning, and of this package."""
     packages = [f"{name} {version(name)}" for name in _PACKAGES]
     words = f"{sys.version} {packages} {sorted(_files(Path(__file__).parent))}"
     return hashlib.sha256(words.encode()).hexdigest()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Path, time and size of each source; times in seconds, as layers of images keep them."""
+    """Path, time and size of each source; times in seconds, as container images store them."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):

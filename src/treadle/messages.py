@@ -1,4 +1,4 @@
-"""Words that messages are made of: articles, shapes in one notation, texts that stay short."""
+"""Helpers for messages: articles, shapes in one notation, shortened texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHAPE = re.compile(
 
 
 def a_or_an(words: str) -> str:
-    """The words with the article they want: `an int`, `a list`, `an LSTM`, `a uint8[3]`."""
+    """The words with their indefinite article: `an int`, `a list`, `an LSTM`, `a uint8[3]`."""
     return f"{'an' if _takes_an(words) else 'a'} {words}"
 
 
@@ -34,7 +34,7 @@ def _takes_an(words: str) -> bool:
 
 
 def brief(text: str, longest: int = _LONGEST) -> str:
-    """The text on one line, its middle left out where it is longer than anybody reads."""
+    """The text on one line, with the middle of a long text left out."""
     words = " ".join(text.split())
     if len(words) <= longest:
         return words
@@ -42,7 +42,7 @@ def brief(text: str, longest: int = _LONGEST) -> str:
 
 
 def in_our_notation(text: str) -> str:
-    """What another library says, with shapes as ours: (2, 3), {2,3} and [2, 3] become [2,3]."""
+    """Another library's message with shapes in our notation: (2, 3), {2,3}, [2, 3] become [2,3]."""
     return _SHAPE.sub(_our_shape, text)
 
 
@@ -53,7 +53,7 @@ def _our_shape(found: re.Match[str]) -> str:
 
 
 def join_words(words: Iterable[str], most: int = _MOST_WORDS) -> str:
-    """`a, b, c`; past the most `... and 4 more`."""
+    """`a, b, c`; with more than `most` items `... and 4 more`."""
     given = list(words)
     if len(given) <= most:
         return ", ".join(given)

@@ -1,7 +1,8 @@
-"""Errors of treadle that are also the ones onnxruntime raises there, for programs that catch those.
+"""Makes treadle's errors instances of onnxruntime's too, for programs that catch those.
 
-onnxruntime's errors are classes of its own, without a common base. Where a program has loaded
-onnxruntime, a treadle error that leaves a public function becomes an instance of them as well:
+onnxruntime's errors are classes of its own, without a common base. If a program has imported
+onnxruntime, a treadle error that leaves a public function becomes an instance of the matching class
+too:
 
     except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument: ...
 
@@ -30,7 +31,7 @@ _PEERS: tuple[tuple[type[TreadleError], tuple[str, ...]], ...] = (
 
 
 def join_peers(error: Exception) -> None:
-    """Make a treadle error an instance of onnxruntime's as well, where somebody may catch those."""
+    """Make a treadle error an instance of onnxruntime's class too, if onnxruntime is imported."""
     binding = sys.modules.get(_BINDING)
     if binding is None or not isinstance(error, TreadleError):
         return

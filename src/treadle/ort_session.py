@@ -1,10 +1,10 @@
-"""What onnxruntime's session has besides `run`: the methods a program moves over with.
+"""The other methods of onnxruntime's session, for programs that move to treadle.
 
     providers     get_providers, get_provider_options, set_providers, *_fallback
     other runs    run_async, run_with_ort_values, run_with_ortvaluevector, io_binding
     memory        get_input_memory_infos, create_ortvalue_from_shape_and_type, ...
 
-What it has not, and why, is in `parity.py`.
+Missing methods are listed in `parity.py`, with reasons.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 __all__ = ["ModelMetadata", "OrtSession", "choose", "given", "supplied", "write_optimized"]
 
 _UNSAID_VERSION = 2**63 - 1
-"""The version onnxruntime tells of a model that does not say it."""
+"""The version onnxruntime reports for a model that states none."""
 
 Finished = Callable[[Sequence[Any], Any, str], object]
-"""What `run_async` calls: the outputs, what its caller wants back, the error as words or ""."""
+"""The callback of `run_async`: takes outputs, user data, and the error as text or ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelMetadata:
-    """What a model says of itself, under onnxruntime's names."""
+    """A model's metadata, under onnxruntime's names."""
 
     producer_name: str
     graph_name: str
@@ -57,7 +57,7 @@ class ModelMetadata:
 
     @classmethod
     def of(cls, model: Model) -> ModelMetadata:
-        """What this model says."""
+        """The metadata of this model."""
         return cls(
             model.producer,
             model.main.name,
@@ -70,7 +70,7 @@ class ModelMetadata:
 
 
 class OrtSession(ABC):
-    """The methods of onnxruntime's session that are made of others."""
+    """The methods of onnxruntime's session that are composed of others."""
 
     _options: Any
     _chosen: Chosen | None = None
@@ -94,7 +94,7 @@ class OrtSession(ABC):
 
     @abstractmethod
     def output_type(self, name: str) -> Type | None:
-        """The type of an output, where it is known."""
+        """The type of an output, if it is known."""
 
     @abstractmethod
     def set_providers(
@@ -102,40 +102,40 @@ class OrtSession(ABC):
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
     ) -> None:
-        """Have other execution providers."""
+        """Replace the execution providers."""
 
     def get_providers(self) -> list[str]:
-        """The execution providers onnxruntime is given, those alone that it has."""
+        """The execution providers passed to onnxruntime, of those it has."""
         return ["CPUExecutionProvider"] if self._chosen is None else self._chosen.names
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """The options of each provider, as onnxruntime tells them."""
+        """The options of each provider, as onnxruntime reports them."""
         return {"CPUExecutionProvider": {}} if self._chosen is None else self._chosen.options
 
     def enable_fallback(self) -> None:
-        """Go on with the processor where onnxruntime does not take the providers, with a warning.
+        """Fall back to the CPU, with a warning, if onnxruntime rejects the providers.
 
-        The default. What fails in a run is done again by treadle itself, with or without it.
+        This is the default. A run that fails in onnxruntime is repeated by treadle in either case.
         """
         self._may_fall_back = True
 
     def disable_fallback(self) -> None:
-        """Raise ConfigurationError where onnxruntime does not take the providers."""
+        """Raise ConfigurationError if onnxruntime rejects the providers."""
         self._may_fall_back = False
 
     @public
     def end_profiling(self) -> str:
-        """Write what the session did to its profile and end it; the path of the file.
+        """End the profile and write it; returns the path of the file.
 
-        "" where SessionOptions.enable_profiling was not set, or the profile has ended before. A
-        trace of Chrome: see `profiling.py` for what its events say.
+        Returns "" if SessionOptions.enable_profiling was not set, or the profile has ended before.
+        The file is a Chrome trace: see `profiling.py` for its events.
         """
         if self._profile is None or self._profile.is_ended:
             return ""
         return self._profile.end()
 
     def get_profiling_start_time_ns(self) -> int:
-        """When the profile began, in nanoseconds since 1970; 0 where there is none."""
+        """The start of the profile in nanoseconds since 1970; 0 if there is none."""
         return 0 if self._profile is None else self._profile.start_ns
 
     def run_with_ort_values(
@@ -144,7 +144,7 @@ class OrtSession(ABC):
         input_dict_ort_values: Mapping[str, Any],
         run_options: Any = None,
     ) -> list[Any]:
-        """As `run`, with OrtValues in and out; tensors on the processor are not copied."""
+        """Run with OrtValues in and out; tensors in CPU memory are not copied."""
         from treadle import delegate
 
         for name, value in input_dict_ort_values.items():
@@ -168,9 +168,9 @@ class OrtSession(ABC):
         fetches: Any,
         fetch_devices: Sequence[Any],
     ) -> None:
-        """As `run`, with onnxruntime's OrtValueVector; the outputs are put at the end of `fetches`.
+        """Run with onnxruntime's OrtValueVector; the outputs are appended to `fetches`.
 
-        They lie in the processor's memory, whatever `fetch_devices` say.
+        They are in CPU memory, whatever `fetch_devices` asks for.
         """
         from treadle import delegate
 
@@ -187,7 +187,7 @@ class OrtSession(ABC):
 
     @public
     def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
-        """Run with what is bound: outputs are written where they are bound to."""
+        """Run with bound inputs and outputs."""
         if getattr(iobinding, "session", None) is not self:
             raise InputError("an IOBinding of this session is wanted: session.io_binding()")
         iobinding.run(run_options)
@@ -203,9 +203,9 @@ class OrtSession(ABC):
     ) -> None:
         """Run in a thread of the session's own, and call `callback(outputs, user_data, error)`.
 
-        `error` is "", or what went wrong, with no outputs. What the callback raises is written to
-        `sys.unraisablehook`. As many runs go at once as `intra_op_num_threads` says. Raises
-        InputError at once where an input is missing.
+        `error` is "", or the message of a failed run, without outputs. Exceptions of the callback
+        go to `sys.unraisablehook`. At most `intra_op_num_threads` runs are active at once. Raises
+        InputError immediately if an input is missing.
         """
         absent = [
             argument.name
@@ -227,15 +227,15 @@ class OrtSession(ABC):
             return self._workers[1]
 
     def get_input_memory_infos(self) -> list[Any]:
-        """Where each input is read: in the processor's memory."""
+        """The memory of each input: CPU memory."""
         return [_memory() for _ in self.get_inputs()]
 
     def get_output_memory_infos(self) -> list[Any]:
-        """Where each output lies: in the processor's memory."""
+        """The memory of each output: CPU memory."""
         return [_memory() for _ in self.get_outputs()]
 
     def get_input_epdevices(self) -> list[Any]:
-        """The device that takes each input: the processor, as onnxruntime describes it."""
+        """The device of each input: the CPU, as onnxruntime describes it."""
         from treadle import delegate
 
         return [delegate.processor() for _ in self.get_inputs()]
@@ -249,7 +249,7 @@ class OrtSession(ABC):
         device_id: int = 0,
         vendor_id: int = -1,
     ) -> Any:
-        """An OrtValue of this shape with anything in it, as OrtValue's own method of the name."""
+        """An uninitialised OrtValue of this shape, as OrtValue's method of that name makes it."""
         from treadle import delegate
 
         kind = delegate.of_onnxruntime("OrtValue")
@@ -258,7 +258,7 @@ class OrtSession(ABC):
         )
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
-        """Let go of a graph captured on a device: treadle captures none, so nothing happens."""
+        """Release a captured graph: treadle captures none, so this does nothing."""
         return
 
 
@@ -293,7 +293,7 @@ def _memory() -> Any:
 
 
 def write_optimized(model: Model, path: str) -> None:
-    """Write the model as `treadle.optimize` gives it: what `optimized_model_filepath` asks for."""
+    """Write the model optimized by `treadle.optimize`, for `optimized_model_filepath`."""
     cleaned, _ = passes.simplify(model)
     formats.onnx.save(passes.repair(cleaned, passes.FOR_RUNTIMES)[0], Path(path))
 
@@ -306,7 +306,7 @@ def choose(
     *,
     may_fall_back: bool,
 ) -> Chosen | None:
-    """The providers of a session; None for the processor alone, by default."""
+    """The providers of a session; None for the default, the CPU alone."""
     added = getattr(options, "providers", ())
     if providers is None and provider_options is None and not added:
         return None
@@ -322,7 +322,7 @@ def given(chosen: Chosen | None) -> tuple[Any, None]:
 
 
 def supplied(options: Any) -> formats.onnx.Supplied | None:
-    """What the options put in the place of what the model says."""
+    """The replacements in the options for parts of the model."""
     if not getattr(options, "supplies", False):
         return None
     return formats.onnx.Supplied(

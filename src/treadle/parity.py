@@ -1,7 +1,7 @@
-"""What onnxruntime's Python API has and treadle has not, each with the reason and a way out.
+"""Names of onnxruntime's Python API that treadle lacks, each with the reason and an alternative.
 
-A name that is not here is there and does the same, or is in `DIFFERS`. The page
-docs/onnxruntime-api.md is made of these tables, and a test holds them against onnxruntime itself.
+A name that is not listed exists and behaves the same, or is in `DIFFERS`. The page
+docs/onnxruntime-api.md is generated from these tables, and a test compares them with onnxruntime.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _COMPILED = (
     " (SessionOptions.cache_dir); use onnxruntime.ModelCompiler for EPContext models"
 )
 _CONTEXT = "treadle reads no EPContext models; run those with onnxruntime.InferenceSession"
-_TUNING = "what treadle hands to onnxruntime is not tuned; use onnxruntime.InferenceSession"
+_TUNING = (
+    "treadle does not tune the models it passes to onnxruntime; use onnxruntime.InferenceSession"
+)
 
 SHARED = frozenset(
     {
@@ -47,7 +49,7 @@ SHARED = frozenset(
         "unregister_execution_provider_library",
     }
 )  # fmt: skip
-"""What is onnxruntime's own, taken from it when it is asked for: one process has it once."""
+"""Objects taken from onnxruntime itself, since a process can have them only once."""
 
 MISSING: Mapping[str, Mapping[str, str]] = {
     MODULE: {
@@ -55,12 +57,18 @@ MISSING: Mapping[str, Mapping[str, str]] = {
         "OrtCompileApiFlags": _COMPILED,
         "OrtEpContextData": _CONTEXT,
         "OrtEpContextDataBuffer": _CONTEXT,
-        "OrtEpAssignedNode": "use session.plan and session.explain(), which say who runs what",
-        "OrtEpAssignedSubgraph": "use session.plan and session.explain(), which say who runs what",
-        "SessionIOBinding": "it is inside of onnxruntime; use session.io_binding()",
+        "OrtEpAssignedNode": (
+            "use session.plan and session.explain(), which tell the engine of each region"
+        ),
+        "OrtEpAssignedSubgraph": (
+            "use session.plan and session.explain(), which tell the engine of each region"
+        ),
+        "SessionIOBinding": "it is internal to onnxruntime; use session.io_binding()",
         "contextlib": "it is Python's own module; import it from there",
-        "import_capi_exception": "it is inside of onnxruntime; importing treadle raises its errors",
-        "onnxruntime_validation": "it is inside of onnxruntime; import it from there",
+        "import_capi_exception": (
+            "it is internal to onnxruntime; importing treadle raises its errors"
+        ),
+        "onnxruntime_validation": "it is internal to onnxruntime; import it from there",
         "package_name": "use treadle.__version__; get_version_string() is onnxruntime's",
         "version": "use treadle.__version__; get_version_string() is onnxruntime's",
         "set_global_thread_pool_sizes": (
@@ -72,12 +80,12 @@ MISSING: Mapping[str, Mapping[str, str]] = {
     },
     SESSION: {
         "get_provider_graph_assignment_info": (
-            "use session.plan and session.explain(), which say who runs what"
+            "use session.plan and session.explain(), which tell the engine of each region"
         ),
         "get_tuning_results": _TUNING,
         "set_tuning_results": _TUNING,
         "set_ep_dynamic_options": (
-            "providers are given their options once; use set_providers with other ones"
+            "the options of a provider are fixed; use set_providers to change them"
         ),
     },
     OPTIONS: {
@@ -92,7 +100,7 @@ MISSING: Mapping[str, Mapping[str, str]] = {
 
 
 def missing(owner: str, name: str) -> AttributeError:
-    """The error of a name that is not there; of one onnxruntime has, it says what to use."""
+    """The error for a missing name; for a name of onnxruntime it tells what to use instead."""
     why = MISSING[owner].get(name)
     kind = f"module 'treadle' has no attribute {name!r}"
     text = kind if owner == MODULE else f"{owner!r} object has no attribute {name!r}"
@@ -100,9 +108,9 @@ def missing(owner: str, name: str) -> AttributeError:
 
 
 class _Missing:
-    """Stands for a name that is not there: to ask for it raises AttributeError with the reason.
+    """Stands for a missing name: accessing it raises AttributeError with the reason.
 
-    A `__getattr__` would do the same, and make every other attribute slower.
+    A `__getattr__` would do the same, but slow down every other attribute.
     """
 
     __slots__ = ("name", "owner")
@@ -115,21 +123,21 @@ class _Missing:
 
 
 def telling_missing(kind: type[T]) -> type[T]:
-    """The class, whose missing names say what to use instead."""
+    """Decorate a class: accessing one of its missing names tells what to use instead."""
     for name in MISSING[kind.__name__]:
         setattr(kind, name, _Missing(kind.__name__, name))
     return kind
 
 
 _ALONE = "kept, and without effect: sessions always have threads of their own"
-_UNSAID = "kept, and without effect: the session's own option says it"
+_UNSAID = "kept, and without effect: the session's own option decides"
 
 DIFFERS: Mapping[str, Mapping[str, str]] = {
     MODULE: {
         "InferenceSession": (
             "takes more: text, a ModelProto, an onnx_ir.Model, an onnxscript function, OpenVINO IR,"
-            " the keywords `engines` and `listener`; a keyword nobody knows is an error, and so"
-            " are providers that are no names, which onnxruntime prints and goes on without"
+            " the keywords `engines` and `listener`; an unknown keyword is an error, and so are "
+            "providers that are not names, which onnxruntime reports and ignores"
         ),
         "get_ep_devices": "onnxruntime's own; a session takes providers by name alone",
         "register_execution_provider_library": (
@@ -143,7 +151,7 @@ DIFFERS: Mapping[str, Mapping[str, str]] = {
     OPTIONS: {
         "optimized_model_filepath": (
             "the file is the model as `treadle.optimize` writes it, in the standard's operators;"
-            " entries of the configuration about it have no effect"
+            " configuration entries for it have no effect"
         ),
         "log_severity_level": (
             "-1, the default, writes warnings there, and nothing here until"
@@ -156,6 +164,6 @@ DIFFERS: Mapping[str, Mapping[str, str]] = {
         "log_verbosity_level": _UNSAID,
         "logid": _UNSAID,
         "only_execute_path_to_fetches": "kept, and without effect: the whole model is run",
-        "add_run_config_entry": "kept, and not handed on: what onnxruntime runs does not see it",
+        "add_run_config_entry": "kept, and not passed on to onnxruntime",
     },
 }

@@ -1,7 +1,7 @@
-"""A session made again: what it is made of, for pickling and copying, and what a fork needs.
+"""Recreates sessions: for pickling, copying, and after a fork.
 
-A session is made anew on the other side, from a path or the bytes of the model, its options,
-engines and providers; machine code comes from the cache. Its listener and its profile stay behind.
+A session is made again from the path or bytes of the model, its options, engines and providers;
+machine code comes from the cache. Its listener and its profile are not kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SUPPLIED = ("dims_by_name", "dims_by_denotation", "initializers", "external_ini
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a session is made of, in a form that pickles."""
+    """The arguments to make a session again, in a form that pickles."""
 
     source: str | bytes
     options: SessionOptions
@@ -42,7 +42,7 @@ class Recipe:
         providers: Sequence[tuple[str, Mapping[str, str]]] | None,
         may_fall_back: bool,
     ) -> Recipe:
-        """From the path or text of a model, or the model as it was read, and the rest."""
+        """Collect them from the path or text of a model, or the loaded model, and the rest."""
         is_read = isinstance(source, Model)
         data = _written(source) if isinstance(source, Model) else source
         named = None if providers is None else tuple((n, dict(o)) for n, o in providers)
@@ -60,7 +60,7 @@ def _written(model: Model) -> bytes:
 
 
 def source_of(source: object) -> str | None:
-    """The path or text that a session is made of again; None for what is made of the model."""
+    """The path or text to make a session from again; None for other sources."""
     if isinstance(source, str) and ("\n" in source or not os.path.exists(source)):
         return source
     if isinstance(source, str | os.PathLike):
@@ -69,7 +69,7 @@ def source_of(source: object) -> str | None:
 
 
 def _pickled(options: Any, *, is_read: bool) -> SessionOptions:
-    """The options without what does not pickle, or what the model that was read has already."""
+    """The options without parts that do not pickle or are already applied to the loaded model."""
     named = [each.name for each in fields(SessionOptions)]
     made = SessionOptions()
     for name in named:
@@ -92,9 +92,10 @@ _locked: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def locked_anew(owner: Any) -> threading.Lock:
-    """A lock for the `lock` of an object, and another one for it in every process that is forked.
+    """Make a lock for the `lock` of an object, and a new one in every forked process.
 
-    A thread of the parent may have held it, and there is no such thread to let it go.
+    A thread of the parent may hold it during the fork, and does not exist in the child to release
+    it.
     """
     _locked.add(owner)
     return threading.Lock()

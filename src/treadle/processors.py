@@ -1,7 +1,7 @@
-"""How many processors this process may use: those it may run on, and no more than its quota.
+"""The number of processors this process may use: its affinity, limited by its cgroup quota.
 
-A container's share is a quota of its cgroup, which the count of processors does not tell: with 64
-processors and a quota of two, 64 threads run for a thirtieth of the time and wait for the rest.
+A container's share is a quota of its cgroup, which the processor count does not show: with 64
+processors and a quota of two, 64 threads run for a thirtieth of the time and wait otherwise.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _ROOT, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def processor_count() -> int:
-    """How many processors this process may use, at least 1."""
+    """The number of processors this process may use, at least 1."""
     count = _runnable()
     limit = quota()
     return count if limit is None else max(1, min(count, math.ceil(limit)))
 
 
 def quota(root: Path = _ROOT, own: Path = _OWN) -> float | None:
-    """How many processors' time the cgroup of this process has, or one above it; None: no bound.
+    """The quota of this process's cgroup, or one above it, in processors; None: unlimited.
 
-    Read as it is at the time of the call: `cpu.max` of version 2, `cpu.cfs_quota_us` and
-    `cpu.cfs_period_us` of version 1. Paths of other cgroup namespaces are left out.
+    Read at the time of the call: `cpu.max` of version 2, `cpu.cfs_quota_us` and `cpu.cfs_period_us`
+    of version 1. Paths of other cgroup namespaces are left out.
     """
     found = [limit for folder in _folders(root, own) if (limit := _limit(folder)) is not None]
     return min(found, default=None)
@@ -41,7 +41,7 @@ def _runnable() -> int:
 
 
 def _folders(root: Path, own: Path) -> Iterator[Path]:
-    """The folders of the process's cgroup and of those above it."""
+    """The folders of the process's cgroup and of its ancestors."""
     try:
         lines = own.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Recording without listening: a run of the exposed model, whose outputs a recorder takes."""
+"""Recording at full speed: runs the exposed model and gives its outputs to a recorder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Exposures", "columns"]
 
 
 class Runs(Protocol):
-    """What is needed of a session."""
+    """The part of a session's interface that recording needs."""
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any) -> list[Any]:
         """Run the model."""
@@ -27,7 +27,7 @@ class Runs(Protocol):
 
 
 class Exposures:
-    """Sessions of a model with what selectors pick as outputs, one for each selector."""
+    """Sessions of a model with selected values as outputs, one per selector."""
 
     def __init__(
         self, model: Model, expand: Expand, make: Callable[[Model], Runs], options: object
@@ -38,7 +38,7 @@ class Exposures:
     def run(
         self, selector: Selector, feed: Mapping[str, object], recorder: Recorder
     ) -> list[Any] | None:
-        """The outputs of a run of the exposed model; None where it gives none and is repeated."""
+        """The outputs of a run of the exposed model; None if the run must be repeated on interp."""
         session, exposure = self._exposed(selector)
         if exposure.refused:
             _tell_repeated(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
@@ -62,8 +62,8 @@ class Exposures:
 
 
 def _tell_repeated(why: str) -> None:
-    """Say that a recording run is done on interp, once for each reason."""
-    words = f"recorded on interp, event by event, since this is not recorded at full speed: {why}"
+    """Log that a recording run is repeated on interp, once for each reason."""
+    words = f"recorded on interp, event by event, since it cannot be recorded at full speed: {why}"
     warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
@@ -92,7 +92,7 @@ def _made(target: Target, given: Mapping[str, Any]) -> tuple[Any, Any, tuple[int
 
 
 def _grouped(values: Sequence[Any], lengths: np.ndarray | None) -> Sequence[Any]:
-    """The elements of each sequence that was made."""
+    """Group the elements by the sequences they belong to."""
     if lengths is None:
         return values
     ends = np.cumsum(lengths).tolist()

@@ -1,4 +1,4 @@
-"""One operator alone: an object that is called with arrays."""
+"""A single operator as a callable object."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Operator:
         z = softmax(x, axis=1)          # an attribute overridden at the call
 
     Values are given in the order of `inputs`, or by name; an optional one may be None or left out.
-    One output is returned as it is, several as a tuple. `verbose=True` prints what happens inside,
-    each iteration of a loop nested; `verbose=stream` and `log=function` say where to.
+    One output is returned as a value, several as a tuple. `verbose=True` prints the steps inside,
+    each iteration of a loop nested, to `verbose=stream` or `log=function` if given.
     """
 
     @public
@@ -77,7 +77,7 @@ class Operator:
         return onnx_format.named(op, domain, version, given, variadic)
 
     def _fitted(self, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The attributes, given here or at a call, as the operator or function takes them."""
+        """The attributes, given here or at a call, in the kinds of the operator or function."""
         domain, name, _ = self.function
         parameters = onnx_format.parameters_of(self._proto)
         if parameters is not None:
@@ -100,17 +100,17 @@ class Operator:
 
     @property
     def version(self) -> int:
-        """The version of the schema in force: the opset it came with; 0 for a function."""
+        """The schema version in force: the opset that introduced it; 0 for a function."""
         return self._model.main.steps[0].info.version
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the values to give, outer values its graphs read last."""
+        """The names of the inputs; outer values that its graphs read come last."""
         return tuple(value.name for value in self._model.main.params)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the values that come back."""
+        """The names of the outputs."""
         return tuple(value.name for value in self._model.main.results if value is not None)
 
     @property
@@ -126,7 +126,7 @@ class Operator:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes that are set, as plain Python values; graphs are left out."""
+        """The attributes that are set, as plain Python values, without graphs."""
         step = self._model.main.steps[0]
         return ops.attributes_of(step.info.attributes)
 
@@ -142,7 +142,7 @@ class Operator:
 
     @property
     def doc(self) -> str:
-        """The operator's documentation: of its schema, or of the function."""
+        """The documentation of the operator's schema, or of the function."""
         schema = self._schema
         return schema.doc if schema is not None else self._model.functions[self.function].doc
 
@@ -154,7 +154,7 @@ class Operator:
 
     @public
     def infer_types(self, *types: Type | None, **by_name: Type | None) -> dict[str, Type | None]:
-        """The types of the outputs from those of the inputs alone."""
+        """Infer the types of the outputs from the types of the inputs."""
         self._expect_fitting(types, by_name)
         for type_ in (*types, *by_name.values()):
             expect(type_, (*get_args(Type), type(None)), "a type", "a type of treadle.ir, or None")
@@ -181,7 +181,7 @@ class Operator:
         log: Callable[[str], object] | None = None,
         **named: Any,
     ) -> Any:
-        """Evaluate the operator; names that are no inputs override attributes."""
+        """Evaluate the operator; keywords that are not inputs override attributes."""
         if len(values) > len(self.inputs):
             return self._widened(len(values))(*values, verbose=verbose, log=log, **named)
         feeds = dict(zip(self.inputs, values, strict=False))
@@ -216,7 +216,7 @@ class Operator:
         return self._sessions[key]
 
     def _formals(self) -> dict[str, ops.Formal]:
-        """What the schema says of each input that is one of its own."""
+        """The schema's entry for each of its own inputs."""
         schema = self._schema
         if schema is None:
             return {}
@@ -226,7 +226,7 @@ class Operator:
         return {name: formal for name, formal in zip(names, formals, strict=False) if name}
 
     def _widened(self, count: int) -> Operator:
-        """The same operator with more values for its variadic input, if it has one."""
+        """The operator with more inputs in its variadic position, if it has one."""
         schema = self._schema
         is_variadic = schema is not None and schema.inputs[-1].option == "variadic"
         if not is_variadic or not self._is_named:
@@ -248,7 +248,7 @@ def _session(model: Model) -> InferenceSession:
 
 
 def _with_types(model: Model, types: Mapping[str, Type | None]) -> Model:
-    # params get the types that are given; one that is not given is an absent operand of the step
+    # params get the given types; one without a type is an absent operand of the step
     read = {
         param: replace(param, declared=types[param.name]) if param.name in types else None
         for param in model.main.params

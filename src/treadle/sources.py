@@ -1,4 +1,4 @@
-"""Where every public function begins: a model from whatever holds one, and whether it is valid."""
+"""The start of every public function: loads a source, and checks that the model is valid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["loaded", "valid"]
 
 
 def loaded(source: object) -> tuple[Model, list[Finding]]:
-    """The model, and what reading it found; raises LoadError with every finding that blocks."""
+    """Load a source; returns the model and its findings; raises LoadError with all that stop it."""
     if isinstance(source, Model):
         return source, []
     model, findings = formats.read(source)
@@ -22,7 +22,7 @@ def loaded(source: object) -> tuple[Model, list[Finding]]:
 
 
 def valid(source: object, what: str) -> Model:
-    """The model of a source; raises InvalidModel where it breaks a rule that blocks running."""
+    """Load and check a source; raises InvalidModel if it breaks a rule that stops a session."""
     model, findings = loaded(source)
     _, found = checks.infer_with_findings(model)
     blocking = [each for each in (*findings, *found) if each.blocks]

@@ -1,7 +1,7 @@
-"""Models cut apart and put together: `treadle.surgery`, which knows what only bodies read.
+"""`treadle.surgery`: extracts, merges and renames parts of models, captures included.
 
 Each function takes whatever `treadle.load` takes and gives a Model. Names and paths are those that
-`treadle inspect` shows; a mistaken one raises InputError, and what cannot be done Unsupported, with
+`treadle inspect` shows; a wrong one raises InputError, and an impossible change Unsupported, with
 every reason.
 """
 
@@ -53,18 +53,18 @@ def extract(
     iteration: Sequence[int] = (0,),
     limits: LoadLimits | None = None,
 ) -> Model | tuple[Model, Values, Values]:
-    """A part of a model as a model of its own.
+    """Extract a part of a model as a model of its own.
 
         surgery.extract(model, "main/loop_3.body")                 a body: one iteration
         surgery.extract(model, inputs=["a"], outputs=["b", "c"])   the steps from a to b and c
 
-    A body's parameters become inputs, what it reads from outside among them. With a `recorder` that
-    heard a run of the model, the inputs and outputs of one iteration come too, by name: `iteration`
-    has the number of every loop around the body, outermost first.
+    A body's parameters become inputs, and so do the values it captures. With a `recorder` of a run
+    of the model, the inputs and outputs of one iteration are returned too, by name: `iteration` has
+    the number of every loop around the body, outermost first.
 
-    Outputs are values of one block, inputs of that block or of blocks around it; `path/name` says
-    which value is meant where several have a name. What outputs depend on without leading through
-    the inputs is Unsupported if it is an input of the model, or comes from another iteration.
+    Outputs are values of one block, inputs of that block or of blocks around it; `path/name`
+    selects one of several values of the same name. Raises Unsupported if an output depends on an
+    input of the model, or on another iteration, without passing through `inputs`.
     """
     with within(limits):
         model = valid(source, "cut apart")
@@ -115,10 +115,10 @@ def _recorded(
 def merge(
     first: object, second: object, pairs: Mapping[str, str], *, limits: LoadLimits | None = None
 ) -> Model:
-    """One model of two: outputs of the first feed inputs of the second, `{"y": "x"}`.
+    """Merge two models: outputs of the first feed inputs of the second, `{"y": "x"}`.
 
     Other inputs and outputs stay those of the merged model, the first model's before the second's.
-    Names inside are told apart; inputs and outputs of the same name are an InputError (`rename`).
+    Names inside are made unique; inputs and outputs of the same name are an InputError (`rename`).
     """
     expect(pairs, Mapping, "pairs", "a dict of an input of the second for outputs of the first")
     with within(limits):
@@ -133,12 +133,12 @@ def rename(
     prefix: str = "",
     limits: LoadLimits | None = None,
 ) -> Model:
-    """The model whose values have other names, wherever they are read.
+    """Rename values and their uses.
 
         surgery.rename(model, {"x": "tokens", "layer_*": "encoder/*"}, prefix="a/")
 
-    A `*` stands for any text, the same in the new name. `prefix` goes before all other names, those
-    of nodes too. Two values of one scope that would have one name are an InputError.
+    A `*` stands for any text, the same in the new name. `prefix` is added to all other names, those
+    of nodes too. Raises InputError if two values of one scope would get the same name.
     """
     expect(names or {}, Mapping, "names", "a dict of new names for old ones")
     expect(prefix, str, "prefix", "a text")
@@ -152,7 +152,7 @@ def rename(
 def inline(
     source: object, functions: str | Iterable[str] = "*", *, limits: LoadLimits | None = None
 ) -> Model:
-    """The model with the steps of functions in the place of their calls.
+    """Replace calls of functions by their steps.
 
     `functions` are globs over `domain::name`.
     """
@@ -162,9 +162,9 @@ def inline(
 
 @public
 def outline(source: object, path: str, name: str, *, limits: LoadLimits | None = None) -> Model:
-    """The model whose body at a path is one call of a new function.
+    """Move the body at a path into a new function, and call it.
 
-    `name` is that of the function, `domain::name`; the domain is `local` where none is given.
+    `name` is that of the function, `domain::name`; the domain is `local` by default.
     """
     expect(path, str, "path", "the path of a body")
     expect(name, str, "name", "the name of a function")
@@ -174,11 +174,11 @@ def outline(source: object, path: str, name: str, *, limits: LoadLimits | None =
 
 @public
 def replace(source: object, path: str, part: object, *, limits: LoadLimits | None = None) -> Model:
-    """The model with another model in the place of the step or body at a path.
+    """Replace the step or body at a path by another model.
 
-    The inputs of `part` take what the step reads, or the body's parameters, in order (or by name,
-    where the names are those); its outputs give the results, in order. Unsupported where numbers,
-    types or opsets do not agree.
+    The inputs of `part` take the step's operands, or the body's parameters, in order (or by name,
+    if the names match); its outputs give the results, in order. Raises Unsupported if counts, types
+    or opsets do not agree.
     """
     expect(path, str, "path", "the path of a step or of a body")
     with within(limits):

@@ -1,4 +1,4 @@
-"""Which program a run needs: a session prepares one for each kind of run that comes."""
+"""RunMode: which program a run needs; a session prepares one per kind of run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["PLAIN", "RunMode"]
 
 
 class RunMode(NamedTuple):
-    """Which program a run needs.
+    """The kind of program a run needs.
 
-    `watched`: a listener must see every value; `bounded`: iterations are counted; `weighed`: so is
-    what loops hold; `overridden`: defaults that are fed.
+    `watched`: a listener must see every value; `bounded`: iterations are counted; `weighed`: the
+    bytes loops hold are counted; `overridden`: names of inputs with a default that are fed.
     """
 
     watched: bool = False
@@ -21,7 +21,7 @@ class RunMode(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Which runs it is for, as `explain` says it: "runs with bounded iterations"."""
+        """Describe the runs for `explain`: "runs with bounded iterations"."""
         bounds = (("iterations", self.bounded), ("bytes", self.weighed))
         found = [word for word, is_bounded in bounds if is_bounded]
         said = [f"with bounded {' and '.join(found)}"] if found else []
@@ -31,4 +31,4 @@ class RunMode(NamedTuple):
 
 
 PLAIN = RunMode()
-"""A run with nothing but feeds for what has no default."""
+"""A run that feeds only inputs without a default, without limits or a listener."""
