@@ -339,7 +339,7 @@ def test_options_of_a_run_are_checked_as_they_are_set() -> None:
 
 def test_a_name_that_is_missing_says_what_to_use() -> None:
     session = treadle.InferenceSession(MODEL)
-    with pytest.raises(AttributeError, match="not tuned; use onnxruntime"):
+    with pytest.raises(AttributeError, match="does not tune"):
         session.get_tuning_results()
     with pytest.raises(AttributeError, match="runs models; train in the framework"):
         _ = treadle.training

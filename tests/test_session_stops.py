@@ -28,8 +28,8 @@ def engines(request):
 @pytest.mark.parametrize(
     ("bounds", "words"),
     [
-        ({"max_iterations": 100}, "max_iterations=100 .*raise the bound"),
-        ({"max_seconds": 0.05}, "max_seconds=0.05 .*raise the bound"),
+        ({"max_iterations": 100}, "max_iterations=100 .*raise the limit"),
+        ({"max_seconds": 0.05}, "max_seconds=0.05 .*raise the limit"),
     ],
 )
 def test_bounds(engines, bounds, words):
@@ -44,7 +44,7 @@ def test_bounds(engines, bounds, words):
 def test_max_bytes(engines):
     feeds = {"M": 10**6, "x": np.zeros(1000, np.float32)}
     with pytest.raises(
-        LimitExceeded, match=r"main/loop_0, iteration \d+: .*max_bytes=1000000; raise the bound"
+        LimitExceeded, match=r"main/loop_0, iteration \d+: .*max_bytes=1000000; raise the limit"
     ):
         session(SUM, engines).run(None, feeds, treadle.RunOptions(max_bytes=10**6))
 

@@ -80,7 +80,7 @@ def test_a_loop_that_never_stops_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_model_that_fails_on_what_was_made_up() -> None:
     session = session_of(TABLE)
-    with pytest.raises(treadle.InputError, match="made up for x, at; give feeds: "):
+    with pytest.raises(treadle.InputError, match="generated for x, at; give feeds: "):
         session.warm_up(dims={"N": 50})
     session.warm_up({"at": np.array([0, 1])})
 

@@ -68,7 +68,7 @@ TOUCHING = {
             X, "float[4] y",
             f"z = Identity(w) y = Scan<num_scan_inputs = 1, {ADDING.format('4')}>(z, x)", W4,
         ),
-        "goes over the rows",
+        "iterates over the rows",
     ),
     "an order": (
         model(
@@ -84,7 +84,7 @@ TOUCHING = {
     ),
     "random numbers": (model(X, "float[N, 4] y", "y = RandomNormalLike(x)"), "draws"),
     "a branch by row": (
-        model("float[N, 4] x, bool[N] c", "float[N, 4] y", BRANCHES), "unlike branches",
+        model("float[N, 4] x, bool[N] c", "float[N, 4] y", BRANCHES), "different branches",
     ),
 }  # fmt: skip
 

@@ -74,7 +74,7 @@ def test_damaged_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
-        ({"x.npy": b"no array"}, 'entry "x" is no array'),
+        ({"x.npy": b"no array"}, 'entry "x" is not an array'),
         ({"x.npy": b"\x93NUMPY\x09\x00\x00\x00"}, "cannot be read"),
         ({"x.npy": b"\x93NUMPY\x01\x00\x04\x00{1:("}, "cannot be read"),
     ],

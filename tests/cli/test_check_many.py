@@ -163,7 +163,7 @@ def test_a_baseline_keeps_what_is_known(treadle: Treadle) -> None:
     assert [each["file"] for each in new.data["findings"]] == ["models/deep/more.onnxtxt"]
     assert new.code == 1
     Path("models/deep/hides.onnxtxt").write_text(FINE)
-    assert "1 more did not come up" in treadle("check", "models", "--baseline", "known.json").err
+    assert "1 more did not occur" in treadle("check", "models", "--baseline", "known.json").err
 
 
 def test_a_baseline_is_told_from_its_folder(treadle: Treadle, monkeypatch) -> None:

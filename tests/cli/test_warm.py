@@ -32,7 +32,7 @@ def test_treadle_warm_fills_a_cache(treadle: Treadle, model: Path, cache: Path) 
     assert told["bytes"] == sum(entry.bytes for entry in DiskCache(cache).entries())
     again = treadle("warm", model, "--dim", "B=1", "--cache", cache)
     assert ": 0 files of 0 bytes kept, in " in again.out
-    assert "no --dim for T; 3 is taken" in again.err
+    assert "no --dim for T; using 3" in again.err
     assert treadle("warm", model, "--dim", "Q=1", "--cache", cache).code == 1
     assert treadle("warm", model, "--dim", "T", "--cache", cache).code == 2
 

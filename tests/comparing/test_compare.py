@@ -88,5 +88,5 @@ def test_sides_that_are_none(side, error, words):
 def test_a_map_of_names_that_there_are_not():
     with pytest.raises(InputError, match='the first side has no "k3"'):
         treadle.compare(NESTED, NESTED, FEEDS, names={"k3": "k2"})
-    with pytest.raises(InputError, match="nothing is like"):
+    with pytest.raises(InputError, match="nothing matches"):
         treadle.compare(NESTED, NESTED, FEEDS, values="k3")

@@ -71,7 +71,7 @@ def test_extents_nobody_declared(call):
     ],
 )
 def test_declared_extents_are_refused(call, shape):
-    with pytest.raises(TreadleError, match="ends the process"):
+    with pytest.raises(TreadleError, match="crashes the process"):
         session(call, shape)
 
 

@@ -215,7 +215,7 @@ def test_what_is_asked_for_and_cannot_be_exposed_is_named():
     with pytest.raises(Unsupported, match="opset 14; the model has opset 13") as error:
         treadle.expose(old, ["p", "k2", "r"])
     assert len(error.value.findings) == 2
-    with pytest.raises(Unsupported, match="only what has a shape of numbers"):
+    with pytest.raises(Unsupported, match="only tensors of a fixed shape"):
         treadle.expose(RAGGED, "r", capacity=4)
 
 

@@ -81,4 +81,4 @@ def test_what_is_no_parquet_is_said(files: tuple[Path, Path, Path]) -> None:
     files[1].write_bytes(b"no")
     ran = CliRunner().invoke(main, arguments(files))
     assert ran.exit_code == 1
-    assert "no Parquet file" in ran.output
+    assert "not a readable Parquet file" in ran.output

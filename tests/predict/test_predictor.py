@@ -183,7 +183,7 @@ def test_it_pickles_and_runs_in_other_processes() -> None:
         ({"columns": {"z": "z"}}, "z"),
         ({"outputs": ["nope"]}, "nope"),
         ({"errors": "ignore"}, "errors"),
-        ({"lengths": "x"}, "no input with one axis"),
+        ({"lengths": "x"}, "not an input with one axis"),
         ({"batch_axis": 9}, "batch_axis is 9"),
     ],
 )
@@ -198,5 +198,5 @@ def test_a_batch_of_another_kind_or_without_a_column_is_said() -> None:
         predict([1, 2])
     with pytest.raises(treadle.InputError, match='no column "a"'):
         predict({"x": np.ones((1, 2))})
-    with pytest.raises(treadle.InputError, match="unlike lengths"):
+    with pytest.raises(treadle.InputError, match="different lengths"):
         predict({"x": np.ones((1, 2)), "a": [A] * 2})

@@ -65,7 +65,7 @@ def test_what_exposing_computes_is_asked_for_by_path():
         ("h3", 'did you mean "h'),
         ("op:Rel", 'did you mean "op:Relu"'),
         ("role:sliced", "no loop of the model has a value that is sliced"),
-        ("main/loop_0@taken", "nothing is like"),
+        ("main/loop_0@taken", "nothing matches"),
     ],
 )
 def test_a_pattern_that_matches_nothing(pattern, words):

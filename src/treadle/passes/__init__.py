@@ -1,4 +1,4 @@
-"""Model to Model, one file per pass; `pipeline` alone knows an order."""
+"""Passes from Model to Model, one per file; only `pipeline` knows their order."""
 
 from treadle.passes import surgery
 from treadle.passes.bind_attributes import bind_attributes

@@ -1,9 +1,9 @@
-"""Gives a function's block the attributes of one call: References become values.
+"""Binds the attributes of one call in a function's block: replaces References by values.
 
     inside: Reference("alpha")   ->   the call's alpha, else the function's default, else nothing
 
 Bodies at any depth are bound too. An attribute whose reference has neither a value nor a default is
-left out, as the standard says of function attributes (IR.md, Functions).
+removed, as the standard requires (IR.md, Functions).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Attributes = Mapping[str, Attribute]
 
 
 def bind_attributes(function: Function, given: Attributes) -> Block:
-    """The function's block with every Reference replaced by the attribute it names."""
+    """Replace every Reference in the function's block by the attribute that it names."""
     values = {**function.defaults, **given}
 
     def bound(step: Step) -> Step:

@@ -1,7 +1,7 @@
-"""Results of bodies that came from elsewhere become values of their own, by Identity.
+"""Inserts an Identity for each result of a body that is a param, a constant, or repeated.
 
-onnxruntime gives uninitialised memory, or refuses the model, where the result of a body is one of
-its params or constants, or listed twice; in a closed block all of that is plain. Never declines.
+For such results onnxruntime gives uninitialised memory, or rejects the model. In a closed block
+they are easy to find. Never declines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treadle.ir import (
 
 @verified
 def copy_passthrough_results(model: Model) -> Model:
-    """The model in which a step makes each result of the bodies of foreign loops and branches."""
+    """Copy passthrough results in the bodies of foreign loops and branches."""
     version = ops.since_version("", "Identity", model.opsets.get("", 0))
     assert version is not None, "every opset has Identity"
 

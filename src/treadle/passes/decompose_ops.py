@@ -1,8 +1,8 @@
-"""Puts the standard's own definition in the place of operators that somebody lacks.
+"""Decomposes operators that a target lacks into the standard's own definition.
 
-    y = Celu(x)   ->   the Max, Exp, Min ... its schema defines it by
+    y = Celu(x)   ->   the Max, Exp, Min ... of its definition in the schema
 
-`lacks` says which. The definition depends on the types of the operands. Declines a leaf whose
+`lacks` decides which. The definition depends on the types of the operands. Declines a leaf whose
 operator has no definition, or none for these types.
 """
 
@@ -22,14 +22,14 @@ _MOST_ROUNDS = 8
 
 @verified
 def decompose_ops(model: Model, expand: Expand, lacks: Callable[[Leaf], bool]) -> Model:
-    """The model without leaves somebody lacks, as far as the standard defines them by others."""
+    """Decompose the leaves that the target lacks, as far as the standard defines them."""
 
     def body(step: Step, path: str) -> Block | None:
         if not isinstance(step, Leaf) or step.blocks or not lacks(step):
             return None
         types = [None if value is None else value.type for value in step.operands]
         if any(t is None and v is not None for t, v in zip(types, step.operands, strict=True)):
-            return None  # made in this round: its type is known in the next one
+            return None  # added in this round: its type is known in the next one
         function = expand(step, types)
         if function is None:
             return None

@@ -1,4 +1,4 @@
-"""Types with extents as numbers only: a name is said of the model's other extents of that name."""
+"""Removes symbolic extents from types, since a name relates equal extents of the whole model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treadle.ir import Optional, Sequence, Tensor, Type
 
 
 def erase_symbols(type_: Type | None) -> Type | None:
-    """The type, with extents that are no numbers unknown."""
+    """The type with symbolic extents made unknown."""
     match type_:
         case Tensor(dtype, tuple() as shape):
             return Tensor(dtype, tuple(dim if isinstance(dim, int) else None for dim in shape))

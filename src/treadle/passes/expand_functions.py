@@ -1,9 +1,9 @@
-"""Puts the standard's own definition in the place of calls of operators that have bodies.
+"""Replaces calls of operators with bodies by the standard's own definition.
 
-    seq = call SequenceMap(...)   ->   the Loop its schema defines it by
+    seq = call SequenceMap(...)   ->   the Loop of its definition in the schema
 
 The definition depends on the types of the operands. Declines a call with an operand of unknown
-type: it is expanded when it runs.
+type: it is expanded at run time.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from treadle.passes.bind_attributes import bind_attributes
 from treadle.passes.inline_block import assign_paths, inline_blocks
 
 Expand = Callable[[Leaf | Call, Sequence[Type | None]], Function | None]
-"""The function the standard defines a step by, for operands of these types."""
+"""Returns the function by which the standard defines a step, for operands of these types."""
 
 
 @verified
 def expand_functions(model: Model, expand: Expand) -> Model:
-    """The model without calls of schema-defined operators whose operands have known types."""
+    """Expand calls of schema-defined operators whose operands have known types."""
 
     def body(step: Step, path: str) -> Block | None:
         if not isinstance(step, Call) or step.function in model.functions:

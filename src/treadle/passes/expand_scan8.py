@@ -5,9 +5,9 @@
         states, rows = Scan(states[b], *(x[b][:n] for x in sequences))
         results[b] = states, *(row padded with zeros to longest for row in rows)
 
-A reversed sequence is the reverse of its first n items. What pads a row is undefined in the
-standard; zeros are what onnxruntime writes. In paths the loop over time is the Scan itself, the one
-over the batch its `rows`.
+A reversed sequence is the reverse of its first n items. The standard does not define the padding of
+a row; onnxruntime writes zeros. In paths the loop over time keeps the name of the Scan, and the
+loop over the batch is its `rows`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ SCAN = FunctionId("", "Scan")
 
 @verified
 def expand_scan8(model: Model) -> Model:
-    """The model without Scan-8. Needs functions to be inlined."""
+    """Expand every Scan-8. Needs functions to be inlined."""
     main = inline_blocks(model.main, _expanded)
     return model if main is model.main else replace(model, main=main)
 
 
 class _Parts(NamedTuple):
-    """The operands of a Scan-8 by what they are, or values that stand for them."""
+    """The operands of a Scan-8 by purpose, or values that stand for them."""
 
     lengths: Value | None
     states: Operands
@@ -58,7 +58,7 @@ class _Parts(NamedTuple):
 
     @property
     def all(self) -> Operands:
-        """Every value there is, in order."""
+        """All values, in order."""
         lengths = () if self.lengths is None else (self.lengths,)
         return (*lengths, *self.states, *self.sequences, *self.captures)
 
@@ -89,7 +89,7 @@ def _parts(step: Call) -> _Parts:
 
 
 def _params(builder: BlockBuilder, step: Call, parts: _Parts) -> _Parts:
-    """Params of a new block that stand for the parts."""
+    """The params of a new block for the parts."""
 
     def params(values: Operands, hint: str) -> tuple[Value, ...]:
         return tuple(builder.param(value.name if value else hint) for value in values)
@@ -104,7 +104,7 @@ def _params(builder: BlockBuilder, step: Call, parts: _Parts) -> _Parts:
 
 
 def _row(step: Call, path: str) -> Block:
-    """What runs for one row of the batch."""
+    """Build the body that runs for one row of the batch."""
     builder = BlockBuilder("row")
     row = _params(builder, step, _parts(step))
     cut = _Cut(builder, row)
@@ -124,7 +124,7 @@ def _row(step: Call, path: str) -> Block:
 
 
 class _Cut:
-    """Cuts the sequences of a row to its length, and pads what comes out of them."""
+    """Cuts the sequences of a row to its length, and pads its results."""
 
     def __init__(self, builder: BlockBuilder, row: _Parts) -> None:
         self.builder, self.length = builder, None
@@ -141,7 +141,7 @@ class _Cut:
         self.pads = builder.leaf("Concat", 13, self.zero, rest, attributes=axis, result="pads")
 
     def first(self, sequence: Value | None) -> Value | None:
-        """The items of a sequence that count."""
+        """The valid items of a sequence."""
         if self.length is None:
             return sequence
         hint = sequence.name if sequence is not None else "sequence"
@@ -150,7 +150,7 @@ class _Cut:
         )
 
     def padded(self, row: Value) -> Value:
-        """A row as long as the longest."""
+        """The row, padded to the longest length."""
         if self.length is None:
             return row
         return self.builder.leaf("Pad", 18, row, self.pads, None, self.zero, result="padded")

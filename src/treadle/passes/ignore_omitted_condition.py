@@ -1,6 +1,6 @@
-"""Reads the standard's table of Loop literally: an omitted condition makes the body's ignored.
+"""Implements the literal table of Loop: without a condition input the body's is ignored.
 
-Loop(trip, "")   "bool cond = ...; // ignored"   ->   the body gives no next condition
+Loop(trip, "")   "bool cond = ...; // ignored"   ->   the body returns no next condition
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from treadle.ir import Loop, Model, Step, map_blocks, map_steps, verified
 
 @verified
 def ignore_omitted_condition(model: Model) -> Model:
-    """The model in which no ONNX Loop with an omitted condition is stopped by its body."""
+    """Remove the body's condition from every ONNX Loop whose condition input is omitted."""
     return map_blocks(model, lambda block: map_steps(block, _unconditional))
 
 

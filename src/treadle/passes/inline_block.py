@@ -1,8 +1,8 @@
-"""Puts blocks in the place of steps: what inlining a function and expanding an operator share.
+"""Replaces steps by blocks: shared by inlining of functions and expansion of operators.
 
 A replacement is a closed block with one param for each value the step reads and one result for each
-of its results. Its values are made anew, and its steps and constants become part of the block
-around it, under names that tell whose they are: `gelu_3/t`. Names inside its bodies stay.
+of its results. Its values are copied, and its steps and constants become part of the enclosing
+block, with names prefixed by the step: `gelu_3/t`. Names inside its bodies stay.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from treadle.ir import (
 from treadle.limits import poll
 
 Replacement = Callable[[Step, str], Block | None]
-"""What takes the place of the step at a path, if anything does."""
+"""Returns the block that replaces the step at a path, or None."""
 
 
 def inline_blocks(block: Block, replacement: Replacement, path: str = "main") -> Block:
-    """The block, bodies included, with every step replaced for which there is a replacement.
+    """Replace every step of the block and its bodies for which there is a replacement.
 
-    What is put in is looked at again; the block itself comes back where nothing was replaced.
+    Inserted steps are processed too; returns the same block if nothing was replaced.
     """
     names = {value.name for value in block_values(block)}
     steps: list[Step] = []
@@ -67,9 +67,9 @@ def _inside(step: Step, replacement: Replacement, path: str) -> Step:
 
 
 def assign_paths(block: Block, path: str) -> Block:
-    """The block with every step saying that it is at this path, whatever its file said.
+    """Set the path of every step to its place under this path, whatever its file says.
 
-    Two steps never have one path, so what is put into a program twice must be placed.
+    No two steps may have the same path, so a block that is inserted twice needs new paths.
     """
 
     def placed(step: Step, position: int) -> Step:
@@ -84,9 +84,9 @@ def assign_paths(block: Block, path: str) -> Block:
 def _part(
     step: Step, inner: Block, names: set[str], prefix: str
 ) -> tuple[Block, tuple[Value, ...]]:
-    """The block over new values, reading the step's operands, and the results it stands for.
+    """Copy the block over new values, with the step's operands, and return its results.
 
-    What a step of it makes for a result of the replaced step is that result itself.
+    A step that defines a result of the replaced step gets that result itself.
     """
     wanted = [(r, v) for r, v in zip(step.results, inner.results, strict=False) if r is not None]
     made = {value for each in inner.steps for value in each.results}

@@ -1,9 +1,9 @@
-"""Puts the steps of model-local functions in the place of their calls.
+"""Inlines model-local functions: replaces calls by the steps of the function.
 
     y = call local.f(x)   ->   the steps of f, reading x and giving y
 
 Each call gets values of its own, named after it: `f_3/t`. Attribute references are bound to the
-call. Blocks are closed, so nothing is captured by mistake.
+call. Blocks are closed, so no name can be captured by accident.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from treadle.passes.inline_block import assign_paths, inline_blocks
 
 @verified
 def inline_functions(model: Model) -> Model:
-    """The model without functions and calls of them. Needs functions that do not call themselves.
+    """Inline all functions. Needs functions that do not call themselves.
 
-    Raises LoadLimitExceeded where it would be larger than the limits of the work allow.
+    Raises LoadLimitExceeded if the result would exceed the load limits.
 
-    It imports the opsets of its functions too.
+    The result imports the opsets of the functions too.
     """
     if not model.functions:
         return model

@@ -1,4 +1,4 @@
-"""The order of the passes; nothing else knows one."""
+"""The order of the passes, which only this file knows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def prepare(
     overridden: Collection[str] = (),
     omitted_condition: str = "stop",
 ) -> Model:
-    """The model as engines take it: what is fed is a param, and calls are steps.
+    """Prepare the model for engines: fed inputs become params, and calls become steps.
 
-    `expand` gives the function the standard defines an operator by, `overridden` are the inputs
-    with a default that are fed all the same. The model itself comes back where it is so already.
+    `expand` returns the function by which the standard defines an operator, `overridden` are the
+    inputs with a default that are fed anyway. Returns the same model if nothing changes.
     """
     model = resolve_default_inputs(model, overridden)
     model = inline_functions(model)
@@ -34,9 +34,9 @@ def prepare(
 
 
 def lower(model: Model, expand: Expand, lacks: Callable[[Leaf], bool]) -> Model:
-    """The model for a format of its own operators: no calls, and no leaves it `lacks`.
+    """Lower the model for a format with its own operators: no calls, and no leaves it `lacks`.
 
-    The standard's definition takes their place, where there is one. Defaults of inputs stay.
+    They are replaced by the standard's definition, if there is one. Defaults of inputs stay.
     """
     model = expand_scan8(inline_functions(model))
     return decompose_ops(expand_functions(model, expand), expand, lacks)

@@ -1,4 +1,4 @@
-"""What passes and rewrites did to a model: one change each, and all of them in words."""
+"""The report of passes and rewrites: single changes, and all of them as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing a pass did: its name, the path of the step or body, and what was done."""
+    """One change by a pass: the pass's name, the path of the step or body, and a description."""
 
     name: str
     path: str
@@ -23,13 +23,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was done to a model, in the order it was done."""
+    """All changes of a model, in order."""
 
     done: tuple[Change, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each pass did something."""
+        """The number of changes by each pass."""
         return dict(Counter(each.name for each in self.done))
 
     def __add__(self, other: Report) -> Report:

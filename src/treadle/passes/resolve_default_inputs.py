@@ -1,4 +1,4 @@
-"""Decides for each input that has a default whether it is an input or a constant.
+"""Decides for each input with a default whether it is an input or a constant.
 
 fed: an input without a default      not fed: a constant, known before the run
 """
@@ -13,7 +13,7 @@ from treadle.ir import Model, verified
 
 @verified
 def resolve_default_inputs(model: Model, overridden: Collection[str] = ()) -> Model:
-    """The model whose params are exactly what a run feeds; `overridden` are the defaults fed."""
+    """Make the params exactly the inputs that a run feeds; `overridden` are the defaults fed."""
     block = model.main
     defaults = {constant.value for constant in block.constants} & set(block.params)
     if not defaults:

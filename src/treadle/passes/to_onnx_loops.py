@@ -1,13 +1,13 @@
-"""Brings every loop into the form of ONNX's Loop or Scan, so that it can be written as one.
+"""Rewrites every loop to the form of ONNX's Loop or Scan, for export.
 
     x sliced along `axis`           Gather(x, i, axis) in the body; -1 - i where reversed
     no trip count, but slices       trip count = the length of the longest of them
     stacked along another `axis`    stacked along 0, transposed behind the loop
     stacked in reverse              Slice by -1 behind the loop
 
-A loop that only slices becomes a Scan, unless it may have no item at all: onnxruntime refuses a
-Scan of length 0. Loops read from ONNX are left as they are. Declines, loop by loop, where a stack
-has to be transposed whose rank is not known.
+A loop that only slices becomes a Scan, unless it may have no items: onnxruntime rejects a Scan of
+length 0. Loops read from ONNX are left unchanged. Declines, loop by loop, if a stack of unknown
+rank has to be transposed.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _PLAIN = Stacked()
 
 @verified
 def to_onnx_loops(model: Model) -> Model:
-    """The model with loops of ONNX's forms only, and types on all values; itself if all are.
+    """Bring all loops into ONNX's forms, with types on all values; itself if all are.
 
-    Bodies that came from elsewhere get results and names of their own.
+    Bodies of other formats get unique result values and names.
     """
     loops = _loops(model)
     if not any(_is_foreign(loop) or is_mixed(loop) for loop in loops) and not _is_bare(model):
@@ -67,12 +67,12 @@ def to_onnx_loops(model: Model) -> Model:
 
 @verified
 def unmix_loops(model: Model) -> Model:
-    """The model, which has types, without loops no form of ONNX has; others stay as they are."""
+    """Rewrite the loops that have no ONNX form; the model must have types."""
     return with_onnx_loops(model, is_mixed) if any(map(is_mixed, _loops(model))) else model
 
 
 def is_mixed(loop: Loop) -> bool:
-    """Whether a loop is neither of ONNX's Loop nor of its Scan."""
+    """Whether a loop has neither the form of ONNX's Loop nor of its Scan."""
     bent = any(stack != _PLAIN for stack in loop.stacks)
     if not ports(loop).sliced:
         return bent
@@ -83,9 +83,9 @@ def is_mixed(loop: Loop) -> bool:
 
 
 def _starts_empty(loop: Loop) -> bool:
-    """Whether a state that may change its shape begins with an extent of 0 and does not stay so.
+    """Whether a state that may change its shape starts with an extent of 0 and then grows.
 
-    Such a state of a TensorIterator only keeps the last value. ONNX's Scan cannot say that: its
+    Such a state of a TensorIterator only keeps its last value. ONNX's Scan cannot express that: its
     states keep their shape.
     """
     return not loop.fixed_state and any(
@@ -100,7 +100,7 @@ def _shape(value: Value | None) -> tuple[object, ...]:
 
 
 def mixed_refusal(loop: Loop) -> str:
-    """Why a mixed loop cannot be brought into a form of ONNX; "" where it can."""
+    """Why a mixed loop cannot be written in a form of ONNX; "" if it can."""
     orders = [_order(port.element, port.role) for port in ports(loop).stacked]
     return "" if None not in orders else "the rank of what it stacks is not known"
 
@@ -110,13 +110,13 @@ def _loops(model: Model) -> list[Loop]:
 
 
 def with_onnx_loops(model: Model, wanted: Callable[[Loop], bool]) -> Model:
-    """The model, which has types, with ONNX Loops for the loops that are wanted, and types."""
+    """Rewrite the selected loops as ONNX Loops; the model must have types, and gets types."""
     opset = model.opsets.get("", 0)
 
     def lowered(step: Step, path: str) -> Block | None:
         if not isinstance(step, Loop) or not wanted(step):
             return None
-        # what is inside goes first: values that take another place have no types
+        # inner loops go first: replacing values have no types
         inner = inline_blocks(step.body, lowered, f"{path}.body")
         return _lowered(replace(step, body=inner), opset)
 
@@ -124,7 +124,7 @@ def with_onnx_loops(model: Model, wanted: Callable[[Loop], bool]) -> Model:
 
 
 def _is_bare(model: Model) -> bool:
-    """Whether nothing says the types of its results, as ONNX has to."""
+    """Whether the types of its results are undeclared, which ONNX requires."""
     return not model.main.claims and any(v is None or v.type is None for v in model.main.results)
 
 
@@ -133,7 +133,7 @@ def _is_foreign(step: Loop | Branch) -> bool:
 
 
 def _may_be_empty(loop: Loop) -> bool:
-    """Whether a loop that is no Scan may slice tensors without an item."""
+    """Whether a loop other than a Scan may slice tensors without items."""
     sliced = ports(loop).sliced
     lengths = [_length(port.operand, port.role.axis) for port in sliced]
     has_items = any(isinstance(length, int) and length > 0 for length in lengths)
@@ -160,7 +160,7 @@ def _lowered(loop: Loop, opset: int) -> Block | None:
 
 
 def _order(element: Value | None, role: Stacked) -> list[int] | None:
-    """The permutation that puts axis 0 where the stack wants it; [] where it is there."""
+    """The permutation that moves axis 0 to the stack's axis; [] if it is there."""
     if role.axis == 0:
         return []
     type_ = None if element is None else element.type
@@ -174,7 +174,7 @@ def _order(element: Value | None, role: Stacked) -> list[int] | None:
 
 
 class _Writer:
-    """Writes one loop anew: what comes before it, the loop, what comes behind."""
+    """Rewrites one loop: the steps before it, the loop, and the steps after it."""
 
     def __init__(self, loop: Loop, opset: int) -> None:
         self.old, self.opset = loop, opset
@@ -194,7 +194,10 @@ class _Writer:
         return self.builder.leaf(op, self._version(op), *operands, attributes=named)
 
     def loop(self) -> tuple[Value, ...]:
-        """The loop over whole values; its results are those of the old one, stacked plainly."""
+        """The loop over whole values.
+
+        Its results are those of the old one, stacked along axis 0.
+        """
         old, operands = self.old, self.given[2:]
         trip = None if old.trip is None else self.given[0]
         condition = None if old.condition is None else self.given[1]
@@ -211,7 +214,7 @@ class _Writer:
         return results
 
     def _count(self) -> Value | None:
-        """The length of what is sliced; of the longest, so that a shorter one is an error."""
+        """The length of the sliced tensors: of the longest, so that a shorter one is an error."""
         fed = [role for role in self.old.roles if not isinstance(role, Iteration | Condition)]
         pairs = zip(fed, self.given[2:], strict=True)
         lengths = [self._length(v, role.axis) for role, v in pairs if isinstance(role, Sliced)]
@@ -259,7 +262,7 @@ class _Writer:
         return inner.leaf("Sub", self._version("Sub"), last, iteration, result="from_behind")
 
     def turned(self, value: Value, role: Stacked, order: list[int]) -> Value:
-        """A plain stack as the old loop had it."""
+        """The stack in the layout of the old loop."""
         if role.reverse:
             bounds = [self.builder.constant(np.array([n])) for n in (-1, -(2**63), 0, -1)]
             value = self.leaf("Slice", value, *bounds)

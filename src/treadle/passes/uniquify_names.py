@@ -1,7 +1,8 @@
-"""Gives every value of a body a name that no block around it has.
+"""Renames values of bodies so that no name shadows one of an enclosing block.
 
-ONNX lets no body hide an outer name, also one that is only given behind it. Names carry no meaning
-in a closed block, so nothing else changes. Of two equal names the first stays; never declines.
+ONNX forbids shadowing, also of names that are defined later in the outer block. Names carry no
+meaning in a closed block, so nothing else changes. Of two equal names the first stays; never
+declines.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from treadle.ir import (
 
 @verified
 def uniquify_names(model: Model) -> Model:
-    """The model in which no name of a body is that of a value around it; itself where none is."""
+    """Rename shadowing values of bodies; returns the same model if there are none."""
     names: dict[Value, str] = {}
     _look(model.main, frozenset(), frozenset(), names)
     if not names:

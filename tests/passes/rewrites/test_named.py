@@ -155,7 +155,7 @@ def test_sequence_to_tensor_refuses_what_is_taken_out():
     text = LIST.replace(
         "o = SequenceInsert (s, e)", "q = SequenceInsert (s, e) o = SequenceErase (q)"
     )
-    assert "more is done with than appending" in refused(model(text), "sequence-to-tensor")[0]
+    assert "with other uses than appending" in refused(model(text), "sequence-to-tensor")[0]
 
 
 def test_rewrites_one_after_the_other_at_paths():

@@ -1,4 +1,4 @@
-"""Exposing: any value of any iteration as an output of the main graph."""
+"""Exposing: makes any value of any iteration an output of the main graph."""
 
 from treadle.passes.exposing.expose import Exposure, expanded, expose, refuse
 from treadle.passes.exposing.targets import Form, Refusal, Target, chosen

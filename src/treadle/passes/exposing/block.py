@@ -1,7 +1,7 @@
-"""Blocks in which the targets are handed outwards: as stacked results, and through slots.
+"""Rewrites blocks so that they pass targets outwards: as stacked results, and through slots.
 
-tensor     the body of a loop stacks it, the body around stacks that: an axis a loop
-slots      loops carry them, branches take them and give them back
+tensor     each enclosing loop stacks it: one axis per loop slots      loops carry them, branches
+take and return them
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treadle.passes.exposing.targets import Form, Target
 
 
 def hand_out(inside: Inside, block: Block) -> None:
-    """Write the steps of the block, and what hands its targets to its end."""
+    """Write the steps of the block, and those that pass its targets to its end."""
     for position, step in enumerate(block.steps):
         here = step_path(inside.path, step, position)
         placed = replace(step, info=replace(step.info, path=here))

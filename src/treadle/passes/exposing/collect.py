@@ -1,13 +1,14 @@
-"""Collecting what is not made in every iteration, or not with one shape: flat, in order.
+"""Collects values that are not computed in every iteration, or vary in shape: flat, in order.
 
-A slot is a value that is handed through every block from the main graph to the one that adds to it:
+A slot is a value that is passed through every block from the main graph to the block that appends
+to it:
 
-    values     the sequence of what was made
-    lengths    int64[n], of sequences: how many elements each had
+    values     the sequence of computed values
+    lengths    int64[n], for sequences: the number of elements of each
     at         int64[n, depth], the iteration numbers of each, outermost first
-    buffer     with a capacity: [capacity + 1, *shape] instead of a sequence; the last row is
-               overwritten by what is beyond the capacity
-    count      with a capacity: how many were made, those beyond it too
+    buffer     with a capacity: [capacity + 1, *shape] instead of a sequence; the last row
+               is overwritten by values beyond the capacity
+    count      with a capacity: the number of values, those beyond it too
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from treadle.passes.exposing.writer import Writer
 
 
 class Slot(NamedTuple):
-    """A value that is handed through: its kind, and the output or block it belongs to."""
+    """A slot: its kind, and the output or block that it belongs to."""
 
     kind: str
     owner: str
 
 
 State = dict[Slot, Value]
-"""What the slots are at some place of a block."""
+"""The current value of each slot at a position in a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,10 @@ class Slots:
 
     @classmethod
     def of(cls, target: Target) -> Slots:
-        """The slots of a target; what is made beside others of its block shares their places."""
+        """The slots of a target.
+
+        Targets of one block share the slots of their iteration numbers.
+        """
         if target.form is Form.TENSOR:
             return cls({})
         shared = target.output if isinstance(target.type, Optional) else target.path
@@ -61,7 +65,7 @@ def _present(type_: Type | None) -> Type | None:
 
 
 def element_type(type_: Type | None) -> Tensor:
-    """The tensors of a target's type."""
+    """The tensor type of a target's elements."""
     while not isinstance(type_, Tensor):
         assert isinstance(type_, SequenceType | Optional), "other types are refused"
         type_ = type_.element
@@ -69,7 +73,7 @@ def element_type(type_: Type | None) -> Tensor:
 
 
 def initial(slot: Slot, target: Target, writer: Writer, capacity: int) -> Value:
-    """What a slot of a target is before anything was collected."""
+    """The initial value of a target's slot."""
     match slot.kind:
         case "values":
             return writer.leaf("SequenceEmpty", dtype=element_type(target.type).dtype)
@@ -96,7 +100,7 @@ def collect(
     state: State,
     capacity: int,
 ) -> None:
-    """Add what the targets of a block are in this iteration to their slots."""
+    """Append the targets of a block in this iteration to their slots."""
     padded = {t: v for t, v in here.items() if t.form is Form.PADDED}
     if padded:
         _pad(writer, padded, clocks, state, capacity)
@@ -134,7 +138,7 @@ def _add(writer: Writer, target: Target, value: Value, state: State) -> None:
 
 
 def _add_all(writer: Writer, length: Value, values: Value, source: Value) -> tuple[Value, ...]:
-    """The sequence `values` with every element of the sequence `source` behind it."""
+    """Append every element of the sequence `source` to the sequence `values`."""
     inner = writer.inner()
     number, so_far, whole = (inner.value(f"exposed_{n}") for n in ("number", "so_far", "whole"))
     longer = inner.leaf("SequenceInsert", so_far, inner.leaf("SequenceAt", whole, number))

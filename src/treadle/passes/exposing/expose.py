@@ -1,13 +1,14 @@
-"""Chosen values of bodies become outputs of the main graph: an ordinary model, for any runtime.
+"""Makes selected values of bodies outputs of the main graph, for any runtime.
 
-    main/loop_0.body/h        a tensor with an axis a loop, outermost first, where it is proved that
-                              every iteration makes it with one shape, and that inner loops always
-                              run equally often; else a flat sequence in the order of execution
-    main/loop_0.body/h@at     of a sequence, int64[n, depth]: the iteration numbers of each element
-    main/loop_0.body/h@lengths   of what is a sequence itself, int64[n]: how many elements each had
+    main/loop_0.body/h        a tensor with one axis per loop, outermost first, if every iteration
+                              provably computes it with one shape, and inner loops have a fixed
+                              trip count; otherwise a flat sequence in the order of execution
+    main/loop_0.body/h@at     for a sequence, int64[n, depth]: the iteration numbers of each element
+    main/loop_0.body/h@lengths   for a value that is itself a sequence, int64[n]: the number of
+                              elements of each
 
-The outputs of before stay, and come first. A Scan that
-hands on sequences becomes a Loop. Values in the main graph come out as they are.
+The original outputs stay, and come first. A Scan that passes sequences becomes a Loop. Values of
+the main graph become outputs unchanged.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ from treadle.tracing import Selector
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """An exposed model, what its further outputs are, and what of the selection it leaves out.
+    """An exposed model, a description of its new outputs, and the values left out.
 
-    `names` are the outputs of each target by kind: `values`, and `at`, `lengths`, `count` where
-    there are.
+    `names` are the outputs of each target by kind: `values`, and `at`, `lengths`, `count` if
+    present.
     """
 
     model: Model
@@ -63,9 +64,9 @@ class Exposure:
 def expose(
     model: Model, selector: Selector, expand: Expand | None, capacity: int | None = None
 ) -> Exposure:
-    """The model with what the selector picks as outputs; InputError where it picks nothing.
+    """Add the selected values to the outputs; raises InputError if nothing is selected.
 
-    Functions and Scan-8 are expanded first, so that values are called by the place of their call.
+    Functions and Scan-8 are expanded first, so that values are named by the path of their call.
     """
     model = expanded(model, expand)
     selector.expect_match(model)
@@ -100,7 +101,7 @@ def expose(
 
 
 def expanded(model: Model, expand: Expand | None) -> Model:
-    """The model without functions, Scan-8 and calls: its paths are those of what runs."""
+    """The model without functions, Scan-8 and calls: its paths are those at run time."""
     model = expand_scan8(inline_functions(model))
     return model if expand is None else expand_functions(model, expand)
 
@@ -131,7 +132,7 @@ def _with_paths(model: Model) -> Model:
 
 
 def refuse(exposure: Exposure) -> None:
-    """Raise Unsupported where something that was asked for is left out; all of it is named."""
+    """Raise Unsupported, naming every value that was asked for and cannot be exposed."""
     obstacles = Obstacles("expose")
     for each in exposure.refused:
         obstacles.add(each.name, each.reason, each.help)
@@ -158,7 +159,7 @@ _KINDS = {"buffer": "values", "padded_at": "at"}
 
 
 class _Outputs:
-    """The outputs of the targets: values of the main graph, and the names they get."""
+    """The outputs of the targets: values of the main graph, with their names."""
 
     def __init__(self, main: Inside) -> None:
         self.main, self.values = main, list[Value]()
@@ -179,11 +180,11 @@ class _Outputs:
         return names
 
     def named(self, value: Value) -> Value:
-        """The value with the name of the output that it is."""
+        """The value with the name of its output."""
         return replace(value, name=self._names.get(value, value.name))
 
     def _output(self, value: Value, name: str, *, shared: bool = False) -> str:
-        """Make a value an output of this name; a copy of it where it is something else already."""
+        """Make a value an output of this name, through a copy if it already is an output."""
         is_called = value.name == name
         if not is_called and (shared or value in self._names):
             value = self.main.writer.leaf("Identity", value)
@@ -193,16 +194,16 @@ class _Outputs:
         return name
 
     def _cut(self, rows: Value) -> Value:
-        """The rows without the last one, which holds what is beyond the capacity."""
+        """The rows without the last one, which collects values beyond the capacity."""
         writer = self.main.writer
         bounds = [[0], [self.main.wanted.capacity], [0]]
         return writer.leaf("Slice", rows, *(writer.constant(np.array(each)) for each in bounds))
 
 
 def with_own_step_names(block: Block) -> Block:
-    """The block in which no two steps have one name, nor those of its bodies.
+    """Rename steps so that no two steps of the block and its bodies have the same name.
 
-    The steps of a function that is called twice come with the names they have in the file.
+    The steps of a function that is called twice keep the names they have in the file.
     """
     taken: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""What is proved to be the same in every iteration: shapes of values, and how often loops run."""
+"""Proves shapes and trip counts that are the same in every iteration."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _TRIPS = ".trips"
 
 @dataclass(frozen=True, slots=True)
 class BlockScope:
-    """Where a block is: the loops around it, outermost first, and whether a branch is.
+    """The place of a block: the enclosing loops, outermost first, and whether a branch encloses it.
 
-    `loops` are their paths; `branched`: a branch around it decides whether it runs; `outer` are the
-    paths of the blocks around it, outermost first.
+    `loops` are their paths; `branched`: an enclosing branch decides whether it runs; `outer` are
+    the paths of the enclosing blocks, outermost first.
     """
 
     block: Block
@@ -64,10 +64,10 @@ def _places(block: Block, path: str, place: BlockScope) -> Iterator[tuple[str, B
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What a run cannot change from one iteration to another.
+    """Properties that do not change between iterations.
 
-    `types` are those of all values, dims as inference proves them; `trips` the paths of the loops
-    that run equally often whenever they run; `once` those of the loops that run once at most.
+    `types` are the types of all values, with inferred dims; `trips` the paths of loops with a fixed
+    trip count; `once` those of the loops that run at most once.
     """
 
     types: dict[Value, Type | None]
@@ -83,7 +83,7 @@ class Fixed:
 
 
 def fixed(model: Model, where: dict[str, BlockScope]) -> Fixed:
-    """What inference proves of the model, which has no functions."""
+    """The properties that inference proves for a model without functions."""
     probed = replace(model, main=map_steps(model.main, _with_probe))
     facts = certain_facts(probed)
     inner = {path for place in where.values() for path in place.loops[1:]}
@@ -100,7 +100,7 @@ def fixed(model: Model, where: dict[str, BlockScope]) -> Fixed:
 
 
 def _with_probe(step: Step) -> Step:
-    """A loop that also stacks its iteration numbers: how many there are is how often it runs."""
+    """Add a stacked output of iteration numbers to a loop: its length is the trip count."""
     if not isinstance(step, Loop):
         return step
     iteration = ports(step).iteration
@@ -115,7 +115,7 @@ def _with_probe(step: Step) -> Step:
 
 
 def _is_fixed(dim: Dim, once: Collection[str]) -> bool:
-    """Whether an extent hangs on nothing but what is fed, and on loops that run once."""
+    """Whether an extent depends only on the inputs, and on loops that run once."""
     match dim:
         case int():
             return True

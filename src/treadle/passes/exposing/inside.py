@@ -1,4 +1,4 @@
-"""A block that is being rewritten: what is wanted of it, and what was written so far."""
+"""The state of rewriting one block: its targets, and the steps written so far."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.passes.exposing.writer import Writer
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The targets by the path of their block: those of the block itself, and those in or below."""
+    """The targets by the path of their block: those of a block itself, and those in or below it."""
 
     here: Mapping[str, Sequence[Target]]
     below: Mapping[str, Sequence[Target]]
@@ -25,17 +25,17 @@ class Wanted:
         return list(dict.fromkeys(s for t in targets for s in Slots.of(t).by_kind.values()))
 
     def asks(self, path: str, step: str) -> bool:
-        """Whether something is asked of the loop or branch `step` of the block itself."""
+        """Whether an extra of the loop or branch `step` of the block itself is a target."""
         return any(target.extra and target.step == step for target in self.here.get(path, ()))
 
 
 @dataclass(slots=True)
 class Inside:
-    """A block that is being rewritten.
+    """A block under rewriting.
 
-    `clocks` are the iteration numbers of the loops around it, as its own values; `state` the slots
-    at the place written last; `tensors` the targets of tensor form, and `extras` what was asked of
-    steps, as its values.
+    `clocks` are the iteration numbers of the enclosing loops, as values of the block; `state` holds
+    the current slots; `tensors` the targets in tensor form, and `extras` the extras of steps, as
+    values.
     """
 
     path: str
@@ -47,7 +47,7 @@ class Inside:
     extras: dict[tuple[str, str], Value] = field(default_factory=dict)
 
     def body(self, name: str, clocks: Sequence[Value], slots: Iterable[Slot]) -> Inside:
-        """A body inside it, at the path `name`: all in it are values of the body."""
+        """A body inside it, at the path `name`, with values of its own."""
         inner = self.writer.inner()
         held = {slot: inner.value(f"exposed_{slot.kind}") for slot in slots}
         return Inside(name, self.wanted, inner, clocks, held)
@@ -55,7 +55,7 @@ class Inside:
     def finished(
         self, block: Block, params: Iterable[Value], results: Iterable[Value | None]
     ) -> Block:
-        """The block with what was written, further params, and all its results."""
+        """The block with the written steps, additional params, and all results."""
         given = tuple(results)
         said = dict(zip(block.results, block.claims, strict=False))
         return replace(
@@ -69,9 +69,9 @@ class Inside:
 
 
 def own_result(writer: Writer, value: Value, taken: Iterable[Value | None]) -> Value:
-    """The value as a result of its own: copied where no step of the block makes it, or it is taken.
+    """The value as a result defined by a step: copied if it is a param, or a result already.
 
-    Runtimes answer wrongly where a body gives a parameter or gives a value twice.
+    Runtimes answer wrongly if a body returns a parameter, or a value twice.
     """
     is_made = any(value in step.results for step in writer.steps)
     return value if is_made and value not in taken else writer.leaf("Identity", value)

@@ -1,4 +1,4 @@
-"""A loop that hands its targets on: it stacks tensors, carries slots, and counts its iterations."""
+"""Rewrites a loop to pass its targets on: it stacks tensors, carries slots, and counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_loop(
     is_asked: bool,
     hand_out: Callable[[Inside, Block], None],
 ) -> None:
-    """Write the loop at the path `here`, and what is asked of it, into the block around it.
+    """Write the loop at the path `here`, with its extras, into the enclosing block.
 
     `hand_out` writes its body.
     """
@@ -72,7 +72,7 @@ def write_loop(
 
 
 def _clocks(inside: Inside, loop: Loop) -> tuple[list[Value], list[Value], list[Role]]:
-    """The iteration numbers in the body, the params that are added for them, and their roles."""
+    """The iteration numbers in the body, the added params for them, and their roles."""
     writer = inside.writer
     outer = [writer.value(clock.name) for clock in inside.clocks]
     number = ports(loop).iteration
@@ -83,7 +83,7 @@ def _clocks(inside: Inside, loop: Loop) -> tuple[list[Value], list[Value], list[
 
 
 def _elements(own: Inside, body: Block) -> list[Value]:
-    """What the body gives for each tensor, each made by a step for this alone."""
+    """The body's result for each tensor, each defined by a step of its own."""
     found: list[Value] = []
     for value in own.tensors.values():
         found.append(own_result(own.writer, value, (*body.results, *found)))
@@ -101,7 +101,7 @@ def _body(
 
 
 def _as_loop(info: Info, writer: Writer) -> Info:
-    """What the file says of a Scan, said of a Loop: a Scan carries no sequences."""
+    """The origin of a Scan rewritten as a Loop, since a Scan cannot carry sequences."""
     if info.op != "Scan":
         return info
     version = writer.version("Loop")
@@ -109,18 +109,18 @@ def _as_loop(info: Info, writer: Writer) -> Info:
 
 
 def _without_stacks(info: Info) -> Info:
-    """What the file says, without the attributes that have an entry for each stacked output."""
+    """The origin without the attributes that have one entry per stacked output."""
     kept = {k: a for k, a in info.attributes.items() if not k.startswith("scan_output_")}
     return replace(info, attributes=kept)
 
 
 def _stack(writer: Writer, path: str, target: Target) -> Value:
-    """The stacked result: the output itself where the loop is in the main graph."""
+    """The stacked result: the output itself if the loop is in the main graph."""
     return writer.value(target.output if path == "main" else "exposed_stack")
 
 
 def _ended(writer: Writer, loop: Loop, trips: Value) -> Value:
-    """Whether the condition ended the loop, and not its trip count."""
+    """Compute whether the condition, and not the trip count, ended the loop."""
     view = ports(loop)
     if loop.condition is None and view.next_condition is None:
         return writer.constant(np.array(False))

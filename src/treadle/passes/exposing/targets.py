@@ -1,4 +1,4 @@
-"""What is exposed, in which form, and why something cannot be."""
+"""Decides what is exposed, in which form, and why a value cannot be."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from treadle.passes.exposing.fixed import BlockScope, Fixed, fixed, places
 from treadle.tracing import EXTRAS, Kind, Selectable, Selector, selectables
 
 OLDEST = 9
-"""The opset from which whole numbers are compared, and constants need not be inputs (IR 4)."""
+"""The opset from which integers can be compared, and constants need not be inputs (IR 4)."""
 
 
 class Form(Enum):
-    """How a value comes out of the main graph; docs/exposing.md has the rules."""
+    """The form of a value as an output; docs/seeing-inside.md has the rules."""
 
     TENSOR = "tensor"
     SEQUENCE = "sequence"
@@ -33,10 +33,10 @@ class Form(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Target:
-    """One thing to expose: the value `name` of the block at `path`, made inside `depth` loops.
+    """One exposed item: the value `name` of the block at `path`, inside `depth` loops.
 
-    `step` is the path of the step that makes it. `extra` is `trips`, `ended` or `taken` where that
-    step, a loop or branch, is asked for it; `value` is None then. The output is called `output`.
+    `step` is the path of the step that defines it. `extra` is `trips`, `ended` or `taken` for an
+    extra of that step, a loop or branch; `value` is None then. The output is called `output`.
     """
 
     path: str
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A value that was asked for and cannot be exposed."""
+    """A value that was selected and cannot be exposed."""
 
     name: str
     reason: str
@@ -73,7 +73,7 @@ _EXTRA_TYPES = {
 
 
 def chosen(model: Model, selector: Selector) -> frozenset[tuple[str, str]]:
-    """The values that a selector picks to be exposed: the path of the block, and the name."""
+    """The selected values: the path of the block, and the name."""
     found = (item for item in selectables(model) if item.kind not in EXTRAS)
     return frozenset((i.path, i.name) for i in found if _is_meant(i, selector))
 
@@ -81,7 +81,7 @@ def chosen(model: Model, selector: Selector) -> frozenset[tuple[str, str]]:
 def targets(
     model: Model, selector: Selector, capacity: int | None
 ) -> tuple[list[Target], list[Refusal]]:
-    """What the selector picks of the model, which has no functions, and what is refused of it."""
+    """The targets that the selector picks in a model without functions, and the refusals."""
     where = places(model)
     known = fixed(model, where)
     given = _Given(known, where, model.opsets.get("", 0), capacity)
@@ -141,7 +141,7 @@ def _value(item: Selectable, given: _Given) -> Target | Refusal:
 
 
 def _form(type_: Type | None, place: BlockScope, has_one_shape: bool, given: _Given) -> Form | str:
-    """The form a value of this type takes there, or why it has none."""
+    """The form of a value of this type, or the reason why it has none."""
     element = _element(type_)
     if given.opset < OLDEST:
         return f"the model has opset {given.opset}, and exposing needs {OLDEST}"
@@ -158,7 +158,7 @@ def _form(type_: Type | None, place: BlockScope, has_one_shape: bool, given: _Gi
         return _padded(type_)
     if given.opset < needed:
         return (
-            "it is not made in every iteration with one shape, and a sequence of it needs opset"
+            "it is not computed in every iteration with one shape, and a sequence of it needs opset"
             f" {needed}; the model has opset {given.opset}"
         )
     if element.dtype is None:
@@ -167,11 +167,11 @@ def _form(type_: Type | None, place: BlockScope, has_one_shape: bool, given: _Gi
 
 
 def _sequences_since(type_: Type | None, place: BlockScope) -> int:
-    """The opset from which a sequence of what is made there can be handed to the main graph."""
+    """The opset from which a sequence of such values can be passed to the main graph."""
     if isinstance(type_, Optional):
-        return 18  # OptionalHasElement and OptionalGetElement of what is no optional too
+        return 18  # OptionalHasElement and OptionalGetElement also for values that are not optional
     if place.branched:
-        return 14  # a branch that is not taken gives the sequence by Identity-14
+        return 14  # a branch that is not taken returns the sequence by Identity-14
     is_in_loop = place.loops or isinstance(type_, Sequence)
     return 13 if is_in_loop else 11  # Loop-13 carries sequences, SequenceInsert-11 makes one
 
@@ -182,14 +182,14 @@ def _has_rank(type_: Type | None) -> bool:
 
 def _padded(type_: Type | None) -> Form | str:
     if not isinstance(type_, Tensor):
-        return f"it is {show_type(type_)}, and only a tensor is padded"
+        return f"it is {show_type(type_)}, and only tensors can be padded"
     if type_.shape is None or not all(isinstance(dim, int) for dim in type_.shape):
-        return f"it is {show_type(type_)}, and only what has a shape of numbers is padded"
+        return f"it is {show_type(type_)}, and only tensors of a fixed shape can be padded"
     return Form.PADDED
 
 
 def _element(type_: Type | None) -> Tensor | None:
-    """The tensors a value holds, of itself, or in a sequence or an optional."""
+    """The tensor type of a value, or of the elements of a sequence or an optional."""
     while isinstance(type_, Sequence | Optional):
         type_ = type_.element
     return type_ if isinstance(type_, Tensor) else None

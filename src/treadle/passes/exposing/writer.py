@@ -1,4 +1,4 @@
-"""Steps that exposing writes: leaves of the model's opset, under names that nothing else has."""
+"""Writes steps for exposing: leaves of the model's opset, with unique names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Names:
                 self._taken |= {value.name for value in block_values(body)}
 
     def fresh(self, hint: str) -> str:
-        """The hint, with a number where it is taken."""
+        """The hint, with a number if it is taken."""
         name, number = hint, 0
         while name in self._taken:
             number += 1
@@ -65,17 +65,17 @@ class Writer:
         return Writer(self.names, self.opset)
 
     def version(self, op: str) -> int:
-        """The version of an operator of the standard in the model's opset."""
+        """The version of a standard operator in the model's opset."""
         version = ops.since_version("", op, self.opset)
         assert version is not None, f"opset {self.opset} has no {op}"
         return version
 
     def value(self, hint: str, type_: Type | None = None) -> Value:
-        """A new value, called like the hint."""
+        """A new value, named after the hint."""
         return Value(self.names.fresh(hint), type_)
 
     def constant(self, array: np.ndarray) -> Value:
-        """A constant; equal ones are one."""
+        """A constant; equal constants are shared."""
         held = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
         key = (str(array.dtype), array.shape, held)
         if key not in self._known:
@@ -97,15 +97,15 @@ class Writer:
         return made
 
     def scalar(self, value: Value) -> Value:
-        """The one element of a tensor of rank 0 or 1, with rank 0."""
+        """The one element of a tensor of rank 0 or 1, as a scalar."""
         return self.leaf("Reshape", value, self.constant(np.zeros(0, np.int64)))
 
     def row(self, value: Value) -> Value:
-        """The one element of a tensor of rank 0 or 1, with rank 1."""
+        """The one element of a tensor of rank 0 or 1, as a vector."""
         return self.leaf("Reshape", value, self.constant(np.array([1])))
 
     def add_rows(self, table: Value, rows: Value, result: Value | None = None) -> Value:
-        """A table with rows put below it."""
+        """Append rows to a table."""
         return self.leaf("Concat", table, rows, result=result, axis=0)
 
     def branch(
@@ -133,7 +133,7 @@ class Writer:
         return results
 
     def block(self, params: Iterable[Value], results: Operands) -> Block:
-        """A block of what was collected."""
+        """The block of the collected steps."""
         return Block(tuple(params), tuple(self.constants), tuple(self.steps), results)
 
 

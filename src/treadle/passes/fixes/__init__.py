@@ -1,4 +1,4 @@
-"""Repairs of models: one file each, for rules whose breach has a safe way out."""
+"""Fixes of models, one per file, for rules with a safe repair."""
 
 from treadle.passes.fixes.fix import Fix, fixed_by_reading
 from treadle.passes.fixes.table import FOR_RUNTIMES, REPAIRED, repair

@@ -1,6 +1,6 @@
-"""CF211: attributes that the operator does not have are removed; they mean nothing.
+"""CF211: removes attributes that the operator does not have, which have no effect.
 
-Needs the operator's schema; declines where there is none.
+Needs the operator's schema; declines if there is none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from treadle.passes.fixes.fix import Fix
 
 
 def drop_attributes(model: Model) -> tuple[Model, list[Fix]]:
-    """The model without attributes that no schema knows."""
+    """Remove the attributes that no schema has."""
     done: list[Fix] = []
 
     def change(step: Step) -> Step:

@@ -1,8 +1,8 @@
-"""CF410 and CF802: a Loop says its condition, and trip count and condition are scalars.
+"""CF410 and CF802: adds the condition of a Loop, and makes trip count and condition scalars.
 
-A condition that is left out becomes the constant true: what every runtime does (a loop without a
-condition stops when its body says so). One of shape [1] is reshaped where the body does not look
-at the condition it is given, so that no shape within changes. Declines otherwise.
+A missing condition becomes the constant true, as in every runtime (a loop without a condition stops
+when its body says so). One of shape [1] is reshaped if the body does not read its condition, so
+that no shape inside changes. Declines otherwise.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Work:
 
 
 def make_conditions_explicit(model: Model) -> tuple[Model, list[Fix]]:
-    """The model in which no Loop's condition is left out that its body may turn false."""
+    """Give each Loop a condition if it has none and its body may turn it false."""
     work = _Work({}, all_names(model), model.opsets.get("", 1))
 
     def change(block: Block, path: str, _: Step | None) -> Block:
@@ -75,7 +75,7 @@ def _is_unsaid(loop: Loop) -> bool:
 
 
 def make_scalar(model: Model) -> tuple[Model, list[Fix]]:
-    """The model in which trip counts and conditions of Loops are scalars, where that is safe."""
+    """Make trip counts and conditions of Loops scalars, where that is safe."""
     work = _Work(inferred_types(model), all_names(model), model.opsets.get("", 1))
     if work.opset < _RESHAPE_TAKES_AN_INPUT:
         return model, []
@@ -104,7 +104,7 @@ def _with_scalars(
 
 
 def _is_unseen(loop: Loop) -> bool:
-    # the body does nothing with the condition but to hand it on as the next one
+    # the body only passes the condition on as the next one
     view = ports(loop)
     passed = {view.condition}
     for step in loop.body.steps:

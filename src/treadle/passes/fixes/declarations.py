@@ -1,7 +1,7 @@
-"""CF303, CF304, CF405, CF412: declarations that are not true say what is, or nothing.
+"""CF303, CF304, CF405, CF412: replaces wrong declarations by the inferred type, or removes them.
 
-Nothing runs by a declaration, so outputs stay as they are. Within functions nothing is inferred, so
-nothing is touched.
+No declaration affects a run, so outputs stay the same. Functions are not inferred, so their
+declarations are left alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Work:
 
 
 def correct_declarations(model: Model) -> tuple[Model, list[Fix]]:
-    """The model in which no value is declared as what it is not, or is not in every iteration."""
+    """Correct each declaration that is wrong, or wrong in some iteration."""
     found = advice(infer(model))
     types = {value: erase_symbols(type_) for value, type_ in inferred_types(model).items()}
     work = _Work(types, {f.path for f in found if f.code == "CF412"})

@@ -1,4 +1,4 @@
-"""What a repair did, and the walk over closed blocks that repairs share."""
+"""The record of one fix, and the walk over closed blocks that fixes share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from treadle.ir import (
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One thing a repair did: the rule it answers, where, and what was done."""
+    """One applied fix: the code of the rule, the path, and a description."""
 
     code: str
     path: str
@@ -36,7 +36,7 @@ class Fix:
 
 
 def fixed_by_reading(findings: Iterable[Finding]) -> list[Fix]:
-    """What a model no longer has once it is read: nodes in order, one initializer of each name."""
+    """Fixes that reading the file already made: node order, duplicate initializers."""
     words = {"CF102": "kept the last of the initializers", "CF105": "put the nodes in order"}
     blocks = dict.fromkeys((found.code, _block_of(found.path)) for found in findings)
     return [Fix(code, path, words[code]) for code, path in blocks if code in words]
@@ -50,9 +50,9 @@ ChangeBlock = Callable[[Block, str, Step | None], Block]
 
 
 def map_program(model: Model, change: ChangeBlock) -> Model:
-    """The model with every block replaced by `change(block, path, step)`, inner ones first.
+    """Replace every block by `change(block, path, step)`, inner ones first.
 
-    `step` is the one the block is a body of; None for main and for functions.
+    `step` is the one that the block is a body of; None for main and for functions.
     """
     functions = {
         identity: replace(function, block=_mapped(function.block, str(identity), None, change))
@@ -80,7 +80,7 @@ def all_names(model: Model) -> set[str]:
 
 
 def fresh(hint: str, taken: set[str]) -> str:
-    """A name that is not taken yet; now it is."""
+    """A name that is not taken yet; it is marked as taken."""
     name, number = hint, 1
     while name in taken:
         number += 1
@@ -90,6 +90,6 @@ def fresh(hint: str, taken: set[str]) -> str:
 
 
 def identity(value: Value, copy: Value, opset: int) -> Leaf:
-    """The step that gives a copy of a value its own name."""
+    """A step that copies a value to a new name."""
     version = ops.since_version("", "Identity", opset) or 1
     return Leaf("", "Identity", version, (value,), (copy,), info=Info(op="Identity"))

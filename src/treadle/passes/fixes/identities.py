@@ -1,4 +1,4 @@
-"""CF104: an outer value that a body returns directly goes through an Identity of the body.
+"""CF104: passes an outer value that a body returns directly through an Identity.
 
 Needs nothing; never declines.
 """
@@ -12,7 +12,7 @@ from treadle.passes.fixes.fix import Fix, all_names, fresh, identity, map_progra
 
 
 def copy_returned(model: Model) -> tuple[Model, list[Fix]]:
-    """The model in which every result of a body is a value of that body."""
+    """Make every result of a body a value of that body."""
     taken, done = all_names(model), list[Fix]()
 
     def change(block: Block, path: str, step: Step | None) -> Block:

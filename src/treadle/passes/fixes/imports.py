@@ -1,7 +1,7 @@
-"""CF702: domains that are used and not imported are imported.
+"""CF702: imports domains that are used but not imported.
 
-A domain of the model's functions gets version 1, any other the newest that is known, as onnxruntime
-takes it. Declines for the standard's own domain: nobody can tell which opset the file means.
+A domain of the model's functions gets version 1, any other domain its newest known version, as in
+onnxruntime. Declines for the standard's own domain: the intended opset is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treadle.passes.fixes.fix import Fix
 
 
 def import_opsets(model: Model) -> tuple[Model, list[Fix]]:
-    """The model with an opset for every domain its nodes are of; functions have their own."""
+    """Import an opset for every domain of the model's nodes, and of each function's."""
     done: list[Fix] = []
     missing = _missing(model.main, model.opsets, {})
     opsets = {**model.opsets, **missing}

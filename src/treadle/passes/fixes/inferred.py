@@ -1,4 +1,4 @@
-"""What inference finds of a model's values, without writing it on them."""
+"""Inferred types of a model's values, without annotating them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treadle.ir import Block, Model, Type, Value, block_values, bodies
 
 
 def inferred_types(model: Model) -> Mapping[Value, Type | None]:
-    """The inferred type of every value of the main block and its bodies."""
+    """Map every value of the main block and its bodies to its inferred type."""
     pairs = _pairs(model.main, infer(model).main)
     return {value: typed.inferred for value, typed in pairs}
 

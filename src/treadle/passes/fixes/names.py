@@ -1,7 +1,7 @@
-"""CF103: values of bodies that hide an outer one get a name of their own.
+"""CF103: renames values of bodies that shadow an outer one.
 
 Names carry no meaning in a closed block, so nothing else changes. Declines for the graphs of
-operators that find their inputs by name. Needs nothing.
+operators that bind their inputs by name. Needs nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Renaming:
 
 
 def rename_shadowed(model: Model) -> tuple[Model, list[Fix]]:
-    """The model in which no name of a body hides one that is visible there."""
+    """Rename so that no name of a body shadows a visible outer name."""
     state = _Renaming(all_names(model), {}, [])
     _look(state, model.main, "main", set(), set())
     for identity, function in model.functions.items():

@@ -1,7 +1,7 @@
-"""CF801, CF804, CF853: results of a body that are a parameter, or listed twice, get a copy.
+"""CF801, CF804, CF853: copies results of a body that are a parameter, or listed twice.
 
-The standard allows them as they are; runtimes answer wrongly. A branch has no parameters in a file.
-Needs nothing; never declines.
+The standard allows them, but runtimes answer wrongly. A branch in a file has no parameters. Needs
+nothing; never declines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from treadle.passes.fixes.fix import Fix, all_names, fresh, identity, map_progra
 
 
 def copy_passthrough(model: Model) -> tuple[Model, list[Fix]]:
-    """The model in which a step of its own makes every value that a loop or a branch gives."""
+    """Copy results so that each result of a loop or a branch is defined by its own step."""
     taken, done = all_names(model), list[Fix]()
 
     def change(block: Block, path: str, step: Step | None) -> Block:

@@ -1,4 +1,4 @@
-"""The repairs, in the order they are tried; nothing else knows one."""
+"""The fixes, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from treadle.passes.fixes.passthrough import copy_passthrough
 Repair = Callable[[Model], tuple[Model, list[Fix]]]
 
 REPAIRS: tuple[tuple[tuple[str, ...], Repair], ...] = (
-    (("CF702",), import_opsets),  # first: it says what the operators are
+    (("CF702",), import_opsets),  # first: it determines the operators
     (("CF211",), drop_attributes),
     (("CF104",), copy_returned),
     (
         ("CF801", "CF804", "CF853"),
         copy_passthrough,
-    ),  # after copies are made that may be given twice
+    ),  # after the copies that may be returned twice
     (("CF410",), make_conditions_explicit),
     (("CF802",), make_scalar),
     (("CF303", "CF304", "CF405", "CF412"), correct_declarations),
     (("CF103",), rename_shadowed),
 )
-"""Each repair and the codes it answers."""
+"""Each fix with the codes that it repairs."""
 
 REPAIRED = frozenset(code for codes, _ in REPAIRS for code in codes)
 FOR_RUNTIMES = frozenset({"CF801", "CF804", "CF853"})
-"""Those that mend what only a runtime gets wrong."""
+"""The codes of faults that affect a runtime only."""
 
 
 def repair(
     model: Model, codes: Collection[str] = REPAIRED - FOR_RUNTIMES
 ) -> tuple[Model, list[Fix]]:
-    """The model with everything mended that has a safe repair, and what was done.
+    """Apply every safe fix; returns the model and the fixes.
 
-    Only rules among `codes` are answered. The repaired model runs to the same outputs.
+    Only rules among `codes` are repaired. The outputs of the model stay the same.
     """
     mended: list[Fix] = []
     for answered, mend in REPAIRS:

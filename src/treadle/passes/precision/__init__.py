@@ -1,4 +1,4 @@
-"""Models whose floats have another element type, in all bodies, but for what is kept."""
+"""Converts the floats of models to another element type, bodies included, with exceptions."""
 
 from treadle.passes.precision.model import convert_dtype, plain_model
 

@@ -1,7 +1,7 @@
-"""One block and its bodies in another element type, step by step.
+"""Converts one block and its bodies to another element type, step by step.
 
-Every value whose type holds the old element type has a form in the new one, or keeps the old one;
-whichever a step makes, the other is a Cast away, made once and only where it is read.
+A value of the old element type is computed in the old or the new type; the other form is made by a
+Cast, once and only if a step reads it.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ NAME = "convert_dtype"
 
 @dataclass(slots=True)
 class Precision:
-    """One conversion: the two element types, what is known, and what keeps the old one.
+    """One conversion: both element types, the inferred types, and the exceptions.
 
-    `kept` are values, `kept_paths` loops and branches that stay as they are.
+    `kept` are values, `kept_paths` loops and branches that stay unchanged.
     """
 
     old: DType
@@ -61,7 +61,7 @@ class Precision:
     done: list[Change] = field(default_factory=list)
 
     def is_float(self, value: Value | None) -> bool:
-        """Whether a value of the model holds the old element type."""
+        """Whether a value of the model has the old element type."""
         return value is not None and has(self.before.fact(value).type, self.old)
 
     def is_kept(self, value: Value | None) -> bool:
@@ -69,13 +69,13 @@ class Precision:
         return value is not None and value in self.kept
 
     def type_of(self, value: Value, *, kept: bool) -> Type | None:
-        """The declared type of the form a value has."""
+        """The declared type of one form of a value."""
         return value.declared if kept else changed(value.declared, self.old, self.new)
 
 
 @dataclass(slots=True)
 class Writing:
-    """A block being written: the forms its values have so far, and the steps."""
+    """A block under conversion: the existing forms of its values, and its steps."""
 
     run: Precision
     path: str
@@ -85,7 +85,7 @@ class Writing:
     constants: list[Constant] = field(default_factory=list)
 
     def start(self, value: Value, *, kept: bool) -> Value:
-        """A param or result of the model in the form it begins with."""
+        """Register the initial form of a param or result of the model."""
         run = self.run
         if not run.is_float(value):
             self.wide[value] = value
@@ -95,7 +95,7 @@ class Writing:
         return new
 
     def form(self, value: Value | None, *, wide: bool) -> Value | None:
-        """The value in the old element type, or in the new one."""
+        """The value in the old or the new element type."""
         if value is None or not self.run.is_float(value):
             return value if value is None else self.wide[value]
         forms, others = (self.wide, self.narrow) if wide else (self.narrow, self.wide)
@@ -106,7 +106,7 @@ class Writing:
         return forms[value]
 
     def forms(self, values: Operands, *, wide: bool) -> Operands:
-        """Each value in the old element type, or in the new one."""
+        """Each value in the old or the new element type."""
         return tuple(self.form(value, wide=wide) for value in values)
 
     def _cast(self, value: Value, other: Value, dtype: DType) -> Value:
@@ -122,7 +122,7 @@ class Writing:
         return made
 
     def add(self, step: Step) -> None:
-        """Append a finished step, and look at what it gives."""
+        """Append a finished step, and register its results."""
         self.steps.append(step)
         self.run.after.add(step, f"{self.path}/{len(self.steps)}")
 
@@ -155,12 +155,12 @@ class Writing:
                 self._unchanged(step)
 
     def _unchanged(self, step: Step) -> None:
-        """The step as it was, on values of the old element type."""
+        """Copy the step unchanged, on values of the old element type."""
         given = {value: self.form(value, wide=True) for value in reads(step) if value is not None}
         self._finish(with_operands(step, given), step)
 
     def _finish(self, made: Step, step: Step) -> None:
-        """Append a step that stands for one of the model; its values have the types it gives."""
+        """Append a step that replaces one of the model; its values get its result types."""
         results: dict[Value, Value | None] = {}
         for value in step.results:
             if value is not None:
@@ -193,7 +193,7 @@ class Writing:
         return any(f"tensor({ops.element_word(self.run.new)})" in each for each in formal.types)
 
     def _gives(self, schema: ops.Schema, step: Leaf) -> bool:
-        """Whether an operator that reads no floats gives old ones and may give new ones."""
+        """Whether an operator without float operands could return the new type, not the old."""
         word = f"tensor({ops.element_word(self.run.new)})"
         admits = any(word in each for formal in schema.outputs for each in formal.types)
         return admits and any(self.run.is_float(value) for value in step.results)
@@ -239,7 +239,7 @@ class Writing:
 def written(
     run: Precision, block: Block, params: Sequence[bool], results: Sequence[bool], path: str
 ) -> Block:
-    """A body whose params and results keep the old element type where these say so."""
+    """Convert a body; some params and results keep the old element type."""
     writing = Writing(run, path)
     made = tuple(
         writing.start(param, kept=kept) for param, kept in zip(block.params, params, strict=True)
@@ -269,7 +269,7 @@ def written(
 
 
 def still_true(writing: Writing, block: Block) -> Mapping[str, bytes]:
-    """What a file said of a block besides; it may be types of constants that have another now."""
+    """The block's unknown fields that stay valid; others may hold types of converted constants."""
     same = set(writing.constants) == set(block.constants)
     return block.kept if same else {}
 

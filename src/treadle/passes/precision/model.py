@@ -1,11 +1,11 @@
-"""Floats of a model in another element type: `convert_dtype`.
+"""Converts the floats of a model to another element type: `convert_dtype`.
 
     Add(float32)   ->   Add(float16)      Cast at the inputs and outputs, which keep their types
 
-Every value that holds the old element type holds the new one: carried, captured, sliced and stacked
-values, constants, elements of sequences. Operators that have no form for the new type, and what is
-kept, run in the old one between Casts. Functions are inlined. Declines where a sequence or an
-optional would have to be cast.
+All values of the old element type are converted: carried, captured, sliced and stacked values,
+constants, elements of sequences. Operators without a form for the new type, and kept values, stay
+in the old type between Casts. Functions are inlined. Declines if a sequence or an optional would
+have to be cast.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treadle.passes.versions import Names, all_names, with_unique_node_names, wi
 
 
 def plain_model(model: Model, expand: Expand) -> Model:
-    """The model without functions, calls of which are several places for one value."""
+    """The model without functions, in which one value could belong to several calls."""
     if not model.functions:
         return without_calls(model, expand)
     return without_calls(uniquify_names(inline_functions(model)), expand)
@@ -38,7 +38,7 @@ def convert_dtype(
     kept: Collection[Value] = (),
     kept_paths: Collection[str] = (),
 ) -> tuple[Model, Report]:
-    """The model without functions, its floats of type `old` being `new` but for what is kept.
+    """Convert the floats of type `old` to `new`, except for kept values; inlines functions.
 
     Raises Unsupported with every obstacle.
     """
@@ -72,7 +72,7 @@ def _defaults(model: Model) -> list[Constant]:
 
 
 def _named(made: Model, model: Model) -> Model:
-    """The model whose outputs have the names they had; what had them before has another one."""
+    """Restore the names of the outputs; values that have these names are renamed."""
     names = Names(all_names(made))
     by: dict[Value, Value | None] = {}
     for result, old in zip(made.main.results, model.main.results, strict=True):

@@ -1,4 +1,4 @@
-"""Types, constants and attributes with one element type in the place of another."""
+"""Replaces an element type in types, constants and attributes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def has(type_: Type | None, dtype: DType) -> bool:
 
 
 def changed(type_: Type | None, old: DType, new: DType) -> Type | None:
-    """The type with the new element type wherever it had the old one."""
+    """The type with the new element type instead of the old one."""
     match type_:
         case Tensor(found) if found is old:
             return replace(type_, dtype=new)
@@ -49,7 +49,7 @@ def changed(type_: Type | None, old: DType, new: DType) -> Type | None:
 
 
 def cast(array: np.ndarray, new: DType) -> np.ndarray:
-    """The array in the new type; finite numbers beyond its greatest become that one."""
+    """Cast the array; finite numbers beyond the new type's greatest become that number."""
     if new in (DType.FLOAT32, DType.FLOAT64):
         return array.astype(new.numpy)
     most = _GREATEST[new]
@@ -58,12 +58,12 @@ def cast(array: np.ndarray, new: DType) -> np.ndarray:
 
 
 def constant(old: Constant, new: DType) -> Literal:
-    """The data of a constant in the new type."""
+    """Convert the data of a constant."""
     return Literal(cast(old.array, new), new)
 
 
 def attributes(leaf: Leaf, old: DType, new: DType) -> dict[str, Attribute]:
-    """The attributes of a leaf that speaks of the new type."""
+    """The attributes of a leaf with the new type instead of the old one."""
     return dict(_attribute(name, each, old, new) for name, each in leaf.attributes.items())
 
 

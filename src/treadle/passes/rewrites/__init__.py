@@ -1,7 +1,7 @@
-"""Rewrites a user asks for by name: what a runtime lacks is said in another way, or refused.
+"""Rewrites on request: replace constructs a runtime lacks, or decline with all obstacles.
 
-Each gives a model that means the same, with the names and types of its inputs and outputs kept, or
-raises Unsupported with every obstacle at once (`obstacles.py`).
+Each returns an equivalent model with the same names and types of inputs and outputs, or raises
+Unsupported with every obstacle at once (`obstacles.py`).
 """
 
 from treadle.passes.obstacles import Obstacles

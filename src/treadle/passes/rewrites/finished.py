@@ -1,4 +1,4 @@
-"""What rewrites do alike before and after: functions inlined, names and declarations in order."""
+"""Common steps before and after a rewrite: inlining, unique names, declarations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treadle.passes.simplify.result_types import with_result_types
 
 
 def without_functions(model: Model, told: Obstacles, wanted: Callable[[Step], bool]) -> Model:
-    """The model with functions in the place of their calls, if wanted steps are in any of them."""
+    """Inline functions, if any of them contains a step to rewrite."""
     blocks = [function.block for function in model.functions.values()]
     if not any(wanted(visit.step) for block in blocks for visit in walk_block(block)):
         return model
@@ -30,14 +30,14 @@ def without_functions(model: Model, told: Obstacles, wanted: Callable[[Step], bo
 
 
 def finished(model: Model, at: PassContext) -> Model:
-    """The model as a file can hold it; `at` knows the types of its values."""
+    """Prepare the model for a file; `at` knows the types of its values."""
     main = with_result_types(unmark(model.main), at)
     main = with_own_step_names(_unplaced(main))
     return repair(replace(model, main=main), FOR_RUNTIMES)[0]
 
 
 def _unplaced(block: Block) -> Block:
-    """The block whose steps are where they are, not where they were."""
+    """Reset the recorded paths of moved steps."""
 
     def moved(step: Step) -> Step:
         inner = map_bodies(step, lambda _, body: _unplaced(body))

@@ -1,7 +1,7 @@
-"""One walk of a rewrite over the open form of a model's main block, and what is around it.
+"""Runs a rewrite over the open form of a model's main block, with preparation and cleanup.
 
-Functions are put in the place of their calls where they hold a step that is meant; every step knows
-its path; afterwards names are told apart, bodies closed and declarations written.
+Functions that contain a step to rewrite are inlined, and every step gets its path; afterwards names
+are made unique, bodies closed and declarations written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Wanted = Callable[[Step], bool]
 
 @dataclass(slots=True)
 class Walk:
-    """What a rewrite knows while it walks: facts, the paths that are meant, and obstacles."""
+    """The state of a rewrite during its walk: facts, selected paths, and obstacles."""
 
     at: PassContext
     paths: Collection[str]
@@ -31,11 +31,11 @@ class Walk:
     kind: Wanted = field(default=lambda step: True)
 
     def means(self, step: Step) -> bool:
-        """Whether the step is one the rewrite is for, and chosen."""
+        """Whether the rewrite applies to the step, and the step is selected."""
         return self.kind(step) and marked_path(step) in self.paths
 
     def done(self, step: Step, what: str) -> None:
-        """Say what was done to a step."""
+        """Record a change of a step."""
         self.at.note(self.told.name, marked_path(step), what)
 
 
@@ -46,10 +46,10 @@ def rewrite_open(
     kind: Wanted,
     change: Callable[[Block, Walk], Block],
 ) -> tuple[Model, Report]:
-    """The model after `change` of its open main block; the model itself if nothing was done.
+    """Apply `change` to the open main block; returns the same model if nothing changed.
 
-    `kind` says which steps the rewrite is for; the globs choose among their paths. Raises
-    Unsupported with what `change` told.
+    `kind` tests which steps the rewrite is for; the globs choose among their paths. Raises
+    Unsupported with the obstacles that `change` recorded.
     """
     told = Obstacles(name)
     plain = without_functions(model, told, kind)
@@ -73,7 +73,7 @@ def closed(model: Model, main: Block, done: Sequence[Change]) -> tuple[Model, Re
 
 
 def map_open(block: Block, change: Callable[[Block], Block]) -> Block:
-    """The open block with it and every body of its loops and branches changed, inner ones first."""
+    """Change the open block and every body of its loops and branches, inner ones first."""
 
     def inner(step: Step) -> Step:
         return map_bodies(step, lambda _, body: map_open(body, change))

@@ -1,7 +1,7 @@
-"""Where a step was in the model that a rewrite began with, kept on the step while it moves.
+"""Keeps the original path of each step while a rewrite moves it.
 
-A rewrite works in rounds, and each round moves steps. `mark` notes the path of every step in its
-metadata; `unmark` takes the notes away again.
+A rewrite works in rounds, and each round moves steps. `mark` stores the path of every step in its
+metadata; `unmark` removes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MARK = "treadle.path"
 
 
 def mark(block: Block, path: str = "main") -> Block:
-    """The block, bodies included, whose steps know the path they have now."""
+    """Store the current path of every step of the block and its bodies."""
 
     def marked(step: Step, position: int) -> Step:
         here = step_path(path, step, position)
@@ -33,12 +33,12 @@ def _noted(info: Info, path: str) -> Info:
 
 
 def marked_path(step: Step) -> str:
-    """The path that was noted on the step; "" for one that a rewrite made."""
+    """The stored path of the step; "" for a step that a rewrite made."""
     return next((text for key, text in step.info.metadata if key == _MARK), "")
 
 
 def unmark(block: Block) -> Block:
-    """The block, bodies included, without the notes."""
+    """Remove the stored paths from the block and its bodies."""
 
     def plain(step: Step) -> Step:
         inner = map_bodies(step, lambda _, body: unmark(body))
@@ -51,7 +51,7 @@ def unmark(block: Block) -> Block:
 
 
 def loop_paths(block: Block) -> list[str]:
-    """The noted paths of every loop of the block and its bodies, outer ones first."""
+    """The stored paths of every loop of the block and its bodies, outer ones first."""
     found: list[str] = []
 
     def look(inner: Block) -> Block:
@@ -66,7 +66,7 @@ def loop_paths(block: Block) -> list[str]:
 
 
 def chosen(paths: Collection[str], globs: Collection[str], what: str) -> set[str]:
-    """The paths that any of the globs matches; InputError for a glob other than * with no match."""
+    """The paths that match a glob; raises InputError for a glob other than * without a match."""
     found: set[str] = set()
     for glob in globs:
         matching = {path for path in paths if fnmatchcase(path, glob)}

@@ -1,4 +1,4 @@
-"""One of two values by a condition, in operators that every runtime has for the element type."""
+"""Selects one of two values by a condition, in operators every runtime has for the dtype."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _PLAIN = frozenset(
 
 
 class Selecting(StepBuilder):
-    """Writes selections; both values have one shape, so nothing is broadcast but the condition."""
+    """Writes selections; both values have the same shape, so only the condition is broadcast."""
 
     def __init__(self, at: PassContext) -> None:
         super().__init__(at)
 
     def scalar(self, value: Value) -> Value:
-        """The one element of a value without axes."""
+        """Reshape a one-element value to a scalar."""
         if self.at.shape(value) == ():
             return value
         return self.leaf("Reshape", value, self.constant(np.zeros(0, np.int64), "no_axes"))
 
     def choose(self, condition: Value, new: Value, old: Value, dtype: DType | None) -> Value:
-        """The new value where the scalar condition is true, else the old one."""
+        """The new value if the scalar condition is true, else the old one."""
         if new is old:
             return new
         if dtype is DType.BOOL:

@@ -1,10 +1,10 @@
-"""Extents and inputs that are the same in every run become numbers and constants.
+"""Specializes a model: fixed extents become numbers, fixed inputs constants.
 
     g (float[T,3] x, int64 limit)   T = 64, limit = 5   ->   g (float[64,3] x)
 
-Every declared type says the number in place of the name, also in an expression like `T + 1` that a
-file wrote as the name of an extent. A fixed input is no input any more. Then the model is cleaned,
-and every type that follows is written on its value. Needs values that fit the inputs' types.
+The number replaces the name in every declared type, also in an expression like `T + 1` that a file
+uses as the name of an extent. Fixed inputs are removed. Then the model is simplified, and inferred
+types are written on its values. Needs values that fit the inputs' types.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def specialize(
     *,
     clean: bool = True,
 ) -> tuple[Model, Report]:
-    """The model for these extents by name and these inputs by name, cleaned and with types."""
+    """Specialize the model to these extents and inputs by name, simplify it and annotate types."""
     fixed = _with_inputs(_with_dims(model, dims), inputs)
     told = [Change(NAME, "main", f"{name} is {extent}") for name, extent in dims.items()]
     told += [Change(NAME, "main", f"input {name} is a constant") for name in inputs]
@@ -76,7 +76,7 @@ def specialize(
 
 
 def dim_names(model: Model) -> set[str]:
-    """The names of extents that the inputs of the model declare."""
+    """The symbols in the declared types of the inputs."""
     return set().union(*(_names(param.declared) for param in model.main.params))
 
 
@@ -91,7 +91,7 @@ def _names(type_: Type | None) -> set[str]:
 
 
 def _parts(name: str) -> set[str]:
-    """The name itself, and the names in it where it is an expression."""
+    """The name itself, and the names in it if it is an expression."""
     tree = _parsed(name)
     inner = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)} if tree else set()
     return {name} | inner

@@ -1,7 +1,7 @@
-"""Clean passes: what need not be done goes, what need not be done again moves, nothing changes.
+"""Simplification passes: remove and move redundant work without changing any output.
 
-They work on the open form of a block (`captures.py`), round after round, until none of them has
-anything to do (`pipeline.py`). What they may drop and move is said in `safety.py`.
+They work on the open form of a block (`captures.py`), repeatedly, until none of them changes
+anything (`pipeline.py`). `speculation.py` decides which steps they may drop and move.
 """
 
 from treadle.passes.simplify.pipeline import PASSES, simplify

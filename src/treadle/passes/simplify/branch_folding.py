@@ -1,9 +1,9 @@
-"""Puts the block an If is certain to run in its place.
+"""Replaces an If with a known condition, or two equal blocks, by one block.
 
     If(true) then: a = Exp(x) else: ...       a = Exp(x)
-    If(c) then: a = Exp(x) else: b = Exp(x)   a = Exp(x)       whichever runs, it does the same
+    If(c) then: a = Exp(x) else: b = Exp(x)   a = Exp(x)       both blocks are equal
 
-Declines where the condition is not certain and the blocks differ, or it may not be one bool.
+Declines if the condition is unknown and the blocks differ, or if it may not be one bool.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = "branches folded"
 
 
 def fold_branches(block: Block, at: PassContext) -> Block:
-    """The open block without an If that has no choice."""
+    """Replace each If of the open block that has no choice."""
     by: dict[Value, Value | None] = {}
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
@@ -54,7 +54,7 @@ def _taken(step: Step, at: PassContext) -> tuple[Block | None, str]:
 
 
 def _are_equal(first: Block, second: Block) -> bool:
-    """Whether two open blocks do the same, step by step."""
+    """Whether two open blocks compute the same, step by step."""
     if len(first.steps) != len(second.steps) or len(first.results) != len(second.results):
         return False
     same: dict[Value, Value | None] = {}

@@ -1,9 +1,9 @@
-"""Drops an Expand whose readers broadcast anyway.
+"""Removes an Expand whose readers broadcast by themselves.
 
-    Mul(Expand(b, [6, 4]), a)        Mul(b, a)        where a is [6, 4] already
+    Mul(Expand(b, [6, 4]), a)        Mul(b, a)        if a is already [6, 4]
 
-Declines where a reader is no elementwise operator, would give another shape without it, or where a
-shape is not certain.
+Declines if a reader is not elementwise or would return another shape without it, or if a shape is
+unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BROADCASTING = frozenset(
 
 
 def eliminate_broadcasts(block: Block, at: PassContext) -> Block:
-    """The open block without an Expand before operators that broadcast."""
+    """Remove each Expand before operators that broadcast."""
     by: dict[Value, Value | None] = {}
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
@@ -49,7 +49,7 @@ def eliminate_broadcasts(block: Block, at: PassContext) -> Block:
 
 
 def _readers(block: Block, value: Value) -> Iterator[Step | None]:
-    """The steps that read a value, inside bodies too; None for a body that gives it."""
+    """The steps that read a value, inside bodies too; None if a body returns it."""
     for step in block.steps:
         if value in reads(step):
             yield step

@@ -1,10 +1,10 @@
-"""The open form of a block, in which bodies read outer values as they are, and the way back.
+"""Converts blocks to the open form, in which bodies read outer values directly, and back.
 
-    closed    body(invariant x' from x)  y = Add(x', x')        every body lists what it captures
-    open      body()                     y = Add(x, x)          a value is the same one everywhere
+    closed    body(invariant x' from x)  y = Add(x', x')        every body lists its captures
+    open      body()                     y = Add(x, x)          a value has one identity everywhere
 
-Between the two, a step may be moved, merged or replaced without thinking of captures. Blocks of
-leaves and calls stay closed. Nothing outside this package ever sees an open block.
+In the open form a step can be moved, merged or replaced regardless of captures. Blocks of leaves
+and calls stay closed. Open blocks are used only inside this package.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ def _opened_branch(branch: Branch, outer: dict[Value, Value | None]) -> Branch:
 
 
 def closure_convert(block: Block) -> Block:
-    """The closed form of an open block that reads nothing from outside."""
+    """Convert an open block without free values to the closed form."""
     done, free = _closed(block)
     assert not free, f"nothing defines {', '.join(value.name for value in free)}"
     return done
 
 
 def _closed(block: Block) -> tuple[Block, list[Value]]:
-    """The block with closed bodies, and what it reads itself that others define."""
+    """The block with closed bodies, and its free values."""
     own = {*block.params, *(constant.value for constant in block.constants)}
     free: dict[Value, None] = {}
     steps = []
@@ -144,9 +144,9 @@ def _with_captures(block: Block, free: list[Value]) -> Block:
 
 
 def replaced(block: Block, by: Substitution, pinned: Collection[Value] = ()) -> Block:
-    """The open block, bodies included, reading what `by` says; what that says of it too.
+    """Replace values in the open block and its bodies, and the values `by` maps them to.
 
-    A value that is `pinned` stays where it is the result of a block.
+    A `pinned` value is kept where it is a result of the block.
     """
     if not by:
         return block
@@ -186,9 +186,9 @@ def _are_same(new: tuple[Step, ...], old: tuple[Step, ...]) -> bool:
 def map_implicit_captures(
     block: Block, change: ChangeBlock, path: str = "main", of: Step | None = None
 ) -> Block:
-    """The open block with every block replaced by `change(block, path, step)`, inner ones first.
+    """Replace every block of the open block by `change(block, path, step)`, inner ones first.
 
-    `step` is the Loop or Branch the block is a body of, None for the block itself.
+    `step` is the Loop or Branch that the block is a body of, None for the block itself.
     """
 
     def inner(step: Step, position: int) -> Step:
@@ -215,7 +215,7 @@ def all_steps(block: Block) -> Iterator[Step]:
 
 
 def free_reads(step: Step) -> set[Value]:
-    """Every value of the blocks around it that the step, or a step inside it, reads."""
+    """Every value of enclosing blocks that the step, or a step inside it, reads."""
     read = {value for value in reads(step) if value is not None}
     if isinstance(step, Loop | Branch):
         for _, body in bodies(step):

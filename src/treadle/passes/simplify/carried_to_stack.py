@@ -1,7 +1,7 @@
-"""Carried values that become stacked results: what passes that do so share.
+"""Shared by the passes that turn carried values into stacked results.
 
-A carried value that one step makes longer, and nothing else of the body reads, need not be carried:
-the loop stacks what the step adds, and what follows the loop makes the value of the stack.
+A carried value that one step extends, and no other step of the body reads, need not be carried: the
+loop stacks the added rows, and steps after the loop build the value from the stack.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treadle.passes.simplify.step_builder import StepBuilder
 
 
 class CarriedToStack(NamedTuple):
-    """A stack in the place of a carried value that a step makes longer."""
+    """A stack that replaces a carried value which a step extends."""
 
     port: CarriedPort
     step: Leaf
@@ -39,12 +39,12 @@ class CarriedToStack(NamedTuple):
 
 
 Write = Callable[[StepBuilder], None]
-"""Writes the result of a value that is not carried any more, behind the loop."""
+"""Writes the former carried value's result after the loop."""
 Find = Callable[[Loop, PassContext], Iterable[tuple[CarriedToStack, Write]]]
 
 
 def carried_to_stack(block: Block, at: PassContext, name: str, find: Find) -> Block:
-    """The open block whose loops stack what is found; the pass has this name in the report."""
+    """Stack the extended values in all loops of the open block; `name` is the pass's name."""
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
         writer = StepBuilder(at)
@@ -62,7 +62,7 @@ def carried_to_stack(block: Block, at: PassContext, name: str, find: Find) -> Bl
 
 
 def updates(loop: Loop, op: str) -> Iterator[tuple[CarriedPort, Leaf]]:
-    """Carried values nothing reads but a leaf of this operator, which makes the next one of it."""
+    """Carried values that only one leaf of this operator reads, which returns their next value."""
     made = defining_steps(loop.body)
     for port in ports(loop).carried:
         step = made.get(port.next) if port.next is not None else None
@@ -74,7 +74,7 @@ def updates(loop: Loop, op: str) -> Iterator[tuple[CarriedPort, Leaf]]:
 
 
 def stacking(loop: Loop, found: Collection[CarriedToStack]) -> Loop:
-    """The loop that stacks instead of carrying, without the steps that made values longer."""
+    """The loop with stacks instead of carried values, without the extending steps."""
     view = ports(loop)
     gone = {each.port.param for each in found}
     carried = tuple(port for port in view.carried if port.param not in gone)
@@ -93,12 +93,12 @@ def merged_rows(
     like: Value | None = None,
     result: Value | None = None,
 ) -> Value:
-    """A stack of rows put one behind the other along one of their own axes.
+    """Concatenate the rows of a stack along one of their own axes.
 
     [n, *before, k, *behind]  ->  [*before, n * k, *behind]
 
-    Where an extent of a row may be 0, or is not certain, the other extents are those of `like`: a
-    stack without an iteration does not have them.
+    If an extent of a row may be 0 or is unknown, the other extents come from `like`: a stack
+    without an iteration does not have them.
     """
     shape, extents = writer.at.shape(row), writer.at.extents(row)
     assert shape is not None, "a stack of rows of one shape"

@@ -1,12 +1,12 @@
-"""Carried values that every iteration only makes longer by a Concat become stacked results.
+"""Turns carried values that every iteration extends by a Concat into stacked results.
 
     loop(s from s0): ... Concat(s, row) -> S        loop(): ... stacked row -> T
                                                     S = Concat(s0, T with its first two axes merged)
     loop(s from s0): ... Concat(row, s) -> S        S = Concat(T from the last row on, s0)
 
-A loop whose value grows copies all of it in every iteration. Declines where anything else reads the
-value inside the loop, where the rows are not certain to be alike and to fit the initial value, and
-for a Scan, whose states may not grow.
+Otherwise the loop copies the whole value in every iteration. Declines if another step of the loop
+reads the value, if the rows are not known to be alike and to fit the initial value, and for a Scan,
+whose states may not grow.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BEFORE_FIRST = np.iinfo(np.int64).min
 
 
 class _Append(NamedTuple):
-    """What a loop appends to a carried value, along which axis, at its end or at its start."""
+    """The rows a loop appends to a carried value: the axis, and whether at its end or start."""
 
     port: CarriedPort
     row: Value
@@ -47,7 +47,7 @@ class _Append(NamedTuple):
 
 
 def concats_to_stacks(block: Block, at: PassContext) -> Block:
-    """The open block whose loops stack what they only append to a tensor."""
+    """Stack tensors that the loops of the open block only append to."""
     return carried_to_stack(block, at, NAME, _appends)
 
 
@@ -69,7 +69,7 @@ def _appends(loop: Loop, at: PassContext) -> Iterator[tuple[CarriedToStack, Writ
 
 
 def _fits(each: _Append, loop: Loop, at: PassContext) -> bool:
-    """Whether the rows are certain to be alike, to fit the initial value, and can be merged."""
+    """Whether the rows are known to be alike, to fit the initial value, and to be mergeable."""
     first, shape = at.shape(each.port.initial), at.shape(each.row)
     dtype = at.dtype(each.row)
     if first is None or shape is None or len(first) != len(shape):

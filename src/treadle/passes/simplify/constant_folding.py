@@ -1,11 +1,11 @@
-"""Folds what can be computed before any run into constants.
+"""Folds steps whose results are known before any run into constants.
 
-    Shape(x)                 where x has a certain shape
-    Gather(Shape(x), 1)      where that extent is certain
+    Shape(x)                 if x has a known shape
+    Gather(Shape(x), 1)      if that extent is known
     Add(constant, constant)  small, and of an operator every engine computes to the same bits
 
-Declines where the step may fail, where the result has more than 1,024 elements, and for operators
-whose last bit depends on who computes it (Exp, MatMul, sums of floats).
+Declines if the step may fail, if the result has more than 1,024 elements, and for operators whose
+last bit depends on the engine (Exp, MatMul, sums of floats).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAME = "constants folded"
 
 
 def fold_constants(block: Block, at: PassContext) -> Block:
-    """The open block with constants in the place of steps that compute one."""
+    """Replace steps of the open block by constants."""
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
         steps: list[Step] = []
@@ -46,7 +46,7 @@ def fold_constants(block: Block, at: PassContext) -> Block:
 
 
 def folded_leaf(step: Step, at: PassContext) -> np.ndarray | None:
-    """The value of the step's only result, where it is certain and small."""
+    """The value of the step's only result, if it is known and small."""
     if not isinstance(step, Leaf) or step.op == "Constant" or len(step.results) != 1:
         return None
     if step.op == "Identity" or not is_pure(step):

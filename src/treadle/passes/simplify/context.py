@@ -1,4 +1,4 @@
-"""What the clean passes share in one round: what is certain of values, and what was done."""
+"""PassContext: the facts and the log shared by the simplification passes of one round."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from treadle.passes.report import Change
 _UNKNOWN = Fact()
 _LITERALS_SINCE = 4
 FEW = 1024
-"""So many elements a constant has at most that a pass makes or compares."""
+"""The greatest number of elements of a constant that a pass makes or compares."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """One round of clean passes over an open block; a value that is new in it is unknown.
+    """One round of passes over an open block; facts of values that are new in it are unknown.
 
-    `literals`: constants may be initializers, as files can say from IR version 4 on. `model`: what
-    the round began with.
+    `literals`: constants may be initializers, which files allow from IR version 4 on. `model`: the
+    model at the start of the round.
     """
 
     facts: Mapping[Value, Fact]
@@ -51,50 +51,50 @@ class PassContext:
 
     @classmethod
     def of(cls, model: Model) -> PassContext:
-        """A round that begins with this closed model."""
+        """A round that starts with this closed model."""
         facts = certain_facts(model)
         opset, literals = model.opsets.get("", 1), model.ir_version >= _LITERALS_SINCE
         return cls(facts, opset, literals, model=model)
 
     def trusting(self) -> PassContext:
-        """The same round, in which the extents of inputs that have one name are equal."""
+        """The same round, assuming that extents of inputs with the same name are equal."""
         if self.model is None or not _share_names(self.model.main.params):
             return self
         return replace(self, facts=certain_facts(self.model, shared=True))
 
     def note(self, name: str, path: str, done: str) -> None:
-        """Say what was done."""
+        """Record a change."""
         self.done.append(Change(name, path, done))
 
     def version(self, op: str) -> int | None:
-        """The version of an operator of the standard that the model's opset has."""
+        """The version of a standard operator in the model's opset."""
         return ops.since_version("", op, self.opset)
 
     def type(self, value: Value | None) -> Type | None:
-        """The certain type of a value."""
+        """The proven type of a value."""
         return None if value is None else self.facts.get(value, _UNKNOWN).type
 
     def dtype(self, value: Value | None) -> DType | None:
-        """The certain element type of a tensor."""
+        """The proven element type of a tensor."""
         type_ = self.type(value)
         return type_.dtype if isinstance(type_, Tensor) else None
 
     def shape(self, value: Value | None) -> Shape | None:
-        """The certain shape of a tensor; a dim that is only known to lie in a range is None."""
+        """The proven shape of a tensor; a dim that is only known as a range is None."""
         type_ = self.type(value)
         if not isinstance(type_, Tensor) or type_.shape is None:
             return None
         return tuple(None if isinstance(dim, Range) else dim for dim in type_.shape)
 
     def extents(self, value: Value | None) -> tuple[int, ...] | None:
-        """The certain shape where every extent is a number."""
+        """The proven shape if every extent is a number."""
         shape = self.shape(value)
         if shape is None or not all(isinstance(dim, int) for dim in shape):
             return None
         return tuple(dim for dim in shape if isinstance(dim, int))
 
     def array(self, value: Value | None) -> np.ndarray | None:
-        """The value itself where every element is certain."""
+        """The value itself if every element is known."""
         if value is None or value not in self.facts:
             return None
         fact = self.facts[value]
@@ -108,26 +108,26 @@ class PassContext:
         )
 
     def whole(self, value: Value | None) -> int | None:
-        """The whole number a certain value of one element holds."""
+        """The integer in a known value of one element."""
         array = self.array(value)
         if array is None or array.size != 1 or array.dtype.kind not in "iu":
             return None
         return int(array.reshape(-1)[0])
 
     def truth(self, value: Value | None) -> bool | None:
-        """The bool a certain value of one element holds."""
+        """The bool in a known value of one element."""
         array = self.array(value)
         if array is None or array.size != 1 or array.dtype != np.bool_:
             return None
         return bool(array.reshape(-1)[0])
 
     def is_single(self, value: Value | None, dtype: DType) -> bool:
-        """Whether the value is certain to be one element of this type."""
+        """Whether the value is proven to be one element of this type."""
         extents = self.extents(value)
         return self.dtype(value) is dtype and extents is not None and all(e == 1 for e in extents)
 
     def constant(self, block: Block, value: Value, array: np.ndarray) -> tuple[Block, list[Step]]:
-        """The block with a constant for the value, or a step in front of it that makes it."""
+        """The block with a constant for the value, or a preceding step that makes it."""
         literal = Literal.of(array)
         if self.literals:
             made = Constant(value, literal)
@@ -142,7 +142,7 @@ def _with_constant(block: Block, constant: Constant) -> Block:
 
 
 def _share_names(params: Iterable[Value]) -> bool:
-    """Whether an extent of one input is called like one of another."""
+    """Whether extents of different inputs have the same name."""
     types = [param.declared for param in params]
     shapes = [type_.shape or () for type_ in types if isinstance(type_, Tensor)]
     names = [dim for shape in shapes for dim in shape if isinstance(dim, Symbol)]
@@ -150,5 +150,5 @@ def _share_names(params: Iterable[Value]) -> bool:
 
 
 def is_same(left: Dim, right: Dim) -> bool:
-    """Whether two extents of values in one scope are certain to be equal."""
+    """Whether two extents of values in one scope are proven equal."""
     return left is not None and not isinstance(left, Range) and left == right

@@ -1,9 +1,10 @@
-"""Merges steps and constants that are equal: the first one, here or in a block around, stays.
+"""Common subexpression elimination: merges equal steps and constants into the first one.
 
-    a = Mul(x, y)   b = Mul(x, y)        a = Mul(x, y), and whoever read b reads a
+    a = Mul(x, y)   b = Mul(x, y)        a = Mul(x, y), readers of b read a
 
-Only pure steps merge; where the first one failed, no second one runs. Declines for what only one
-branch of an If has done, and for constants of more than 1,024 elements.
+The first one may be in an enclosing block. Only pure steps merge; if the first one fails, the
+second would not have run. Declines for steps inside one branch of an If, and for constants of more
+than 1,024 elements.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Seen = ChainMap[object, tuple[Value | None, ...]]
 
 
 def eliminate_common_steps(block: Block, at: PassContext) -> Block:
-    """The open block in which nothing is computed twice from the same values."""
+    """Merge all equal steps and constants of the open block."""
     by: dict[Value, Value | None] = {}
     merged = _merged(block, "main", ChainMap(), by, at)
     return replaced(merged, by) if by else block
@@ -84,7 +85,7 @@ def _known(
     seen: Seen,
     by: dict[Value, Value | None],
 ) -> bool:
-    """Whether the same was made before; its values then stand for these."""
+    """Replace the step by an equal earlier one, if there is one."""
     first = seen.setdefault(key, results)
     if first is results:
         return False
@@ -93,7 +94,7 @@ def _known(
 
 
 def step_key(step: Step) -> object:
-    """What two steps that give the same have in common; None for one that merges with none."""
+    """A key that equal steps share; None for a step that must not be merged."""
     if not isinstance(step, Leaf) or not is_pure(step) or step.op == "Identity":
         return None
     attributes = attributes_key(step.attributes)
@@ -104,7 +105,7 @@ def step_key(step: Step) -> object:
 
 
 def attributes_key(attributes: Mapping[str, Attribute]) -> object:
-    """The attributes as something to compare; None where one is large."""
+    """The attributes as a comparable key; None if one is large."""
     found = []
     for name, attribute in sorted(attributes.items()):
         value = attribute.value
@@ -116,12 +117,12 @@ def attributes_key(attributes: Mapping[str, Attribute]) -> object:
 
 
 def constant_key(constant: Constant) -> object:
-    """A small constant as something to compare."""
+    """A small constant as a comparable key."""
     return literal_key(constant.data) if isinstance(constant.data, Literal) else None
 
 
 def literal_key(literal: Literal) -> object:
-    """A small tensor as something to compare: its type, its shape and its bits."""
+    """A small tensor as a comparable key: its type, its shape and its bits."""
     array = literal.array
     if array.size > FEW:
         return None

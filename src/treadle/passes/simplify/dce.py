@@ -1,12 +1,12 @@
-"""Drops what nothing needs: steps, constants, carried values, stacks, results of branches.
+"""Dead code elimination: drops unused steps, constants, carried values, stacks and results.
 
     a step              none of its results is read, and it cannot fail
-    a carried value     neither a result somebody reads, nor the condition, nor a step that may fail
+    a carried value     neither a result that is read, nor the condition, nor a step that may fail
                         depends on it, and it keeps its kind
-    a stacked result    nobody reads it, and its elements are certain to be alike
-    a result of an If   nobody reads it
+    a stacked result    nothing reads it, and its elements are known to be alike
+    a result of an If   nothing reads it
 
-Declines where a loop or a branch would have no result left.
+Declines if a loop or a branch would have no result left.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CARRIED = "carried values and stacks nothing reads"
 
 
 def eliminate_dead_steps(block: Block, at: PassContext) -> Block:
-    """The open block without what nothing needs."""
+    """Drop the unused parts of the open block."""
     return _pruned(block, "main", at)
 
 
@@ -79,7 +79,8 @@ def _loop(loop: Loop, path: str, used: Collection[Value], at: PassContext) -> Lo
         if port.result is None or port.result in used or not keeps_element(port, at)
     ]
     carried = _needed(loop, stacks, used, at)
-    if not stacks and not carried:  # a loop has a result, so what the first one needs stays
+    # a loop has a result, so the values that the first one needs stay
+    if not stacks and not carried:
         stacks = list(view.stacked[:1]) if not view.carried else []
         first = {port.result for port in view.carried[:1]}
         carried = _needed(loop, stacks, first or used, at)
@@ -98,7 +99,7 @@ def _loop(loop: Loop, path: str, used: Collection[Value], at: PassContext) -> Lo
 def _needed(
     loop: Loop, stacks: Iterable[StackedPort], used: Collection[Value | None], at: PassContext
 ) -> list[CarriedPort]:
-    """The carried values that something depends on, in whatever iteration."""
+    """The carried values on which something depends, in any iteration."""
     view, made = ports(loop), defining_steps(loop.body)
     ends = {port.param: port.next for port in view.carried}
     wanted = [view.next_condition, *(port.element for port in stacks)]

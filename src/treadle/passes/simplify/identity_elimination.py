@@ -1,12 +1,12 @@
-"""Drops steps that give back what they are given.
+"""Removes steps that return an operand unchanged.
 
     Identity(x)    Cast(x) to its own type    Slice(x) of everything    Reshape, Expand, Transpose,
     Flatten that change nothing    Concat, Sum, Max, Min, Mean of one    Dropout outside training
-    x + 0, x * 1 of whole numbers  x and true, x or false
+    x + 0, x * 1 of integers        x and true, x or false
 
-What is left is an Identity that a block's result needs: one that no step of the block makes, or
-that is given twice, because runtimes answer such results wrongly. In main, what makes the copied
-value gives the output in its place. Declines where types or shapes are not certain.
+An Identity stays if the block's result is not defined by a step of the block, or is repeated,
+because runtimes answer such results wrongly. In main, the step that defines the copied value takes
+over the output. Declines if types or shapes are unknown.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _END = np.iinfo(np.int64).max
 
 
 def eliminate_identities(block: Block, at: PassContext) -> Block:
-    """The open block without steps that only give back an operand."""
+    """Remove steps that only return an operand."""
     by: dict[Value, Value | None] = {}
     pinned: set[Value] = set()
 
@@ -87,7 +87,7 @@ def _identity(step: Step, copied: Value, result: Value, at: PassContext) -> Step
 
 
 def copied_operand(step: Step, made: Mapping[Value, Step], at: PassContext) -> Value | None:
-    """The value the step's only result is a mere copy of."""
+    """The value that the step's only result is a copy of."""
     if not isinstance(step, Leaf) or step.domain or step.blocks or not step.operands:
         return None
     given = [value for value in step.results if value is not None]

@@ -1,8 +1,8 @@
-"""Which values of a body are the iteration number plus or minus something certain.
+"""Finds induction variables: values that are the iteration number plus or minus a constant.
 
     i    i + 3    7 - i    Cast(i)    Unsqueeze(i + 3)    a counter carried from 2, plus 1 each time
 
-A cast to int32 counts: sums and differences wrap around alike, so what is in range is right.
+Casts to int32 are included: sums and differences wrap around alike, so results in range are right.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _SAME_NUMBER = frozenset({"Cast", "Expand", "Identity", "Reshape", "Squeeze", "U
 
 
 class AffineIndex(NamedTuple):
-    """The number `first + i` in iteration i, or `first - i` where it goes back."""
+    """The number `first + i` in iteration i, or `first - i` if it counts down."""
 
     first: int
     back: bool = False
 
     def range(self, trips: int) -> tuple[int, int]:
-        """The least number of so many iterations, and the one after the greatest."""
+        """The least number over so many iterations, and the one after the greatest."""
         if self.back:
             return self.first - trips + 1, self.first + 1
         return self.first, self.first + trips
@@ -34,7 +34,7 @@ class AffineIndex(NamedTuple):
 def affine_in_iteration(
     loop: Loop, value: Value | None, made: Mapping[Value, Step], at: PassContext
 ) -> AffineIndex | None:
-    """What a one-element value of the body is in each iteration; None where that is not certain."""
+    """The affine form of a one-element value of the body; None if it has none."""
     extents = at.extents(value)
     if value is None or extents is None or any(extent != 1 for extent in extents):
         return None
@@ -81,7 +81,7 @@ def _made(
 def step_of(
     value: Value | None, counter: Value, made: Mapping[Value, Step], at: PassContext
 ) -> int | None:
-    """What is added to the counter to get the value."""
+    """The increment of the counter that yields the value."""
     maker = made.get(value) if value is not None else None
     if not isinstance(maker, Leaf) or maker.domain or maker.op != "Add":
         return None

@@ -1,9 +1,9 @@
-"""Carried values that pass through unchanged are read from outside instead.
+"""Turns carried values that never change into captures.
 
     loop(w from W): ... w ...; gives w -> W'        loop(): ... W ...;   W' is W
 
-An Identity on the way does not count as a change. Declines where the loop would have no result left
-and where the initial value is absent.
+An Identity on the way does not count as a change. Declines if the loop would have no result left,
+and if the initial value is absent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAME = "invariant carried values"
 
 
 def carried_to_invariant(block: Block, at: PassContext) -> Block:
-    """The open block whose loops carry only what changes."""
+    """Make the loops of the open block capture the carried values that never change."""
     by: dict[Value, Value | None] = {}
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:

@@ -1,14 +1,14 @@
-"""Puts in front of a loop what is the same in every iteration.
+"""Loop-invariant code motion: moves steps with the same result in every iteration before the loop.
 
     loop: z = MatMul(W, V)        z = MatMul(W, V)
           ... z ...               loop: ... z ...
 
-A step moves if it is pure and reads nothing the body makes, and if it cannot fail or the loop is
-certain to begin an iteration. Here, and nowhere else, extents of inputs that the file calls by one
-name are taken for equal: who feeds other ones gets an error for a loop that would not have run.
-Inner loops first, so that a step may leave several at once. Declines for steps inside the branches
-of an If, which may never run, for copies, and where a loop that may not run would no longer see an
-extent that its empty stacks have.
+A step moves if it is pure and reads no value of the body, and if it cannot fail or the loop always
+runs at least one iteration. Only this pass assumes that extents of inputs with the same name are
+equal: feeding different ones may raise an error for a loop that would not have run. Inner loops go
+first, so that a step can leave several loops at once. Declines for steps inside the branches of an
+If, which may never run, for copies, and if a loop that may not run would lose the only source of an
+extent of its empty stacks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STAY = ("Identity", "Constant")
 
 
 def hoist_loop_invariants(block: Block, at: PassContext) -> Block:
-    """The open block whose loops do only what differs from iteration to iteration."""
+    """Move the invariant steps of all loops of the open block."""
     if not any(isinstance(step, Loop) for step in all_steps(block)):
         return block
     trusting = at.trusting()
@@ -72,7 +72,7 @@ def hoist_loop_invariants(block: Block, at: PassContext) -> Block:
 def _split(
     loop: Loop, path: str, at: PassContext, trusting: PassContext
 ) -> tuple[Loop, list[Step], list[Constant]]:
-    """The loop without its invariant steps, these, and the constants they need out there."""
+    """The loop without its invariant steps, these steps, and the constants they need outside."""
     body, runs = loop.body, runs_at_least_once(loop, at)
     constants = {constant.value: constant for constant in body.constants}
     makes = {s.results[0]: s for s in body.steps if isinstance(s, Leaf) and s.op == "Constant"}
@@ -117,9 +117,9 @@ def _reading(step: Step, by: dict[Value, Value]) -> Step:
 
 
 def _sees_extents(before: Loop, after: Loop, at: PassContext) -> bool:
-    """Whether the loop still reads values that show the extents its stacks have without a trip.
+    """Whether the loop still reads values from which the extents of its empty stacks follow.
 
-    Afterwards only what the stacks are made of counts: the rest may turn out to be of no use.
+    Afterwards only the values that the stacks are computed from count; others may become dead.
     """
     if before is after or runs_at_least_once(before, at):
         return True
@@ -134,7 +134,7 @@ def _shown(values: Iterable[Value], at: PassContext) -> set[str]:
 
 
 def _stacked_from(loop: Loop) -> set[Value]:
-    """The values, outer ones too, that the stacks of a loop are made of."""
+    """The values, outer ones too, that the stacks of a loop are computed from."""
     view, made = ports(loop), defining_steps(loop.body)
     fed = {port.param: {port.initial, port.next} for port in view.carried}
     fed |= {port.param: {port.operand} for port in view.sliced}

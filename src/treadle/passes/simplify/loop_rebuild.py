@@ -1,4 +1,4 @@
-"""Loops taken apart and put together again: what the clean passes of loops share."""
+"""Takes loops apart and rebuilds them: shared by the simplification passes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def without_roles(
     stacked: Collection[StackedPort] = (),
     sliced: Collection[SlicedPort] = (),
 ) -> Loop:
-    """The loop without these ports; `loop` itself stays, whose body still reads their params."""
+    """Remove these ports; the body still reads their params, so the loop is not valid yet."""
     view = ports(loop)
     return rebuild_loop(
         loop,
@@ -45,7 +45,7 @@ def without_roles(
 
 
 def rebuild_loop(loop: Loop, view: Ports) -> Loop:
-    """The open loop with these ports; its trip count, condition and steps stay."""
+    """Rebuild the open loop with these ports; its trip count, condition and steps stay."""
     roles: list[Role] = []
     params: list[Value] = []
     for role, param in ((Iteration(), view.iteration), (Condition(), view.condition)):
@@ -100,7 +100,7 @@ _LISTS = (
 
 
 def _info(loop: Loop, view: Ports) -> Info:
-    """What the file said of the loop, but for lists of axes and directions of another length."""
+    """The loop's origin, without lists of axes and directions of the wrong length."""
     old = ports(loop)
     if len(old.sliced) == len(view.sliced) and len(old.stacked) == len(view.stacked):
         return loop.info
@@ -109,7 +109,7 @@ def _info(loop: Loop, view: Ports) -> Info:
 
 
 def _claims(loop: Loop, view: Ports) -> tuple[Declaration, ...]:
-    """What the file declares of the results that are left, in their new order."""
+    """The declarations of the remaining results, in their new order."""
     if not loop.body.claims:
         return ()
     old = ports(loop)
@@ -119,7 +119,7 @@ def _claims(loop: Loop, view: Ports) -> tuple[Declaration, ...]:
 
 
 def _rest(loop: Loop) -> list[tuple[Role, Value, Value | None]]:
-    """What is left of an open loop: invariants without an operand."""
+    """The remainder of an open loop: invariants without an operand."""
     operands = iter(loop.operands)
     found: list[tuple[Role, Value, Value | None]] = []
     for role, param in zip(loop.roles, loop.body.params, strict=True):
@@ -132,7 +132,7 @@ def _rest(loop: Loop) -> list[tuple[Role, Value, Value | None]]:
 
 
 def count_reads(block: Block, value: Value | None) -> int:
-    """How often the open block reads or gives a value, inside its bodies too."""
+    """The number of times that the open block and its bodies read or return a value."""
     count = sum(each is value for each in block.results)
     for step in block.steps:
         count += sum(each is value for each in reads(step))

@@ -1,14 +1,14 @@
-"""Loops that read item `i` of outer tensors in iteration `i` become Scans, which slice them.
+"""Turns loops that read item `i` of outer tensors in iteration `i` into Scans, which slice them.
 
     loop(i) x 5: ... Gather(x, i) ...           scan(row of x): ... row ...
     loop(i) x 5: ... Gather(x, 6 - i) ...       scan(row of x[2:7], from the last): ... row ...
     loop(i) x 5: ... Slice(x, i, i + 1) ...     scan(row of x): ... Unsqueeze(row) ...
 
-onnxruntime runs an iteration of a Scan faster than one of a Loop, and reads an item where it is; a
-large item it does not (measured: `docs/optimizing.md`). Waits until no other pass has anything to
-do. Declines where the number of iterations is not certain, since onnxruntime refuses a Scan of
-length 0, where an item may not be there, where a state may change its shape, and where the items of
-one iteration have more than 4,096 elements.
+In onnxruntime an iteration of a Scan is faster than one of a Loop, and small items are read in
+place; large items are not (measured: `docs/optimizing.md`). Runs when no other pass has anything
+left to do. Declines if the number of iterations is unknown, since onnxruntime rejects a Scan of
+length 0, if an item may be out of range, if a state may change its shape, and if the items of one
+iteration have more than 4,096 elements.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OLDEST = 11
 
 
 class _Item(NamedTuple):
-    """A step of a body that reads one item of an outer tensor, and which one when."""
+    """A step of a body that reads one item of an outer tensor, with the affine index."""
 
     step: Leaf
     axis: int
@@ -66,7 +66,7 @@ class _Item(NamedTuple):
 
 
 def loops_to_scans(block: Block, at: PassContext) -> Block:
-    """The open block whose loops slice what they read item by item."""
+    """Make the loops of the open block slice the tensors that they read item by item."""
     if at.done or at.opset < _OLDEST:
         return block
 
@@ -83,7 +83,7 @@ def loops_to_scans(block: Block, at: PassContext) -> Block:
 
 
 def _trips(loop: Loop, at: PassContext) -> int:
-    """How many iterations the loop has for certain; 0 where it cannot be a Scan."""
+    """The known number of iterations of the loop; 0 if it cannot be a Scan."""
     view = ports(loop)
     if view.sliced or loop.info.domain:
         return 0
@@ -99,7 +99,7 @@ def _trips(loop: Loop, at: PassContext) -> int:
 
 
 def _scan(loop: Loop, trips: int, path: str, writer: StepBuilder) -> Loop:
-    """The loop as a Scan, what it slices in front of it; the loop itself where that cannot be."""
+    """The loop as a Scan, with preceding slices; the loop itself if that is not possible."""
     at, found = writer.at, _items(loop, trips, writer.at)
     if not found or sum(_size(item, at) for item in found) > _LARGEST_ITEMS:
         return loop
@@ -113,7 +113,7 @@ def _scan(loop: Loop, trips: int, path: str, writer: StepBuilder) -> Loop:
 
 
 def scan_of(loop: Loop, trips: int, writer: StepBuilder) -> Loop:
-    """The loop of so many iterations as a Scan of its items; of numbers where it reads none."""
+    """The loop of so many iterations as a Scan of its items; over numbers if it reads none."""
     at, found, view = writer.at, _items(loop, trips, writer.at), ports(loop)
     info = replace(loop.info, op="Scan", version=at.version("Scan") or 0, attributes={})
     empty = view._replace(iteration=None, condition=None, next_condition=None)
@@ -132,7 +132,7 @@ def scan_of(loop: Loop, trips: int, writer: StepBuilder) -> Loop:
 
 
 def _items(loop: Loop, trips: int, at: PassContext) -> list[_Item]:
-    """What the body reads item by item of tensors it does not make."""
+    """The items that the body reads one by one from outer tensors."""
     made, inside = defining_steps(loop.body), set(block_values(loop.body))
     found = []
     for step in loop.body.steps:
@@ -185,7 +185,7 @@ def _size(item: _Item, at: PassContext) -> int:
 
 
 def _sliced(item: _Item, trips: int, before: StepBuilder, inside: StepBuilder) -> SlicedPort:
-    """The port that gives the item; a tensor with more items is cut in front of the loop."""
+    """The port for the item; a tensor with more items is sliced before the loop."""
     tensor, (result,) = item.tensor, item.step.results
     extents, (low, high) = before.at.extents(tensor) or (), item.where.range(trips)
     if high - low < extents[item.axis]:
@@ -200,7 +200,7 @@ def _sliced(item: _Item, trips: int, before: StepBuilder, inside: StepBuilder) -
 
 
 def _numbers(iteration: Value, trips: int, writer: StepBuilder) -> SlicedPort:
-    """The port that gives the iteration number."""
+    """The port for the iteration number."""
     if trips <= FEW:
         return SlicedPort(writer.constant(np.arange(trips)), iteration, Sliced())
     bounds = [writer.constant(np.array(n)) for n in (0, trips, 1)]

@@ -1,7 +1,7 @@
-"""Names for an open block whose values have moved: none twice, none of a body hides an outer one.
+"""Restores unique names in an open block after moves: no duplicates, no shadowing.
 
-The inputs and outputs of the model keep theirs. Steps of one block have names of their own too:
-onnxruntime refuses two nodes with one name.
+The inputs and outputs of the model keep their names. Steps of one block get unique names too:
+onnxruntime rejects two nodes with the same name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from treadle.passes.simplify.context import PassContext
 
 
 def with_own_names(block: Block) -> Block:
-    """The open block with names that are told apart wherever they can be read."""
+    """The open block with names that are unique wherever they are visible."""
     outer = {value for value in (*block.params, *block.results) if value is not None}
     names = {value.name for value in outer}
     renamed: dict[Value, Value] = {}
@@ -52,7 +52,7 @@ def with_output_names(before: Block, after: Block, at: PassContext) -> Block:
 
 
 def with_own_step_names(block: Block) -> Block:
-    """The block, bodies included, in which no two steps have the same name."""
+    """Rename steps so that no two steps of the block and its bodies have the same name."""
     names: set[str] = set()
 
     def told_apart(step: Step) -> Step:
@@ -66,7 +66,7 @@ def with_own_step_names(block: Block) -> Block:
 
 
 def _others(block: Block, kept: set[Value], names: set[str]) -> list[Value]:
-    """Every value whose name another one has that is in force there; the names become taken."""
+    """Every value whose name is already taken in its scope; the names become taken."""
     found: list[Value] = []
     _look(block, set(), kept, names, found)
     return found

@@ -1,7 +1,7 @@
-"""Which leaf operators cannot fail on operands of certain types: a table, one rule an operator.
+"""The table of leaf operators that cannot fail on operands of proven types: one rule each.
 
-A rule is asked only where the element types are those the schema admits, and answers by shapes and
-values. An operator that is not here may fail.
+A rule is asked only if the schema admits the element types, and decides by shapes and values. An
+operator without a rule may fail.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def attribute(leaf: Leaf, name: str, default: object = None) -> object:
 
 
 def operand(leaf: Leaf, position: int) -> Value | None:
-    """An operand, None where it is absent or left out."""
+    """An operand; None if it is absent."""
     return leaf.operands[position] if len(leaf.operands) > position else None
 
 
 def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
-    """The shape that operands have together; None where they may not fit each other."""
+    """The broadcast shape of operands; None if they may not broadcast."""
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
         return None
@@ -55,12 +55,12 @@ def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
 
 
 def axis_in(axis: object, rank: int) -> bool:
-    """Whether a number names an axis of a tensor of this rank."""
+    """Whether a number is a valid axis of a tensor of this rank."""
     return isinstance(axis, int) and -rank <= axis < rank
 
 
 def axes_of(leaf: Leaf, position: int, at: PassContext, since: int) -> tuple[int, ...] | None:
-    """The axes an operator is given, as input or attribute; () where none is; None: not certain."""
+    """The axes of an operator, from an input or attribute; () for none; None: unknown."""
     if leaf.version < since:
         given = attribute(leaf, "axes", ())
         return tuple(n for n in given if isinstance(n, int)) if isinstance(given, tuple) else None
@@ -297,4 +297,4 @@ _TABLE: Mapping[Rule, str] = {
     _same_types: "SequenceConstruct",
 }
 RULES: Mapping[str, Rule] = {op: rule for rule, ops in _TABLE.items() for op in ops.split()}
-"""The rule of each operator that can be certain not to fail."""
+"""The rule of each operator that can be proven not to fail."""

@@ -1,4 +1,4 @@
-"""All clean passes to a fixpoint: the order of them, which nothing else knows."""
+"""Runs all simplification passes to a fixpoint; only this file knows their order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Pass = Callable[[Block, PassContext], Block]
 
 PASSES: tuple[Pass, ...] = (
     fold_branches,
-    sequences_to_stacks,  # a list of one element is stacked before its loop is gone
+    sequences_to_stacks,  # a list of one element is stacked before its loop is unrolled
     unroll_trivial_loops,
     fold_constants,
     eliminate_identities,
@@ -65,11 +65,11 @@ _MOST_ROUNDS = 16
 
 @verified
 def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Report]:
-    """The model with everything gone that need not be done, and what was done.
+    """Simplify the model; returns the model and the changes.
 
     It gives the same outputs, fails on the same feeds, and keeps the names of inputs and outputs.
-    Functions are put in the place of their calls first, if they import the model's opsets. The
-    model itself comes back where there is nothing to do.
+    Functions are inlined first, if they import the model's opsets. Returns the same model if
+    nothing changes.
     """
     current = _inlined(model)
     current = replace(current, main=assign_paths(current.main, "main"))
@@ -87,7 +87,7 @@ def simplify(model: Model, passes: Sequence[Pass] = PASSES) -> tuple[Model, Repo
         done += at.done
         current = replace(current, main=closure_convert(with_own_names(block)))
     else:
-        raise AssertionError(f"the clean passes do not come to an end: {at.done}")
+        raise AssertionError(f"the simplification passes do not reach a fixpoint: {at.done}")
     if not done:
         return model, Report()
     main = with_constant_results(with_result_types(current.main, at), at)
@@ -105,7 +105,7 @@ def _inlined(model: Model) -> Model:
 
 
 def _unplaced(block: Block) -> Block:
-    """The block whose steps are where they are, not where they were."""
+    """Reset the recorded paths of moved steps."""
 
     def moved(step: Step) -> Step:
         inner = map_bodies(step, lambda _, body: _unplaced(body))

@@ -1,7 +1,7 @@
-"""Bodies say the types of all their results, those that passes made too.
+"""Declares the types of all results of bodies, including those that passes added.
 
-onnx's shape inference reads the types of a loop's outputs there, and refuses a loop where none is
-said. What is not certain stays unsaid.
+onnx's shape inference takes the types of a loop's outputs from there, and rejects a loop without
+them. Unknown types stay undeclared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from treadle.passes.simplify.context import PassContext
 
 
 def with_result_types(block: Block, at: PassContext) -> Block:
-    """The block, itself left alone, in which bodies declare every result whose type is certain."""
+    """Make bodies declare every result of proven type; the block's own results stay as they are."""
 
     def declared(step: Step) -> Step:
         return map_bodies(step, lambda _, body: with_result_types(_claiming(body, at), at))

@@ -1,10 +1,10 @@
-"""Tables a loop only writes, row `i` in iteration `i`, become stacked results.
+"""Turns tables that a loop only writes, row `i` in iteration `i`, into stacked results.
 
     loop(s from s0): ... ScatterND(s, [[i + c]], row) -> S      loop(): ... stacked row -> T
                                                 S = Concat(s0[:c], T, s0[c + length of T:])
 
-onnxruntime copies the table in every iteration. Declines where anything else reads the table inside
-the loop, where a row may lie outside of it or have another shape, and for rows added to old ones.
+onnxruntime copies the table in every iteration. Declines if another step of the loop reads the
+table, if a row may be out of range or have another shape, and for rows added to old ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ _END = np.iinfo(np.int64).max
 
 
 class _Table(NamedTuple):
-    """A table a loop fills from its row `first` on: with so many rows, None where that may vary."""
+    """A table that a loop fills from its row `first` on, with its number of rows.
+
+    None if unknown.
+    """
 
     port: CarriedPort
     first: int
@@ -52,7 +55,7 @@ class _Table(NamedTuple):
 
 
 def scatters_to_stacks(block: Block, at: PassContext) -> Block:
-    """The open block whose loops stack the rows of tables they only write."""
+    """Stack the rows of tables that the loops of the open block only write."""
     return carried_to_stack(block, at, NAME, _tables)
 
 
@@ -86,7 +89,7 @@ def _table(loop: Loop, port: CarriedPort, scatter: Leaf, at: PassContext) -> _Ta
 
 
 def _most(loop: Loop, at: PassContext) -> int | None:
-    """How many iterations there are at most, where that is certain."""
+    """The greatest number of iterations, if it is known."""
     if loop.trip is None:
         return scan_length(loop, at) or None
     trip = at.whole(loop.trip)

@@ -1,4 +1,4 @@
-"""Lists that a loop builds by SequenceInsert at the end become stacked results.
+"""Turns lists that a loop builds by SequenceInsert at the end into stacked results.
 
     loop(s from SequenceEmpty): ... SequenceInsert(s, e) -> S       loop(): ... stacked e -> T
     ConcatFromSequence<new_axis = 1>(S)                             T, or Transpose(T)
@@ -6,9 +6,9 @@
     SequenceLength(S)                                               Shape(T)[0]
     SequenceAt(S, k)                                                Gather(T, k)
 
-Joining an empty list is an error, a stack of nothing is not: where the loop is not certain to run,
-a Reshape that fails for an empty stack stands in between. Declines where the elements are not
-certain to be numbers of one shape, and where anything else reads the list.
+Concatenating an empty list is an error, an empty stack is not: if the loop may not run, a Reshape
+that fails for an empty stack is inserted. Declines if the elements are not known to be numeric
+tensors of one shape, and if another step reads the list.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LOOPS_CARRY_LISTS = 13
 
 
 class _List(NamedTuple):
-    """A list a loop builds: its elements, the stack that takes its place, whether it has items."""
+    """A list built by a loop: its elements, the stack that replaces it, whether it has items."""
 
     instead: CarriedToStack
     element: Value
@@ -52,12 +52,12 @@ class _List(NamedTuple):
 
     @property
     def value(self) -> Value | None:
-        """The list itself, behind the loop."""
+        """The list itself, after the loop."""
         return self.instead.port.result
 
 
 def sequences_to_stacks(block: Block, at: PassContext) -> Block:
-    """The open block whose loops stack what they only append to lists."""
+    """Stack lists that the loops of the open block only append to."""
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
         for position, step in enumerate(inner.steps):
@@ -125,7 +125,7 @@ def _carries(step: Step, found: _List) -> TypeGuard[Loop]:
 
 
 def _rewritten(block: Block, found: _List, at: PassContext) -> Block:
-    """The open block whose steps read the stack and no longer the list."""
+    """The open block whose steps read the stack instead of the list."""
     if found.value is None:
         return block
 
@@ -159,10 +159,10 @@ def _joined(writer: StepBuilder, step: Leaf, found: _List) -> None:
 
 
 def _not_empty(writer: StepBuilder, found: _List) -> Value:
-    """The stack, or a failure when the model runs if it has no items.
+    """The stack; fails at run time if it has no items.
 
-    return stack.reshape(max(stack.shape, 1))                 where no extent of an element is 0
-    return stack.reshape(stack.shape + [0][2 * (sign(stack.shape[0]) - 1)])   # index -2 fails
+    return stack.reshape(max(stack.shape, 1))                 if no extent of an element is 0 return
+    stack.reshape(stack.shape + [0][2 * (sign(stack.shape[0]) - 1)])   # index -2 fails
     """
     shape = writer.leaf("Shape", found.stack)
     extents = writer.at.extents(found.element)

@@ -1,14 +1,15 @@
-"""What may be dropped, and what may be done where it might not have been done.
+"""Decides which steps may be dropped, moved, or run speculatively.
 
-A step *cannot fail* if every operand's certain type is one its schema admits and its operator's
-rule (`operators.py`) says so; a loop cannot fail if it ends, its body cannot, and what it carries
-and stacks keeps its type and shape. Only such a step is
+A step *cannot fail* if its schema admits the proven type of every operand and its operator's rule
+(`operators.py`) holds; a loop cannot fail if it ends, its body cannot fail, and its carried and
+stacked values keep their type and shape. Only such a step is
 
     dropped        its results are not read, but its error would have been seen
-    speculated     put before a loop that may run zero times
+    speculated     moved before a loop that may run zero times
 
 A step is *pure* if the same operands give the same results: only such a step is moved or merged.
-Memory and time are no errors. Where several steps of one run fail, another one may be the first.
+Lack of memory or time does not count as an error. If several steps of one run fail, a different one
+may be reported.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from treadle.passes.simplify.operators import RULES
 
 
 def is_pure(step: Step) -> bool:
-    """Whether the same operands always give the same results."""
+    """Whether equal operands always give equal results."""
     match step:
         case Leaf():
             schema = ops.schema(step.domain, step.op, step.version) if not step.domain else None
@@ -54,7 +55,7 @@ def is_pure(step: Step) -> bool:
 
 
 def is_speculatable(step: Step, at: PassContext) -> bool:
-    """Whether the step is certain to give its results, whatever the model is fed."""
+    """Whether the step provably succeeds, for all inputs of the model."""
     match step:
         case Leaf():
             rule = RULES.get(step.op)
@@ -73,7 +74,7 @@ def _block_cannot_fail(block: Block, at: PassContext) -> bool:
 
 
 def _is_admitted(leaf: Leaf, at: PassContext) -> bool:
-    """Whether the schema admits the operands: their number, and their element types."""
+    """Whether the schema admits the number and the element types of the operands."""
     schema = ops.schema(leaf.domain, leaf.op, leaf.version)
     if schema is None or not schema.min_inputs <= len(leaf.operands) <= schema.max_inputs:
         return False
@@ -96,7 +97,7 @@ def _is_admitted(leaf: Leaf, at: PassContext) -> bool:
 
 
 def _type_string(type_: Type | None) -> str | None:
-    """The type of a tensor or a sequence as schemas write it; None where it is not certain."""
+    """The type string of a tensor or a sequence as in schemas; None if it is unknown."""
     return ops.type_string(type_) if isinstance(type_, Tensor | Sequence) else None
 
 
@@ -115,14 +116,14 @@ def _loop_cannot_fail(loop: Loop, at: PassContext) -> bool:
 
 
 def _is_bounded(loop: Loop, at: PassContext) -> bool:
-    """Whether it is certain that the loop ends, and that its trip count and slices are in order."""
+    """Whether the loop provably ends, and its trip count and slices are valid."""
     if not ports(loop).sliced:
         return at.is_single(loop.trip, DType.INT64)
     return loop.trip is None and scan_length(loop, at) > 0
 
 
 def keeps_kind(loop: Loop, port: CarriedPort, at: PassContext) -> bool:
-    """Whether no iteration can give a carried value of a wrong kind, or a Scan's of a new shape."""
+    """Whether no iteration can change a carried value's kind, or a Scan state's shape."""
     types = [at.type(value) for value in (port.initial, port.param, port.next)]
     if loop.fixed_state:
         extents = {at.extents(value) for value in (port.initial, port.next)}
@@ -132,7 +133,7 @@ def keeps_kind(loop: Loop, port: CarriedPort, at: PassContext) -> bool:
 
 
 def keeps_element(port: StackedPort, at: PassContext) -> bool:
-    """Whether a stacked element is certain to be of one type and shape in all iterations."""
+    """Whether a stacked element provably has the same type and shape in all iterations."""
     shape = at.shape(port.element)
     if shape is None or at.dtype(port.element) is None:
         return False
@@ -141,7 +142,7 @@ def keeps_element(port: StackedPort, at: PassContext) -> bool:
 
 
 def _is_fixed(dim: Dim) -> bool:
-    """Whether an extent is a number, or made of the extents of inputs."""
+    """Whether an extent is a number, or computed from the extents of inputs."""
     match dim:
         case int():
             return True
@@ -153,7 +154,7 @@ def _is_fixed(dim: Dim) -> bool:
 
 
 def runs_at_least_once(loop: Loop, at: PassContext) -> bool:
-    """Whether the loop is certain to begin a first iteration, if it does not fail before."""
+    """Whether the loop provably runs a first iteration, unless an earlier step fails."""
     if loop.condition is not None and at.truth(loop.condition) is not True:
         return False
     if loop.trip is not None:
@@ -163,7 +164,7 @@ def runs_at_least_once(loop: Loop, at: PassContext) -> bool:
 
 
 def scan_length(loop: Loop, at: PassContext) -> int:
-    """How many items a loop slices, where that is certain; 0 where it is not."""
+    """The number of items that a loop slices, if it is known; otherwise 0."""
     lengths = set()
     for port in ports(loop).sliced:
         shape, axis = at.shape(port.operand), port.role.axis

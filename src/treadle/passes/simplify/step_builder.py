@@ -1,4 +1,4 @@
-"""Steps a clean pass writes: leaves of the model's opset, and the constants they read."""
+"""Builds the steps a pass adds: leaves of the model's opset, and their constants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.passes.simplify.context import PassContext
 
 
 class StepBuilder:
-    """Collects steps that go into one block, in order, and its new constants."""
+    """Collects steps for one block, in order, and new constants."""
 
     def __init__(self, at: PassContext) -> None:
         self.at = at
@@ -21,7 +21,7 @@ class StepBuilder:
     def constant(
         self, array: np.ndarray, name: str = "constant", value: Value | None = None
     ) -> Value:
-        """A constant; it is `value`, or a new one of this name."""
+        """Define a constant: `value`, or a new value of this name."""
         made = value if value is not None else Value(name)
         if self.at.literals:
             self.constants.append(Constant(made, Literal.of(array)))
@@ -33,7 +33,7 @@ class StepBuilder:
     def leaf(
         self, op: str, *operands: Value, result: Value | None = None, **attributes: object
     ) -> Value:
-        """A leaf with one result, a new one or `result`."""
+        """Add a leaf with one result, `result` or a new value."""
         version = self.at.version(op)
         assert version is not None, f"opset {self.at.opset} has no {op}"
         made = result if result is not None else Value(op.lower())
@@ -43,5 +43,5 @@ class StepBuilder:
         return made
 
     def into(self, block: Block) -> Block:
-        """The block with the new constants; its steps are the caller's to place."""
+        """The block with the new constants; the caller places the steps."""
         return replace(block, constants=(*block.constants, *self.constants))

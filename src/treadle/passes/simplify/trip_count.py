@@ -1,11 +1,11 @@
-"""Loops whose condition only counts get a trip count instead.
+"""Replaces conditions that only count by a trip count.
 
     next condition    always true                        none
     carried c from 0, c + 1                               read as the iteration number
     next condition    c + d < n, c the iteration number   trip count min(trip, max(n, d) - d + 1)
 
-The condition the loop begins with stays. Declines where the counter may wrap around, where the
-limit is no scalar, and where the opset has no Max of whole numbers for a limit that is not certain.
+The initial condition of the loop stays. Declines if the counter may wrap around, if the limit is
+not a scalar, and if the opset lacks an integer Max for an unknown limit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _INT64 = 7
 
 
 def infer_trip_counts(block: Block, at: PassContext) -> Block:
-    """The open block whose loops know how often they run, where that can be told."""
+    """Give the loops of the open block a trip count, where it follows from the condition."""
     by: dict[Value, Value | None] = {}
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
@@ -65,7 +65,7 @@ def _unconditional(loop: Loop, at: PassContext) -> Loop:
 
 
 def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: PassContext) -> Loop:
-    """The loop whose counters from 0 are its iteration number."""
+    """The loop with counters from 0 replaced by its iteration number."""
     view, made = ports(loop), defining_steps(loop.body)
     if view.iteration is None and view.sliced:  # no loop of ONNX has both
         return loop
@@ -85,7 +85,7 @@ def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: PassCont
 
 
 class _Bound(NamedTuple):
-    """A loop goes on after iteration i as long as i + ahead < limit."""
+    """A bound: the loop continues after iteration i as long as i + ahead < limit."""
 
     ahead: int
     limit: Value

@@ -1,11 +1,11 @@
-"""Puts the body of a loop that runs exactly once, or never, in the loop's place.
+"""Replaces loops that run exactly once or never by their body or their initial values.
 
     never    the carried values are their initial ones, the stacks are empty
     once     the steps of the body, the iteration number 0; a stack is Unsqueeze(element, axis)
 
-Declines where the number is not certain, where a carried value may change its kind (which is an
-error), where an initial value is absent, and, for a loop that never runs, where a stack is read
-whose extents are not certain.
+Declines if the number of iterations is unknown, if a carried value may change its kind (which is an
+error), if an initial value is absent, and, for a loop that never runs, if a stack of unknown
+extents is read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _AXES_ARE_INPUTS = 13
 
 
 def unroll_trivial_loops(block: Block, at: PassContext) -> Block:
-    """The open block without loops that do not repeat anything."""
+    """Inline the loops of the open block that run at most once."""
     by: dict[Value, Value | None] = {}
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
@@ -79,7 +79,7 @@ def _is_plain(loop: Loop, at: PassContext) -> bool:
 
 
 def _most(loop: Loop, at: PassContext) -> int | None:
-    """An upper bound of the iterations that is certain, 0 or 1; None where there is none."""
+    """A proven upper bound of the iterations, 0 or 1; None if there is none."""
     if loop.condition is not None and at.truth(loop.condition) is False:
         return 0
     view = ports(loop)
@@ -148,7 +148,7 @@ def _once(
 
 
 def _give_params(loop: Loop, writer: StepBuilder) -> None:
-    """Write what a body's params are in its only iteration, but for carried ones."""
+    """Define a body's params, except for carried ones, in its only iteration."""
     view = ports(loop)
     for place, role in enumerate(loop.roles):
         shape = (1,) * declared_rank(loop, place)

@@ -1,4 +1,4 @@
-"""Models cut apart, put together and renamed; what only a body reads counts as read."""
+"""Extracts, merges and renames parts of models; reads inside bodies count as reads."""
 
 from treadle.passes.surgery.blocks import block_paths
 from treadle.passes.surgery.cut import cut

@@ -1,4 +1,4 @@
-"""Blocks of a model by their paths: found, and replaced."""
+"""Finds and replaces blocks of a model by their paths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ChangeBody = Callable[[Step, str, Block, str], Block]
 
 
 def block_paths(model: Model) -> Mapping[str, tuple[Step, Block]]:
-    """Every body of the model with its step, by path; one with a lone body also by its step's."""
+    """Every body of the model with its step, by path; a single body also by its step's path."""
     found: dict[str, tuple[Step, Block]] = {}
     for visit in walk(model):
         inner = list(bodies(visit.step))
@@ -43,7 +43,7 @@ def block_paths(model: Model) -> Mapping[str, tuple[Step, Block]]:
 
 
 def body_at(model: Model, path: str) -> tuple[Step, Block]:
-    """The body at a path and its step; InputError where there is none."""
+    """The body at a path and its step; raises InputError if there is none."""
     known = block_paths(model)
     if path not in known:
         raise InputError(f"the model has no body at {path!r}, {did_you_mean(path, list(known))}")
@@ -51,7 +51,7 @@ def body_at(model: Model, path: str) -> tuple[Step, Block]:
 
 
 def map_step(model: Model, path: str, change: Callable[[Step], Step]) -> Model:
-    """The model with the step at a path replaced; InputError where there is none."""
+    """Replace the step at a path; raises InputError if there is none."""
     if all(visit.path != path for visit in walk(model)):
         known = [visit.path for visit in walk(model)]
         raise InputError(f"the model has no step at {path!r}, {did_you_mean(path, known)}")
@@ -75,12 +75,12 @@ def map_step(model: Model, path: str, change: Callable[[Step], Step]) -> Model:
 
 
 def declared(value: Value) -> Value:
-    """The value as an input of a model: inferred types are declared, names of loops left out."""
+    """The value as an input of a model: declares the inferred type without symbols of loops."""
     return replace(value, declared=plain(value.type), inferred=None)
 
 
 def plain(type_: Type | None) -> Type | None:
-    """The type without extents that only a loop gives a name."""
+    """The type without extents that are symbols of a loop."""
     match type_:
         case Tensor(dtype, tuple() as shape):
             return Tensor(dtype, tuple(None if _is_of_loop(dim) else dim for dim in shape))
@@ -99,12 +99,12 @@ def _is_of_loop(dim: object) -> bool:
 
 
 def claim(value: Value | None) -> Declaration:
-    """What a model declares of a result."""
+    """The declaration of a result."""
     return Declaration(plain(value.type) if value is not None else None)
 
 
 def contradict(one: Type | None, other: Type | None) -> bool:
-    """Whether no value can be of both types."""
+    """Whether no value can have both types."""
     if one is None or other is None:
         return False
     if isinstance(one, Tensor) and isinstance(other, Tensor):
@@ -118,7 +118,7 @@ def contradict(one: Type | None, other: Type | None) -> bool:
 
 
 def distinct_results(block: Block, opset: int) -> Block:
-    """The block whose results are all made by its steps, no value twice: copies where need be."""
+    """Copy results so that all are defined by steps of the block, each once."""
     made = {value for step in block.steps for value in step.results}
     version = since_version("", "Identity", opset) or 1
     copies: list[Step] = []

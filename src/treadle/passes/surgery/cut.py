@@ -1,10 +1,10 @@
-"""The part of a model between values: the steps that lead from some to others.
+"""Cuts out the part of a model between values: the steps from inputs to outputs.
 
-    cut(inputs=["a"], outputs=["y"])     the steps y depends on, as far as a
+    cut(inputs=["a"], outputs=["y"])     the steps that y depends on, up to a
 
-Outputs are values of one block; inputs are of that block or of blocks around it, whose steps are
-taken along where y needs them. Refused is a cut across iterations: a carried or sliced value that y
-depends on has to be an input itself.
+Outputs are values of one block; inputs are of that block or of enclosing blocks, whose steps are
+included if y needs them. A cut across iterations is refused: a carried or sliced value that y
+depends on must be an input itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NAME = "extract"
 
 
 class _Home(NamedTuple):
-    """Where a value comes from: the block, and the step or the tensor of the file that makes it."""
+    """The origin of a value: its block, and the step or the literal that defines it."""
 
     path: str
     depth: int
@@ -57,7 +57,7 @@ Homes = Mapping[Value, _Home]
 
 @verified
 def cut(model: Model, inputs: Iterable[str], outputs: Iterable[str]) -> Model:
-    """The model of what lies between values; `path/name` where several have a name."""
+    """The model between values; `path/name` selects one of several values of a name."""
     typed = infer(model)
     block = to_implicit_captures(typed.main)
     homes = _homes(block, "main", 0)

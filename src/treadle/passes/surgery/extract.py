@@ -1,4 +1,4 @@
-"""A body becomes a model: its parameters are the inputs, what it reads from outside among them."""
+"""Extracts a body as a model: its parameters and captures become the inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.passes.surgery.blocks import body_at, claim, declared, distinct_res
 
 @verified
 def extract_body(model: Model, path: str) -> Model:
-    """The model of the body at a path, `main/loop_3.body`; the loop's own path will do."""
+    """The model of the body at a path, `main/loop_3.body`; the loop's own path works too."""
     step, body = body_at(infer(model), path)
     params = set(body.params)
     has_no_condition = isinstance(step, Loop) and body.results[0] is None

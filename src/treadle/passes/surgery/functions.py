@@ -1,7 +1,7 @@
-"""Functions put in the place of their calls, and bodies made functions.
+"""Inlines functions, and outlines bodies into functions.
 
-inline(functions="*")                the steps of the functions a glob picks, at every call
-outline("main/loop_3.body", "f")     loop_3's body is one call of a function f
+inline(functions="*")                calls of the selected functions become their steps
+outline("main/loop_3.body", "f")     the body of loop_3 becomes one call of a function f
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from treadle.passes.surgery.blocks import body_at, distinct_results, map_step
 
 @verified
 def inline(model: Model, globs: Sequence[str]) -> Model:
-    """The model without the functions the globs pick: their steps are where they were called."""
+    """Inline the functions that the globs select."""
     known = {str(identity): identity for identity in model.functions}
     chosen: set[FunctionId] = set()
     for glob in globs:
@@ -76,7 +76,7 @@ def _expect_one_opset(model: Model, chosen: Collection[FunctionId]) -> None:
 
 @verified
 def outline(model: Model, path: str, name: str) -> Model:
-    """The model whose body at a path is one call of a new function, `name` or `domain::name`."""
+    """Move the body at a path into a new function, `name` or `domain::name`, and call it."""
     domain, _, plain = name.rpartition("::")
     identity = FunctionId(domain or "local", plain)
     if identity in model.functions:
@@ -101,7 +101,7 @@ _BODIES = ("body", "then_branch", "else_branch")
 
 
 def _function(model: Model, identity: FunctionId, body: Block) -> tuple[Function, Block]:
-    """The function of a body, and the body that calls it."""
+    """The function of a body, and a body that calls it."""
     opset = model.opsets.get("", 1)
     inner = clone_with_new_values(body, replace)
     wanted = tuple(value for value in inner.results if value is not None)
@@ -123,7 +123,7 @@ def _function(model: Model, identity: FunctionId, body: Block) -> tuple[Function
 def _held(value: Value, array: object, opset: int) -> Leaf:
     import numpy as np
 
-    assert isinstance(array, np.ndarray), "constants are arrays"
+    assert isinstance(array, np.ndarray), "a constant is an array"
     held = {"value": Attribute("value", Kind.TENSOR, Literal.of(array))}
     version = since_version("", "Constant", opset) or 1
     return Leaf("", "Constant", version, (), (value,), held, info=Info(op="Constant"))

@@ -1,8 +1,8 @@
-"""Two models as one: outputs of the first are inputs of the second.
+"""Merges two models: outputs of the first feed inputs of the second.
 
-Names are told apart by scopes, so also what only bodies read gets a name of its own. Inputs and
-outputs keep theirs; declines where two of them would be the same, where types contradict, where the
-models import different versions of a domain, and where functions of one name differ.
+Names are made unique over all scopes, captures included. Inputs and outputs keep their names;
+declines if two of them are equal, if types contradict, if the models import different versions of a
+domain, and if functions of the same name differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAME = "merge"
 
 @verified
 def merge(first: Model, second: Model, pairs: Mapping[str, str]) -> Model:
-    """The model that runs the first, then the second on what `pairs` leads over: {"y": "x"}."""
+    """Merge the models; `pairs` maps outputs of the first to inputs of the second: {"y": "x"}."""
     told = Obstacles(NAME)
     known = {value.name: value for value in infer(first).main.results if value is not None}
     _expect_names(first, second, pairs)

@@ -1,9 +1,10 @@
-"""Values with other names, wherever they are read: in bodies too.
+"""Renames values and their uses, in bodies too.
 
     {"x": "tokens", "layer_*": "encoder/*"}, prefix "a/"
 
-A `*` of the new name stands for what a `*` of the old one matched, in order. A prefix goes before
-every name that no pattern has. A name that would be another value's in one scope is an InputError.
+A `*` in the new name stands for the text that a `*` of the old one matched, in order. The prefix is
+added to every name that no pattern matches. Raises InputError if two values of one scope would have
+the same name.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from treadle.ir import (
 
 @verified
 def rename(model: Model, names: Mapping[str, str], prefix: str = "") -> Model:
-    """The model whose main block and bodies have other names for values, and prefixed steps."""
+    """Rename the values of the main block and its bodies, and prefix its steps."""
     known = {value.name for block in _blocks(model.main) for value in block_values(block)}
     new = {name: _renamed(name, names, prefix) for name in known}
     _expect_used(names, known)
@@ -63,7 +64,7 @@ def _expect_used(names: Mapping[str, str], known: set[str]) -> None:
 
 
 def _expect_distinct(block: Block, new: Mapping[str, str], outer: Mapping[str, str]) -> None:
-    """Raise InputError where two values of one scope would have one name."""
+    """Raise InputError if two values of one scope would have the same name."""
     here = dict(outer)
     for value in block_values(block):
         name = new[value.name]

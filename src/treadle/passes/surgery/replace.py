@@ -1,9 +1,10 @@
-"""A step or a body replaced by a model: its inputs take what was read, its outputs what was given.
+"""Replaces a step or a body by a model: its inputs take the operands, its outputs the results.
 
     replace("main/loop_3", part)         part's inputs are loop_3's operands, in order; or by name
     replace("main/loop_3.body", part)    part's inputs are the body's parameters, in order
 
-What `extract` gave for a body fits back in its place. Declines where numbers or types do not agree.
+The model that `extract` returns for a body can replace that body. Declines if counts or types do
+not agree.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NAME = "replace"
 
 @verified
 def replace_part(model: Model, path: str, part: Model) -> Model:
-    """The model with the part in the place of the step or body at a path."""
+    """Replace the step or body at a path by the part."""
     told = Obstacles(NAME)
     for domain, version in part.opsets.items():
         mine = model.opsets.get(domain, version)
@@ -81,7 +82,8 @@ def _of_step(model: Model, path: str, part: Model, told: Obstacles) -> Model:
     if told.found:
         return model
 
-    used: list[Step] = []  # what is put in is looked at again, and may be a step alike
+    # inserted steps are processed again, and one may be equal to the replaced step
+    used: list[Step] = []
 
     def taken(step: Step, here: str) -> Block | None:
         if here != path or used:
@@ -93,7 +95,7 @@ def _of_step(model: Model, path: str, part: Model, told: Obstacles) -> Model:
 
 
 def _in_order(block: Block, read: tuple[Value | None, ...]) -> Block:
-    """The block with its params in the order of what is read, where they have those names."""
+    """The block with its params in the order of the operands, if their names match."""
     names = [value.name if value is not None else "" for value in read]
     by_name = {param.name: param for param in block.params}
     if set(by_name) != set(names) or len(by_name) != len(names):

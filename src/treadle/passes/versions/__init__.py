@@ -1,4 +1,4 @@
-"""Models brought to another opset of the standard's operators, upwards and downwards."""
+"""Converts models to another opset of the standard's operators, upwards and downwards."""
 
 from treadle.passes.versions import adapters as adapters
 from treadle.passes.versions.lifting import type_word

@@ -1,4 +1,4 @@
-"""Control flow in old versions: what a Loop needs before opset 13, and an If before opset 11."""
+"""Control flow in old versions: Loop before opset 13, and If before opset 11."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from treadle.passes.versions.no_form import NoForm
 from treadle.passes.versions.rewriter import Names
 
 HANDLED = ("If", "Loop", "Scan")
-"""Operators that are no leaves; their bodies are converted, and their types looked at."""
+"""Operators with bodies, which are converted and whose types are checked."""
 
 UNLIKE_BRANCHES_SINCE = 11
 _NO_STATE_SINCE = 13
 
 
 def with_a_state(step: Loop, names: Names) -> tuple[Loop, list[Constant]]:
-    """The Loop, with a state that says nothing where its version wants one and it has none."""
+    """Add an unused state to the Loop if its version requires one and it has none."""
     view = ports(step)
     if operator_of(step) != "Loop" or step.info.version >= _NO_STATE_SINCE or view.carried:
         return step, []
@@ -75,7 +75,7 @@ def with_a_state(step: Loop, names: Names) -> tuple[Loop, list[Constant]]:
 
 
 def expect_like_branches(step: Branch, facts: IncrementalInference) -> None:
-    """Raise NoForm where the branches are known to give unlike shapes and either may be taken."""
+    """Raise NoForm if the branches return different shapes and either may run."""
     if array_of(facts.fact(step.condition)) is not None:
         return
     for one, other in zip(step.then.results, step.otherwise.results, strict=True):
@@ -85,7 +85,7 @@ def expect_like_branches(step: Branch, facts: IncrementalInference) -> None:
         known = zip(left, right, strict=False)
         unlike = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in known)
         if unlike or len(left) != len(right):
-            raise NoForm("the branches give unlike shapes, which If does since opset 11")
+            raise NoForm("the branches give different shapes, which If allows since opset 11")
 
 
 def _shape(type_: Type | None) -> Shape | None:

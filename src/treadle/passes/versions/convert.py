@@ -1,13 +1,13 @@
-"""Brings a model to another opset of the standard's operators, step by step.
+"""Converts a model to another opset of the standard's operators, step by step.
 
     y = LayerNormalization(x, s, b)   at opset 17  ->  ReduceMean, Sub, Mul, Sqrt ...  at opset 13
 
-A step goes over one change of its operator's schema after the other, by the adapters of the table,
-else by the function the standard defines it by. What takes its place goes on from there. A change
-that only admits more element types needs no adapter; where an older version lacks the step's own
-type, the operator runs in a wider one (`lifting.py`).
+A step passes each change of its operator's schema by an adapter of the table, else by the function
+that the standard defines it by; the replacing steps are converted further. A change that only
+admits more element types needs no adapter; if an older version lacks the step's own type, the
+operator runs in a wider one (`lifting.py`).
 
-Declines, with everything that stands in the way at once, what has no form in the opset.
+Declines steps without a form in the opset, reporting all of them at once.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _DEEPEST = 64
 
 @dataclass(slots=True)
 class Conversion:
-    """One conversion of blocks to an opset: what is known, what was done, what stands in the way.
+    """One conversion of blocks to an opset: facts, changes, and obstacles.
 
-    `strict`: a step whose types are not known is one too, as in a function that is called with
-    several.
+    `strict`: a step of unknown types is an obstacle too, as in a function that is called with
+    several types.
     """
 
     target: int
@@ -68,7 +68,7 @@ class Conversion:
     done: list[Change] = field(default_factory=list)
 
     def block(self, block: Block, path: str) -> Block:
-        """The block with every step in the target opset."""
+        """Convert every step of the block to the target opset."""
         steps: list[Step] = []
         constants = list(block.constants)
         for position, step in enumerate(block.steps):
@@ -91,7 +91,7 @@ class Conversion:
         return step.domain != "" or step.version == _version(step.op, self.target)
 
     def _origin(self, step: Step, path: str) -> tuple[Sequence[Step], Sequence[Constant]]:
-        """What takes the place of a step of the model; the step itself where nothing can."""
+        """The replacement of a step of the model; the step itself if nothing can replace it."""
         try:
             steps, constants = self._step(step, path, 0)
         except NoForm as reason:
@@ -140,7 +140,7 @@ class Conversion:
         return [loop], constants
 
     def _chosen(self, step: Branch, path: str) -> tuple[Sequence[Step], Sequence[Constant]] | None:
-        """The steps of the branch that is taken in every run; None where that is not known."""
+        """The steps of the branch that is always taken; None if it is not known."""
         expect_like_branches(step, self.facts)
         condition = array_of(self.facts.fact(step.condition))
         if condition is None:
@@ -151,7 +151,7 @@ class Conversion:
         return self._again(bound(rewriter, step, values), path, 0, ())
 
     def typed_block(self, body: Block, path: str) -> Block:
-        """The block in the target opset, every result of which says its type."""
+        """The block in the target opset, with declared types of all results."""
         made = self.block(body, path)
         claims = body.claims or tuple(Declaration(v.declared if v else None) for v in body.results)
         if all(claim.type is not None for claim in claims):
@@ -163,7 +163,7 @@ class Conversion:
         return replace(made, claims=told)
 
     def _leaf(self, step: Leaf, path: str, depth: int) -> tuple[Sequence[Step], Sequence[Constant]]:
-        """The leaf over every change between its version and the target's."""
+        """The leaf after every schema change between its version and the target's."""
         wanted = _version(step.op, self.target)
         constants: list[Constant] = []
         while step.version != wanted:
@@ -186,7 +186,7 @@ class Conversion:
     def _again(
         self, rewriter: Rewriter, path: str, depth: int, before: Sequence[Constant]
     ) -> tuple[Sequence[Step], Sequence[Constant]]:
-        """The steps a rewriter made, each brought to the target in its turn."""
+        """Convert the steps made by a rewriter to the target in turn."""
         steps: list[Step] = []
         constants = [*before, *rewriter.constants]
         for each in rewriter.steps:
@@ -196,7 +196,7 @@ class Conversion:
         return steps, constants
 
     def _adapted(self, step: Leaf, wanted: int | None, path: str) -> Placed:
-        """The step one adapter further, or the steps that take its place."""
+        """The step after one more adapter, or the steps that replace it."""
         way = route(step.op, step.version, wanted)
         rewriter = self._rewriter(step, way.opset, path)
         if way.adapter is not None:
@@ -212,7 +212,7 @@ class Conversion:
         expanded = self._defined(step, path)
         if expanded is None and way.reached is None:
             raise NoForm(f"opset {self.target} has none: {why_not(step.op, step.version)}")
-        # without a definition another element type may do
+        # without a definition another element type may help
         return expanded or (versioned(step, way.reached or 0), ())
 
     def _defined(self, step: Leaf, path: str) -> Rewriter | None:

@@ -1,4 +1,4 @@
-"""The functions the standard defines operators by, bound to a step's types and attributes."""
+"""The standard's definitions of operators as functions, bound to a step's types and attributes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.splicing import spliced
 
 Bound = tuple[Block, int]
-"""The block of a definition and the opset it is written for."""
+"""The block of a definition, and the opset it is written for."""
 
 
 @dataclass(slots=True)
 class Definitions:
-    """The definitions that were asked for, by what they depend on."""
+    """A cache of definitions, keyed by everything they depend on."""
 
     expand: Expand
     found: dict[object, Bound | None] = field(default_factory=dict)
 
     def into(self, rewriter: Rewriter, step: Leaf) -> Rewriter | None:
-        """The steps of the step's definition in its place; None where there is none for it."""
+        """Insert the steps of the definition for the step; None if it has none."""
         if any(isinstance(each.value, Reference) for each in step.attributes.values()):
             return None
         types = [rewriter.fact(value).type for value in step.operands]

@@ -1,9 +1,9 @@
-"""Operators in a wider element type, where a version lacks the one they have.
+"""Computes operators in a wider element type, if a version lacks their own.
 
     Add(int8)   before 14   ->   Cast(Add(Cast(x, int32), Cast(y, int32)), int8)
 
-Only where the result is the same to the bit: what moves or compares elements, sums and products of
-whole numbers (which wrap around alike), and what a narrow float rounds to anyway.
+Only if the result has the same bits: operators that move or compare elements, sums and products of
+integers (which wrap around alike), and narrow floats, which are rounded anyway.
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ _EXACT = frozenset(
     ]
 )
 _BY_DOUBLE = frozenset({"Erf", "ReduceLogSum", "ReduceLogSumExp"})
-"""Operators that once took whole numbers, for which they compute in float."""
+"""Operators that once accepted integers, which they compute in float."""
 
 
 def admits(op: str, version: int, types: Sequence[Type | None]) -> str:
-    """The first of the types that no operand or result of this version has; "" for none."""
+    """The first type that no operand or result of this version admits; "" for none."""
     usual, known = _admitted(op, version)
     if all(isinstance(type_, Tensor) and type_.dtype in usual for type_ in types):
         return ""
@@ -110,7 +110,7 @@ def admits(op: str, version: int, types: Sequence[Type | None]) -> str:
 
 @cache
 def _admitted(op: str, version: int) -> tuple[frozenset[DType], frozenset[str]]:
-    """The element types that every operand and result may have, and all words for types."""
+    """The element types that every operand and result admits, and all type words."""
     schema = ops.schema("", op, version)
     if schema is None:
         return frozenset(), frozenset()
@@ -125,7 +125,7 @@ def _admitted(op: str, version: int) -> tuple[frozenset[DType], frozenset[str]]:
 
 
 def type_word(type_: Type | None) -> str:
-    """The schemas' word for a type: `seq(tensor(float))`; "" where it is not known."""
+    """The schemas' word for a type: `seq(tensor(float))`; "" if it is unknown."""
     match type_:
         case Tensor(DType() as dtype):
             return f"tensor({ops.element_word(dtype)})"
@@ -139,9 +139,9 @@ def type_word(type_: Type | None) -> str:
 
 
 def lifted(at: Rewriter, step: Leaf) -> bool:
-    """Whether the step's types are not all admitted; `at` has then the steps in its place.
+    """Whether the step needs a wider type; `at` then holds the replacing steps.
 
-    Raises NoForm where no wider type does.
+    Raises NoForm if no wider type is admitted.
     """
     usual = _admitted(step.op, step.version)[0]
     types = [at.fact(value).type for value in (*step.operands, *step.results) if value is not None]
@@ -177,7 +177,7 @@ def _wider(step: Leaf, variable: str, dtype: DType) -> DType:
 
 
 def _refused(at: Rewriter, step: Leaf) -> Iterator[tuple[str, DType]]:
-    """The type variables of the schema, and the element types they cannot be."""
+    """The type variables of the schema, and the element types they exclude."""
     for variable, types, value in _formals(step):
         type_ = at.fact(value).type
         word = type_word(type_)

@@ -1,4 +1,4 @@
-"""A whole model in another opset: its main block, its functions, its imports and IR version."""
+"""Converts a whole model to another opset: main block, functions, imports and IR version."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FIRST_IR_VERSIONS = {
     9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9,
     21: 10, 22: 10, 23: 11, 24: 12, 25: 13,
 }  # fmt: skip
-"""The IR version released with an opset (onnx's Versioning.md); 25 stands for newer ones too."""
+"""The IR version released with an opset (onnx's Versioning.md); 25 also covers newer ones."""
 _FUNCTIONS_SINCE = 8
 _UNLISTED_SINCE = 4
 
@@ -49,11 +49,11 @@ _UNLISTED_SINCE = 4
 def convert_version(
     model: Model, opset: int, expand: Expand, ir_version: int | None = None
 ) -> tuple[Model, Report]:
-    """The model in an opset of the standard's operators, and what was done.
+    """Convert the model to an opset of the standard's operators; returns it and the changes.
 
-    Where something stands in the way, it is tried once more on the simplified model, in which more
-    is constant and lists that only grow are tensors. `expand` gives the function the standard
-    defines an operator by. Raises Unsupported with every obstacle that is left.
+    If there are obstacles, it is tried once more on the simplified model, which has more constants
+    and stacks instead of lists that only grow. `expand` returns the function by which the standard
+    defines an operator. Raises Unsupported with every remaining obstacle.
     """
     converted, report, obstacles = _converted(model, opset, expand)
     if obstacles.found:
@@ -68,7 +68,7 @@ def convert_version(
 
 
 def _unlisted(model: Model) -> Model:
-    """The model without constants that bodies list as inputs, which IR version 3 alone allows."""
+    """The model without constants that bodies list as inputs, which only IR version 3 allows."""
     if model.ir_version < _UNLISTED_SINCE:
         return model
 
@@ -132,7 +132,7 @@ def _constants(block: Block) -> Sequence[Constant]:
 
 
 def without_calls(model: Model, expand: Expand, opset: int = 0) -> Model:
-    """The model without Scan-8, and without SequenceMap where the opset lacks it."""
+    """The model without Scan-8, and without SequenceMap if the opset lacks it."""
     made = [v.step for v in walk(model) if isinstance(v.step, Call) and v.step.version]
     if any(step.function == SCAN for step in made):
         model = without_scan8(model)

@@ -1,10 +1,10 @@
-"""What an adapter raises where there is nothing to say a step by."""
+"""NoForm: raised by an adapter that cannot express a step."""
 
 from __future__ import annotations
 
 
 class NoForm(Exception):
-    """An older or newer opset cannot say a step: why, and what would help."""
+    """A step has no form in an older or newer opset; holds the reason and a hint."""
 
     def __init__(self, why: str, hint: str = "") -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""No two nodes of a model have one name: some runtimes refuse it, and inlined functions have it."""
+"""Removes duplicate node names, which inlined functions have and some runtimes reject."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treadle.ir import Block, Model, Step, map_bodies
 
 
 def with_unique_node_names(model: Model) -> Model:
-    """The model in which a node of the main block or its bodies that repeats a name has none."""
+    """Remove the name of each node of the main block and its bodies that repeats a name."""
     seen: set[str] = set()
 
     def named(step: Step) -> Step:

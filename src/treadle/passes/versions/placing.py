@@ -1,4 +1,4 @@
-"""Puts what an adapter gave in the place of the step it was given."""
+"""Inserts the result of an adapter in place of the step."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted
 
 Placed = Rewriter | tuple[Leaf, Sequence[Constant]]
-"""Steps that took the step's place, of the rewriter's opset; or the step with another version."""
+"""The steps that replace a step, in the rewriter's opset; or the step at another version."""
 
 
 def placed(rewriter: Rewriter, step: Leaf, made: Adapted, version: int | None) -> Placed:
-    """What an adapter gave, which is of this version if it is the step itself."""
+    """Check the result of an adapter; a returned step gets this version."""
     if not isinstance(made, Leaf):
         return bound(rewriter, step, (made,) if isinstance(made, Value) else tuple(made))
     assert version is not None, f"no version of {step.op} is left"
@@ -49,7 +49,7 @@ def versioned(leaf: Leaf, version: int) -> Leaf:
 
 
 def bound(rewriter: Rewriter, step: Step, values: Operands) -> Rewriter:
-    """The rewriter, whose steps make the results of the step."""
+    """The rewriter, with its steps defining the results of the step."""
     made = {value for each in rewriter.steps for value in each.results}
     by: dict[Value, Value | None] = {}
     for position, result in enumerate(step.results):

@@ -1,4 +1,4 @@
-"""Operators that an older opset has no form for, by the version they came with, and why."""
+"""Operators without a form in older opsets, by the version that introduced them, with reasons."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 _LISTS = "the opset has no sequences; a list that only grows is stacked by optimize"
 _ABSENT = "the opset has no optionals"
-_TEXT = "no older operator looks into text"
+_TEXT = "no older operator handles strings"
 
 NO_FORM: Mapping[tuple[str, int], str] = {
     ("ConcatFromSequence", 11): _LISTS,
-    ("DeformConv", 19): "no older operator samples at places that are computed",
+    ("DeformConv", 19): "no older operator samples at computed positions",
     ("Det", 11): "no older operator eliminates or pivots",
     ("ImageDecoder", 20): "no older operator decodes images",
     ("MelWeightMatrix", 17): "its extents are computed from its operands; constant ones are folded",
@@ -19,7 +19,7 @@ NO_FORM: Mapping[tuple[str, int], str] = {
     ("OptionalGetElement", 15): _ABSENT,
     ("OptionalHasElement", 15): _ABSENT,
     ("RegexFullMatch", 20): _TEXT,
-    ("RoiAlign", 10): "no older operator samples at places that are computed",
+    ("RoiAlign", 10): "no older operator samples at computed positions",
     ("SequenceAt", 11): _LISTS,
     ("SequenceConstruct", 11): _LISTS,
     ("SequenceEmpty", 11): _LISTS,
@@ -35,6 +35,10 @@ NO_FORM: Mapping[tuple[str, int], str] = {
 
 
 def why_not(op: str, version: int) -> str:
-    """Why an opset before this version, or before the operator's first one, has no form for it."""
+    """Why an opset before this version, or before the operator's first one, cannot express it."""
     first = next((v for name, v in NO_FORM if name == op), version)
-    return NO_FORM.get((op, version)) or NO_FORM.get((op, first)) or "nothing older makes it up"
+    return (
+        NO_FORM.get((op, version))
+        or NO_FORM.get((op, first))
+        or "no older operators can express it"
+    )

@@ -1,4 +1,4 @@
-"""Writes the steps that take the place of one step, for one opset, and knows what they compute."""
+"""Rewriter: builds the steps that replace one step, in one opset, and infers their types."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CONSTANTS_HAVE_PLAIN_ATTRIBUTES = 12
 
 @dataclass(slots=True)
 class Names:
-    """Names that no value of the model has yet."""
+    """Names that no value of the model has."""
 
     taken: set[str]
 
@@ -60,9 +60,9 @@ class Names:
 
 @dataclass(slots=True)
 class Rewriter:
-    """Collects the steps and constants for one step at `path`, of operators of one opset.
+    """Collects the steps and constants that replace one step at `path`, in one opset.
 
-    `facts` knows every value of the model, and those that are made here as they come.
+    `facts` knows every value of the model, and the new values as they are added.
     """
 
     facts: IncrementalInference
@@ -73,56 +73,56 @@ class Rewriter:
     steps: list[Step] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
 
-    # what is known of values
+    # facts of values
 
     def fact(self, value: Value | None) -> Fact:
-        """All that is known of a value."""
+        """The complete fact about a value."""
         return self.facts.fact(value)
 
     def dtype(self, value: Value | None) -> DType:
-        """The element type of a tensor; NoForm where it is not known."""
+        """The element type of a tensor; raises NoForm if it is unknown."""
         type_ = self.fact(value).type
         if not isinstance(type_, Tensor) or type_.dtype is None:
             raise NoForm(f"the element type of {_name(value)} is not known", "declare it")
         return type_.dtype
 
     def shape(self, value: Value | None) -> Shape | None:
-        """The shape as far as it is known."""
+        """The shape, as far as it is known."""
         type_ = self.fact(value).type
         return type_.shape if isinstance(type_, Tensor) else None
 
     def rank(self, value: Value | None) -> int:
-        """The rank of a tensor; NoForm where it is not known."""
+        """The rank of a tensor; raises NoForm if it is unknown."""
         shape = self.shape(value)
         if shape is None:
             raise NoForm(f"the rank of {_name(value)} is not known", "declare its shape")
         return len(shape)
 
     def dim(self, value: Value | None, axis: int) -> Dim:
-        """The extent of an axis as far as it is known."""
+        """The extent of an axis, as far as it is known."""
         shape = self.shape(value)
         return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
 
     def array(self, value: Value | None) -> np.ndarray | None:
-        """The content of a tensor that is the same in every run, else None."""
+        """The content of a constant tensor, else None."""
         return None if value is None else array_of(self.fact(value))
 
     def constant_of(self, value: Value | None, what: str) -> np.ndarray:
-        """The content of a tensor; NoForm where it is computed in the run."""
+        """The content of a constant tensor; raises NoForm if it is computed at run time."""
         array = self.array(value)
         if array is None:
             raise NoForm(f"{what} is computed in the run", f"make {what} a constant")
         return array
 
     def attributes(self, step: Leaf) -> dict[str, Any]:
-        """The attributes as plain values, defaults filled in; NoForm for a reference."""
+        """The attributes as plain values with defaults; raises NoForm for a reference."""
         for name, each in step.attributes.items():
             if isinstance(each.value, Reference):
                 raise NoForm(f"{name} is an attribute of the function", "inline the function")
         defaults = ops.defaults_of(step.domain, step.op, step.version)
         return defaults | ops.attributes_of(step.attributes)
 
-    # what is written
+    # new steps and values
 
     def value(self, hint: str) -> Value:
         """A new value."""
@@ -163,12 +163,12 @@ class Rewriter:
         return results
 
     def info(self, op: str, version: int, domain: str = "") -> Info:
-        """The Info of a step that is made here."""
+        """The origin of a new step."""
         path = f"{self.path}/{op.lower()}_{len(self.steps)}"
         return Info(domain=domain, op=op, version=version, path=path)
 
     def add(self, step: Step) -> None:
-        """Append a finished step; the values of its bodies get the types that are found."""
+        """Append a finished step; values of its bodies get inferred types."""
         self.facts.add(step, f"{step.info.path}@{self.opset}")
         if isinstance(step, Leaf) and not step.blocks:
             self.steps.append(step)
@@ -203,7 +203,7 @@ class Rewriter:
     def branch(
         self, condition: Value, then: Block, otherwise: Block, operands: Sequence[Value]
     ) -> tuple[Value, ...]:
-        """An If over two closed blocks that take the same operands."""
+        """An If over two closed blocks with the same operands."""
         results = tuple(self.value("chosen") for _ in then.results)
         info = self.info("If", ops.since_version("", "If", self.opset) or 1)
         self.add(Branch(condition, then, otherwise, tuple(operands), results, info))
@@ -247,32 +247,32 @@ class Rewriter:
         return self.op("Cast", x, to=ops.element_to_proto(dtype))
 
     def shape_of(self, x: Value) -> Value:
-        """The shape in the run, an int64 vector; a constant where it is known."""
+        """The run-time shape, an int64 vector; a constant if it is known."""
         shape = self.shape(x)
         if shape is not None and all(isinstance(dim, int) for dim in shape):
             return self.ints(*(dim for dim in shape if isinstance(dim, int)))
         return self.op("Shape", x)
 
     def extent(self, x: Value, axis: int) -> Value:
-        """The extent of one axis in the run, an int64 vector of one entry."""
+        """The run-time extent of one axis, an int64 vector of one entry."""
         dim = self.dim(x, axis)
         if isinstance(dim, int):
             return self.ints(dim)
         return self.op("Gather", self.shape_of(x), self.ints(axis))
 
     def concat(self, *parts: Value, axis: int = 0) -> Value:
-        """The parts along an axis; a lone one itself."""
+        """Concatenate the parts along an axis; returns a single part itself."""
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
 
     def reshape(self, x: Value, *shape: Value | int) -> Value:
-        """The tensor in a shape of constant and computed extents."""
+        """Reshape to constant and computed extents."""
         if all(isinstance(each, int) for each in shape):
             return self.op("Reshape", x, self.ints(*(n for n in shape if isinstance(n, int))))
         parts = [self.ints(n) if isinstance(n, int) else n for n in shape]
         return self.op("Reshape", x, self.concat(*parts))
 
     def compress(self, x: Value, kept: Value, axis: int) -> Value:
-        """The items along an axis for which `kept` is true; as many as the run says."""
+        """The items along an axis for which `kept` is true; their number is known at run time."""
         result = self.op("Compress", x, kept, axis=axis)
         shape = self.shape(x)
         if shape is not None:
@@ -281,11 +281,11 @@ class Rewriter:
         return result
 
     def scalar_like(self, x: Value, number: Scalar) -> Value:
-        """A constant scalar of the element type of a tensor."""
+        """A constant scalar of a tensor's element type."""
         return self.const(np.array(number), self.dtype(x))
 
     def full_like(self, x: Value, number: object, dtype: DType) -> Value:
-        """A tensor of the shape of another one that holds one number."""
+        """A tensor filled with one number, in the shape of another one."""
         value = np.array([number], dtype.numpy)
         return self.op("ConstantOfShape", self.shape_of(x), value=value)
 

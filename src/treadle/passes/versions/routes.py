@@ -1,4 +1,4 @@
-"""The way of an operator from one version to another, as far as its next adapter."""
+"""The path of an operator from one version to another, up to its next adapter."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from treadle.passes.versions.table import DOWN, UP, Adapter
 
 
 class Route(NamedTuple):
-    """The next version that needs something to be done, or the last one; None below the first.
+    """The next version that needs an adapter, or the last one; None below the first.
 
-    `opset` is that of the steps which an adapter makes.
+    `opset` is that of the steps the adapter makes.
     """
 
     reached: int | None
@@ -23,9 +23,9 @@ class Route(NamedTuple):
 
 @cache
 def route(op: str, version: int, wanted: int | None) -> Route:
-    """From a version on towards another; None is an opset before the operator's first version.
+    """The route from one version to another; None is an opset before the operator's first version.
 
-    Versions between which a step need not change are passed over at once.
+    Versions between which a step need not change are skipped.
     """
     versions = known_operators("")[op]
     if wanted is not None and wanted > version:

@@ -1,8 +1,8 @@
-"""What expand_scan8 says by an operator of treadle's own, in operators of the standard.
+"""Expresses expand_scan8's treadle operator by operators of the standard.
 
     SequenceLength(n, extent)   ->   (0 ... extent)[the extent of n ones]
 
-The one fails for a negative length, the other for one beyond the extent, as SequenceLength does.
+The Range fails for a negative length, the index for one beyond the extent, as SequenceLength does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts the steps of a closed block among those a Rewriter collects, over new values."""
+"""Copies the steps of a closed block into a Rewriter, over new values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treadle.passes.versions.rewriter import Rewriter
 
 
 def spliced(rewriter: Rewriter, block: Block, operands: Operands) -> Operands:
-    """The results of the block for these operands; what is missing at the end is absent."""
+    """The results of the block for these operands; missing ones at the end are absent."""
     absent = (None,) * (len(block.params) - len(operands))
     given: dict[Value, Value | None] = dict(zip(block.params, operands + absent, strict=True))
     if all(isinstance(step, Leaf) and not step.blocks for step in block.steps):
@@ -35,7 +35,7 @@ def spliced(rewriter: Rewriter, block: Block, operands: Operands) -> Operands:
 
 
 def _straight(rewriter: Rewriter, block: Block, known: dict[Value, Value | None]) -> Operands:
-    """The same for a block of leaves alone, quickly."""
+    """The same for a block that contains only leaves, faster."""
     for constant in block.constants:
         value = known[constant.value] = rewriter.value(constant.value.name)
         _add_constant(rewriter, Constant(value, constant.data))

@@ -1,11 +1,11 @@
-"""The table of adapters: what takes an operator over one change of its schema.
+"""The table of adapters: each converts an operator across one change of its schema.
 
     @down("Squeeze", 13)     from version 13 to what opset 12 has
     @up("Squeeze", 13)       from the version before 13 to version 13
 
-An adapter is a function of the Rewriter and the step. It gives the step itself with other operands
-and attributes, whose version the caller sets, or the values that stand for the step's results, made
-of operators of the opset on the other side of the change. It raises NoForm where there is none.
+An adapter is a function of the Rewriter and the step. It returns the step with other operands and
+attributes, whose version the caller sets, or values that replace the step's results, computed by
+operators of the opset on the other side of the change. It raises NoForm if there is no such form.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Adapted = Leaf | Value | Sequence[Value | None]
 Adapter = Callable[[Rewriter, Leaf], Adapted]
 
 DOWN: dict[tuple[str, int], Adapter] = {}
-"""By operator and the version that is left, downwards."""
+"""Downwards, keyed by operator and the version before the conversion."""
 
 UP: dict[tuple[str, int], Adapter] = {}
-"""By operator and the version that is reached, upwards."""
+"""Upwards, keyed by operator and the version after the conversion."""
 
 
 def down(operators: str, version: int) -> Callable[[Adapter], Adapter]:
-    """Registers what takes these operators, of this version, to the opset before it."""
+    """Register an adapter of these operators from this version to the previous one."""
     return _register(DOWN, operators, version)
 
 
 def up(operators: str, version: int) -> Callable[[Adapter], Adapter]:
-    """Registers what takes these operators to this version from the one before it."""
+    """Register an adapter of these operators from the previous version to this one."""
     return _register(UP, operators, version)
 
 

@@ -1,10 +1,10 @@
-"""What bodies read from outside becomes carried values that do not change, and the way back.
+"""Turns captures of loop bodies into carried values that never change, and back.
 
     captures-to-inputs   loop(): ... W ...    ->    loop(w from W): ... w ...; gives Identity(w)
     inputs-to-captures   loop(w from W): ... w ...; gives w    ->    loop(): ... W ...
 
-A value a Loop carries and a state of a Scan are both carried here. An If has no inputs, so what a
-branch reads from outside stays an obstacle; so does what is no tensor, in a Scan.
+Values carried by a Loop and states of a Scan are both carried values here. An If has no inputs, so
+captures of its branches are an obstacle; so are captures of a Scan that are not tensors.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ NAME = "captures-to-inputs"
 
 
 def inputs_to_captures(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model whose loops read from outside what they carried unchanged; all loops of it."""
+    """Let all loops capture the values they carried unchanged."""
     after, report = simplify(model, (carried_to_invariant,))
     done = tuple(replace(each, name="inputs-to-captures") for each in report.done)
     return after, Report(done)
 
 
 def captures_to_inputs(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model whose loops read nothing from outside."""
+    """Let no loop capture values."""
     told, done = Obstacles(NAME), list[Change]()
     plain = without_functions(model, told, lambda step: isinstance(step, Loop))
     told.refuse()
@@ -76,14 +76,14 @@ def captures_to_inputs(model: Model, options: RewriteOptions) -> tuple[Model, Re
     told.refuse()
     if not done:
         return model, Report()
-    # what a loop gives further must not have a name that is taken
+    # names of the loop's additional results must be free
     named = closure_convert(with_own_names(to_implicit_captures(main)))
     current = replace(marked, main=named)
     return finished(current, PassContext.of(current)), Report(tuple(done))
 
 
 def _carrying(loop: Loop, at: PassContext, told: Obstacles, done: list[Change]) -> Loop:
-    """The closed loop with Carried in the place of its Invariants."""
+    """Replace the Invariants of the closed loop by Carried params."""
     view, path = ports(loop), marked_path(loop)
     taken = {port.param: port for port in view.invariants if port.operand is not None}
     for param, port in taken.items():

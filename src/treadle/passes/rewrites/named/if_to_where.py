@@ -1,9 +1,9 @@
-"""An If becomes both its branches and a Where for each result.
+"""Replaces an If by both its branches and a Where for each result.
 
     If(c) then: a = Exp(x) else: b = Neg(x)     ->     a = Exp(x); b = Neg(x); Where(c, a, b)
 
-Both branches then run whatever the condition is. Declines where a step of either could fail or
-depends on chance, or where two results are not certain to have one type and one shape.
+Both branches then run under any condition. Declines if a step of either could fail or is random, or
+if two results are not known to have the same type and shape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = "if-to-where"
 
 
 def if_to_where(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model with selections for its Ifs."""
+    """Replace Ifs by selections."""
     return rewrite_open(model, NAME, options.paths, _is_branch, _changed)
 
 
@@ -63,7 +63,7 @@ def _results(branch: Branch) -> Iterator[tuple[Value, Value, Value]]:
 
 
 def _is_refused(branch: Branch, walk: Walk) -> bool:
-    """Whether the branch has to stay; why is told."""
+    """Whether the branch must stay; records the reason."""
     path, at, known = marked_path(branch), walk.at, len(walk.told.found)
     if at.version("Where") is None:
         walk.told.add(path, "the opset has no Where", "convert it to opset 9 or later")

@@ -1,9 +1,9 @@
-"""A Loop becomes a Scan over the items it reads, or over the numbers of its iterations.
+"""Replaces a Loop by a Scan over the items it gathers, or over its iteration numbers.
 
     loop(i) x 5: ... Gather(x, i) ...     ->     scan(row of x[:5]): ... row ...
 
-Declines where the number of iterations is not certain or 0, where the condition may end the loop,
-and where a carried value may change its shape.
+Declines if the number of iterations is unknown or 0, if the condition may end the loop, and if a
+carried value may change its shape.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OLDEST = 11
 
 
 def loop_to_scan(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model with Scans for its Loops."""
+    """Replace Loops by Scans."""
     counted = simplify(model, (carried_to_invariant, infer_trip_counts))[0]
     after, report = rewrite_open(counted, NAME, options.paths, _is_loop, _changed)
     return (after, report) if report.done else (model, report)
@@ -67,13 +67,13 @@ def _scan(loop: Loop, walk: Walk, writer: StepBuilder) -> Loop:
 
 
 def _trips(loop: Loop, at: PassContext) -> int:
-    """How often the loop certainly runs; 0 where that is not certain."""
+    """The number of iterations; 0 if it is not known for certain."""
     starts = loop.condition is None or at.truth(loop.condition) is True
     return max(at.whole(loop.trip) or 0, 0) if starts else 0
 
 
 def _reasons(loop: Loop, at: PassContext) -> Sequence[tuple[str, str]]:
-    """Why the loop has no form as a Scan, and what would help."""
+    """Why the loop has no form as a Scan, with hints."""
     view, found = ports(loop), []
     if at.opset < _OLDEST:
         found.append(("the opset is too old for a Scan with axes", "convert it to opset 11"))
@@ -93,7 +93,7 @@ def _reasons(loop: Loop, at: PassContext) -> Sequence[tuple[str, str]]:
 
 
 def _without_condition(loop: Loop, writer: StepBuilder) -> Loop:
-    """The loop whose body reads a constant for the condition it begins with."""
+    """The loop with a constant instead of its body's initial condition."""
     param = ports(loop).condition
     if param is None or not count_reads(loop.body, param):
         return loop

@@ -1,4 +1,4 @@
-"""What a user may say of a named rewrite besides its name."""
+"""The options of a named rewrite."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _no_run(model: Model, feeds: Mapping[str, np.ndarray]) -> Sequence[np.ndarra
 
 @dataclass(frozen=True, slots=True)
 class RewriteOptions:
-    """Where to rewrite, and by what definitions.
+    """The steps to rewrite, and definitions of operators.
 
     `paths`: globs over the paths of loops and branches. `expand`: the function that the standard
     defines an operator by. `run` confirms on data what was proven.

@@ -1,7 +1,7 @@
-"""A Scan of opset 8, with its batch axis, becomes a loop over the batch around a Scan over time.
+"""Replaces a Scan-8, with its batch axis, by a loop over the batch around a Scan over time.
 
-The model then imports opset 9, as `convert_version` brings it there. Declines where sequences have
-lengths: whether they are in range is checked by an operator of treadle's own.
+The model is converted to opset 9 by `convert_version`. Declines if sequences have lengths: checking
+their range needs an operator of treadle's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SCAN = FunctionId("", "Scan")
 
 
 def scan_8_to_9(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model without Scans of opset 8."""
+    """Replace the Scans of opset 8."""
     calls = [visit.step for visit in walk(model) if isinstance(visit.step, Call)]
     if all(call.function != _SCAN for call in calls):
         return model, Report()

@@ -1,8 +1,8 @@
-"""A Scan becomes a Loop that gathers item i of what the Scan slices.
+"""Replaces a Scan by a Loop that gathers item i of each sliced input.
 
     scan(x of X): ... x ...     ->     loop(i) x length(X): ... Gather(X, i) ...
 
-Declines where a state may change its shape: a Scan then fails, and a Loop does not.
+Declines if a state may change its shape: a Scan then fails, and a Loop does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAME = "scan-to-loop"
 
 
 def scan_to_loop(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model with Loops for its Scans."""
+    """Replace Scans by Loops."""
     told = Obstacles(NAME)
     plain = without_functions(model, told, _is_scan)
     told.refuse()
@@ -42,7 +42,7 @@ def scan_to_loop(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
         return model, Report()
     done = tuple(Change(NAME, marked_path(scan), "a Loop") for scan in meant)
     written = with_onnx_loops(marked, lambda loop: _is_scan(loop) and marked_path(loop) in paths)
-    # steps of loops within each other may have got one name
+    # steps of nested loops may have received the same name
     named = closure_convert(with_own_names(to_implicit_captures(written.main)))
     current = replace(written, main=named)
     return finished(current, PassContext.of(current)), Report(done)

@@ -1,4 +1,4 @@
-"""Lists that loops only append to become stacked results; a list that is left is an obstacle."""
+"""Replaces lists that loops only append to by stacked results; remaining lists are obstacles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "sequence-to-tensor"
 
 
 def sequence_to_tensor(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model without lists and optionals."""
+    """Remove lists and optionals from the model."""
     if not any(_is_list(value) for visit in walk(infer(model)) for value in visit.step.results):
         return model, Report()
     passes = (sequences_to_stacks, eliminate_identities, eliminate_dead_steps)
@@ -31,7 +31,7 @@ def sequence_to_tensor(model: Model, options: RewriteOptions) -> tuple[Model, Re
     for visit in walk(infer(after)):
         lists = [value for value in visit.step.results if value and _is_list(value)]
         if lists:
-            what = f"{lists[0].name} is a list or an optional that more is done with than appending"
+            what = f"{lists[0].name} is a list or an optional with other uses than appending"
             told.add(visit.path, what, "stack tensors of one shape instead")
     told.refuse()
     done = tuple(replace(each, name=NAME) for each in report.done)

@@ -1,4 +1,4 @@
-"""The rewrites a user can name, with a line each; nothing else knows all of them."""
+"""The table of named rewrites, with a one-line description of each."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from treadle.passes.rewrites.named.static_cache import static_cache
 
 
 class Rewrite(NamedTuple):
-    """A rewrite: what it does in a line, and the function that does it."""
+    """A rewrite: its one-line description and its function."""
 
     about: str
     run: Callable[[Model, RewriteOptions], tuple[Model, Report]]
 
 
 REWRITES: Mapping[str, Rewrite] = {
-    "loop-to-scan": Rewrite("Loops of a certain number of iterations become Scans", loop_to_scan),
-    "scan-to-loop": Rewrite("Scans become Loops that gather what the Scan slices", scan_to_loop),
+    "loop-to-scan": Rewrite("Loops with a known number of iterations become Scans", loop_to_scan),
+    "scan-to-loop": Rewrite("Scans become Loops that gather the sliced items", scan_to_loop),
     "scan-8-to-9": Rewrite("Scans of opset 8 become loops over their batch", scan_8_to_9),
     "recurrent-to-scan": Rewrite("RNN, GRU and LSTM become Scans over time", recurrent_to_scan),
     "scan-to-recurrent": Rewrite(
@@ -35,10 +35,10 @@ REWRITES: Mapping[str, Rewrite] = {
     ),
     "if-to-where": Rewrite("Ifs whose branches cannot fail become Where", if_to_where),
     "captures-to-inputs": Rewrite(
-        "what loops read from outside becomes carried unchanged", captures_to_inputs
+        "values that loops capture become carried values", captures_to_inputs
     ),
     "inputs-to-captures": Rewrite(
-        "what loops carry unchanged is read from outside", inputs_to_captures
+        "values that loops carry unchanged become captures", inputs_to_captures
     ),
     "sequence-to-tensor": Rewrite(
         "lists that loops only append to become stacked tensors", sequence_to_tensor
@@ -51,5 +51,5 @@ REWRITES: Mapping[str, Rewrite] = {
 
 @verified
 def rewrite(model: Model, name: str, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model after the rewrite of this name."""
+    """Apply the rewrite of this name."""
     return REWRITES[name].run(model, options)

@@ -1,4 +1,4 @@
-"""Unrolled steps rolled up again into loops."""
+"""Rerolling: turns unrolled steps into loops."""
 
 from treadle.passes.rewrites.reroll.reroll import reroll
 

@@ -1,11 +1,11 @@
-"""What the segments of a run read: the same, their own, the one before's, or one each.
+"""Classifies the operands of repeated segments: captured, inner, carried, or one per segment.
 
     captured    the same value in all segments
-    inner       what a step of the same segment makes
-    carried     what the segment before makes; in the first, a value from outside
-    each        a value from outside that is another in every segment
+    inner       the result of a step of the same segment
+    carried     a result of the previous segment; in the first, an outer value
+    each        a different outer value in every segment
 
-A run of which an operand is nothing of these has no match.
+A run with any other operand has no match.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Match:
-    """A run whose operands are understood."""
+    """A run with classified operands."""
 
     run: Run
     captured: dict[Place, Value] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def match(
     *,
     layers: bool,
 ) -> Match | None:
-    """The match of a run; `before` has the place of the step that makes each value."""
+    """The match of a run; `before` maps each value to the place of the step that defines it."""
     found = Match(run)
     first = steps[run.start : run.start + run.period]
     for position, step in enumerate(first):

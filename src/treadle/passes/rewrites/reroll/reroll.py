@@ -1,10 +1,11 @@
-"""Equal segments of a block become a loop: what `unroll` wrote out, or an exporter did.
+"""Turns equal segments of a block into a loop: those written by `unroll` or an exporter.
 
     h1 = f(x[0], h0); h2 = f(x[1], h1); h3 = f(x[2], h2)     ->     scan(row of x): h = f(row, h)
 
-Segments are alike if their operators are and every operand is the same value, the segment's own,
-the one before's, or a whole number that grows evenly. With `layers`, also equal layers with weights
-of their own, which are stacked. What cannot be matched stays as it is.
+Segments are equal if their operators are and every operand is the same value, a result of the
+segment itself or the previous one, or an integer that grows by a constant step. With `layers`,
+equal layers with different weights are included; their weights are stacked. Other steps are left
+unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SMALLEST = 6
 
 @verified
 def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
-    """The model with loops for its repeated segments, and which they are."""
+    """Replace repeated segments by loops; returns the model and the report."""
 
     def changed(block: Block, walk: Walk) -> Block:
         def change(inner: Block) -> Block:
@@ -55,7 +56,7 @@ def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
 
 
 def _once(block: Block, walk: Walk, layers: bool) -> Block | None:
-    """The block with its longest run that can be matched as a loop."""
+    """The block with its longest matching run replaced by a loop."""
     steps, users = block.steps, _users(block)
     constants = {constant.value: constant for constant in block.constants}
     before = {v: k for k, step in enumerate(steps) for v in step.results if v is not None}
@@ -72,7 +73,7 @@ def _once(block: Block, walk: Walk, layers: bool) -> Block | None:
 
 
 def _shifts(run: Run) -> list[Run]:
-    """The run, and what is left of it where the first steps only happen to be alike."""
+    """The run, and shortened runs for the case that its first steps match only by accident."""
     found = []
     for shift in range(min(run.period, _MOST_SHIFTS)):
         times = run.times if shift == 0 else run.times - 1

@@ -1,4 +1,4 @@
-"""A matched run written as a loop, and what is read of it behind as the loop's results."""
+"""Writes a matched run as a loop, with results for the values read after it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Users = Mapping[Value, Sequence[Step | None]]
 
 @dataclass(slots=True)
 class Rolled:
-    """The steps that take a run's place, and what values behind it become."""
+    """The steps that replace a run, and the replacements of its values read after it."""
 
     writer: StepBuilder
     by: dict[Value, Value | None]
@@ -41,7 +41,7 @@ class Rolled:
 
 
 def roll(steps: Sequence[Step], found: Match, users: Users, at: PassContext) -> Rolled | None:
-    """The loop of a match; None where it would be no smaller than the run."""
+    """The loop of a match; None if it would be no smaller than the run."""
     run = found.run
     members = {id(step) for step in steps[run.start : run.start + run.size]}
     outside = _read_outside(steps, found, users, members)
@@ -82,7 +82,7 @@ def roll(steps: Sequence[Step], found: Match, users: Users, at: PassContext) -> 
 
 
 class _Body:
-    """The body of the loop while it is written."""
+    """The body of the loop under construction."""
 
     def __init__(
         self, found: Match, before: StepBuilder, inside: StepBuilder, number: Value
@@ -94,11 +94,11 @@ class _Body:
 
     @property
     def lasts(self) -> dict[Place, Value]:
-        """The loop's results by what they are in a segment."""
+        """The loop's results by their place in a segment."""
         return {source: result for (_, source), (_, _, result) in self.carried.items()}
 
     def name_last(self, source: Place, value: Value) -> Value:
-        """The loop's result for what a segment carries on, with the name of the value it was."""
+        """Name the loop's result for a carried value after the original value."""
         key = next(each for each in self.carried if each[1] == source)
         param, initial, _ = self.carried[key]
         self.carried[key] = param, initial, replace(value)
@@ -137,7 +137,7 @@ class _Body:
         key = (base, by, dtype.str, shape)
         if key not in self._numbers:
             value = self.number
-            if by == -1:  # a form in which it is seen that items are read from the last
+            if by == -1:  # a form in which slicing from the last item is recognised
                 value, base, by = self.inside.leaf("Sub", self._constant(base), value), 0, 1
             for op, other, idle in (("Mul", by, 1), ("Add", base, 0)):
                 if other != idle:
@@ -176,7 +176,7 @@ def _unsqueezed(writer: StepBuilder, value: Value) -> Value:
 def _read_outside(
     steps: Sequence[Step], found: Match, users: Users, members: set[int]
 ) -> dict[Place, list[Value | None]]:
-    """The results of segments that are read behind the run: for each segment, or None where not."""
+    """For each segment: its results that are read after the run, or None."""
     run = found.run
     outside: dict[Place, list[Value | None]] = {}
     for t in range(run.times):
@@ -200,7 +200,7 @@ def _give(
     rolled: Rolled,
     at: PassContext,
 ) -> None:
-    """Have the loop give the values of one place that are read behind the run."""
+    """Make the values of one place that are read after the run results of the loop."""
     *middle, last = values
     if last is not None and place in lasts and not any(middle):
         rolled.by[last] = body.name_last(place, last)
@@ -227,7 +227,7 @@ def _renamed(value: Value) -> Value:
 def _joined(
     values: Sequence[Value | None], users: Users, at: PassContext
 ) -> tuple[Value, int, bool, set[int]] | None:
-    """The Concat of all values, each with an axis more: its result, axis, order, and the steps."""
+    """The Concat of all values with a new axis: its result, axis, order, and the steps."""
     rows: list[Value] = []
     gone: set[int] = set()
     axes: set[int | None] = set()

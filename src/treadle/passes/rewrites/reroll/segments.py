@@ -1,10 +1,10 @@
-"""Where a block repeats itself: runs of equal operators at a fixed distance.
+"""Finds repetitions in a block: runs of equal operators at a fixed distance.
 
     Mul Add Tanh Mul Add Tanh Mul Add Tanh     ->     start 0, period 3, 3 times
 
-Two steps are alike here if operator, version and attributes are; what they read is compared when a
-run is matched (`matching.py`). The run that covers most steps is the first, and of two the one with
-the shorter period.
+Two steps are equal here if operator, version and attributes are; operands are compared when a run
+is matched (`matching.py`). Runs are ordered by the number of steps they cover, then by the shortest
+period.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_PERIODS = 24
 
 
 class Run(NamedTuple):
-    """`times` segments of `period` steps from step `start` on."""
+    """`times` segments of `period` steps, from step `start` on."""
 
     start: int
     period: int
@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many steps the run covers."""
+        """The number of steps the run covers."""
         return self.period * self.times
 
 
@@ -44,7 +44,7 @@ def runs(steps: Sequence[Step]) -> list[Run]:
 
 
 def _numbered(steps: Sequence[Step]) -> np.ndarray:
-    """A number for each step, the same for steps that are alike; one of its own for any other."""
+    """A number for each step, equal for equal steps; unique for steps that are not leaves."""
     known: dict[object, int] = {}
     numbers = []
     for place, step in enumerate(steps):
@@ -64,7 +64,7 @@ def _key(step: Step) -> object:
 
 
 def _periods(numbers: np.ndarray) -> list[int]:
-    """The distances at which steps most often find one like them."""
+    """The most frequent distances between equal steps."""
     last: dict[int, list[int]] = {}
     counted: Counter[int] = Counter()
     for place, number in enumerate(numbers.tolist()):

@@ -1,4 +1,4 @@
-"""Loops as straight lines of their iterations, whole or in part."""
+"""Unrolls loops into straight-line code, completely or partially."""
 
 from treadle.passes.rewrites.unroll.copies import ITERATION, SOURCE_PATH
 from treadle.passes.rewrites.unroll.unroll import Unrolling, unroll

@@ -1,9 +1,9 @@
-"""Steps of a body written again for one iteration, over values of their own.
+"""Copies the steps of a body for one iteration, over new values.
 
-A block is open here (`simplify/captures.py`): its bodies read outer values as they are, so one map
-of what values became serves the steps and everything inside them. Every copy's metadata says where
-the step was, `treadle.source_path`, and in which iteration, `treadle.iteration`: the numbers of the
-loops around it, outermost first.
+A block is open here (`simplify/captures.py`): its bodies read outer values directly, so one map of
+replaced values serves the steps and their bodies. The metadata of every copy hold the original
+path, `treadle.source_path`, and the iteration, `treadle.iteration`: the numbers of the enclosing
+loops, outermost first.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Where(NamedTuple):
 
     @classmethod
     def of(cls, loop: Loop, number: int | str) -> Where:
-        """An iteration of a loop, which may itself be the copy of an iteration."""
+        """An iteration of a loop, which may itself be in a copied iteration."""
         return cls(str(number), dict(loop.info.metadata).get(ITERATION, ""))
 
 
 def copy_steps(
     steps: Iterable[Step], known: Known, new: Callable[[Value], Value], where: Where
 ) -> list[Step]:
-    """The steps reading what `known` says, with results `new` makes; `known` learns of those."""
+    """Copy the steps with operands from `known` and results made by `new`; extends `known`."""
     return [_copy(step, known, new, where, keeps_name=False) for step in steps]
 
 
@@ -70,7 +70,7 @@ def _copy(
 
 
 def _body(block: Block, known: Known, where: Where) -> Block:
-    """The body of a step that is copied, over values of the same names."""
+    """Copy the body of a copied step, over values of the same names."""
 
     def new(value: Value) -> Value:
         return replace(value)
@@ -97,7 +97,7 @@ def _placed(info: Info, path: str, where: Where, *, keeps_name: bool) -> Info:
 
 
 def iteration_metadata(metadata: Metadata, path: str, where: Where) -> Metadata:
-    """The metadata of a step of an iteration; one that was copied before keeps where it is from."""
+    """The metadata of a copied step; a step that was copied before keeps its original path."""
     known = dict(metadata)
     inner = known.get(ITERATION, "").removeprefix(where.outer).removeprefix(",")
     known.setdefault(SOURCE_PATH, path)

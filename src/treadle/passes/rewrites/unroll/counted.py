@@ -1,4 +1,4 @@
-"""A loop whose number of iterations is certain becomes a straight line."""
+"""Unrolls a loop with a known number of iterations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.passes.simplify.context import PassContext
 
 
 def counted_line(loop: Loop, trips: int, at: PassContext) -> Line:
-    """The line of a loop that runs exactly so often; open, as the loop is."""
+    """The straight-line code of a loop with exactly so many iterations; in open form."""
     line = Line(loop, at)
     carried: list[Value | None] = [port.initial for port in line.view.carried]
     rows: list[list[Value | None]] = []

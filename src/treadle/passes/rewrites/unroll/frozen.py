@@ -1,14 +1,14 @@
-"""A loop that may end earlier becomes a straight line of as many iterations as it has at most.
+"""Unrolls a loop that may end early to its maximum number of iterations.
 
     live[0]     condition and trip > 0
     live[k+1]   live[k] and the body's condition in iteration k and k + 1 < trip
-    inputs of iteration k   live[k] ? what k - 1 gave : the inputs of k - 1        (and its number)
+    inputs of iteration k   live[k] ? the results of k - 1 : the inputs of k - 1   (and its number)
 
-An iteration past the end so computes the last one that ran again: the same inputs, the same
-results, and no failure that was not there. The last iteration gives the loop's results; where the
-loop may not begin, they are the initial values unless `live[0]`. Stacks are cut to the number of
-iterations. Where more iterations may be wanted than there are, a result either is guarded, so that
-such a run fails, or an output says that the loop is unfinished.
+An iteration past the end repeats the last one that ran: the same inputs, the same results, and no
+new failures. The last iteration gives the loop's results; if the loop may not run at all, they are
+the initial values unless `live[0]`. Stacks are cut to the number of iterations. If the loop may
+need more iterations than were unrolled, either a guarded result makes such a run fail, or an output
+reports that the loop is unfinished.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """How a loop that may end earlier is unrolled, and what the model gives besides."""
+    """How to unroll a loop that may end early, and the additional outputs."""
 
     most: int
     padded: bool = False
@@ -41,7 +41,7 @@ class Frozen:
 
 @dataclass(slots=True)
 class FrozenLine:
-    """The line, and the values that become outputs of the model where they are asked for."""
+    """The straight-line code, and the values that may become outputs of the model."""
 
     line: Line
     trips: Value
@@ -49,7 +49,7 @@ class FrozenLine:
 
 
 def frozen_line(loop: Loop, trips: Trips, how: Frozen, at: PassContext) -> FrozenLine:
-    """The line of a loop that has at most `how.most` iterations."""
+    """The straight-line code of a loop with at most `how.most` iterations."""
     line = Line(loop, at)
     live = _begins(line, trips)
     first = live
@@ -83,7 +83,7 @@ def frozen_line(loop: Loop, trips: Trips, how: Frozen, at: PassContext) -> Froze
 
 
 def _begins(line: Line, trips: Trips) -> Value | None:
-    """Whether a first iteration begins; None where that is certain."""
+    """Whether the first iteration runs; None if it always does."""
     if trips.begins:
         return None
     loop, at = line.loop, line.at
@@ -103,7 +103,7 @@ def _is_below(line: Line, number: int) -> Value:
 
 
 def _goes_on(line: Line, live: Value | None, condition: Value | None, number: int) -> Value | None:
-    """Whether iteration `number` begins, where those before it did; None: certainly."""
+    """Whether iteration `number` runs if those before it did; None if it always does."""
     found = [] if live is None else [live]
     if condition is not None and line.at.truth(line.view.next_condition) is not True:
         found.append(line.scalar(condition, line.view.next_condition))
@@ -127,7 +127,7 @@ def _select_all(
 
 
 def _select(line: Line, live: Value, new: Value, old: Value, dtype: DType | None) -> Value:
-    """The new value where `live`, else the old one; both have one shape."""
+    """The new value if `live`, else the old one; both have the same shape."""
     if new is old:
         return new
     if dtype is DType.BOOL:
@@ -145,7 +145,7 @@ def _index(line: Line, condition: Value) -> Value:
 
 
 def _count(line: Line, counter: Value, first: Value | None) -> Value:
-    """How many iterations ran."""
+    """The number of iterations that ran."""
     ran = line.leaf("Add", counter, line.number(1))
     return ran if first is None else line.leaf("Mul", ran, _index(line, first))
 
@@ -162,7 +162,7 @@ def _stacked(
 
 
 def _guarded(line: Line, value: Value | None, guard: Value | None) -> Value | None:
-    """The value; a run fails here whose loop would not have ended: an index of 1 into one row."""
+    """The value; the run fails here if the loop had not ended: an index of 1 into one row."""
     if value is None or guard is None:
         return value
     return line.leaf("Gather", line.unsqueeze(value, 0), guard, axis=0)

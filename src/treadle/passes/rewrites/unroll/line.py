@@ -1,8 +1,8 @@
-"""A loop as a straight line of its iterations: the part that every way of unrolling shares.
+"""Writes iterations of a loop as straight-line code: shared by all kinds of unrolling.
 
 iteration 0     the body's steps over the initial values, the number 0, item 0 of every slice
-iteration k     the same over what iteration k - 1 gave
-a stack         Concat(Unsqueeze(element of each iteration))
+iteration k     the same over the results of iteration k - 1 a stack
+Concat(Unsqueeze(element of each iteration))
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AXES_ARE_INPUTS = 13
 
 
 class Line:
-    """Collects the steps of one loop's iterations; `replaced` is what becomes of its results.
+    """Collects the steps of one loop's iterations; `replaced` maps the loop's results.
 
     `between` are the values that iterations carry on.
     """
@@ -53,7 +53,7 @@ class Line:
         self._constants: dict[tuple[object, ...], Value] = {}
 
     def number(self, number: int, rank: int = 0) -> Value:
-        """A constant whole number."""
+        """A constant integer."""
         array = np.full((1,) * rank, number, np.int64)
         return self._shared((number, rank), array, "number")
 
@@ -62,7 +62,7 @@ class Line:
         return self._shared(("shape",), np.zeros(0, np.int64), "no_axes")
 
     def true(self, rank: int = 0) -> Value:
-        """A constant: true."""
+        """The constant true."""
         return self._shared(("true", rank), np.ones((1,) * rank, np.bool_), "true")
 
     def _shared(self, key: tuple[object, ...], array: np.ndarray, name: str) -> Value:
@@ -78,7 +78,7 @@ class Line:
         result: Value | None = None,
         **attributes: object,
     ) -> Value:
-        """A step of the line; it says of which iteration it is, if of one."""
+        """A step of the line; its metadata name its iteration, if it belongs to one."""
         where = self.name if iteration is None else f"{self.name}/{iteration}"
         made = result if result is not None else Value(f"{where}/{op.lower()}")
         self.writer.leaf(op, *operands, result=made, **attributes)
@@ -92,10 +92,10 @@ class Line:
     def iterate(
         self, number: int, carried: Sequence[Value | None], counter: Value | None, last: bool
     ) -> tuple[list[Value | None], list[Value | None], Value | None]:
-        """Write an iteration: what it carries on, what it stacks, and its condition.
+        """Write an iteration; returns its carried values, stacked elements and condition.
 
-        `counter`: the iteration number where that is no constant. `last`: the carried values are
-        the loop's results, and have their names.
+        `counter`: the iteration number if it is not constant. `last`: the carried values are the
+        loop's results, and get their names.
         """
         known = self._params(number, carried, counter)
         kept = self._kept() if last else {}
@@ -118,7 +118,7 @@ class Line:
         return after, elements, given(view.next_condition)
 
     def _kept(self) -> Known:
-        """The loop's results by the values of the body that become them."""
+        """The loop's results by the values of the body that define them."""
         found: Known = {}
         for port in self.view.carried:
             if port.result is not None and port.next in self._made and port.next not in found:
@@ -133,7 +133,7 @@ class Line:
                 known[param] = self._counted(number, counter, rank)
             elif isinstance(role, Condition):
                 known[param] = self.true(rank)
-            elif isinstance(role, Invariant):  # an open body has none with an operand
+            elif isinstance(role, Invariant):  # an open body has no Identity params with an operand
                 known[param] = None
         for port, value in zip(self.view.carried, carried, strict=True):
             known[port.param] = value
@@ -160,7 +160,7 @@ class Line:
         return self.leaf("Gather", port.operand, index, iteration=number, axis=port.role.axis)
 
     def unsqueeze(self, value: Value, axis: int, iteration: int | None = None) -> Value:
-        """The value with an axis more."""
+        """Insert an axis."""
         if self.at.opset >= _AXES_ARE_INPUTS:
             return self.leaf("Unsqueeze", value, self.number(axis, 1), iteration=iteration)
         return self.leaf("Unsqueeze", value, iteration=iteration, axes=[axis])
@@ -168,7 +168,7 @@ class Line:
     def stack(
         self, port: StackedPort, elements: Sequence[Value | None], result: Value | None = None
     ) -> Value:
-        """The elements of all iterations along the port's axis, the last first where it says so."""
+        """Stack the elements of all iterations along the port's axis, in its direction."""
         axis, rows = self.axis(port), []
         for number, element in enumerate(elements):
             assert element is not None, "a stacked element is there"
@@ -177,7 +177,7 @@ class Line:
         return self.leaf("Concat", *ordered, axis=axis, result=result)
 
     def axis(self, port: StackedPort) -> int:
-        """The axis of a stacked result, counted from the first."""
+        """The axis of a stacked result, counted from the front."""
         if port.role.axis >= 0:
             return port.role.axis
         shape = self.at.shape(port.element)
@@ -185,17 +185,17 @@ class Line:
         return port.role.axis % (len(shape) + 1)
 
     def scalar(self, value: Value, known_as: Value | None = None) -> Value:
-        """The one element of a value without axes; `known_as`: what is certain of its shape."""
+        """Reshape a one-element value to a scalar; `known_as` is the value with the known shape."""
         if self.at.shape(known_as or value) == ():
             return value
         return self.leaf("Reshape", value, self.no_axes())
 
     def slice(self, value: Value, start: Value, end: Value, axis: int, step: int) -> Value:
-        """A part of the value along an axis."""
+        """A slice of the value along an axis."""
         return self.leaf("Slice", value, start, end, self.number(axis, 1), self.number(step, 1))
 
     def reversed(self, value: Value, axis: int) -> Value:
-        """The value with the last item of an axis first."""
+        """The value reversed along an axis."""
         first, before_all = self.number(-1, 1), self.number(np.iinfo(np.int64).min, 1)
         return self.slice(value, first, before_all, axis, -1)
 
@@ -204,10 +204,10 @@ class Line:
         return declared_rank(self.loop, self.loop.body.params.index(param))
 
     def gives(self, result: Value | None, value: Value | None) -> None:
-        """The loop's result is this value."""
+        """Replace the loop's result by this value."""
         if result is not None and result is not value:
             self.replaced[result] = value
 
     def steps(self) -> list[Step]:
-        """What was written."""
+        """The written steps."""
         return self.writer.steps

@@ -1,10 +1,10 @@
-"""A loop in steps of `by` iterations: copies of the body in a loop of trips // by, then the rest.
+"""Unrolls a loop by a factor: a loop of trips // by groups of `by` iterations, then the rest.
 
     for i in range(trips // by):    body(by * i); body(by * i + 1); ...
-    the iterations that are left:   straight where their number is certain, else a loop of its own
+    the remaining iterations:   straight-line if their number is known, else a second loop
 
-Element j of every such group is stacked on its own; behind the loop the groups are put together,
-and a Gather brings the elements into the order of the iterations.
+Element j of every group gets its own stack; after the loop the stacks are concatenated, and a
+Gather restores the order of the iterations.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Values = list[Value | None]
 
 
 class _Part(NamedTuple):
-    """What a part of the iterations gives: carried values, and each stack without its reverse."""
+    """The results of a part of the iterations: carried values, and stacks without reversal."""
 
     carried: Values
     stacks: list[Value | None]
 
 
 def partial_line(loop: Loop, by: int, exact: int | None, at: PassContext) -> Line:
-    """The loop in steps of `by`; `exact` is how often it runs, where that is certain."""
+    """The loop unrolled by `by`; `exact` is the number of iterations, if it is known."""
     line = Line(loop, at)
     start: Values = [port.initial for port in line.view.carried]
     parts = _known(line, by, exact, start) if exact is not None else _unknown(line, by, start)
@@ -97,7 +97,7 @@ def _unknown(line: Line, by: int, start: Values) -> list[_Part]:
 
 
 def _total(line: Line) -> Value:
-    """The number of iterations: 0 for a negative trip count, or a condition that is false."""
+    """The number of iterations: 0 for a negative trip count, or a false condition."""
     total = _limit(line)
     condition = line.loop.condition
     if condition is None or line.at.truth(condition) is True:
@@ -119,7 +119,7 @@ def _limit(line: Line) -> Value:
 def _grouped(
     line: Line, by: int, trip: Value, offset: Value | None, start: Values, order: Value | None
 ) -> _Part:
-    """A loop whose body is `by` copies of the body, from iteration `offset` on."""
+    """A loop whose body is `by` copies of the body, starting at iteration `offset`."""
     loop, view = line.loop, line.view
     inside = StepBuilder(line.at)
     number = Value(f"{line.name}/group", tensor("int64"))
@@ -166,7 +166,7 @@ def _grouped(
 def _in_order(
     line: Line, by: int, stacks: Sequence[Value], order: Value | None
 ) -> list[Value | None]:
-    """One stack for each of the loop's, its elements in the order of the iterations."""
+    """One stack for each of the loop's stacks, with elements in the order of the iterations."""
     wanted = [port for port in line.view.stacked if port.result is not None]
     found: list[Value | None] = []
     for port in line.view.stacked:
@@ -190,7 +190,7 @@ def _given(value: Value | None, known: Known) -> Value | None:
 def _index(
     line: Line, inside: StepBuilder, number: Value, by: int, copy: int, offset: Value | None
 ) -> Value:
-    """The number of an iteration: by * number + copy, and the offset."""
+    """The number of an iteration: by * number + copy + offset."""
     found = number
     for op, other in (("Mul", by), ("Add", copy)):
         if other != (op == "Mul"):

@@ -1,4 +1,4 @@
-"""Why a loop cannot become a straight line, and what would help."""
+"""The reasons why a loop cannot be unrolled, with hints."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _TENSORS = "optimize turns lists that only grow into stacked outputs"
 
 
 def common_refusals(loop: Loop, at: PassContext, told: Obstacles) -> None:
-    """Say what stands in the way of any unrolling of the loop."""
+    """Record the obstacles to any unrolling of the loop."""
     path, view = marked_path(loop), ports(loop)
     for step in random_steps(loop.body):
-        what = f"{operator_of(step)} gives something else in each iteration"
+        what = f"{operator_of(step)} gives a different result in each iteration"
         told.add(marked_path(step), what, "feed the random numbers as an input")
     for port in view.carried:
         if port.initial is None or port.next is None:
@@ -51,11 +51,13 @@ def common_refusals(loop: Loop, at: PassContext, told: Obstacles) -> None:
         if stack.result is not None and stack.element is None:
             told.add(path, f"the stacked value {stack.result.name} is left out of the body")
         elif stack.role.axis < 0 and at.shape(stack.element) is None:
-            told.add(path, f"the rank of what is stacked as {_name(stack.result)} is not known")
+            told.add(
+                path, f"the rank of the elements stacked as {_name(stack.result)} is not known"
+            )
 
 
 def random_steps(block: Block) -> Iterator[Step]:
-    """The steps of the block and its bodies whose results depend on chance."""
+    """The steps of the block and its bodies with random results."""
     for step in block.steps:
         if isinstance(step, Leaf) and _is_random(step):
             yield step
@@ -64,14 +66,14 @@ def random_steps(block: Block) -> Iterator[Step]:
 
 
 def _is_random(step: Leaf) -> bool:
-    """Whether chance plays a part; Dropout is random where it is told to train."""
+    """Whether the step is random; Dropout is in training mode."""
     if step.domain or step.op not in RANDOM:
         return False
     return step.op != "Dropout" or (len(step.operands) > 2 and step.operands[2] is not None)
 
 
 def count_refusals(loop: Loop, trips: Trips, at: PassContext, told: Obstacles) -> None:
-    """Say what stands in the way of a straight line of an exact number of iterations."""
+    """Record the obstacles to unrolling an exact number of iterations."""
     for port in ports(loop).stacked:
         if trips.exact == 0 and port.result is not None and at.extents(port.element) is None:
             what = f"it never runs, and the shape of {_name(port.result)} is not known"
@@ -79,12 +81,12 @@ def count_refusals(loop: Loop, trips: Trips, at: PassContext, told: Obstacles) -
 
 
 def unknown_count(loop: Loop, told: Obstacles) -> None:
-    """Say that the loop's number of iterations is not known."""
+    """Record that the loop's number of iterations is not known."""
     told.add(marked_path(loop), "the number of its iterations is not known", _CHECKED_COUNT)
 
 
 def freezing_refusals(loop: Loop, trips: Trips, at: PassContext, told: Obstacles) -> None:
-    """Say what stands in the way of a line in which iterations past the end are computed again."""
+    """Record the obstacles to unrolling with repeated iterations past the end."""
     path, view = marked_path(loop), ports(loop)
     if at.opset < _WHERE_SINCE:
         told.add(path, "a loop that may end earlier needs Where", "convert it to opset 10 or later")
@@ -103,7 +105,7 @@ def freezing_refusals(loop: Loop, trips: Trips, at: PassContext, told: Obstacles
 
 
 def _beginning_refusals(loop: Loop, at: PassContext, told: Obstacles) -> None:
-    """Say what stands in the way of computing iteration 0 of a loop that may not have one."""
+    """Record the obstacles to computing iteration 0 of a loop that may not run."""
     path, view = marked_path(loop), ports(loop)
     for stack in view.stacked:
         if stack.result is not None and not keeps_element(stack, at):
@@ -116,7 +118,7 @@ def _beginning_refusals(loop: Loop, at: PassContext, told: Obstacles) -> None:
 
 
 def partial_refusals(loop: Loop, trips: Trips, at: PassContext, told: Obstacles) -> None:
-    """Say what stands in the way of a loop of several iterations each time."""
+    """Record the obstacles to unrolling by a factor."""
     path, view = marked_path(loop), ports(loop)
     if at.opset < _RANGE_SINCE:
         told.add(path, "the loop needs Range and Where", "convert it to opset 11 or later")
@@ -146,12 +148,12 @@ def _keeps_shape(port: CarriedPort, at: PassContext) -> bool:
 
 
 def changing_shapes(loop: Loop, at: PassContext) -> list[CarriedPort]:
-    """The carried values whose shape is not the same in all iterations, as far as is certain."""
+    """The carried values whose shape may differ between iterations."""
     return [port for port in ports(loop).carried if not _keeps_shape(port, at)]
 
 
 def is_told(dims: object) -> bool:
-    """Whether a shape says something certain of every extent."""
+    """Whether a shape has a known expression for every extent."""
     return isinstance(dims, tuple) and all(isinstance(dim, int | Symbol) for dim in dims)
 
 

@@ -1,8 +1,8 @@
-"""How often a loop runs, as far as that is certain before the run.
+"""Derives bounds on the number of a loop's iterations before the run.
 
-exact   the number of iterations; None where a condition or an unknown trip count decides
-most    no run has more iterations than this; None where nothing bounds them
-begins  whether every run that gets to the loop begins a first iteration
+exact   the number of iterations; None where a condition or an unknown trip count decides most    no
+run has more iterations than this; None if unbounded begins  whether the loop always runs at least
+one iteration when reached
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from treadle.ir import Leaf, Loop, Ports, Range, Step, Value, ports
 from treadle.passes.simplify.context import PassContext
 
 _ENDLESS = 2**31
-"""A trip count from here on is how exporters write that there is none."""
+"""Trip counts from here on mean unlimited: exporters write them for `while` loops."""
 
 
 class Trips(NamedTuple):
-    """What is certain of the number of iterations."""
+    """Known bounds on the number of iterations."""
 
     exact: int | None
     most: int | None
@@ -29,11 +29,11 @@ class Trips(NamedTuple):
 
 Makers = Mapping[Value, Step]
 _DEEPEST = 8
-"""So many steps in front of a loop are looked at for a bound of its trip count."""
+"""The number of steps before a loop that are searched for a bound of its trip count."""
 
 
 def trips_of(loop: Loop, makers: Makers, at: PassContext) -> Trips:
-    """What is certain of how often a loop runs; `makers` are the steps that make outer values."""
+    """The bounds on a loop's iterations; `makers` maps outer values to their steps."""
     view = ports(loop)
     starts = loop.condition is None or at.truth(loop.condition)
     if starts is False:
@@ -50,7 +50,7 @@ def trips_of(loop: Loop, makers: Makers, at: PassContext) -> Trips:
 
 
 def _limits(loop: Loop, view: Ports, makers: Makers, at: PassContext) -> tuple[int, int | None]:
-    """The least and the greatest number of iterations that trip count and slices admit."""
+    """The least and the greatest number of iterations that trip count and slices allow."""
     lengths = {_length(port.operand, port.role.axis, at) for port in view.sliced}
     found = [_whole(loop.trip, makers, at)] if loop.trip is not None else []
     found += [(0, None) if length is None else (length, length) for length in lengths]
@@ -77,7 +77,7 @@ def _whole(value: Value | None, makers: Makers, at: PassContext) -> tuple[int, i
 def _range(
     value: Value | None, makers: Makers, at: PassContext, depth: int
 ) -> tuple[int, int] | None:
-    """The numbers a value of one element may hold."""
+    """The numbers that a value of one element may hold."""
     array = at.array(value)
     if array is not None:
         return range_of_array(array)

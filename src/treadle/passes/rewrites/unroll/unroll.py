@@ -1,10 +1,10 @@
-"""Loops become straight lines of their iterations.
+"""Unrolls loops into straight-line code.
 
     y = Loop(2, x) { s -> s + x }     ->     s0 = x + x;  y = s0 + x
 
-Inner loops go first; what only the iteration number of an outer loop decides is known once that
-loop is a straight line, so the work goes on in rounds until no loop is left that can be unrolled.
-Declines, all loops together, where one that is chosen has an obstacle (`refusals.py`).
+Inner loops go first. A value that depends on the iteration number of an outer loop becomes constant
+when that loop is unrolled, so the work is repeated until no more loops can be unrolled. Declines,
+for all loops together, if a selected loop has an obstacle (`refusals.py`).
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ from treadle.passes.to_onnx_loops import to_onnx_loops
 
 NAME = "unroll"
 _EXTRAS = 4
-"""About so many steps an iteration has besides those of the body."""
+"""The estimated number of steps of an iteration besides those of the body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unrolling:
-    """How loops are unrolled: see `treadle.unroll`."""
+    """The options of unrolling: see `treadle.unroll`."""
 
     loops: tuple[str, ...] = ("*",)
     most: int | None = None
@@ -76,7 +76,7 @@ class Unrolling:
 
 @verified
 def unroll(model: Model, how: Unrolling) -> tuple[Model, Report]:
-    """The model whose chosen loops are straight lines, and which they were."""
+    """Unroll the selected loops; returns the model and the report."""
     told = Obstacles(NAME)
     plain = prepared(model, told)
     told.refuse()
@@ -101,7 +101,7 @@ def unroll(model: Model, how: Unrolling) -> tuple[Model, Report]:
 
 
 def prepared(model: Model, told: Obstacles) -> Model:
-    """The model with its loops in ONNX's forms in the main block, and paths noted on all steps."""
+    """The model with its loops in ONNX's forms in the main block, and paths on all steps."""
     inlined = expand_scan8(without_functions(model, told, lambda step: isinstance(step, Loop)))
     inlined = to_onnx_loops(inlined) if _is_foreign(inlined) else inlined
     return replace(inlined, main=mark(inlined.main))
@@ -119,7 +119,7 @@ def _refuse_rest(block: Block, paths: Collection[str], told: Obstacles) -> None:
         if path not in known and not any(
             _is_around(path, each) or _is_around(each, path) for each in known
         ):
-            told.add(path, "the loop is inside a step that is no loop and no branch")
+            told.add(path, "the loop is inside a step that is neither a loop nor a branch")
     told.refuse()
 
 
@@ -129,7 +129,7 @@ def _is_around(path: str, other: str) -> bool:
 
 @dataclass(slots=True)
 class _Round:
-    """One walk over the open model; what was in the way of each loop counts in the last one."""
+    """One walk over the open model; only obstacles of the last round are reported."""
 
     how: Unrolling
     paths: Collection[str]
@@ -170,7 +170,7 @@ class _Round:
         return replaced(replace(block, steps=tuple(steps), constants=tuple(constants)), by)
 
     def _line(self, loop: Loop, makers: dict[Value, Step], is_main: bool) -> Line | None:
-        """The straight line of a loop, or None where it stays."""
+        """The straight-line code of a loop, or None if it stays."""
         path = marked_path(loop)
         if path not in self.paths:
             return None
@@ -197,12 +197,12 @@ class _Round:
         return self._written(loop, path, trips, count)
 
     def _waits(self, loop: Loop, path: str) -> bool:
-        """Whether the loop's shapes change and it is in one that is unrolled: that goes first."""
+        """Whether the loop must wait: its shapes change, and it is inside a loop to unroll."""
         is_inner = any(path.startswith(f"{outer}.") for outer in self.paths)
         return is_inner and bool(changing_shapes(loop, self.at))
 
     def _count(self, loop: Loop, trips: Trips, is_main: bool, told: Obstacles) -> int:
-        """How many iterations are written; what stands in the way is told."""
+        """The number of iterations to write; obstacles are recorded."""
         how = self.how
         if self._is_exact(trips):
             count_refusals(loop, trips, self.at, told)
@@ -214,12 +214,12 @@ class _Round:
         freezing_refusals(loop, trips, self.at, told)
         path = marked_path(loop)
         if most == 0:
-            told.add(path, "no iteration is left of a loop that may have some", "raise most")
+            told.add(path, "most leaves no iteration of a loop that may have some", "raise most")
         if trips.most is not None and most < trips.most and not how.truncate:
             what = f"it may run {trips.most:,} times, which is more than most={most}"
             told.add(path, what, "raise most, or pass truncate=True")
         if (how.padded or how.truncate) and not is_main:
-            what = "what it gives besides can be no output of the model: the loop is in a body"
+            what = "its additional results cannot be outputs of the model: the loop is in a body"
             told.add(path, what, "unroll the loops around it too")
         return most
 
@@ -248,7 +248,7 @@ class _Round:
         return frozen.line
 
     def _output(self, loop: Loop, line: Line, what: str, value: Value, kind: str) -> None:
-        """Have the model give the value as LOOP@what; a copy of a loop says its iterations too."""
+        """Add the value to the outputs as LOOP@what; a copied loop adds its iterations."""
         iteration = dict(loop.info.metadata).get(ITERATION)
         path = marked_path(loop) + (f"[{iteration}]" if iteration else "")
         output = Value(f"{path}@{what}", tensor(kind))
@@ -256,14 +256,16 @@ class _Round:
         self.outputs.append(output)
 
     def _expect_told_shapes(self, main: Block) -> None:
-        """Refuse loops whose carried values change to a shape that nothing tells."""
+        """Refuse loops whose carried values change to an unknown shape."""
         assert self.at.model is not None, "a round begins with a model"
         facts = certain_facts(replace(self.at.model, main=main))
         after = replace(self.at, facts=facts)
         for loop, between in self.grown:
             for value in between:
                 if value in facts and not is_told(after.shape(_last(value, self.by))):
-                    what = f"nothing tells the shape of {value.name}, a carried value that changes"
+                    what = (
+                        f"the shape of {value.name} is not known, and as a carried value it changes"
+                    )
                     self.told.add(marked_path(loop), what, "specialize the extents it depends on")
         self.told.refuse()
 
@@ -277,12 +279,12 @@ def _last(value: Value, by: Known) -> Value:
 
 
 def _with_outputs(block: Block, outputs: Sequence[Value]) -> Block:
-    """The block that gives further results."""
+    """The block with additional results."""
     claims = (*block.claims, *(Declaration(value.declared) for value in outputs))
     results = (*block.results, *outputs)
     return replace(block, results=results, claims=claims if block.claims else ())
 
 
 def _size(block: Block) -> int:
-    """How many steps the block and its bodies have."""
+    """The number of steps of the block and its bodies."""
     return sum(1 + sum(_size(body) for _, body in bodies(step)) for step in block.steps)

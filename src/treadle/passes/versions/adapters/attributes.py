@@ -1,4 +1,4 @@
-"""Attributes that came with a default that says what was meant without them."""
+"""Adapters for attributes that were added with a default equivalent to the old behaviour."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NEW: Mapping[tuple[str, int], Mapping[str, Any]] = {
     ("Range", 27): {"stash_type": 1},
     ("RoiAlign", 16): {"coordinate_transformation_mode": "output_half_pixel"},
 }
-"""What an attribute must be, each entry of a list, for the version before to mean the same.
+"""The value of an attribute, or of each list entry, for which the previous version is equivalent.
 
-None: it says something of element types only that the version before does not have.
+None: the attribute only affects element types that the previous version lacks.
 """
 
 
 def only_default(at: Rewriter, step: Leaf) -> Adapted:
-    """The step without the new attributes; NoForm where one says something else."""
+    """Remove the new attributes from the step; raises NoForm if one has another value."""
     given = at.attributes(step)
     for name, wanted in _NEW[step.op, step.version].items():
         value = given.get(name)
@@ -42,7 +42,7 @@ DOWN.update(dict.fromkeys(_NEW, only_default))
 
 @up("RoiAlign", 16)
 def half_pixel(at: Rewriter, step: Leaf) -> Adapted:
-    """The default of the mode is another one since 16."""
+    """GridSample: the default of the mode changed in 16."""
     return having(step, coordinate_transformation_mode="output_half_pixel")
 
 
@@ -51,7 +51,7 @@ _MODES = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 
 @down("GridSample", 20)
 def old_modes(at: Rewriter, step: Leaf) -> Adapted:
-    """The modes have other names; volumes came with 20."""
+    """GridSample-20 renamed the modes and added volumes."""
     if at.rank(first(step)) != 4:
         return sampled(at, step)
     return having(step, mode=_MODES[at.attributes(step)["mode"]])
@@ -59,14 +59,14 @@ def old_modes(at: Rewriter, step: Leaf) -> Adapted:
 
 @up("GridSample", 20)
 def new_modes(at: Rewriter, step: Leaf) -> Adapted:
-    """The modes have other names."""
+    """GridSample-20 renamed the modes."""
     names = {old: new for new, old in _MODES.items()}
     return having(step, mode=names[at.attributes(step)["mode"]])
 
 
 @down("ArgMax ArgMin", 12)
 def last_of_equals(at: Rewriter, step: Leaf) -> Adapted:
-    """The last of equal extremes is the first of the reversed operand."""
+    """The last of equal extremes is the first one of the reversed operand."""
     given = at.attributes(step)
     if not given["select_last_index"]:
         return without(step, "select_last_index")

@@ -1,4 +1,4 @@
-"""Axes that became inputs, axes that may be negative, and Split."""
+"""Adapters for axes that became inputs, axes that may be negative, and Split."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _ELEMENTWISE = {
     "ReduceLogSum": ("Log",),
     "ReduceLogSumExp": ("Exp", "Log"),
 }
-"""What is left of a reduction over no axis; of the others the operand itself."""
+"""The elementwise part of a reduction over no axes; other reductions return the operand."""
 
 
 @up("ReduceSum Squeeze Unsqueeze", 13)
 @up(_REDUCTIONS, 18)
 def axes_to_input(at: Rewriter, step: Leaf) -> Adapted:
-    """The attribute `axes` becomes the second input."""
+    """Turn the attribute `axes` into the second input."""
     axes = at.attributes(step).get("axes")
     if not axes and step.op != "Unsqueeze":
         return without(step, "axes")
@@ -44,7 +44,7 @@ def axes_to_input(at: Rewriter, step: Leaf) -> Adapted:
 @down("ReduceSum Squeeze Unsqueeze", 13)
 @down(_REDUCTIONS, 18)
 def axes_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
-    """The second input becomes the attribute `axes`, where it is constant."""
+    """Turn the second input into the attribute `axes`, if it is constant."""
     x, given = first(step), at.attributes(step)
     if _is_computed(at, step):
         return _IN_THE_RUN.get(step.op, reduced_in_the_run)(at, step)
@@ -61,13 +61,13 @@ def _is_computed(at: Rewriter, step: Leaf) -> bool:
 
 
 def _is_all(at: Rewriter, step: Leaf, axes: Value) -> bool:
-    """Whether as many axes are given as there are."""
+    """Whether the number of axes equals the rank."""
     shape = at.shape(first(step))
     return step.op.startswith("Reduce") and shape is not None and at.dim(axes, 0) == len(shape)
 
 
 def _axes(at: Rewriter, step: Leaf, axes: Value | None) -> list[int] | None:
-    """The axes, None for the default ones."""
+    """The axes; None for the default ones."""
     if axes is None or (at.array(axes) is None and _is_all(at, step, axes)):
         return None
     found = [int(axis) for axis in at.constant_of(axes, "axes").reshape(-1)]
@@ -99,7 +99,7 @@ def positive_axes(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Unsqueeze", 11)
 def positive_new_axes(at: Rewriter, step: Leaf) -> Adapted:
-    """Before opset 11 axes count from the front, those of the result here."""
+    """Before opset 11 axes count from the front, here those of the result."""
     axes: Sequence[int] = at.attributes(step)["axes"]
     if min(axes, default=0) >= 0:
         return step
@@ -109,14 +109,14 @@ def positive_new_axes(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("OneHot", 11)
 def positive_depth_axis(at: Rewriter, step: Leaf) -> Adapted:
-    """Before opset 11 an axis counts from the front, but for -1, the default."""
+    """Before opset 11 an axis counts from the front, except for -1, the default."""
     axis = at.attributes(step)["axis"]
     return step if axis >= -1 else having(step, axis=axis % (at.rank(first(step)) + 1))
 
 
 @up("Split", 13)
 def split_to_input(at: Rewriter, step: Leaf) -> Adapted:
-    """The attribute `split` becomes the second input."""
+    """Turn the attribute `split` into the second input."""
     split = at.attributes(step).get("split")
     operands = (first(step), at.ints(*split)) if split else (first(step),)
     return replace(without(step, "split"), operands=operands)
@@ -124,7 +124,7 @@ def split_to_input(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Split", 13)
 def split_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
-    """The second input becomes the attribute `split`, where it is constant."""
+    """Turn the second input into the attribute `split`, if it is constant."""
     x, split = first(step), operand(step, 1)
     step = replace(step, operands=(x,))
     if split is None:
@@ -137,7 +137,7 @@ def split_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _pieces(at: Rewriter, step: Leaf, x: Value, split: Value) -> list[Value | None]:
-    """Slices by lengths that are computed in the run."""
+    """Split by lengths computed at run time, as Slices."""
     axis = at.attributes(step)["axis"]
     ends: list[Value] = []
     pieces: list[Value | None] = []
@@ -151,13 +151,13 @@ def _pieces(at: Rewriter, step: Leaf, x: Value, split: Value) -> list[Value | No
 
 @up("Split", 18)
 def split_evenly_up(at: Rewriter, step: Leaf) -> Adapted:
-    """Equal pieces are said by `num_outputs`."""
+    """Set `num_outputs` for equal pieces."""
     return step if operand(step, 1) else having(step, num_outputs=len(step.results))
 
 
 @down("Split", 18)
 def split_evenly(at: Rewriter, step: Leaf) -> Adapted:
-    """`num_outputs` becomes the lengths: equal ones, but the last, which may be shorter."""
+    """Turn `num_outputs` into lengths: equal ones, of which the last may be shorter."""
     x, count = first(step), len(step.results)
     if operand(step, 1) is not None:
         return without(step, "num_outputs")
@@ -171,6 +171,6 @@ def split_evenly(at: Rewriter, step: Leaf) -> Adapted:
     whole = at.extent(x, axis)
     each_ = at.op("Div", at.op("Add", whole, at.ints(count - 1)), at.ints(count))
     before = at.op("Mul", each_, at.const(np.arange(count, dtype=np.int64)))
-    # what is left for each piece: between nothing and a whole one
+    # the rest for each piece: between 0 and the full length
     left = at.op("Max", at.op("Sub", whole, before), at.ints(0))
     return replace(step, operands=(x, at.op("Min", left, each_)))

@@ -1,4 +1,4 @@
-"""Axes that are computed in the run: of reductions, Squeeze and Unsqueeze."""
+"""Adapters for axes computed at run time: of reductions, Squeeze and Unsqueeze."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from treadle.passes.versions.rewriter import Rewriter
 
 _SCATTER_RENAMED = 11
 _TOGETHER = frozenset(["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"])
-"""Reductions over one axis after the other that are those over all of them."""
+"""Reductions that may be computed along one axis after the other."""
 
 
 def mask_of_axes(at: Rewriter, axes: Value, rank: int) -> Value:
-    """Which axes of a tensor are among those given, bool[rank]."""
+    """A mask bool[rank] of the given axes."""
     wide = at.cast(axes, DType.INT64)
     below = at.op("Less", wide, at.ints(0))
     wide = at.op("Where", below, at.op("Add", wide, at.ints(rank)), wide)
@@ -25,7 +25,7 @@ def mask_of_axes(at: Rewriter, axes: Value, rank: int) -> Value:
 
 
 def unsqueezed_in_the_run(at: Rewriter, step: Leaf) -> Value:
-    """The operand in its shape with ones between its extents."""
+    """Reshape the operand with ones inserted between its extents."""
     x, axes = two(step)
     count = at.dim(axes, 0)
     if not isinstance(count, int):
@@ -40,14 +40,14 @@ def unsqueezed_in_the_run(at: Rewriter, step: Leaf) -> Value:
 
 
 def squeezed_in_the_run(at: Rewriter, step: Leaf) -> Value:
-    """The operand in its shape without the extents of the axes."""
+    """Reshape the operand without the extents of the axes."""
     x, axes = two(step)
     kept = at.op("Not", mask_of_axes(at, axes, at.rank(x)))
     return at.op("Reshape", x, at.compress(at.op("Shape", x), kept, 0))
 
 
 def reduced_in_the_run(at: Rewriter, step: Leaf) -> Value:
-    """The operand reduced along each axis that is given; then, without keepdims, in its shape."""
+    """Reduce the operand along each given axis; without keepdims reshape the result."""
     x, axes, given = first(step), operand(step, 1), at.attributes(step)
     if step.op not in _TOGETHER or axes is None:
         raise NoForm("axes is computed in the run", "make axes a constant")
@@ -65,7 +65,7 @@ def reduced_in_the_run(at: Rewriter, step: Leaf) -> Value:
 
 
 def _reduced_if(at: Rewriter, op: str, x: Value, axis: int, chosen: Value) -> Value:
-    """The one reduced item where the axis is chosen, else the items of the operand."""
+    """The reduced item if the axis is selected, else the items of the operand."""
     both = at.concat(at.reduce(op, x, [axis]), x, axis=axis)
     others = at.op("Expand", at.op("Not", chosen), at.extent(x, axis))
     return at.compress(both, at.concat(chosen, others), axis)

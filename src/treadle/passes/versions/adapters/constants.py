@@ -1,4 +1,4 @@
-"""Constant, and operators whose operands came from attributes: TopK, Dropout, Upsample, Gemm."""
+"""Adapters for Constant, and for operands that were attributes: TopK, Dropout, Upsample, Gemm."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SMALL_INTS = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16, DType.INT32, 
 
 @down("Constant", 12)
 def constant_as_tensor(at: Rewriter, step: Leaf) -> Adapted:
-    """A plain number, text or list becomes a tensor."""
+    """Turn a plain number, text or list into a tensor."""
     given = at.attributes(step)
     name = next((name for name in _PLAIN if name in given), None)
     if name is None:
@@ -47,7 +47,7 @@ def constant_as_tensor(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Constant", 11)
 def dense_constant(at: Rewriter, step: Leaf) -> Adapted:
-    """A sparse tensor with its zeros written out."""
+    """Turn a sparse tensor into a dense one."""
     sparse = at.attributes(step).get("sparse_value")
     if not isinstance(sparse, SparseArray):
         return step
@@ -56,21 +56,21 @@ def dense_constant(at: Rewriter, step: Leaf) -> Adapted:
 
 @up("TopK", 10)
 def count_to_input(at: Rewriter, step: Leaf) -> Adapted:
-    """The attribute `k` becomes an input."""
+    """Turn the attribute `k` into an input."""
     count = at.ints(at.attributes(step)["k"])
     return replace(without(step, "k"), operands=(first(step), count))
 
 
 @down("TopK", 10)
 def count_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
-    """The input K becomes an attribute, where it is constant."""
+    """Turn the input K into an attribute, if it is constant."""
     count = int(at.constant_of(operand(step, 1), "K").item())
     return having(replace(step, operands=(first(step),)), k=count)
 
 
 @down("TopK", 11)
 def largest_only(at: Rewriter, step: Leaf) -> Adapted:
-    """The smallest are the largest of the negated; whole numbers are cast to double."""
+    """The smallest are the largest of the negated operand; integers are cast to double."""
     x, given = first(step), at.attributes(step)
     dtype, plain = at.dtype(x), without(step, "largest", "sorted")
     axis = given["axis"]
@@ -92,19 +92,19 @@ def largest_only(at: Rewriter, step: Leaf) -> Adapted:
 
 @up("Dropout", 12)
 def ratio_to_input(at: Rewriter, step: Leaf) -> Adapted:
-    """In inference, which is all that older versions say, the ratio counts for nothing."""
+    """Ignore the ratio, which has no effect in inference, the only mode of older versions."""
     return without(step, "ratio")
 
 
 @up("Dropout", 10)
 def mask_of_bools(at: Rewriter, step: Leaf) -> Adapted:
-    """The mask became bool; before, it had the type of the operand."""
+    """The mask became bool; before, it had the dtype of the operand."""
     return _identity_and_mask(at, step, at.dtype(first(step)))
 
 
 @down("Dropout", 12)
 def inference_only(at: Rewriter, step: Leaf) -> Adapted:
-    """The operand itself, unless it is trained; a ratio of 0 changes nothing either."""
+    """The operand itself, unless in training; a ratio of 0 changes nothing either."""
     training, ratio = operand(step, 2), operand(step, 1)
     is_off = training is None or not bool(at.constant_of(training, "training_mode").item())
     none = at.array(ratio)
@@ -123,7 +123,7 @@ def _identity_and_mask(at: Rewriter, step: Leaf, dtype: DType) -> Adapted:
 
 @down("Gemm", 11)
 def bias_of_zero(at: Rewriter, step: Leaf) -> Adapted:
-    """C is not optional: it becomes a zero."""
+    """Before opset 11 C is required: add a zero."""
     if operand(step, 2) is not None:
         return step
     x = first(step)
@@ -132,26 +132,26 @@ def bias_of_zero(at: Rewriter, step: Leaf) -> Adapted:
 
 @up("Scatter", 11)
 def renamed_scatter(at: Rewriter, step: Leaf) -> Adapted:
-    """Scatter is called ScatterElements."""
+    """Rename Scatter to ScatterElements."""
     return at.op("ScatterElements", *step.operands, axis=at.attributes(step)["axis"])
 
 
 @up("Upsample", 9)
 def scales_to_input(at: Rewriter, step: Leaf) -> Adapted:
-    """The attribute `scales` becomes an input."""
+    """Turn the attribute `scales` into an input."""
     scales = at.const(np.array(at.attributes(step)["scales"], np.float32))
     return replace(without(step, "scales"), operands=(first(step), scales))
 
 
 @up("Upsample", 10)
 def renamed_upsample(at: Rewriter, step: Leaf) -> Adapted:
-    """Upsample is called Resize."""
+    """Rename Upsample to Resize."""
     return at.op("Resize", *step.operands, mode=at.attributes(step)["mode"])
 
 
 @down("OptionalHasElement", 18)
 def known_to_be_there(at: Rewriter, step: Leaf) -> Adapted:
-    """What is no optional is always there; what is left out never."""
+    """A value that is not optional is always present; an absent one never is."""
     x = operand(step, 0)
     if x is not None and isinstance(at.fact(x).type, Optional | None):
         return step

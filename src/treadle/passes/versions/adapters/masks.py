@@ -1,4 +1,4 @@
-"""Operators that compare places: Trilu, TensorScatter, ReverseSequence."""
+"""Adapters for operators that compare positions: Trilu, TensorScatter, ReverseSequence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.passes.versions.table import Adapted, NoForm, down
 
 
 def places(at: Rewriter, extent: Value) -> Value:
-    """0, 1, 2 ... below an extent, which is int64[1]."""
+    """The positions 0, 1, 2 ... below an extent, which is int64[1]."""
     known = at.array(extent)
     if known is not None:
         return at.const(np.arange(int(known.item())))
@@ -21,7 +21,7 @@ def places(at: Rewriter, extent: Value) -> Value:
 
 @down("Range", 11)
 def counted(at: Rewriter, step: Leaf) -> Adapted:
-    """The start and k times the delta, for as many k as there are."""
+    """Range: start + k * delta for each k below the count."""
     start, limit, delta = (at.reshape(value, 1) for value in step.operands if value is not None)
     dtype = at.dtype(start)
     wide = [at.cast(value, DType.FLOAT64) for value in (limit, start, delta)]
@@ -35,7 +35,7 @@ def counted(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _quotient(at: Rewriter, limit: Value, start: Value, delta: Value) -> Value:
-    """(limit - start) / delta as float64, of which only what is above a whole number counts."""
+    """(limit - start) / delta as float64; only the part above an integer matters."""
     way = at.op("Sub", limit, start)
     whole = at.op("Div", way, delta)
     rest = at.op("Sub", way, at.op("Mul", whole, delta))
@@ -48,7 +48,7 @@ def _quotient(at: Rewriter, limit: Value, start: Value, delta: Value) -> Value:
 
 @down("Trilu", 14)
 def triangle(at: Rewriter, step: Leaf) -> Adapted:
-    """Where the column is not below (upper) or not above (lower) the row and k."""
+    """Keep elements whose column is not below (upper) or not above (lower) the row plus k."""
     x, k = first(step), operand(step, 1)
     dtype, rank = at.dtype(x), at.rank(x)
     rows = at.unsqueeze(places(at, at.extent(x, rank - 2)), 1)
@@ -63,7 +63,7 @@ def triangle(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("ReverseSequence", 10)
 def reversed_places(at: Rewriter, step: Leaf) -> Adapted:
-    """Each batch gathers its items, the first ones in reverse."""
+    """Gather the items of each batch, the first ones in reverse."""
     x, lengths, given = first(step), operand(step, 1), at.attributes(step)
     time, batch, rank = given["time_axis"], given["batch_axis"], at.rank(x)
     if lengths is None or {time, batch} != {0, 1}:
@@ -86,7 +86,7 @@ def reversed_places(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("TensorScatter", 24)
 def written_rows(at: Rewriter, step: Leaf) -> Adapted:
-    """ScatterElements along the axis, at places that begin where the batch says."""
+    """ScatterElements along the axis, at positions that start at each batch's index."""
     cache, update, starts = first(step), operand(step, 1), operand(step, 2)
     assert update is not None
     given, rank = at.attributes(step), at.rank(cache)
@@ -105,7 +105,7 @@ def written_rows(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("BitCast", 26)
 def same_width(at: Rewriter, step: Leaf) -> Adapted:
-    """Between whole numbers of one width a Cast keeps the bits."""
+    """A Cast between integers of one width keeps the bits."""
     x = first(step)
     old, new = at.dtype(x), at.dtype(step.results[0])
     if old is new:

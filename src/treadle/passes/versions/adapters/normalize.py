@@ -1,4 +1,4 @@
-"""Normalizations whose operands or outputs changed, and recurrent operators with another layout."""
+"""Adapters for normalizations with changed operands or outputs, and recurrent layouts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.passes.versions.table import Adapted, NoForm, down, up
 
 @up("BatchNormalization", 14)
 def training_said(at: Rewriter, step: Leaf) -> Adapted:
-    """More than one output meant training, which is now an attribute."""
+    """Turn training by the number of outputs into the attribute."""
     if not any(step.results[1:]):
         return replace(step, results=step.results[:1])
     if any(step.results[3:]):
@@ -22,7 +22,7 @@ def training_said(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("BatchNormalization", 14)
 def training_spelled_out(at: Rewriter, step: Leaf) -> Adapted:
-    """In training the mean and the variance are those of the batch."""
+    """Compute the batch's mean and variance explicitly for training."""
     given = at.attributes(step)
     if not given["training_mode"]:
         return without(replace(step, results=step.results[:1]), "training_mode")
@@ -54,7 +54,7 @@ def _moved(at: Rewriter, old: Value | None, new: Value, momentum: float) -> Valu
 
 @down("BatchNormalization", 15)
 def one_type(at: Rewriter, step: Leaf) -> Adapted:
-    """Scale and statistics have the type of the operand."""
+    """Cast scale and statistics to the dtype of the operand."""
     if at.attributes(step)["training_mode"]:
         return step
     dtype = at.dtype(first(step))
@@ -64,13 +64,13 @@ def one_type(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("GroupNormalization", 21)
 def only_by_its_definition(at: Rewriter, step: Leaf) -> Adapted:
-    """Version 18 has one scale for a group, not for a channel."""
+    """Raise NoForm: version 18 has one scale per group, not per channel."""
     raise NoForm("GroupNormalization-18 has one scale for each group")
 
 
 @up("GroupNormalization", 21)
 def scale_of_channels(at: Rewriter, step: Leaf) -> Adapted:
-    """The scale and bias of a group become those of each of its channels."""
+    """Repeat the scale and bias of a group for each of its channels."""
     x, scale, bias = step.operands
     groups = at.attributes(step)["num_groups"]
     size = at.op("Div", at.extent(first(step), 1), at.ints(groups))
@@ -84,7 +84,7 @@ def scale_of_channels(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("RNN GRU LSTM", 14)
 def time_first(at: Rewriter, step: Leaf) -> Adapted:
-    """layout=1 has the batch first: what goes in and comes out is transposed."""
+    """Transpose inputs and outputs of layout=1, which has the batch first."""
     if not at.attributes(step)["layout"]:
         return without(step, "layout")
     swap = {"perm": [1, 0, 2]}
@@ -101,7 +101,7 @@ def time_first(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("CumSum", 14)
 def wide_sums(at: Rewriter, step: Leaf) -> Adapted:
-    """Sums of float16 are taken in float32."""
+    """Compute float16 statistics in float32."""
     x = first(step)
     dtype = at.dtype(x)
     if dtype not in (DType.FLOAT16, DType.BFLOAT16):

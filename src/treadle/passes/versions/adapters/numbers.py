@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and other operators that look at one element at a time."""
+"""Adapters for arithmetic, comparisons and other elementwise operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.passes.versions.table import Adapted, NoForm, down, up
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16)
 _FEWER_WHERE = (DType.UINT64, DType.UINT32, DType.UINT16, DType.INT16, DType.INT8)
-"""Types that runtimes often lack a Where for."""
+"""Element types for which runtimes often lack Where."""
 _WIDE_INTS = (DType.INT64, DType.UINT64)
 _LOWEST, _HIGHEST = -3.4028234663852886e38, 3.4028234663852886e38
 _UNSIGNED = {
@@ -27,7 +27,7 @@ _BITS = {DType.UINT8: 8, DType.UINT16: 16, DType.UINT32: 32, DType.UINT64: 64}
 
 @up("Clip", 11)
 def bounds_to_inputs(at: Rewriter, step: Leaf) -> Adapted:
-    """The bounds become inputs; those of the default are left out."""
+    """Turn the bounds into inputs; default bounds are left out."""
     given, x = at.attributes(step), first(step)
     low = at.scalar_like(x, given["min"]) if given["min"] > _LOWEST else None
     high = at.scalar_like(x, given["max"]) if given["max"] < _HIGHEST else None
@@ -36,7 +36,7 @@ def bounds_to_inputs(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Clip", 11)
 def bounds_to_attributes(at: Rewriter, step: Leaf) -> Adapted:
-    """The bounds become attributes where they are constant, else Max and Min."""
+    """Turn constant bounds into attributes, others into Max and Min."""
     x, low, high = first(step), operand(step, 1), operand(step, 2)
     bounds = [at.array(low), at.array(high)]
     narrow = at.dtype(x) in (DType.FLOAT16, DType.FLOAT32)
@@ -50,7 +50,7 @@ def bounds_to_attributes(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Clip", 12)
 def clip_whole(at: Rewriter, step: Leaf) -> Adapted:
-    """Whole numbers are clipped by Max and Min."""
+    """Clip integers by Max and Min."""
     x, low, high = first(step), operand(step, 1), operand(step, 2)
     if at.dtype(x) in _FLOATS:
         return step
@@ -60,7 +60,7 @@ def clip_whole(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Max Min", 12)
 def extremes(at: Rewriter, step: Leaf) -> Adapted:
-    """Extremes of whole numbers are chosen pair by pair."""
+    """Choose extremes of integers pair by pair."""
     values = [value for value in step.operands if value is not None]
     if at.dtype(values[0]) in _FLOATS:
         return step
@@ -74,12 +74,12 @@ def _extreme(at: Rewriter, compare: str, a: Value, b: Value) -> Value:
     if dtype not in _FEWER_WHERE:
         return at.op("Where", chosen, a, b)
     made = at.op("Where", chosen, at.cast(a, DType.INT64), at.cast(b, DType.INT64))
-    return at.cast(made, dtype)  # bits are kept, whatever they mean
+    return at.cast(made, dtype)  # the cast keeps the bits, whatever they mean
 
 
 @down("Relu", 14)
 def relu_whole(at: Rewriter, step: Leaf) -> Adapted:
-    """Of whole numbers: the greater of them and 0."""
+    """Relu of integers: the greater of the operand and 0."""
     x = first(step)
     if at.dtype(x) in _FLOATS:
         return step
@@ -88,7 +88,7 @@ def relu_whole(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Pow", 12)
 def pow_of_one_type(at: Rewriter, step: Leaf) -> Adapted:
-    """Base and exponent have one type, a float."""
+    """Cast base and exponent to one float type."""
     x, y = two(step)
     base, exponent = at.dtype(x), at.dtype(y)
     if base in _FLOATS:
@@ -104,7 +104,7 @@ def pow_of_one_type(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Pow", 15)
 def exponent_of_bfloat16(at: Rewriter, step: Leaf) -> Adapted:
-    """An exponent of bfloat16 is cast."""
+    """Cast an exponent of bfloat16."""
     x, y = two(step)
     if at.dtype(y) is not DType.BFLOAT16:
         return step
@@ -113,7 +113,7 @@ def exponent_of_bfloat16(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Equal", 11)
 def equal_floats(at: Rewriter, step: Leaf) -> Adapted:
-    """Floats are equal where neither is greater and neither is no number."""
+    """Floats are equal if neither is greater and neither is NaN."""
     x, y = two(step)
     dtype = at.dtype(x)
     if dtype in (DType.BOOL, DType.INT32, DType.INT64):
@@ -137,7 +137,7 @@ def or_equal(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("IsInf", 10)
 def is_infinite(at: Rewriter, step: Leaf) -> Adapted:
-    """Beyond the greatest finite number."""
+    """Compare with the greatest finite number."""
     x, given = first(step), at.attributes(step)
     dtype = at.dtype(x)
     if dtype not in (DType.FLOAT32, DType.FLOAT64):
@@ -153,7 +153,7 @@ def is_infinite(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("IsInf", 20)
 def is_infinite_narrow(at: Rewriter, step: Leaf) -> Adapted:
-    """Narrow floats are cast first."""
+    """Cast narrow floats first."""
     x = first(step)
     if at.dtype(x) in (DType.FLOAT32, DType.FLOAT64):
         return step
@@ -162,12 +162,12 @@ def is_infinite_narrow(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Round", 11)
 def round_half_to_even(at: Rewriter, step: Leaf) -> Adapted:
-    """The nearest whole number, of two equally near the even one."""
+    """Round half to even."""
     return rounded_to_even(at, first(step))
 
 
 def rounded_to_even(at: Rewriter, x: Value) -> Value:
-    """The whole number below, or one more, without an operator that rounds."""
+    """The integer below, or one more, without a rounding operator."""
     below, half = at.op("Floor", x), at.scalar_like(x, 0.5)
     rest = at.op("Sub", x, below)
     doubled = at.op("Mul", at.op("Floor", at.op("Mul", below, half)), at.scalar_like(x, 2))
@@ -176,13 +176,13 @@ def rounded_to_even(at: Rewriter, x: Value) -> Value:
     up_ = at.op("Or", at.op("Greater", rest, half), at.op("And", is_middle, is_odd))
     one, zero = at.scalar_like(x, 1), at.scalar_like(x, 0)
     near = at.op("Add", below, at.op("Where", up_, one, zero))
-    # an infinity has no rest
+    # an infinity has no fraction
     return at.op("Where", at.op("IsNaN", rest), x, near)
 
 
 @down("Mod", 10)
 def remainder(at: Rewriter, step: Leaf) -> Adapted:
-    """What is left after a division that rounds to zero (fmod) or down."""
+    """The remainder of a division that rounds toward zero (fmod) or down."""
     x, y = two(step)
     if at.dtype(x) in _FLOATS:
         raise NoForm("the remainder of floats has no exact form before opset 10")
@@ -197,7 +197,7 @@ def remainder(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("BitShift", 11)
 def shift_by_power(at: Rewriter, step: Leaf) -> Adapted:
-    """A shift multiplies or divides by a power of two, for bytes and words."""
+    """Shift bytes and words by multiplying or dividing by a power of two."""
     x, y = two(step)
     dtype = at.dtype(x)
     if dtype not in (DType.UINT8, DType.UINT16):
@@ -211,7 +211,7 @@ def shift_by_power(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("BitwiseNot", 18)
 def complement(at: Rewriter, step: Leaf) -> Adapted:
-    """What is missing to all ones: the greatest number, or -1 of signed ones."""
+    """The difference to all ones: the greatest number, or -1 for signed ones."""
     x = first(step)
     dtype = at.dtype(x)
     ones = 2 ** _BITS[dtype] - 1 if dtype in _BITS else -1
@@ -220,7 +220,7 @@ def complement(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("BitwiseAnd BitwiseOr BitwiseXor", 18)
 def bitwise(at: Rewriter, step: Leaf) -> Adapted:
-    """The bits lie along a new axis while they are combined, and are summed up again."""
+    """Combine the bits along a new axis, and sum them up again."""
     x, y = two(step)
     dtype, rank = at.dtype(x), max(at.rank(x), at.rank(y))
     count = dtype.numpy.itemsize * 8
@@ -232,7 +232,7 @@ def bitwise(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _bits(at: Rewriter, x: Value, count: int) -> Value:
-    """The lowest bits of whole numbers along a new last axis, bool."""
+    """The lowest bits of integers along a new last axis, bool."""
     column = at.unsqueeze(at.cast(x, DType.INT64), at.rank(x))
     zero = at.const(np.array(0))
     negative = at.op("Less", column, zero)
@@ -247,7 +247,7 @@ def _bits(at: Rewriter, x: Value, count: int) -> Value:
 
 @down("ReduceMax ReduceMin", 20)
 def extremes_of_truth(at: Rewriter, step: Leaf) -> Adapted:
-    """Truth values are bytes while they are compared."""
+    """Cast bools to bytes to compare them."""
     x = first(step)
     if at.dtype(x) is not DType.BOOL:
         return step
@@ -266,7 +266,7 @@ def swish(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Mod", 28)
 def floored_float_remainder(at: Rewriter, step: Leaf) -> Adapted:
-    """The remainder of floats that has the sign of the divisor, from the one that has not."""
+    """The remainder with the sign of the divisor, from one with the sign of the dividend."""
     x, y = two(step)
     if at.attributes(step)["fmod"] or at.dtype(x) not in _FLOATS:
         return step
@@ -278,7 +278,7 @@ def floored_float_remainder(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("BitShift", 28)
 def shift_of_signed(at: Rewriter, step: Leaf) -> Adapted:
-    """Signed numbers are shifted as their bits; to the right, negative ones as what they lack."""
+    """Shift signed numbers as unsigned bits; negative ones to the right by their complement."""
     x, y = two(step)
     dtype = at.dtype(x)
     unsigned = _UNSIGNED.get(dtype)

@@ -1,4 +1,4 @@
-"""Gather and Scatter of elements: by places in the flattened tensor, where an opset lacks them."""
+"""Adapters for Gather and Scatter of elements: by positions in the flattened tensor."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _three(step: Leaf) -> tuple[Value, Value, Value]:
 
 
 def coordinates(at: Rewriter, shape: Value, rank: int) -> Value:
-    """Where every element of a tensor of this shape stands, int64[rank, count], in order."""
+    """The coordinates of every element of this shape, int64[rank, count], in order."""
     if rank == 0:
         raise NoForm("a scalar has no coordinates")
     return at.op("NonZero", at.op("ConstantOfShape", shape, value=np.ones(1, np.int64)))
 
 
 def _strides(at: Rewriter, x: Value, count: int) -> list[Value]:
-    """How far one step along each of the first axes leads, each int64[1], `count` axes in all."""
+    """The strides of the first `count` axes, each int64[1]."""
     strides = [at.ints(1)]
     for axis in range(count - 1, 0, -1):
         strides.insert(0, at.op("Mul", strides[0], at.extent(x, axis)))
@@ -47,7 +47,7 @@ def _strides(at: Rewriter, x: Value, count: int) -> list[Value]:
 
 
 def _places(at: Rewriter, x: Value, rows: list[Value]) -> Value:
-    """The places in the flattened first axes of x, each row having the entries of one axis."""
+    """Positions in the flattened first axes of x; each row has the coordinates of one axis."""
     total: Value | None = None
     for axis, (row, stride) in enumerate(zip(rows, _strides(at, x, len(rows)), strict=True)):
         extent = at.extent(x, axis)
@@ -61,7 +61,7 @@ def _places(at: Rewriter, x: Value, rows: list[Value]) -> Value:
 
 @down("GatherElements", 11)
 def gather_flat(at: Rewriter, step: Leaf) -> Adapted:
-    """Gather of the flattened operand."""
+    """Gather from the flattened operand."""
     x, indices = first(step), operand(step, 1)
     assert indices is not None
     rank = at.rank(x)
@@ -77,7 +77,7 @@ def gather_flat(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("GatherND", 12)
 def gather_in_batches(at: Rewriter, step: Leaf) -> Adapted:
-    """Batches become entries of the indices."""
+    """Turn batches into entries of the indices."""
     x, indices = first(step), operand(step, 1)
     batches = at.attributes(step)["batch_dims"]
     if not batches:
@@ -95,7 +95,7 @@ def gather_in_batches(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("GatherND", 11)
 def gather_rows(at: Rewriter, step: Leaf) -> Adapted:
-    """Gather of the operand whose first axes are flattened."""
+    """Gather rows of the operand with its first axes flattened."""
     x, indices = first(step), operand(step, 1)
     assert indices is not None
     count = at.dim(indices, -1)
@@ -108,7 +108,7 @@ def gather_rows(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _row_places(at: Rewriter, x: Value, indices: Value, count: int) -> Value:
-    """The places of the rows that the last axis of the indices names."""
+    """The positions of the rows that the last axis of the indices names."""
     last = at.rank(indices) - 1
     rows = [at.op("Gather", indices, at.const(np.array(k)), axis=last) for k in range(count)]
     return _places(at, x, rows)
@@ -116,7 +116,7 @@ def _row_places(at: Rewriter, x: Value, indices: Value, count: int) -> Value:
 
 @down("ScatterElements", 11)
 def renamed(at: Rewriter, step: Leaf) -> Adapted:
-    """It was called Scatter; negative places and axes came later."""
+    """Rename to Scatter, which lacks negative indices and axes."""
     data, indices, updates = _three(step)
     rank = at.rank(data)
     axis = at.attributes(step)["axis"] % rank
@@ -131,7 +131,7 @@ def renamed(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("ScatterND", 11)
 def scatter_rows(at: Rewriter, step: Leaf) -> Adapted:
-    """ScatterElements of rows of the operand whose first axes are flattened."""
+    """ScatterElements of rows of the operand with its first axes flattened."""
     data, indices, updates = _three(step)
     count = at.dim(indices, -1)
     if not isinstance(count, int):
@@ -159,7 +159,7 @@ def _flat_rows(at: Rewriter, x: Value, count: int) -> tuple[Value, Value]:
 @down("ScatterND", 18)
 @down("ScatterElements", 18)
 def no_extremes(at: Rewriter, step: Leaf) -> Adapted:
-    """The reductions max and min came with 18."""
+    """Raise NoForm for the reductions max and min, which version 18 added."""
     if at.attributes(step)["reduction"] in ("max", "min"):
         return _one_by_one(at, step)
     return step
@@ -168,14 +168,14 @@ def no_extremes(at: Rewriter, step: Leaf) -> Adapted:
 @down("ScatterND", 16)
 @down("ScatterElements", 16)
 def no_reduction(at: Rewriter, step: Leaf) -> Adapted:
-    """A reduction of updates, one after the other."""
+    """Apply the updates one after the other."""
     if at.attributes(step)["reduction"] == "none":
         return having(step, reduction=None)
     return _one_by_one(at, step)
 
 
 def _one_by_one(at: Rewriter, step: Leaf) -> Value:
-    """A Loop that combines one update at a time with what stands in its place."""
+    """A Loop that combines one update at a time with the element at its position."""
     data, indices, updates = _three(step)
     op = _COMBINE[at.attributes(step)["reduction"]]
     if step.op == "ScatterElements":

@@ -1,4 +1,4 @@
-"""Pools with dilations or rounded-up extents: as convolutions, or with the pads they amount to."""
+"""Adapters for pools with dilations or ceil_mode: as convolutions, or with explicit pads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle.passes.versions.table import Adapted, NoForm, down
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One spatial axis of a pool: its extent, and how windows lie along it."""
+    """One spatial axis of a pool: its extent, and the geometry of its windows."""
 
     extent: int
     kernel: int
@@ -26,16 +26,16 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """From the first item of a window to behind its last one."""
+        """The span of a window, from its first item to after its last one."""
         return (self.kernel - 1) * self.dilation + 1
 
     @property
     def missing(self) -> int:
-        """How many items behind the pads the last window needs."""
+        """The items after the pads that the last window needs."""
         return (self.count - 1) * self.stride + self.reach - self.extent - self.before - self.behind
 
     def items(self, *, with_pads: bool) -> np.ndarray:
-        """How many items each window has; pads are items too where they are counted."""
+        """The number of items of each window; pads count if the attribute says so."""
         starts = np.arange(self.count) * self.stride - self.before
         places = starts[:, None] + np.arange(self.kernel) * self.dilation
         low, high = (-self.before, self.extent + self.behind) if with_pads else (0, self.extent)
@@ -45,13 +45,13 @@ class Window:
 
 
 def windows(at: Rewriter, step: Leaf) -> list[Window]:
-    """The spatial axes of a pool; NoForm where an extent is not known."""
+    """The spatial axes of a pool; raises NoForm if an extent is unknown."""
     given, shape, result = at.attributes(step), at.shape(first(step)), at.shape(step.results[0])
     spatial = [n for n in (shape or ())[2:] if isinstance(n, int)]
     counts = [n for n in (result or ())[2:] if isinstance(n, int)]
     kernel = given["kernel_shape"]
     if len(spatial) != len(kernel) or len(counts) != len(kernel):
-        raise NoForm("a pool whose form depends on extents that are not known", "fix the extents")
+        raise NoForm("a pool whose form depends on unknown extents", "fix the extents")
     ones = [1] * len(kernel)
     strides, dilations = given.get("strides", ones), given.get("dilations", ones)
     found = []
@@ -83,7 +83,7 @@ def _is_plain(at: Rewriter, step: Leaf, *names: str) -> bool:
 
 @down("AveragePool", 19)
 def average_without_dilations(at: Rewriter, step: Leaf) -> Adapted:
-    """A convolution with ones, over the number of items."""
+    """A convolution with ones, divided by the number of items."""
     if _is_plain(at, step, "dilations"):
         return without(step, "dilations")
     return _average(at, step)
@@ -91,7 +91,7 @@ def average_without_dilations(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("AveragePool", 10)
 def average_rounded_down(at: Rewriter, step: Leaf) -> Adapted:
-    """The windows at the end get pads, which do not count."""
+    """Add pads for the last windows, which do not count."""
     if _is_plain(at, step, "ceil_mode"):
         return without(step, "ceil_mode")
     if at.attributes(step)["count_include_pad"]:
@@ -101,7 +101,7 @@ def average_rounded_down(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("MaxPool", 10)
 def greatest_rounded_down(at: Rewriter, step: Leaf) -> Adapted:
-    """The windows at the end get pads, which are never the greatest."""
+    """Add pads for the last windows, which are never the maximum."""
     if not _is_plain(at, step, "dilations"):
         return _greatest(at, step)
     plain = without(step, "ceil_mode", "dilations")
@@ -120,9 +120,9 @@ def norm_without_dilations(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _greatest(at: Rewriter, step: Leaf) -> Value:
-    """The greatest of each window, one axis after the other."""
+    """The maximum of each window, one axis after the other."""
     if any(step.results[1:]):
-        raise NoForm("where the greatest stands has no form with dilations before opset 10")
+        raise NoForm("the positions of maxima have no form with dilations before opset 10")
     x, found = first(step), windows(at, step)
     rank = at.rank(x)
     before = [0, 0, *(each.before for each in found)]

@@ -1,4 +1,4 @@
-"""Quantization: along an axis or in blocks, spelled out where a version has no word for it."""
+"""Adapters for quantization along an axis or in blocks, written out for older versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LIMITS = {
 
 @down("DequantizeLinear", 23)
 def typed_by_scale(at: Rewriter, step: Leaf) -> Adapted:
-    """`output_dtype` may only say the scale's type; another one is a Cast."""
+    """Drop an `output_dtype` that equals the scale's type; add a Cast for another one."""
     given = at.attributes(step)
     wanted = given["output_dtype"]
     plain = without(step, "output_dtype")
@@ -37,13 +37,13 @@ def typed_by_scale(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("QuantizeLinear", 23)
 def usual_precision(at: Rewriter, step: Leaf) -> Adapted:
-    """The precision of the division can only be that of the scale."""
+    """Require the precision of the division to be that of the scale."""
     wanted = at.attributes(step)["precision"]
     scale = operand(step, 1)
     if not wanted or wanted == ops.element_to_proto(at.dtype(scale)):
         return without(step, "precision")
     if wanted != ops.element_to_proto(DType.FLOAT32):
-        raise NoForm("the precision of its division has no word before opset 23")
+        raise NoForm("the precision of its division cannot be set before opset 23")
     x = at.cast(first(step), DType.FLOAT32)
     assert scale is not None
     wide = at.cast(scale, DType.FLOAT32)
@@ -52,7 +52,7 @@ def usual_precision(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("QuantizeLinear", 21)
 def no_blocks_to_quantize(at: Rewriter, step: Leaf) -> Adapted:
-    """The type is said by the zero point; blocks are spelled out."""
+    """Write out blocks; the zero point determines the type."""
     given = at.attributes(step)
     wanted, zero = given["output_dtype"], operand(step, 2)
     if given["block_size"]:
@@ -68,7 +68,7 @@ def no_blocks_to_quantize(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("DequantizeLinear", 21)
 def no_blocks_to_dequantize(at: Rewriter, step: Leaf) -> Adapted:
-    """Blocks are spelled out."""
+    """Write out blocks."""
     return (
         _dequantized(at, step) if at.attributes(step)["block_size"] else without(step, "block_size")
     )
@@ -76,7 +76,7 @@ def no_blocks_to_dequantize(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("QuantizeLinear", 19)
 def saturating(at: Rewriter, step: Leaf) -> Adapted:
-    """Whole numbers always saturate, as their limits are."""
+    """Integers always saturate, as their limits require."""
     x, scale = two(step)
     plain = without(step, "saturate")
     wide = [at.cast(v, DType.FLOAT32) if at.dtype(v) is not DType.INT32 else v for v in (x, scale)]
@@ -85,7 +85,7 @@ def saturating(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("DequantizeLinear", 19)
 def from_float32(at: Rewriter, step: Leaf) -> Adapted:
-    """The scale is float32: another one is cast, and the result back."""
+    """Cast a scale other than float32, and the result back."""
     scale = operand(step, 1)
     dtype = at.dtype(scale)
     if scale is None or dtype is DType.FLOAT32:
@@ -98,32 +98,32 @@ def from_float32(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("QuantizeLinear", 13)
 def whole_tensor_to_quantize(at: Rewriter, step: Leaf) -> Adapted:
-    """A scale for each item along an axis is spelled out."""
+    """Write out a scale per item along an axis."""
     scale = at.shape(operand(step, 1))
     return having(step, axis=None) if scale == () else _quantized(at, step)
 
 
 @down("DequantizeLinear", 13)
 def whole_tensor_to_dequantize(at: Rewriter, step: Leaf) -> Adapted:
-    """A scale for each item along an axis is spelled out."""
+    """Write out a scale per item along an axis."""
     scale = at.shape(operand(step, 1))
     return having(step, axis=None) if scale == () else _dequantized(at, step)
 
 
 @down("QuantizeLinear", 10)
 def to_quantize(at: Rewriter, step: Leaf) -> Adapted:
-    """Spelled out."""
+    """Write the operator out in older ones."""
     return _quantized(at, step)
 
 
 @down("DequantizeLinear", 10)
 def to_dequantize(at: Rewriter, step: Leaf) -> Adapted:
-    """Spelled out."""
+    """Write the operator out in older ones."""
     return _dequantized(at, step)
 
 
 def _dequantized(at: Rewriter, step: Leaf) -> Value:
-    """(x - zero) * scale, each scale over its items."""
+    """(x - zero) * scale, with each scale broadcast over its items."""
     x, scale = two(step)
     dtype = at.dtype(scale)
     narrow = dtype in (DType.FLOAT16, DType.BFLOAT16)
@@ -137,7 +137,7 @@ def _dequantized(at: Rewriter, step: Leaf) -> Value:
 
 
 def _quantized(at: Rewriter, step: Leaf) -> Value:
-    """saturate(round(x / scale) + zero), each scale over its items."""
+    """saturate(round(x / scale) + zero), with each scale broadcast over its items."""
     x, scale = two(step)
     zero, dtype = operand(step, 2), at.dtype(step.results[0])
     if dtype not in _LIMITS:
@@ -153,7 +153,7 @@ def _rounded(at: Rewriter, x: Value) -> Value:
 
 
 def _over(at: Rewriter, step: Leaf, parameter: Value) -> Value:
-    """A scale or zero point in a shape that spreads over the operand."""
+    """Reshape a scale or zero point so that it broadcasts over the operand."""
     given, x = at.attributes(step), first(step)
     shape = at.shape(parameter)
     if shape is None:
@@ -191,7 +191,7 @@ def _shifted(at: Rewriter, x: Value | None, zero: Value | None) -> Value:
 
 @down("MatMulInteger", 10)
 def product_of_int32(at: Rewriter, step: Leaf) -> Adapted:
-    """A product of int32, which wraps around alike."""
+    """A product of int32, which wraps around in the same way."""
     factors = []
     for position in (0, 1):
         x, zero = operand(step, position), operand(step, position + 2)
@@ -207,7 +207,7 @@ def product_of_int32(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("QLinearConv", 10)
 def integer_convolution(at: Rewriter, step: Leaf) -> Adapted:
-    """A convolution of what the numbers stand for, quantized."""
+    """Convolve the dequantized numbers, and quantize the result."""
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero, *bias = step.operands
     rank = at.rank(w)
 

@@ -1,4 +1,4 @@
-"""Resize and Upsample: other operands in each version, or else matrices of weights."""
+"""Adapters for Resize and Upsample: changed operands, or matrices of weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UPSAMPLE = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "fl
 
 @up("Resize", 11)
 def with_modes(at: Rewriter, step: Leaf) -> Adapted:
-    """What Resize-10 does is said by modes; a region of interest comes before the scales."""
+    """Express Resize-10 by modes, with a region of interest before the scales."""
     x, scales = step.operands
     return having(
         replace(step, operands=(x, at.const(np.zeros(0, np.float32)), scales)), **_UPSAMPLE
@@ -30,14 +30,14 @@ def with_modes(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Resize", 19)
 def new_modes(at: Rewriter, step: Leaf) -> Adapted:
-    """half_pixel_symmetric came with 19."""
+    """half_pixel_symmetric was added in 19."""
     mode = at.attributes(step)["coordinate_transformation_mode"]
     return _by_matrices(at, step) if mode == "half_pixel_symmetric" else step
 
 
 @down("Resize", 18)
 def all_axes(at: Rewriter, step: Leaf) -> Adapted:
-    """Axes, antialiasing and kept aspect ratios came with 18."""
+    """Axes, antialiasing and kept aspect ratios were added in 18."""
     given = at.attributes(step)
     plain = without(step, "axes", *_OF_18)
     axes = given.get("axes")
@@ -57,7 +57,7 @@ def all_axes(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Resize", 13)
 def all_operands(at: Rewriter, step: Leaf) -> Adapted:
-    """The region and the scales may not be left out: they are empty."""
+    """The region and the scales may not be left out: pass empty ones."""
     operands = list(step.operands) + [None] * (4 - len(step.operands))
     for position in (1, 2):
         if operands[position] is None:
@@ -67,7 +67,7 @@ def all_operands(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Resize", 11)
 def no_modes(at: Rewriter, step: Leaf) -> Adapted:
-    """Resize-10 knows one way, from constant scales; any other is a product with matrices."""
+    """Resize-10 has one mode, with constant scales; others become products with matrices."""
     given, scales = at.attributes(step), operand(step, 2)
     usual = given["coordinate_transformation_mode"] == "asymmetric" and (
         given["mode"] == "linear"
@@ -82,7 +82,7 @@ def no_modes(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Resize", 10)
 def as_upsample(at: Rewriter, step: Leaf) -> Adapted:
-    """Upsample, which cannot make anything smaller."""
+    """Use Upsample, which cannot reduce an extent."""
     scales = at.array(operand(step, 1))
     if scales is None or (scales < 1).any():
         return _by_matrices(at, step)
@@ -90,7 +90,7 @@ def as_upsample(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _by_matrices(at: Rewriter, step: Leaf) -> Value:
-    """Each axis on its own: a Gather of the nearest, else a product with the weights."""
+    """Resize each axis separately: a Gather for nearest, else a product with the weights."""
     x = first(step)
     shape, result = at.shape(x), at.shape(step.results[0])
     for name, value in zip(("roi", "scales", "sizes"), step.operands[1:], strict=False):
@@ -109,7 +109,7 @@ def _by_matrices(at: Rewriter, step: Leaf) -> Value:
 
 
 def _stretched(at: Rewriter, step: Leaf, extents: list[int], rank: int) -> Leaf:
-    """The step whose sizes that keep an aspect ratio are scales."""
+    """Replace sizes that keep an aspect ratio by scales."""
     given, sizes = at.attributes(step), at.array(operand(step, 3))
     policy = given.get("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch" or sizes is None:
@@ -122,7 +122,7 @@ def _stretched(at: Rewriter, step: Leaf, extents: list[int], rank: int) -> Leaf:
 
 
 def _weights(at: Rewriter, step: Leaf, axis: int, extent: int, rank: int) -> np.ndarray | None:
-    """What each item along the axis takes of each old one; None where it is itself."""
+    """The weights of the old items for each new item along the axis; None if it is unchanged."""
     if extent * extent > _LARGEST_MATRIX:
         raise NoForm("Resize of an axis whose matrix of weights would be too large")
     others = [1] * rank
@@ -142,7 +142,7 @@ def _weights(at: Rewriter, step: Leaf, axis: int, extent: int, rank: int) -> np.
 
 
 def _arguments(at: Rewriter, step: Leaf, axis: int, rank: int) -> list[Any]:
-    """The operands behind the first, for a tensor that has extent 1 along the other axes."""
+    """The remaining operands, for a tensor that has extent 1 along the other axes."""
     given = at.attributes(step)
     axes = [a % rank for a in given.get("axes") or range(rank)]
     names = ["roi", "scales", "sizes"] if step.version > 10 else ["scales"]

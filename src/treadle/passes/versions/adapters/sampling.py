@@ -1,4 +1,4 @@
-"""GridSample as Gathers of the neighbours of each place, weighted by how near they are."""
+"""Adapters for GridSample: Gathers of the neighbours of each position, weighted by distance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An item along one axis that counts for a place: which, how much, and whether it is there."""
+    """A neighbour along one axis: its index, its weight, and whether it exists."""
 
     place: Value
     weight: Value | None
@@ -30,12 +30,12 @@ class Neighbour:
 
 @down("GridSample", 16)
 def sampled_images(at: Rewriter, step: Leaf) -> Adapted:
-    """The sum over all neighbours of a place, one for each choice along each axis."""
+    """The sum over all neighbours of a position, one for each combination along the axes."""
     return sampled(at, step)
 
 
 def sampled(at: Rewriter, step: Leaf) -> Value:
-    """The same, also for volumes."""
+    """The same for volumes too."""
     x, grid = two(step)
     given, dtype = at.attributes(step), at.dtype(x)
     axes = at.rank(x) - 2
@@ -75,13 +75,13 @@ def _product(at: Rewriter, values: Sequence[Value]) -> Value:
 def _term(
     at: Rewriter, x: Value, rows: Value, first_rows: Value, choice: Sequence[Neighbour]
 ) -> Value:
-    """One neighbour of every place, weighted: [N, extents of the result, C]."""
+    """One neighbour of every position, weighted: [N, extents of the result, C]."""
     flat: Value | None = None
     for axis, each in enumerate(choice):
         if flat is not None:
             flat = at.op("Mul", flat, at.extent(x, 2 + axis))
         flat = each.place if flat is None else at.op("Add", flat, each.place)
-    assert flat is not None, "an image has an axis"
+    assert flat is not None, "an image has a spatial axis"
     taken = at.op("Gather", rows, at.op("Add", first_rows, flat), axis=0)
     last = len(choice) + 1
     for each in choice:
@@ -96,7 +96,7 @@ def _term(
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How places between items are read: by which neighbours, and what lies outside."""
+    """The interpolation between items: the choice of neighbours, and values outside."""
 
     at: Rewriter
     mode: str
@@ -104,7 +104,7 @@ class Sampling:
     aligned: bool
 
     def neighbours(self, extent: Value, coordinate: Value) -> list[Neighbour]:
-        """Those along an axis of this extent, for coordinates from -1 to 1."""
+        """The neighbours along an axis of this extent, for coordinates from -1 to 1."""
         at = self.at
         size = at.cast(extent, at.dtype(coordinate))
         place = self._place(size, coordinate)
@@ -131,7 +131,7 @@ class Sampling:
         return at.op("Mul", at.op("Sub", at.op("Mul", shifted, size), one), half)
 
     def _cubic(self, rest: Value, k: int) -> Value:
-        """The weight of the neighbour k items on, by the distance to it."""
+        """The weight of the neighbour at offset k, by its distance."""
         at, a = self.at, _SHARPNESS
         away = at.op("Abs", at.op("Sub", rest, at.scalar_like(rest, k)))
         near = k in (0, 1)
@@ -155,7 +155,7 @@ class Sampling:
         return Neighbour(at.cast(near, DType.INT64), weight, inside)
 
     def _reflected(self, size: Value, place: Value) -> Value:
-        """The place after as many reflections at the ends as it takes."""
+        """The position after as many reflections at the ends as needed."""
         at = self.at
         low = at.scalar_like(place, 0 if self.aligned else -0.5)
         span = at.op("Sub", size, at.scalar_like(place, 1)) if self.aligned else size

@@ -1,4 +1,4 @@
-"""Operators that move elements: Reshape, Shape, Slice, Pad, Flatten and others."""
+"""Adapters for operators that move elements: Reshape, Shape, Slice, Pad, Flatten and others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FAR = 2**31
 
 @down("Reshape", 14)
 def zeros_copy(at: Rewriter, step: Leaf) -> Adapted:
-    """allowzero=1: 0 is an extent; before, it always copies the operand's."""
+    """Reshape with allowzero=1, where 0 is an extent; before, it always copies the operand's."""
     x, shape = first(step), operand(step, 1)
     assert shape is not None
     if not at.attributes(step)["allowzero"] or _has_no_zero(at, x, shape):
@@ -43,7 +43,7 @@ def _has_no_zero(at: Rewriter, x: Value, shape: Value) -> bool:
 
 
 def _empty_or_reshaped(at: Rewriter, x: Value, shape: Value) -> Value:
-    """Reshape where no extent is 0, else an empty tensor of that shape."""
+    """Reshape if no extent is 0, else an empty tensor of that shape."""
     dtype = at.dtype(x)
 
     def block(name: str, op: str) -> tuple[BlockBuilder, Value, Value]:
@@ -64,7 +64,7 @@ def _empty_or_reshaped(at: Rewriter, x: Value, shape: Value) -> Value:
 
 @down("Shape", 15)
 def part_of_shape(at: Rewriter, step: Leaf) -> Adapted:
-    """`start` and `end` become a Slice."""
+    """Turn `start` and `end` into a Slice."""
     given = at.attributes(step)
     start, end = given.get("start", 0), given.get("end", _FAR)
     plain = without(step, "start", "end")
@@ -75,7 +75,7 @@ def part_of_shape(at: Rewriter, step: Leaf) -> Adapted:
 
 @up("Slice", 10)
 def slice_by_inputs(at: Rewriter, step: Leaf) -> Adapted:
-    """Starts, ends and axes become inputs."""
+    """Turn starts, ends and axes into inputs."""
     given = at.attributes(step)
     lists = [given["starts"], given["ends"], *([given["axes"]] if "axes" in given else [])]
     operands = (first(step), *(at.ints(*numbers) for numbers in lists))
@@ -84,7 +84,7 @@ def slice_by_inputs(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Slice", 10)
 def slice_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
-    """Starts, ends and axes become attributes, where they are constant."""
+    """Turn starts, ends and axes into attributes, if they are constant."""
     x = first(step)
     names = ("starts", "ends", "axes", "steps")
     if any(at.array(value) is None for value in step.operands[1:3]):
@@ -104,12 +104,12 @@ def slice_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _by_mask(at: Rewriter, step: Leaf) -> Value:
-    """A slice whose bounds are computed in the run: what lies between them is kept."""
+    """A slice with bounds computed at run time: keep the items between them by a mask."""
     x, starts, ends = first(step), operand(step, 1), operand(step, 2)
     axes, steps = operand(step, 3), operand(step, 4)
     count = at.dim(starts, 0)
     if starts is None or ends is None or not isinstance(count, int):
-        raise NoForm("Slice along axes of which nobody knows how many they are")
+        raise NoForm("Slice along an unknown number of axes")
     if steps is not None and (at.constant_of(steps, "steps") != 1).any():
         raise NoForm("Slice has no steps before opset 10")
     along = range(count) if axes is None else at.constant_of(axes, "axes")
@@ -130,7 +130,7 @@ def _bound(at: Rewriter, bounds: Value, position: int, extent: Value) -> Value:
 
 
 def _strided(at: Rewriter, x: Value, lists: dict[str, list[int]], steps: list[int]) -> Value:
-    """A slice with steps as a Gather of constant places along each axis."""
+    """A slice with steps, as a Gather of constant indices along each axis."""
     for position, (start, end, step) in enumerate(
         zip(lists["starts"], lists["ends"], steps, strict=True)
     ):
@@ -151,7 +151,7 @@ def _bounds(start: int, end: int, step: int, extent: int) -> tuple[int | None, i
 
 @up("Pad", 11)
 def pad_by_inputs(at: Rewriter, step: Leaf) -> Adapted:
-    """Pads and the value become inputs."""
+    """Turn pads and the value into inputs."""
     given = at.attributes(step)
     operands: tuple[Value, ...] = (first(step), at.ints(*given["pads"]))
     if given["value"]:
@@ -161,7 +161,7 @@ def pad_by_inputs(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Pad", 11)
 def pad_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
-    """Pads and the value become attributes, where they are constant."""
+    """Turn pads and the value into attributes, if they are constant."""
     value, given = operand(step, 2), operand(step, 1)
     if at.array(given) is None or (value is not None and at.array(value) is None):
         return _surrounded(at, step)
@@ -172,7 +172,7 @@ def pad_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _surrounded(at: Rewriter, step: Leaf) -> Value:
-    """Pads that are computed in the run: blocks of the value before and behind, axis by axis."""
+    """Pads computed at run time: blocks of the value before and after, axis by axis."""
     x, pads, value = first(step), operand(step, 1), operand(step, 2)
     if pads is None or at.attributes(step)["mode"] != "constant":
         raise NoForm("pads is computed in the run", "make pads a constant")
@@ -188,7 +188,7 @@ def _surrounded(at: Rewriter, step: Leaf) -> Value:
 
 
 def _block(at: Rewriter, x: Value, filled: Value, extent: Value, axis: int) -> Value:
-    """The value, as large as the tensor but for one axis."""
+    """A block of the value, as large as the tensor except along one axis."""
     rank = at.rank(x)
     extents = [extent if k == axis else at.extent(x, k) for k in range(rank)]
     return at.op("Expand", at.reshape(filled, *[1] * rank), at.concat(*extents))
@@ -219,7 +219,7 @@ def pad_all_axes(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _spread_pads(at: Rewriter, pads: Value, axes: Value, rank: int) -> Value:
-    """Pads of axes that are computed in the run, as pads of all."""
+    """Expand pads of axes computed at run time to all axes."""
     wide = at.cast(axes, DType.INT64)
     below = at.op("Less", wide, at.ints(0))
     wide = at.op("Where", below, at.op("Add", wide, at.ints(rank)), wide)
@@ -230,7 +230,7 @@ def _spread_pads(at: Rewriter, pads: Value, axes: Value, rank: int) -> Value:
 
 @down("Pad", 19)
 def no_wrap(at: Rewriter, step: Leaf) -> Adapted:
-    """The mode `wrap`: what is added at one end is what stands at the other."""
+    """The mode `wrap`: the added items are those at the other end."""
     if at.attributes(step)["mode"] != "wrap":
         return step
     x, rank = first(step), at.rank(first(step))
@@ -253,7 +253,7 @@ def _wrapped(at: Rewriter, x: Value, axis: int, before: int, behind: int) -> Val
 
 @down("DepthToSpace", 11)
 def columns_first(at: Rewriter, step: Leaf) -> Adapted:
-    """The mode CRD: depth is told apart columns first."""
+    """The mode CRD: columns before depth."""
     given = at.attributes(step)
     if given["mode"] == "DCR":
         return without(step, "mode")
@@ -262,7 +262,7 @@ def columns_first(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("SpaceToDepth", 28)
 def depth_columns_first(at: Rewriter, step: Leaf) -> Adapted:
-    """The mode CRD, the reverse of DepthToSpace's."""
+    """The mode CRD, the inverse of DepthToSpace's."""
     given = at.attributes(step)
     if given["mode"] == "DCR":
         return without(step, "mode")
@@ -285,7 +285,7 @@ def _moved(at: Rewriter, x: Value, size: int, *, to_space: bool) -> Value:
 
 @down("ConstantOfShape", 20)
 def cast_fill(at: Rewriter, step: Leaf) -> Adapted:
-    """A fill of bfloat16 is cast from float32."""
+    """Cast a fill value of bfloat16 from float32."""
     given = at.attributes(step).get("value")
     type_ = at.fact(step.results[0]).type
     if given is None or not isinstance(type_, Tensor) or type_.dtype is not DType.BFLOAT16:

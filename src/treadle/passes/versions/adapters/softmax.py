@@ -1,4 +1,4 @@
-"""Softmax and its kin: over one axis since opset 13, before that over all axes from one on."""
+"""Adapters for Softmax: over one axis since opset 13, before over all axes from one on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ALL = "Softmax LogSoftmax Hardmax"
 
 @up(_ALL, 13)
 def one_axis(at: Rewriter, step: Leaf) -> Adapted:
-    """Over one axis where it is the last one; else over the last of the flattened operand."""
+    """Softmax over the last axis directly, over several through a flattened operand."""
     x, axis = first(step), at.attributes(step)["axis"]
     shape = at.shape(x)
     if axis == -1 or (shape is not None and axis % max(len(shape), 1) == len(shape) - 1):
@@ -25,7 +25,7 @@ def one_axis(at: Rewriter, step: Leaf) -> Adapted:
 
 @down(_ALL, 13)
 def all_axes_behind(at: Rewriter, step: Leaf) -> Adapted:
-    """Over the last axis it is the same; another one is brought there."""
+    """The last axis is equivalent in both; move another axis there."""
     x, axis = first(step), at.attributes(step)["axis"]
     if axis == -1:
         return having(step, axis=-1)

@@ -1,4 +1,4 @@
-"""What adapters share: a step with other attributes, and its operands."""
+"""Helpers of adapters: copies of a step with other attributes, and its operands."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ def without(step: Leaf, *names: str) -> Leaf:
 
 
 def having(step: Leaf, **attributes: object) -> Leaf:
-    """The step with these attributes; one that is None is taken away."""
+    """The step with these attributes; one that is None is removed."""
     given = {name: attribute(name, each) for name, each in attributes.items() if each is not None}
     kept = {name: each for name, each in step.attributes.items() if name not in attributes}
     return replace(step, attributes={**kept, **given})
 
 
 def operand(step: Leaf, position: int) -> Value | None:
-    """The operand at a position, None where it is absent."""
+    """The operand at a position; None if it is absent."""
     return step.operands[position] if position < len(step.operands) else None
 
 
 def first(step: Leaf) -> Value:
-    """The first operand, which no operator here goes without."""
+    """The first operand, which is required."""
     value = operand(step, 0)
     if value is None:
         raise NoForm("its first operand is absent")
@@ -34,7 +34,7 @@ def first(step: Leaf) -> Value:
 
 
 def two(step: Leaf) -> tuple[Value, Value]:
-    """The two operands."""
+    """The first two operands, which are required."""
     second = operand(step, 1)
     if second is None:
         raise NoForm("its second operand is absent")

@@ -1,4 +1,4 @@
-"""Running sums and products, and Einsum."""
+"""Adapters for cumulative sums and products, and Einsum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from treadle.passes.versions.table import Adapted, NoForm, down
 @down("CumSum", 11)
 @down("CumProd", 26)
 def running(at: Rewriter, step: Leaf) -> Adapted:
-    """A Scan along the axis, which hands on what was summed so far."""
+    """A Scan along the axis that carries the sum so far."""
     x, axis = two(step)
     array, rank = at.array(axis), at.rank(x)
     if array is not None:
@@ -62,7 +62,7 @@ def _along(at: Rewriter, step: Leaf, axis: int) -> Value:
 
 @down("Einsum", 12)
 def einsum(at: Rewriter, step: Leaf) -> Adapted:
-    """Products of two operands at a time, as batches of matrices; then sums and a Transpose."""
+    """Products of two operands at a time, as batched matrix products; then sums and a Transpose."""
     equation = str(at.attributes(step)["equation"]).replace(" ", "")
     inputs, arrow, output = equation.partition("->")
     terms = inputs.split(",")
@@ -84,7 +84,7 @@ def einsum(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _dots(at: Rewriter, terms: Sequence[str], values: Sequence[Value]) -> tuple[list[str], str]:
-    """The terms with letters in the place of dots, aligned at their ends."""
+    """The terms with letters instead of the ellipsis, aligned at their ends."""
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in "".join(terms)]
     counts = [
         at.rank(v) - len(t.replace("...", "")) if "..." in t else 0
@@ -117,7 +117,7 @@ def _diagonal(at: Rewriter, x: Value, term: str) -> tuple[Value, str]:
 def _product(
     at: Rewriter, a: Value, of_a: str, b: Value, of_b: str, later: str
 ) -> tuple[Value, str]:
-    """The product of two operands, summed over letters that nobody reads later."""
+    """The product of two operands, summed over letters that are not used later."""
     a, of_a = _summed(at, a, of_a, of_b + later)
     b, of_b = _summed(at, b, of_b, of_a + later)
     batch = [c for c in of_a if c in of_b and c in later]
@@ -146,7 +146,7 @@ def _summed(at: Rewriter, x: Value, letters: str, kept: str) -> tuple[Value, str
 
 
 def _spread(at: Rewriter, x: Value, letters: str, wanted: Sequence[str]) -> Value:
-    """The operand with its axes in this order; "" is an axis of extent 1."""
+    """Arrange the operand's axes in this order; "" is an axis of extent 1."""
     order = [letters.index(c) for c in wanted if c]
     if order != sorted(order):
         x = at.op("Transpose", x, perm=order)

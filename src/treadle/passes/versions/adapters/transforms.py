@@ -1,4 +1,4 @@
-"""Fourier transforms and other linear maps of known size: products with a constant matrix."""
+"""Adapters for Fourier and other linear transforms of known size: constant matrix products."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _DOUBLES = (DType.FLOAT32, DType.FLOAT64)
 
 @up("DFT", 20)
 def axis_to_input(at: Rewriter, step: Leaf) -> Adapted:
-    """The attribute `axis` becomes an input."""
+    """Turn the attribute `axis` into an input."""
     axis = at.const(np.array(at.attributes(step)["axis"]))
     return replace(without(step, "axis"), operands=(first(step), operand(step, 1), axis))
 
 
 @down("DFT", 20)
 def axis_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
-    """The input `axis` becomes an attribute, where it is constant; its default was 1, not -2."""
+    """Turn the input `axis` into an attribute, if it is constant; its default was 1, not -2."""
     value = operand(step, 2)
     axis = -2 if value is None else int(at.constant_of(value, "axis").item())
     return having(replace(step, operands=step.operands[:2]), axis=axis % at.rank(first(step)))
@@ -50,7 +50,7 @@ def transform(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _matrix(length: int, size: int, parts: int, given: dict[str, int]) -> np.ndarray:
-    """[length, parts, bins, 2 or 1]: what each entry adds to each one of the result."""
+    """The weights of each input entry in each result: [length, parts, bins, 2 or 1]."""
     used = min(length, size)
     sign, scale = (1, 1 / size) if given["inverse"] else (-1, 1.0)
     whole = size // 2 + 1
@@ -70,7 +70,7 @@ def _matrix(length: int, size: int, parts: int, given: dict[str, int]) -> np.nda
 def _by_matrix(
     at: Rewriter, x: Value, matrix: np.ndarray, axes: Sequence[int], shape: Sequence[int]
 ) -> Value:
-    """The product over some axes of the operand, whose results take their places."""
+    """The product over some axes of the operand; the results take their positions."""
     rank, dtype = at.rank(x), at.dtype(x)
     if matrix.size > _LARGEST_MATRIX:
         raise NoForm("the matrix of a transform would be too large")
@@ -89,7 +89,7 @@ def _by_matrix(
 
 @down("STFT", 17)
 def short_transforms(at: Rewriter, step: Leaf) -> Adapted:
-    """Each frame is gathered, weighted by the window, and transformed."""
+    """Gather each frame, weight it by the window, and transform it."""
     signal, given = first(step), at.attributes(step)
     hop = int(at.constant_of(operand(step, 1), "frame_step").item())
     window = operand(step, 2)
@@ -109,7 +109,7 @@ def short_transforms(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Col2Im", 18)
 def placed_blocks(at: Rewriter, step: Leaf) -> Adapted:
-    """Every column is added where its block lies: a matrix that the extents fix."""
+    """Add every column at the position of its block, by a matrix that the extents determine."""
     x = first(step)
     sizes = [at.constant_of(operand(step, k), "the shape of the image") for k in (1, 2)]
     count, block = at.dim(x, 2), int(sizes[1].prod())
@@ -130,7 +130,7 @@ def placed_blocks(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("ConvInteger", 10)
 def exact_convolution(at: Rewriter, step: Leaf) -> Adapted:
-    """A convolution in float32, where no sum leaves the numbers that it holds exactly."""
+    """A convolution in float32, whose sums stay in the range of exact integers."""
     x, weights = two(step)
     shape = at.shape(weights)
     terms = prod(n if isinstance(n, int) else 1 << 30 for n in (shape or (1 << 30,))[1:])
