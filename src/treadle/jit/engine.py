@@ -139,7 +139,7 @@ class Jit:
     def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
         """Keep the kernels of the region under this name, and look for them there."""
         if isinstance(runnable, NativeRegion) and self.store is not None:
-            runnable.cache.records = KernelRecords(self.store, name, beside)
+            runnable.cache.records = KernelRecords(self.store, name, attachments)
 
 
 def _refusal(step: Step, kernels: HostKernels) -> str:

@@ -28,11 +28,11 @@ class RecordStore(Protocol):
     """Room in the file of a plan for what engines find out later: one file less to read."""
 
     def get(self, name: str) -> bytes | None:
-        """What was added under a name."""
+        """The data added under a name; None if there are none."""
         ...
 
     def add(self, name: str, content: bytes) -> bool:
-        """Keep it there; False where it has no room, or the name is taken."""
+        """Append the data; returns False if there is no room, or the name is taken."""
         ...
 
 

@@ -43,7 +43,7 @@ def from_bytes(
     """The model and the plan again, its regions made ready; None for bytes that are spoilt.
 
     `name` is that of the plan among all, by which engines find what they keep of its regions,
-    some of it `beside` the plan.
+    some of it as `attachments` of the plan.
     """
     named = _by_name(engines)
     if named is None:
@@ -52,7 +52,7 @@ def from_bytes(
         with without_collection():
             model, planned, main = pickle.loads(data)
         return model, Plan(
-            planned, _restored(main, _Restoring(planned, named, tuple(engines), name, beside))
+            planned, _restored(main, _Restoring(planned, named, tuple(engines), name, attachments))
         )
     except (Unsupported, *SPOILT):
         return None
@@ -62,7 +62,7 @@ def adopt(plan: Plan, name: str, engines: Sequence[Engine], beside: RecordStore)
     """Tell the engines by what name to keep what they will make of the regions of this plan."""
     named = _by_name(engines)
     if named is not None:
-        _adopt(plan.main, name, named, beside)
+        _adopt(plan.main, name, named, attachments)
 
 
 def _adopt(
@@ -70,9 +70,11 @@ def _adopt(
 ) -> None:
     for number, region in enumerate(plan.regions):
         if region.runnable is not None:
-            engines[region.engine].adopt(region.runnable, f"{name} {plan.path} {number}", beside)
+            engines[region.engine].adopt(
+                region.runnable, f"{name} {plan.path} {number}", attachments
+            )
         for body in region.bodies.values():
-            _adopt(body, name, engines, beside)
+            _adopt(body, name, engines, attachments)
 
 
 def _by_name(engines: Sequence[Engine]) -> dict[str, Persistence] | None:
@@ -116,6 +118,6 @@ def _restored_region(plan: BlockPlan, number: int, how: _Restoring) -> Region:
         return replace(region, bodies=bodies) if bodies else region
     engine, kept = how.named[region.engine], region.runnable
     runnable = engine.restore(region, how.model, kept)
-    engine.adopt(runnable, f"{how.name} {plan.path} {number}", how.beside)
+    engine.adopt(runnable, f"{how.name} {plan.path} {number}", how.attachments)
     otherwise = fallback_of(how.model, how.engines, region)
     return replace(region, runnable=runnable, otherwise=otherwise)

@@ -38,7 +38,7 @@ class KernelRecord:
 class KernelRecords:
     """The records of one region, which has this name among all regions of all plans.
 
-    The first one lies `beside` the plan, in its file; the others have files of their own.
+    The first one lies as `attachments` of the plan, in its file; the others have files of their own.
     """
 
     store: DiskCache
@@ -69,11 +69,11 @@ class KernelRecords:
         except NO_FORM:
             return
         file, data = self._file(key, lengths), buffer.getvalue()
-        if not self.beside.add(self.name, file.encode() + data):
+        if not self.attachments.add(self.name, file.encode() + data):
             self.store.write(file, data)
 
     def _kept(self, file: str) -> bytes | None:
-        first, name = self.beside.get(self.name), file.encode()
+        first, name = self.attachments.get(self.name), file.encode()
         if first is not None and first.startswith(name):
             return first[len(name) :]
         return self.store.read(file)
