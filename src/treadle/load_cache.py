@@ -1,4 +1,4 @@
-"""Keeps prepared models on disk for the next process: the plan beside the machine code.
+"""Keeps prepared models on disk for the next process: plans next to machine code.
 
     key = digest(the file's bytes, options, engines, versions of all packages involved)
 
@@ -33,7 +33,7 @@ _MOST_BYTES = 2**24
 """The size of the largest file that is kept: beyond it, reading weights takes most of the time."""
 
 _MOST_BESIDE, _MOST_REWRITTEN = 2**17, 2**20
-"""Bytes beside a plan, and of a plan that is written again for them."""
+"""The bytes of a plan with its attachments beyond which nothing is appended."""
 
 _PACKAGES = ("numpy", "onnx")
 

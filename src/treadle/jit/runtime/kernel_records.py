@@ -38,7 +38,7 @@ class KernelRecord:
 class KernelRecords:
     """The records of one region, which has this name among all regions of all plans.
 
-    The first one lies as `attachments` of the plan, in its file; the others have files of their own.
+    The first one is among the `attachments` of the plan, in its file; the others have own files.
     """
 
     store: DiskCache
