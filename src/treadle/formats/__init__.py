@@ -1,4 +1,4 @@
-"""Files in, files out: `read` closes a source into a Model, `write` makes a file of one."""
+"""File formats: `read` loads a source as a closed Model, `write` writes a Model to a file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _XML = ("<?xml", "<net", "<!DOCTYPE")
 def read(
     source: object, *, broken: bool = False, supplied: onnx.Supplied | None = None
 ) -> tuple[Model | None, list[Finding]]:
-    """The closed model of any source, or None, with what reading it brought to light.
+    """Read any source; returns the closed model, or None, and the findings.
 
-    A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX.
-    `broken`: an ONNX model that cannot be closed is given too, for checks alone. `supplied` takes
-    the place of what an ONNX model says. Bytes that begin as a text does are one.
+    A path that ends in .xml, or a text that is XML, is OpenVINO IR, everything else ONNX. `broken`:
+    return an ONNX model that cannot be closed too, for checks only. `supplied` replaces parts of an
+    ONNX model. Bytes that begin like a text are read as text.
     """
     if isinstance(source, bytes | bytearray) or _is_text(source):
         spend(len(source), "the source")
@@ -46,8 +46,8 @@ def _read(
     if not is_file and not _is_xml(source):
         return onnx.read(source, broken=broken, supplied=supplied)
     if supplied is not None:
-        raise InputError("initializers and extents of dims are given for ONNX files alone")
-    from treadle.formats import openvino  # its tables take time to build, and few need them
+        raise InputError("initializers and extents of dims can be given for ONNX files only")
+    from treadle.formats import openvino  # its tables are slow to build, and few callers need them
 
     if _is_xml(source):
         return openvino.read_text(source)
@@ -56,7 +56,7 @@ def _read(
 
 
 def _text_or_same(source: object) -> object:
-    """The text in bytes that hold one, no ModelProto begins with "<"; any other source as it is."""
+    """The text in bytes that hold one (no ModelProto begins with "<"); other sources unchanged."""
     if not isinstance(source, bytes) or not source.lstrip().startswith(b"<"):
         return source
     try:
@@ -66,7 +66,7 @@ def _text_or_same(source: object) -> object:
 
 
 def _is_text(source: object) -> TypeGuard[str]:
-    """Whether a str is a model, of ONNX's text form or of XML, and no path."""
+    """Whether a str is a model in ONNX's text form or XML, and not a path."""
     return isinstance(source, str) and source.lstrip().startswith("<")
 
 
@@ -75,19 +75,19 @@ def _is_xml(source: object) -> TypeGuard[str]:
 
 
 def locate(source: object, findings: Sequence[Finding], model: Model) -> list[Finding]:
-    """The findings on a model of this source, with line and column where it is a text."""
+    """The findings on a model of this source, with line and column if it is a text."""
     given = _text_or_same(source)
     return list(findings) if _is_xml(given) else onnx.locate(given, findings, model.functions)
 
 
 def write(model: Model, path: str | Path, *, external: bool = True) -> None:
-    """Write the model; the suffix says the format: .onnx, .onnxtxt, or .xml for OpenVINO IR.
+    """Write the model; the suffix selects the format: .onnx, .onnxtxt, or .xml for OpenVINO IR.
 
-    `external=False`: tensors that lie in another file are written into the model itself.
+    `external=False`: external tensors are copied into the model itself.
     """
     target = Path(path)
     if not _is_path(target):
-        raise InputError(f"{str(target)!r} is no path that a file can have")
+        raise InputError(f"{str(target)!r} is not a valid path")
     if target.suffix == ".xml":
         from treadle.formats import openvino
 
@@ -104,14 +104,14 @@ def write(model: Model, path: str | Path, *, external: bool = True) -> None:
 
 
 def lacks_layer(leaf: Leaf) -> bool:
-    """Whether OpenVINO IR has no words for an operator: its definition must take its place."""
+    """Whether OpenVINO IR has no layer for an operator, which then needs its definition."""
     from treadle.formats import openvino
 
     return openvino.lacks(leaf)
 
 
 def _is_path(path: Path) -> bool:
-    """Whether a file system can have it: no NUL, no lone surrogate that stands for no byte."""
+    """Whether a file system can have the path: no NUL, no lone surrogate without a byte."""
     try:
         return b"\0" not in bytes(path)
     except UnicodeEncodeError:

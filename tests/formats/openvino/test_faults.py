@@ -35,7 +35,7 @@ def test_all_unsupported_layers_are_listed(tmp_path: Path) -> None:
     assert len(found) == 3
     assert found[0].startswith('CF908 error sketch.xml:13: layer 1 "boxes" (Proposal, opset4): ')
     assert "did you mean Gather?" in found[1]
-    assert 'the version "opset99" of it is not known' in found[2]
+    assert 'the version "opset99" of it is not supported' in found[2]
 
 
 def test_a_layer_nothing_needs_is_left_out(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_an_operand_that_has_to_be_constant(tmp_path: Path) -> None:
     [
         ('purpose="execution_condition"', "", "no Result of its body is its condition"),
         ('<edge from-layer="6" to-layer="1" />', '<edge from-layer="6" to-layer="0" />', "which is sliced"),
-        ('<edge from-layer="6" to-layer="1" />', '<edge from-layer="2" to-layer="1" />', "layer 2 of the body is no Result"),
-        ('external_port_id="3"', 'external_port_id="9"', "names input port 9, there is none"),
+        ('<edge from-layer="6" to-layer="1" />', '<edge from-layer="2" to-layer="1" />', "layer 2 of the body is not a Result"),
+        ('external_port_id="3"', 'external_port_id="9"', "names input port 9, which does not exist"),
         ('<input external_port_id="3" internal_layer_id="1" />', "", "a back edge leads to Parameter 1"),
         ('internal_layer_id="1"', 'internal_layer_id="0"', "feeds Parameter 0 of the body twice"),
         ("<body>", "<nobody>", "CF901"),

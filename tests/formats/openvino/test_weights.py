@@ -69,7 +69,7 @@ def _file(tmp_path: Path, array: np.ndarray) -> Path:
         ('offset="0"', 'offset="1"', "bytes 1 to 13 are wanted"),
         ('offset="0"', 'offset="-1"', 'offset is "-1", wanted a number of bytes'),
         ('shape="3" offset', 'shape="2" offset', r"f32\[2\] takes 8 bytes, size says 12"),
-        ('shape="3" offset', 'shape="?" offset', "is no shape of a constant"),
+        ('shape="3" offset', 'shape="?" offset', "is not the shape of a constant"),
         (
             'element_type="f32" shape="3" offset',
             'element_type="f33" shape="3" offset',

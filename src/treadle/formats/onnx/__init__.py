@@ -1,4 +1,4 @@
-"""ONNX files: binary, text, protos and other libraries' models, to and from a Model."""
+"""ONNX files: binary, text, protos and objects of other libraries, to and from a Model."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ __all__ = [
 def read(
     source: object, *, broken: bool = False, supplied: Supplied | None = None
 ) -> tuple[Model | None, list[Finding]]:
-    """The closed model of a source, and the findings of closing it; never raises for a bad one.
+    """Read a source; returns the closed model and the findings; never raises for a faulty one.
 
     `source`: a path, bytes, a text model, a ModelProto, an onnx_ir.Model or an onnxscript function.
-    No model where it cannot be read or closed; `broken`: for checks, one that has open ends too.
+    The model is None if it cannot be read or closed; `broken`: for checks, return it all the same.
     """
     try:
         opened = open_source(source)
@@ -71,7 +71,7 @@ def read(
         folder = Folder(opened.folder, supplied.data(), supplied.literals(proto))
     try:
         model, findings = read_model(proto, folder, broken=broken)
-    except LoadError as problem:  # of what has no path of its own: a declaration, a default
+    except LoadError as problem:  # objects without a path of their own: a declaration, a default
         return None, locate(source, [finding("CF001", "", str(problem))])
     return model, locate(source, findings, map(identity, proto.functions))
 
@@ -79,7 +79,7 @@ def read(
 def locate(
     source: object, findings: Sequence[Finding], functions: Iterable[FunctionId] = ()
 ) -> list[Finding]:
-    """The findings with line and column where the source is a text model.
+    """The findings with line and column if the source is a text model.
 
     `functions` are those of the model, in the order of the file.
     """
@@ -88,11 +88,11 @@ def locate(
 
 
 def to_bytes(model: Model, *, unique_names: bool = False) -> bytes:
-    """The model as one ONNX file without external data."""
+    """Serialize the model as one ONNX file without external data."""
     proto = write_model(model, unique_names=unique_names, external=False)
     return bytes(proto.SerializeToString())
 
 
 def to_text(model: Model) -> str:
-    """The model in onnx's text form."""
+    """Print the model in onnx's text form."""
     return print_text(write_model(without_sparse(model)))

@@ -13,12 +13,12 @@ from treadle.ir import Branch
 
 
 def body_input_count(node: onnx.NodeProto, opset: int) -> int:
-    """How many inputs the node feeds its graphs: none, ever."""
+    """The number of inputs the node passes to its graphs: always none."""
     return 0
 
 
 def read(hand: NodeContext) -> Branch | None:
-    """The Branch, or None and findings where its counts do not fit."""
+    """Read an If as a Branch; None, with findings, if its counts are wrong."""
     then, otherwise = hand.body("then_branch"), hand.body("else_branch")
     if then is None or otherwise is None:
         return None
@@ -34,7 +34,7 @@ def read(hand: NodeContext) -> Branch | None:
     if not hand.fits(findings):
         return None
     condition = hand.operands[0]
-    if condition is None:  # an input nothing defines, reported where its name was resolved
+    if condition is None:  # an input without a definition, reported when its name was resolved
         return None
     operands, params = merged_captures([then, otherwise])
     return Branch(
@@ -48,7 +48,7 @@ def read(hand: NodeContext) -> Branch | None:
 
 
 def write(writing: WriteContext, step: Branch) -> onnx.NodeProto:
-    """The If node."""
+    """Write the If node."""
     node = writing.node(replace(step.info, domain=""), "If", [step.condition], step.results)
     for name, block in (("then_branch", step.then), ("else_branch", step.otherwise)):
         graph = writing.body(block, dict(zip(block.params, step.operands, strict=True)))

@@ -1,4 +1,4 @@
-"""Sparse tensors with their zeros written out: onnx's text form has no words for sparse ones."""
+"""Converts sparse tensors to dense ones, since onnx's text form has no sparse ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treadle.ir import (
 
 
 def without_sparse(model: Model) -> Model:
-    """The model whose constants and Constant nodes hold dense tensors, the same values in them."""
+    """The model with dense tensors in constants and Constant nodes, with the same values."""
     return map_blocks(model, _block)
 
 

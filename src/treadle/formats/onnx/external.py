@@ -2,8 +2,8 @@
 
 The rules of the standard (docs/ExternalData.md): `location` is relative to the model file, `offset`
 and `length` are in bytes. A path that is absolute, climbs out by "..", or is a link to outside is
-refused. A hard link in the folder to a file elsewhere is read: nothing tells it from a file of the
-folder.
+refused. A hard link in the folder to a file elsewhere is read: it cannot be distinguished from
+other files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treadle.limits import spend
 class Folder:
     """The folder of a model file and the data files opened in it; None for a model in memory.
 
-    `supplied` are initializers that a caller gives, by name, whatever the file says.
+    `supplied` are initializers given by the caller, by name, which replace the file's.
     """
 
     path: Path | None
@@ -40,7 +40,7 @@ class Folder:
         return self.files[location]
 
     def resolve(self, location: str) -> Path:
-        """The file a location names; raise DataError if it is not safe to open."""
+        """The file that a location names; raises DataError if it is not safe to open."""
         if self.path is None:
             raise DataError(
                 f'its data are in the file "{location}", and a model given as bytes has no folder;'
@@ -52,11 +52,11 @@ class Folder:
             target = (root / relative).resolve()
             is_file = target.is_file()
         except (OSError, RuntimeError, ValueError) as error:  # a NUL, a loop of links, too long
-            reason = f"its data are said to be in {location[:80]!r}, which is no path: {error}"
+            reason = f"the location of its data, {location[:80]!r}, is not a path: {error}"
             raise DataError(reason) from None
         if not location or relative.is_absolute() or not target.is_relative_to(root):
             raise DataError(
-                f'its data are said to be in "{location}", outside the folder of the model, and'
+                f'its data are in "{location}", outside the folder of the model, and'
                 " only files inside it are read; move the file there"
             )
         if not is_file:

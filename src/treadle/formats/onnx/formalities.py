@@ -1,6 +1,6 @@
-"""What the standard asks of a file's declarations and tensors, whether or not it runs without.
+"""Formal requirements of the standard on declarations and tensors that no reader depends on.
 
-Looked at for checks alone: nothing of it keeps a model from being read.
+Checked only by `check`: they never prevent reading a model.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DATA_FIELDS = (
 
 
 def report_formalities(reading: ReadContext, proto: onnx.ModelProto) -> None:
-    """Report what the standard has against inputs, outputs, initializers and tensors."""
+    """Report formal faults of inputs, outputs, initializers and tensors."""
     for noun, infos in (("input", proto.graph.input), ("output", proto.graph.output)):
         for info in infos:
             _declared(reading, info, noun)
@@ -65,7 +65,7 @@ def _declared(reading: ReadContext, info: onnx.ValueInfoProto, noun: str) -> Non
         reading.report("CF307", "main", message, "declare its element type and shape")
     elif kind is None or (kind == "tensor_type" and not info.type.tensor_type.HasField("shape")):
         message = f'the {noun} "{info.name}" declares no shape'
-        reading.report("CF308", "main", message, "declare its rank; extents may be left open")
+        reading.report("CF308", "main", message, "declare its rank; extents may stay unknown")
 
 
 def _initializers(reading: ReadContext, graph: onnx.GraphProto, path: str, ir_version: int) -> None:
@@ -103,7 +103,7 @@ def _sparse(reading: ReadContext, tensors: list[onnx.SparseTensorProto], path: s
         try:
             indices = ops.tensor_from_proto(tensor.indices).array
         except DataError:
-            continue  # said where it is read
+            continue  # reported where it was read
         if indices.dtype.kind not in "iu" or indices.size < _TWO:
             continue
         if not _ascends(indices.reshape(len(indices), -1)):
@@ -112,7 +112,7 @@ def _sparse(reading: ReadContext, tensors: list[onnx.SparseTensorProto], path: s
 
 
 def _ascends(rows: np.ndarray) -> bool:
-    """Whether every row comes after the one before, the first column counting most."""
+    """Whether the rows are in ascending lexicographic order without duplicates."""
     given = rows.tolist()
     return all(before < after for before, after in itertools.pairwise(given))
 
@@ -124,7 +124,9 @@ def _opaque(reading: ReadContext, info: onnx.ValueInfoProto, path: str) -> None:
         kind = type_.WhichOneof("value")
         if kind == "opaque_type" and not type_.opaque_type.name:
             message = f'"{info.name}" is of an opaque type without a name'
-            reading.report("CF309", path, message, "name the type: nothing tells it from others")
+            reading.report(
+                "CF309", path, message, "name the type: it cannot be distinguished from others"
+            )
         elif kind in ("sequence_type", "optional_type"):
             pending.append(getattr(type_, kind).elem_type)
         elif kind == "map_type":

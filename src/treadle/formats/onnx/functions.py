@@ -1,4 +1,4 @@
-"""Operators the standard defines by other operators: the body its schema gives, as a Function."""
+"""Operators defined by other operators in the standard: the schema's body, as a Function."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from treadle.ir import Attribute, Call, Function, Leaf, Type, Value, operator_of
 def schema_function(
     step: Leaf | Call, types: Sequence[Type | None], opsets: Mapping[str, int]
 ) -> Function | None:
-    """The function the schema of the step's operator gives for operands of these types, or None.
+    """The function in the schema of the step's operator for operands of these types, or None.
 
-    Its params are one for each of the step's operands, absent ones included, then one for each of
-    its captures: SequenceMap's body is spliced into the function and reads outer values by name.
+    It has one param for each of the step's operands, absent ones included, then one for each of its
+    captures: SequenceMap's body becomes part of the function and reads outer values by name.
     """
     domain = step.domain if isinstance(step, Leaf) else step.function.domain
     node, captured = _node(step)

@@ -1,4 +1,4 @@
-"""A GraphProto becomes a closed Block: inputs, initializers, nodes in order, outputs."""
+"""Closes a GraphProto into a Block: inputs, initializers, nodes in order, outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from treadle.ir import (
 )
 
 MAX_DEPTH = 100
-"""Bodies within bodies that are read; protobuf's own limit for a file is about 30 of them."""
+"""The deepest nesting of bodies that is read; protobuf's own limit for a file is about 30."""
 
 _FIRST_IR_WITHOUT_LISTED = 4
 _KNOWN = known_fields(onnx.GraphProto, "quantization_annotation")
@@ -40,7 +40,7 @@ _KNOWN = known_fields(onnx.GraphProto, "quantization_annotation")
 def read_body(
     reading: ReadContext, graph: onnx.GraphProto, parent: Scope, path: str, given: int | None
 ) -> Body:
-    """Close a graph attribute; `given` is the number of inputs its node feeds, if that is known."""
+    """Close a graph attribute; `given` is the number of inputs its node passes, if it is known."""
     scope = Scope(path, reading.findings, parent, apart=reading.apart)
     if reading.depth > MAX_DEPTH:
         reading.report("CF001", path, f"graphs are nested more than {MAX_DEPTH} deep")
@@ -61,7 +61,7 @@ def read_body(
 def read_graph(
     reading: ReadContext, graph: onnx.GraphProto, scope: Scope, given: int | None = None
 ) -> Block:
-    """Close the graph in its scope, which then holds its names and what it captured."""
+    """Close the graph in its scope, which then holds its names and captures."""
     declared, leftovers = _declared(graph)
     constants = _constants(reading, graph, scope.path, declared)
     params = _params(reading, graph, scope, constants, given)
@@ -99,7 +99,7 @@ def _result(scope: Scope, name: str) -> Value | None:
 def _declared(
     graph: onnx.GraphProto,
 ) -> tuple[dict[str, onnx.ValueInfoProto], list[onnx.ValueInfoProto]]:
-    # what value_info says of the nodes' results, and what it says of anything else
+    # the value_info of the nodes' results, and of other values
     produced = {name for node in graph.node for name in node.output}
     declared: dict[str, onnx.ValueInfoProto] = {}
     leftovers = []
@@ -139,7 +139,7 @@ def _constants(
 def _last_of_each_name(
     reading: ReadContext, graph: onnx.GraphProto, path: str
 ) -> Iterable[onnx.TensorProto]:
-    """The initializers; of two with one name the later, as onnxruntime has it."""
+    """The initializers; of two with the same name the later one, as in onnxruntime."""
     last = {tensor.name: k for k, tensor in enumerate(graph.initializer)}
     if len(last) == len(graph.initializer):
         return list(graph.initializer)
@@ -237,7 +237,7 @@ def _steps(
 
 
 def _positions(graph: onnx.GraphProto, scope: Scope) -> Iterable[int]:
-    """The positions of the nodes in an order in which they can run."""
+    """The positions of the nodes in a valid order of execution."""
     early = early_reads(graph.node, scope.sees)
     if not early:
         return range(len(graph.node))
@@ -246,7 +246,7 @@ def _positions(graph: onnx.GraphProto, scope: Scope) -> Iterable[int]:
     makers = {name: k for k, node in enumerate(graph.node) for name in node.output}
     for position, name in early.items():
         if place[makers[name]] < place[position]:
-            hint = "run in the order that works; let --fix, or repair, write them in it"
+            hint = "the nodes are reordered; --fix, or repair, writes the file in this order"
             scope.report_early(name, _path(scope, graph, position), hint, blocks=False)
     return order
 

@@ -1,4 +1,4 @@
-"""External tensors brought into the model: for engines and readers that see no folder."""
+"""Copies external tensors into the model, for engines and readers without a folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from treadle.ir import (
 
 
 def inline_external(model: Model) -> Model:
-    """The model with no tensor external any more; arrays stay mapped, nothing is copied here."""
+    """The model without external tensors; arrays stay memory-mapped, nothing is copied here."""
     return map_blocks(model, _block)
 
 
 def has_external(model: Model) -> bool:
-    """Whether a tensor of it lies in another file."""
+    """Whether a tensor of the model is in another file."""
     steps = [visit.step for visit in walk(model)]
     blocks = [model.main, *(function.block for function in model.functions.values())]
     blocks += [block for step in steps for _, block in bodies(step)]
@@ -41,7 +41,7 @@ def _is_external(value: object) -> bool:
 
 
 def inline_step(step: Step) -> Step:
-    """The step with no tensor of its attributes and bodies external any more."""
+    """The step without external tensors in its attributes and bodies."""
     inner = map_bodies(step, lambda _, body: _block(body))
     if not isinstance(inner, Leaf):
         return inner

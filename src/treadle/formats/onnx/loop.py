@@ -36,12 +36,12 @@ _BEFORE_CARRIED = 2
 
 
 def body_input_count(node: onnx.NodeProto, opset: int) -> int:
-    """How many inputs the node feeds its body: two for trip and condition, one per state."""
+    """The number of inputs the node passes to its body: trip, condition, one per state."""
     return max(len(node.input), _BEFORE_CARRIED)
 
 
 def read(hand: NodeContext) -> Loop | None:
-    """The Loop, or None and findings where its counts do not fit."""
+    """Read a Loop; None, with findings, if its counts are wrong."""
     body = hand.body("body")
     if body is None:
         return None
@@ -72,7 +72,7 @@ def read(hand: NodeContext) -> Loop | None:
 
 
 def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
-    """The Loop node; a body without iteration number or conditions gets them."""
+    """Write the Loop node; adds iteration number and conditions to a body without them."""
     view = ports(step)
     states = [port.initial for port in view.carried]
     operands = [step.trip, step.condition, *states]
@@ -87,7 +87,7 @@ def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
 
 
 def _with_condition(body: Block) -> Block:
-    # a body whose next condition is always true says so by a constant
+    # a body whose next condition is always true returns a constant
     if body.results[0] is not None:
         return body
     true = Value("always", Tensor(DType.BOOL, ()))

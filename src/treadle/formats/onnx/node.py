@@ -1,4 +1,4 @@
-"""A NodeProto becomes a Step: control flow by the table, functions a Call, the rest a Leaf."""
+"""Closes a NodeProto into a Step: control flow by a table, functions a Call, the rest a Leaf."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONTROL_FLOW: Mapping[tuple[str, str], tuple[Build, Callable[[onnx.NodeProto, i
 _UNKNOWN = ("device_configurations",)
 _KNOWN = known_fields(onnx.NodeProto, *_UNKNOWN)
 _DEFINED_ELSEWHERE = ("com.microsoft", "ai.onnx.contrib", "org.pytorch.aten")
-"""Domains whose operators a runtime defines."""
+"""Domains whose operators are defined by a runtime."""
 
 _TENSORS = (onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS)
 
@@ -67,7 +67,7 @@ def read_node(
 
 
 def _kept(node: onnx.NodeProto) -> bytes:
-    """What the IR has no word for; of an attribute that holds graphs, its text."""
+    """The parts that the IR cannot express; for a graph attribute its text."""
     told = [
         attribute
         for attribute in node.attribute
@@ -183,20 +183,20 @@ def _version(reading: ReadContext, node: onnx.NodeProto, domain: str, path: str)
 
 
 def _assumed_opset(reading: ReadContext, domain: str, path: str) -> int | None:
-    """The opset onnxruntime takes for a domain that is not imported; None where it takes none."""
+    """The opset onnxruntime assumes for a domain that is not imported; None if there is none."""
     opset = ops.assumed_opset(domain) if reading.opsets else None
     shown = domain or "ai.onnx"
     message = f'no opset of the domain "{shown}" is imported'
     if opset is not None:
-        message += f", {opset} is taken"
+        message += f", {opset} is assumed"
     hint = f'add opset_import {{domain: "{shown}" version: {opset or "..."}}} to the model'
     reading.report("CF702", path, message, hint, blocks=opset is None)
     return opset
 
 
 _CUSTOM = (
-    "a session runs it with SessionOptions.register_custom_ops_library, given the library that has"
-    " it; or is a function of the model missing?"
+    "register the library that implements it by SessionOptions.register_custom_ops_library, or "
+    "add the missing function to the model"
 )
 
 

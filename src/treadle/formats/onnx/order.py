@@ -1,7 +1,7 @@
-"""The order in which the nodes of a graph can run, where a file lists them in another.
+"""Sorts the nodes of a graph if the file lists them in an invalid order.
 
-The standard wants them sorted. What a body reads from outside counts as read by its node; in a
-graph that is sorted but for that, nothing is moved: the body reads what is not there yet.
+The standard requires sorted nodes. Captures of a body count as operands of its node; a graph that
+violates the order only by captures is not sorted: the body reads an undefined value.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Nodes = Sequence[onnx.NodeProto]
 
 
 def early_reads(nodes: Nodes, is_visible: Callable[[str], bool]) -> dict[int, str]:
-    """The nodes that read what a later node makes, each with the first such name.
+    """The nodes that read a result of a later node, each with the first such name.
 
-    `is_visible` says whether the graph, or one around it, has the name before any node runs.
+    `is_visible` tells whether the graph, or an enclosing one, has the name before any node runs.
     """
     makers = _makers(nodes)
     found: dict[int, str] = {}
@@ -29,9 +29,9 @@ def early_reads(nodes: Nodes, is_visible: Callable[[str], bool]) -> dict[int, st
 
 
 def sorted_positions(nodes: Nodes, is_visible: Callable[[str], bool]) -> list[int]:
-    """The positions of the nodes in an order in which they can run, as near the file's as can be.
+    """The positions of the nodes in a valid order, as close to the file's as possible.
 
-    Those that wait for each other come last, in the order of the file.
+    Nodes that depend on each other come last, in the order of the file.
     """
     makers = {name: k for name, k in _makers(nodes).items() if not is_visible(name)}
     waiting = [_awaited(node, makers) - {k} for k, node in enumerate(nodes)]
@@ -61,7 +61,7 @@ def _awaited(node: onnx.NodeProto, makers: Mapping[str, int]) -> set[int]:
 
 
 def _names_read(node: onnx.NodeProto) -> Iterator[str]:
-    """The names a node reads, those its bodies read included, their own among them."""
+    """The names a node reads, and those used in its bodies, including their own."""
     pending = [node]
     while pending:
         each = pending.pop()

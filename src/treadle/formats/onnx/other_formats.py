@@ -1,7 +1,7 @@
-"""Files that are no ONNX models: what they are, by content or name, and the way to a model.
+"""Recognises files that are not ONNX models, by content or name, with advice for each.
 
-Programs meet them when they load the file next to the one they want, or what training wrote.
-Suffixes and signatures are those of each format's own documentation.
+Users pass such files by mistake: next to the wanted one, or written by training. Suffixes and
+signatures are from each format's own documentation.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 
 class Other(NamedTuple):
-    """A format that is not ONNX: its name in a sentence, and what to do about it."""
+    """A format that is not ONNX: its name in a sentence, and the advice."""
 
     name: str
     way: str
 
 
 _KERAS_WAY = (
-    'load it in Keras and write model.export("model.onnx", format="onnx"), or convert it with'
+    'load it in Keras and call model.export("model.onnx", format="onnx"), or convert it with'
     " tf2onnx"
 )
 _PYTORCH = Other(
     "a PyTorch file",
-    'load it in PyTorch and write torch.onnx.export(model, example_inputs, "model.onnx")',
+    'load it in PyTorch and call torch.onnx.export(model, example_inputs, "model.onnx")',
 )
 _PICKLE = Other(
     "a Python pickle",
@@ -144,7 +144,7 @@ _HEAD = 64
 
 
 def other_format(data: bytes, suffix: str = "") -> Other | None:
-    """What a file that is no ONNX model is, by what it begins with, else by its suffix."""
+    """The format of a file that is not an ONNX model, by its first bytes, else by its suffix."""
     suffix = suffix.lower()
     for offset, signature, other in _SIGNATURES:
         if data[offset : offset + len(signature)] == signature:
@@ -161,6 +161,6 @@ def other_format(data: bytes, suffix: str = "") -> Other | None:
 
 
 def other_folder(names: Mapping[str, object] | set[str], suffix: str) -> Other | None:
-    """What a folder that was given for a model holds, by its suffix or the files in it."""
+    """The content of a folder given as a model, by its suffix or the files in it."""
     named = _BY_SUFFIX.get(suffix.lower())
     return named or next((kind for name, kind in _FOLDERS.items() if name in names), None)

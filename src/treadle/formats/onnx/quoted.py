@@ -1,8 +1,8 @@
-"""Quoted names where onnx's parser takes none: of graphs and tensors that are attributes.
+"""Quoted names of graphs and tensors in attributes, which onnx's parser does not accept.
 
-onnx's printer quotes every name that is no identifier, `graph = "a-b" () => ...` and
-`float[3] "w.0" {1,2,3}`, and its parser then takes the first for a text and stops at the second. So
-an identifier stands for such a name while the text is parsed.
+onnx's printer quotes every name that is not an identifier, `graph = "a-b" () => ...` and `float[3]
+"w.0" {1,2,3}`, but its parser reads the first as a string and fails at the second. Such names are
+replaced by identifiers for the parser.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _TEXT = re.compile(r'("(?:\\.|[^"\\])*"|#[^\n]*)(\s*[({])?')
 
 
 def with_identifiers(text: str) -> tuple[str, Mapping[str, str]]:
-    """The text with an identifier for each quoted name before "(" or "{", and what each stands for.
+    """Replace each quoted name before "(" or "{" by an identifier; returns text and mapping.
 
-    A text that is the value of an attribute, or of a tensor's element, has neither after it.
+    A string that is the value of an attribute or of a tensor's element has neither after it.
     """
     prefix = "quoted"
     while prefix in text:
@@ -37,7 +37,7 @@ def with_identifiers(text: str) -> tuple[str, Mapping[str, str]]:
 
 
 def rename(proto: onnx.ModelProto, names: Mapping[str, str]) -> onnx.ModelProto:
-    """The model with its graphs and the tensors of its attributes called what they stand for."""
+    """Restore the names of graphs and of tensors in attributes."""
     for named in _named(proto):
         named.name = names.get(named.name, named.name)
     return proto

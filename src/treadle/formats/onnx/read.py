@@ -1,4 +1,4 @@
-"""A ModelProto becomes a Model, closed, with everything that closing it brought to light."""
+"""Closes a ModelProto into a Model, and collects the findings."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from treadle.ir import Function, FunctionId, Model
 _MODEL = known_fields(onnx.ModelProto, "training_info", "configuration")
 _FUNCTION = known_fields(onnx.FunctionProto)
 _STILL_CLOSED = {"CF104", "CF701", "CF702", "CF703"}
-"""Blocking rules that say nothing against closing the model, only against running it."""
+"""Rules that stop a session but do not prevent closing the model."""
 
 
 def read_model(
     proto: onnx.ModelProto, folder: Folder | None = None, *, broken: bool = False
 ) -> tuple[Model | None, list[Finding]]:
-    """The model and the findings of closing it; no model where it cannot be closed.
+    """Close the model; returns it, or None, and the findings.
 
-    `broken`: one that cannot be closed is given all the same, for checks: what nothing defines is
-    absent in it, and control flow whose counts do not fit is a Leaf. The findings then hold the
-    formalities too, which keep nobody from running it.
+    `broken`: a model that cannot be closed is returned too, for checks: undefined values are absent
+    in it, and control flow with wrong counts is a Leaf. The findings then include the formal ones.
     """
     findings: list[Finding] = []
     opsets = _opsets(proto.opset_import)
@@ -64,10 +63,10 @@ def read_model(
 def read_function(
     reading: ReadContext, proto: onnx.FunctionProto, *, free: bool = False
 ) -> Function:
-    """The function, closed over its inputs.
+    """Close the function over its inputs.
 
-    `free`: names that nothing defines become further params, after the declared ones, as the bodies
-    that schema functions splice in need.
+    `free`: undefined names become additional params, after the declared ones, as the bodies
+    inserted by schema functions need.
     """
     named = identity(proto)
     opsets = _opsets(proto.opset_import) or dict(reading.opsets)
@@ -94,7 +93,7 @@ def read_function(
 
 
 def identity(proto: onnx.FunctionProto) -> FunctionId:
-    """What names the function."""
+    """The identity of the function."""
     return FunctionId(normal_domain(proto.domain), proto.name, proto.overload)
 
 
@@ -129,6 +128,6 @@ def _check_versions(reading: ReadContext, ir_version: int, opsets: Mapping[str, 
 def function_from_proto(
     proto: onnx.FunctionProto, opsets: Mapping[str, int], findings: list[Finding]
 ) -> Function:
-    """A function that stands alone, as the standard's schemas give it; free names become params."""
+    """Close a function from the standard's schemas; free names become params."""
     reading = ReadContext(Folder(None), onnx.IR_VERSION, opsets, frozenset(), findings, read_body)
     return read_function(reading, proto, free=True)

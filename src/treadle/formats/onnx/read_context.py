@@ -1,4 +1,4 @@
-"""What the readers of one model share, so that graph, node, loop, scan and branch need no cycle."""
+"""The state shared by the readers of one model: graph, node, loop, scan and branch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from treadle.ir import Attribute, Block, FunctionId, Info, Step, Value
 
 
 class Body(NamedTuple):
-    """A graph attribute, closed: its params are the declared inputs, captures come on top.
+    """A closed graph attribute: its params are the declared inputs, then the captures.
 
-    `captures` are (outer value, the body's param) in the order they were met.
+    `captures` are pairs (outer value, the body's param), in order of first use.
     """
 
     block: Block
@@ -27,9 +27,9 @@ class Body(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """One model while it is read; `opsets` and `functions` are those in force for these nodes.
+    """The state of reading one model; `opsets` and `functions` are in force for these nodes.
 
-    `apart`: the names of the graphs of this node are their own.
+    `apart`: the names of this node's graphs are a separate scope.
     """
 
     folder: Folder
@@ -50,7 +50,7 @@ class ReadContext:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """A node whose names are resolved and whose graphs are closed, about to become a step."""
+    """A node with resolved names and closed graphs, ready to become a step."""
 
     node: onnx.NodeProto
     path: str
@@ -63,11 +63,11 @@ class NodeContext:
     reading: ReadContext
 
     def absent(self) -> list[int]:
-        """The positions of the inputs that are left out as ""."""
+        """The positions of the inputs left out as ""."""
         return [k for k, operand in enumerate(self.operands) if operand is None]
 
     def body(self, name: str) -> Body | None:
-        """The graph attribute; None and a finding where the node has none of that name."""
+        """The graph attribute; None, with a finding, if the node has none of that name."""
         body = self.bodies.get(name)
         if body is None:
             message = f'{self.node.op_type} has no graph attribute "{name}"'
@@ -79,18 +79,18 @@ class NodeContext:
         return body
 
     def fits(self, findings: Sequence[Finding]) -> bool:
-        """Report the findings; whether a step can be built all the same."""
+        """Report the findings; returns whether a step can still be built."""
         self.reading.findings.extend(findings)
         return not any(found.blocks for found in findings)
 
     def whole(self, name: str) -> int:
-        """The attribute's whole number; the rules have looked that it is one."""
+        """The attribute's integer; a rule has checked its kind."""
         value = self.attributes[name].value
         assert isinstance(value, int)
         return value
 
     def wholes(self, name: str, count: int) -> Sequence[int]:
-        """The attribute's whole numbers, `count` zeros where it is left out."""
+        """The attribute's integers, `count` zeros if it is left out."""
         value = self.attributes[name].value if name in self.attributes else None
         if not isinstance(value, tuple) or not value:
             return (0,) * count
@@ -105,7 +105,7 @@ def merged_captures(
 ) -> tuple[tuple[Value, ...], tuple[tuple[Value, ...], ...]]:
     """The outer values the bodies read, each once, and each body's params for them.
 
-    A body that does not read one of them gets a parameter of the same name that nothing uses.
+    A body that does not read one of them gets an unused parameter of the same name.
     """
     outer = list(dict.fromkeys(value for body in bodies for value, _ in body.captures))
     params = []

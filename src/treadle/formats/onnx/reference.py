@@ -1,4 +1,4 @@
-"""A model run by onnx.reference, the evaluator of the onnx package."""
+"""Runs a model by onnx.reference, the evaluator of the onnx package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.ir import Model
 
 
 def reference_run(model: Model, feeds: Mapping[str, Any]) -> list[Any]:
-    """The outputs of the model; raises whatever onnx.reference raises."""
+    """The outputs of the model; raises onnx.reference's own errors."""
     from onnx.reference import ReferenceEvaluator
 
     return list(ReferenceEvaluator(write_model(model, external=False)).run(None, dict(feeds)))

@@ -1,4 +1,4 @@
-"""A model is written to a file: binary or text by the suffix, external data beside it."""
+"""Writes a model to a file: binary or text by the suffix, with external data beside it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TEXT = ".onnxtxt"
 
 
 def save(model: Model, path: Path) -> None:
-    """Write the model; files with external data are copied along when the folder is another one.
+    """Write the model; external data files are copied if the target folder differs.
 
     The file is replaced at once, so a reader never sees half of it. Raises InputError for a path
-    that cannot be written to.
+    that cannot be written.
     """
     try:
         _save(model, path)

@@ -34,12 +34,12 @@ _WITH_BATCH = 8
 
 
 def given(node: onnx.NodeProto, opset: int) -> int:
-    """How many inputs the node feeds its body: all but Scan-8's sequence_lens."""
+    """The number of inputs the node passes to its body: all but Scan-8's sequence_lens."""
     return len(node.input) - (1 if opset <= _WITH_BATCH else 0)
 
 
 def read(hand: NodeContext) -> Loop | Call | None:
-    """The Loop, for Scan-8 the Call, or None and findings where something does not fit."""
+    """Read a Scan as a Loop, Scan-8 as a Call; None, with findings, if its counts are wrong."""
     body = hand.body("body")
     if body is None:
         return None
@@ -90,7 +90,7 @@ def _loop(hand: NodeContext, block: Block, captures: tuple[Value, ...]) -> Loop:
 
 
 def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
-    """The Scan node; lists of axes and directions that are all zero are left out."""
+    """Write the Scan node; lists of axes and directions that are all zero are left out."""
     view = ports(step)
     operands = [port.initial for port in view.carried] + [port.operand for port in view.sliced]
     node = writing.node(replace(step.info, domain=""), "Scan", operands, step.results)

@@ -1,9 +1,9 @@
-"""Names become values: the scope of one graph while it is read, and what it captures from outside.
+"""Resolves names to values: the scope of one graph while it is read, and its captures.
 
-    resolve(name) = own value, else own capture, else a new parameter for what the parent resolves
+    resolve(name) = own value, else own capture, else a new parameter for the parent's value
 
-What closing destroys is reported here and nowhere else: undefined names, names used before their
-node, names defined twice, names that hide outer ones.
+Faults that a closed model no longer shows are reported here: undefined names, names used before
+their node, duplicate names, names that shadow outer ones.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from treadle.errors import Finding, nearest
 from treadle.ir import Value
 
 MOST_HINTS = 50
-"""After this many findings no names are compared: each comparison goes over all names."""
+"""The number of findings after which no similar names are searched, which is slow."""
 
 _DEFINE = "define it, or make it an input"
 
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one graph; `later` are those some node of it has not defined yet.
+    """The names of one graph; `later` are those that a later node defines.
 
-    The names of one that stands `apart` are its own, whatever is called so outside. `open` scopes
-    (the bodies of functions the standard's schemas make) turn a name that nothing
-    defines into a capture of the whole, kept in `free`.
+    A scope that is `apart` does not share names with outer ones. In `open` scopes (the bodies of
+    functions from the standard's schemas) an undefined name becomes a capture of the whole
+    function, kept in `free`.
     """
 
     path: str
@@ -40,7 +40,7 @@ class Scope:
     free: dict[str, Value] = field(default_factory=dict)
 
     def define(self, value: Value, path: str) -> Value:
-        """Give the value its name here."""
+        """Bind a name of this graph to a value."""
         name = value.name
         if name in self.names:
             self.report("CF102", path, f'the name "{name}" is defined twice', "rename one of them")
@@ -55,17 +55,17 @@ class Scope:
         return value
 
     def hides(self, name: str) -> bool:
-        """Whether a scope around this one has the name, as far out as names are shared."""
+        """Whether an enclosing scope has the name, as far out as names are shared."""
         if self.apart or self.parent is None:
             return False
         return name in self.parent.names or self.parent.hides(name)
 
     def sees(self, name: str) -> bool:
-        """Whether a body at this point could read the name."""
+        """Whether a body at this point can read the name."""
         return name in self.names or (self.parent is not None and self.parent.sees(name))
 
     def resolve(self, name: str, path: str) -> Value | None:
-        """The value the name stands for at this point; None, and a finding, where there is none."""
+        """The value of the name at this point; None, with a finding, if there is none."""
         value = self.find(name)
         if value is not None:
             return value
@@ -77,7 +77,7 @@ class Scope:
         return None
 
     def find(self, name: str) -> Value | None:
-        """The value of the name, captured from outside where need be; None where there is none."""
+        """The value of the name, captured from outside if needed; None if there is none."""
         if name in self.names:
             return self.names[name]
         if name in self.captured:
@@ -90,17 +90,17 @@ class Scope:
         return param
 
     def find_free(self, name: str) -> Value | None:
-        """In an open scope, a parameter for a name that nothing defines."""
+        """In an open scope, a parameter for an undefined name."""
         if not self.open or name in self.later:
             return None
         return self.free.setdefault(name, Value(name))
 
     def is_later(self, name: str) -> bool:
-        """Whether a node further on, here or outside, defines the name."""
+        """Whether a later node, here or outside, defines the name."""
         return name in self.later or (self.parent is not None and self.parent.is_later(name))
 
     def nearest(self, name: str) -> str:
-        """A hint that names the visible name most like this one; models full of faults get none."""
+        """A hint with the most similar visible name; none for models with very many faults."""
         if len(self.findings) > MOST_HINTS:
             return _DEFINE
         visible: list[str] = []
@@ -112,7 +112,7 @@ class Scope:
         return f'did you mean "{close}"?' if close else _DEFINE
 
     def report_early(self, name: str, path: str, hint: str, *, blocks: bool) -> None:
-        """Add the finding that a name is used before its node; it blocks where no order helps."""
+        """Report that a name is used before its node; it blocks if reordering cannot help."""
         message = f'"{name}" is used before the node that defines it'
         self.findings.append(finding("CF105", path, message, hint, blocks=blocks))
 

@@ -1,4 +1,4 @@
-"""One node or function on its own: a model around it, with an input for every name it reads."""
+"""Reads a single node or function: wraps it in a model with an input for every name it reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Proto = onnx.NodeProto | onnx.FunctionProto
 
 
 def proto_of(source: object) -> Proto:
-    """The NodeProto or FunctionProto of a source: one of them, or an onnxscript function.
+    """The NodeProto or FunctionProto of a source, which may be an onnxscript function.
 
     Raises InputTypeError for anything else.
     """
@@ -32,7 +32,7 @@ def proto_of(source: object) -> Proto:
     proto = to_proto() if callable(to_proto) else source
     if not isinstance(proto, Proto):
         raise InputTypeError(
-            f"{shown(source)} is no operator; give an operator's name, a"
+            f"{shown(source)} is not an operator; give an operator's name, a"
             " NodeProto, a FunctionProto or an onnxscript function"
         )
     return proto
@@ -41,9 +41,9 @@ def proto_of(source: object) -> Proto:
 def named(
     op: str, domain: str, version: int, attributes: Mapping[str, Any], variadic: int = 1
 ) -> onnx.NodeProto:
-    """A node of an operator that reads one value for each formal input of its schema.
+    """A node of an operator with one value for each formal input of its schema.
 
-    `variadic` is the number of values for an input that takes any number of them.
+    `variadic` is the number of values for a variadic input.
     """
     schema = ops.schema(domain, op, version)
     assert schema is not None
@@ -54,7 +54,7 @@ def named(
 
 
 def parameters_of(proto: Proto) -> tuple[str, ...] | None:
-    """The attributes a function takes; None of a node, whose operator's schema says them."""
+    """The attributes that a function accepts; None for a node, whose schema defines them."""
     if isinstance(proto, onnx.NodeProto):
         return None
     return (*proto.attribute, *(default.name for default in proto.attribute_proto))
@@ -63,7 +63,7 @@ def parameters_of(proto: Proto) -> tuple[str, ...] | None:
 def read_alone(
     proto: Proto, opsets: Mapping[str, int], attributes: Mapping[str, Any]
 ) -> tuple[Model, list[Finding]]:
-    """A model of one step: its inputs are the names the node reads, its graphs' outer ones last.
+    """A model of one step: its inputs are the names the node reads, captures last.
 
     `attributes` override the node's own; Python values or AttributeProtos.
     """
@@ -106,12 +106,12 @@ def _overridden(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> onnx.Nod
 
 
 def input_names(proto: Proto) -> tuple[str, ...]:
-    """The names of the inputs by position, "" for one left out."""
+    """The names of the inputs by position, "" for an absent one."""
     return tuple(proto.input)
 
 
 def opsets_of(proto: Proto) -> dict[str, int]:
-    """The opsets a function imports; none for a node."""
+    """The opsets that a function imports; none for a node."""
     imports = proto.opset_import if isinstance(proto, onnx.FunctionProto) else ()
     return {normal_domain(entry.domain): entry.version for entry in imports}
 

@@ -1,4 +1,4 @@
-"""Whatever a user hands over becomes a ModelProto: path, bytes, text, another library's model."""
+"""Converts a user's source to a ModelProto: path, bytes, text, another library's model."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext", ".textproto"}
 
 
 class NoModel(Exception):
-    """The source is no ONNX model; the message says why."""
+    """The source is not an ONNX model; the message tells why."""
 
 
 class Source(NamedTuple):
-    """A model and the folder its external data lie in, if it came from a file."""
+    """A model and the folder of its external data, if it came from a file."""
 
     proto: onnx.ModelProto
     folder: Path | None
@@ -47,14 +47,14 @@ def open_source(source: object) -> Source:
 
 
 def is_text(source: object) -> TypeGuard[str]:
-    """Whether it is a model written out, on one line or many, rather than a path."""
+    """Whether it is a model as text, on one line or many, rather than a path."""
     if not isinstance(source, str):
         return False
     return "\n" in source or "=>" in source or source.lstrip().startswith("<")
 
 
 def text_of(source: object) -> str | None:
-    """The text of a source that is a text model; None of any other."""
+    """The text of a source that is a text model; None for any other source."""
     if is_text(source):
         return source
     if not isinstance(source, str | os.PathLike) or Path(source).suffix not in _TEXT_SUFFIXES:
@@ -88,7 +88,7 @@ def _data_of(path: Path) -> bytes:
             f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}'
         ) from None
     except ValueError as error:  # a path no system has: a NUL in it, a lone surrogate
-        raise NoModel(f"{str(path)!r} is no path: {error}") from None
+        raise NoModel(f"{str(path)!r} is not a path: {error}") from None
 
 
 def _parse(data: bytes, what: str, suffix: str = "") -> onnx.ModelProto:
@@ -100,7 +100,7 @@ def _parse(data: bytes, what: str, suffix: str = "") -> onnx.ModelProto:
         raise NoModel(
             f"{what} is {_called(other)}"
             if other
-            else f"{what}: no ONNX model, or a truncated one ({len(data)} bytes)"
+            else f"{what}: not an ONNX model, or a truncated one ({len(data)} bytes)"
         ) from None
     if not proto.HasField("graph"):
         other = other_format(data, suffix)
@@ -115,7 +115,7 @@ def _called(other: Other) -> str:
 
 def _with_graph(proto: onnx.ModelProto, what: str) -> onnx.ModelProto:
     if not proto.HasField("graph"):
-        raise NoModel(f"{what}: no ONNX model, it holds no graph ({proto.ByteSize()} bytes)")
+        raise NoModel(f"{what}: not an ONNX model: it holds no graph ({proto.ByteSize()} bytes)")
     if not has_only_text(proto):
         raise NoModel(f"{what}: a damaged ONNX model, a name in it is no UTF-8 text")
     return proto
@@ -139,7 +139,7 @@ def _from_library(source: Any) -> onnx.ModelProto:
         proto = to_proto()
     else:
         raise NoModel(
-            f"{shown(source)} is no model; give a path, bytes, text, a ModelProto,"
+            f"{shown(source)} is not a model; give a path, bytes, text, a ModelProto,"
             " an onnx_ir.Model or an onnxscript function"
         )
     if not isinstance(proto, onnx.ModelProto):

@@ -1,4 +1,4 @@
-"""Where in a text model a path lies: onnx's parser keeps no positions, so the text is read again.
+"""Locates paths in a text model: onnx's parser keeps no positions, so the text is scanned again.
 
     blocks   name (inputs) => (outputs) <values> { node node ... }       main, P.body, P.branches[0]
     nodes    [label] outputs = domain.Op:overload <attributes> (inputs)  P/op_3
@@ -27,7 +27,7 @@ _IN_MESSAGE = re.compile(r"line (\d+), column (\d+)")
 
 
 class Token(NamedTuple):
-    """A name or a mark; `is_name` for names, quoted or not."""
+    """A name or a punctuation mark; `is_name` for names, quoted or not."""
 
     text: str
     is_name: bool
@@ -37,7 +37,7 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class _Frame:
-    """A bracket that is open: of a block, if `path` is set, or of anything else."""
+    """An open bracket: of a block, if `path` is set, or of anything else."""
 
     opening: str
     path: str = ""
@@ -54,13 +54,13 @@ class _Frame:
 
 @dataclass(slots=True)
 class SourceLocations:
-    """The tokens of a text, and from which to which of them each path goes."""
+    """The tokens of a text, and the range of tokens of each path."""
 
     tokens: Sequence[Token]
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def find(self, path: str, names: Iterable[str]) -> Token | None:
-        """The first of the names within the path's text, else where the path starts."""
+        """The first of the names inside the path's text, else the start of the path."""
         span = self.spans.get(path)
         while span is None and path:
             path = re.sub(r"[./]?[^./]*$", "", path)
@@ -98,7 +98,7 @@ def _names(message: str) -> Iterator[str]:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The names and marks of a text; lines and columns are counted from 1."""
+    """The names and marks of a text; lines and columns count from 1."""
     tokens = []
     line, start = 1, 0
     for match in _TOKENS.finditer(text):
@@ -113,7 +113,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def scan(text: str, functions: Sequence[str] = ()) -> SourceLocations:
-    """The places of every block and node of a text."""
+    """The locations of every block and node of a text."""
     return _Scanner(tokens_of(text), ["main", *functions]).run()
 
 

@@ -1,6 +1,6 @@
-"""What a caller puts in the place of what a model file says: extents, initializers, data files.
+"""Replacements by the caller for parts of a model file: extents, initializers, data files.
 
-onnxruntime takes these with a session's options, so a model is read as if its file said them.
+onnxruntime accepts these in a session's options; the model is read as if its file contained them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from treadle.ir import Literal, dtype_of, show_shape
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """Extents by a dim's name and denotation, arrays by the name of an initializer, files by name.
+    """Extents by a dim's name and denotation, initializers by name, and data files by name.
 
-    `external` are for initializers whose data the model says to lie in a file, and for no other.
+    `external` are only for initializers whose data are in an external file.
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Supplied:
     files: Mapping[str, memoryview] = field(default_factory=dict)
 
     def literals(self, proto: onnx.ModelProto) -> dict[str, Literal]:
-        """The tensors that take the place of the model's; InputError for one that does not fit."""
+        """The tensors that replace the model's; raises InputError for one that does not fit."""
         known = {tensor.name: tensor for tensor in proto.graph.initializer}
         for name in self.external:
             if name not in known or not ops.is_external(known[name]):
@@ -46,7 +46,7 @@ class Supplied:
         return {name: np.frombuffer(data, np.uint8) for name, data in self.files.items()}
 
     def with_extents(self, proto: onnx.ModelProto) -> onnx.ModelProto:
-        """The model whose dims have the extents given; InputError where two do not agree."""
+        """The model with the given extents; raises InputError if two disagree."""
         if not self.dims and not self.denotations:
             return proto
         changed = onnx.ModelProto()
@@ -59,7 +59,7 @@ class Supplied:
         return changed
 
     def _by_name(self, graph: onnx.GraphProto) -> dict[str, int]:
-        """The extents by name; dims that have a denotation and no name get theirs here."""
+        """The extents by name; dims that have a denotation but no name get theirs here."""
         extents = dict(self.dims)
         for info in graph.input:
             for axis, dim in enumerate(info.type.tensor_type.shape.dim):
@@ -91,7 +91,7 @@ def _literal(tensor: onnx.TensorProto, array: np.ndarray) -> Literal:
 
 
 def _dims(graph: onnx.GraphProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
-    """Every dim that a graph or a body of it declares."""
+    """Every dim declared by a graph or its bodies."""
     for info in (*graph.input, *graph.output, *graph.value_info):
         yield from _dims_of(info.type)
     for node in graph.node:

@@ -1,7 +1,7 @@
 """The text form, by onnx's own parser and printer.
 
 The parser is recursive and overflows the stack on thousands of nested graphs (measured on 1.23.2),
-so the depth is looked at first.
+so the depth is checked first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPENING, _CLOSING = frozenset("{<(["), frozenset("}>)]")
 
 
 class TextProblem(Exception):
-    """The text is no model; the message says where and why."""
+    """The text is not a model; the message tells where and why."""
 
 
 def parse_text(text: str) -> onnx.ModelProto:
@@ -36,13 +36,13 @@ def parse_text(text: str) -> onnx.ModelProto:
     try:
         return _parsed(text)
     except onnx.parser.ParseError as error:
-        raise TextProblem(f"no text model: {_reason(error)}") from None
+        raise TextProblem(f"not a text model: {_reason(error)}") from None
     except TextProblem:
         raise
     except DecodeError:
         raise TextProblem("graphs are nested deeper than protobuf reads (about 30)") from None
     except Exception as error:  # noqa: BLE001  border: bad numbers are IndexError, RuntimeError ...
-        raise TextProblem(f"no text model: the parser failed on it ({error})") from None
+        raise TextProblem(f"not a text model: the parser failed on it ({error})") from None
 
 
 def _parsed(text: str) -> onnx.ModelProto:
@@ -58,7 +58,7 @@ def _parsed(text: str) -> onnx.ModelProto:
 
 
 def print_text(proto: onnx.ModelProto) -> str:
-    """The model as text; what onnx's text form cannot hold is lost, or Unsupported."""
+    """Print the model as text; parts that onnx's text form lacks are lost, or raise Unsupported."""
     try:
         return onnx.printer.to_text(proto) + "\n"
     except UnicodeDecodeError:
@@ -89,7 +89,7 @@ def _depth(text: str) -> int:
 
 
 def _reason(error: onnx.parser.ParseError) -> str:
-    # the parser hands over the C++ message as bytes: position, context, what was expected
+    # the parser returns its message as bytes: position, context, what was expected
     message = error.args[0] if error.args else ""
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     position, *rest = text.splitlines() or [""]

@@ -1,4 +1,4 @@
-"""What a message says that the IR has no word for is kept verbatim and written back as it was."""
+"""Keeps fields of messages that the IR cannot express, and writes them back verbatim."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Message = TypeVar("Message", bound=Any)
 
 
 def known_fields(message: Any, *unknown: str) -> frozenset[str]:
-    """All fields of a message type but the `unknown` ones, which the IR does not hold."""
+    """All fields of a message type except the `unknown` ones, which the IR does not hold."""
     return frozenset(field.name for field in message.DESCRIPTOR.fields) - set(unknown)
 
 
 def leftover(message: Message, known: frozenset[str]) -> Message:
-    """A message of the same type with only the fields that are not known."""
+    """A message of the same type with only the unknown fields."""
     rest: Message = type(message)()
     for descriptor, value in message.ListFields():
         if descriptor.name in known:

@@ -1,4 +1,4 @@
-"""Whether every string of a file is text: protobuf hands one that is not UTF-8 over as bytes."""
+"""Checks that every string of a file is UTF-8: protobuf returns others as bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WRAPPED = ("sequence_type", "optional_type")
 
 
 def has_only_text(proto: onnx.ModelProto) -> bool:
-    """Whether every name, operator, domain and comment of a model is text."""
+    """Whether every name, operator, domain and comment of a model is valid text."""
     return set(map(type, _of_model(proto))) <= {str}
 
 

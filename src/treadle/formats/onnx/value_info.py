@@ -1,4 +1,4 @@
-"""What a file declares of a value, in and out: ValueInfoProto."""
+"""Reads and writes declarations of values: ValueInfoProto."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_value(info: onnx.ValueInfoProto) -> Value:
 
 
 def read_claim(info: onnx.ValueInfoProto) -> Declaration:
-    """What an entry says of a value; what the IR cannot hold is kept verbatim."""
+    """The declaration in an entry; parts that the IR cannot express are kept verbatim."""
     try:
         type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
     except LoadError as problem:
@@ -31,7 +31,7 @@ def read_claim(info: onnx.ValueInfoProto) -> Declaration:
 
 
 def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
-    """The entry of a claim; the reverse of `read_claim`."""
+    """The entry for a declaration; the inverse of `read_claim`."""
     if claim.kept:
         info = onnx.ValueInfoProto()
         info.ParseFromString(claim.kept)
@@ -49,10 +49,10 @@ def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
 
 
 def refined(claim: Declaration, inferred: Type | None, *, in_body: bool) -> Declaration:
-    """The claim with what inference found in the place of what the file says; verbatim without.
+    """The declaration with the inferred type instead of the file's; unchanged if there is none.
 
-    In a body what the file says of extents is dropped where inference knows none: it may be that of
-    the first iteration. In the main graph its names stay: they are what callers know.
+    In a body the file's extents are dropped if inference knows none: they may be those of the first
+    iteration. In the main graph symbols stay, since callers know them.
     """
     if inferred is None:
         return claim

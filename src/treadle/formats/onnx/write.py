@@ -1,4 +1,4 @@
-"""A Model becomes a ModelProto: every step by the table below."""
+"""Writes a Model as a ModelProto: every step by the table below."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _TYPED_FUNCTIONS = 10
 def write_model(
     model: Model, *, unique_names: bool = False, external: bool = True
 ) -> onnx.ModelProto:
-    """The ModelProto of a model.
+    """Write the ModelProto of a model.
 
     `unique_names`: no name is used twice in the whole model. `external=False`: external tensors are
-    written into the model itself.
+    copied into the model.
     """
     try:
         return _write(model if external else inline_external(model), unique_names)
-    except DecodeError:  # protobuf's word for messages within messages that it cannot copy
+    except DecodeError:  # protobuf's error for messages nested too deeply to copy
         why = "its graphs are nested deeper than protobuf writes (about 30)"
         raise Unsupported("the model", None, why) from None
 
@@ -100,7 +100,7 @@ def write_function(function: Function, unique_names: bool = False) -> onnx.Funct
 
 
 def _typed_ports(block: Block, writing: WriteContext) -> list[onnx.ValueInfoProto]:
-    # the graph gives the results it made their types at its outputs, which a function lacks
+    # a graph declares the types of its results at its outputs, which a function lacks
     made = {value for step in block.steps for value in step.results if value is not None}
     results = [v for v in dict.fromkeys(block.results) if v in made and v.declared is None]
     return [

@@ -1,7 +1,7 @@
-"""Values get names again: one graph while it is written, and the graphs inside it.
+"""Assigns names to values: the state of one graph while it is written, and of its bodies.
 
-A captured value is written by the name its outer value has, so no other value of the body may take
-that name; everything else keeps its own name wherever it can.
+A captured value is written with the name of its outer value, so no other value of the body may take
+that name; all other values keep their own names if possible.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ WriteStep = Callable[["WriteContext", Step], onnx.NodeProto]
 
 @dataclass(slots=True)
 class WriteContext:
-    """The names in force in one graph; `outside` are the names its outer graphs have given.
+    """The names in use in one graph; `outside` are the names used by outer graphs.
 
-    `unique`: no name is used twice in the whole model, as onnxruntime wants it for shadowed ones.
+    `unique`: no name is used twice in the whole model, since onnxruntime rejects shadowing.
     """
 
     write_step: WriteStep
@@ -45,7 +45,7 @@ class WriteContext:
     taken: set[str] = field(default_factory=set)
 
     def name(self, value: Value) -> str:
-        """Give a value of this graph its name."""
+        """Assign a name to a value of this graph."""
         wanted = value.name or "value"
         forbidden = self.taken | self.outside if self.unique else self.taken
         name, number = wanted, 0
@@ -67,7 +67,7 @@ class WriteContext:
         operands: Iterable[Value | None],
         results: Iterable[Value | None],
     ) -> onnx.NodeProto:
-        """A node with its names; trailing absent operands stay, as the file had them."""
+        """A node with its names; trailing absent operands stay, as in the file."""
         node = onnx.NodeProto.FromString(info.kept) if info.kept else onnx.NodeProto()
         node.op_type = op
         for name, text in (
@@ -95,7 +95,7 @@ class WriteContext:
         return inner.graph(_with_identities(replace(block, params=own), captured))
 
     def graph(self, block: Block) -> onnx.GraphProto:
-        """The graph of a block; names are given to all of its values first."""
+        """The graph of a block; all of its values get their names first."""
         for value in block_values(block):
             self.name(value)
         graph = onnx.GraphProto()
@@ -117,7 +117,7 @@ class WriteContext:
         return graph
 
     def claim(self, value: Value, claim: Declaration) -> onnx.ValueInfoProto:
-        """The entry of a value."""
+        """The declaration entry of a value."""
         return write_claim(self.names[value], claim)
 
     def _value_info(self, block: Block) -> Iterable[onnx.ValueInfoProto]:
@@ -165,7 +165,7 @@ class WriteContext:
 
 
 def add_attributes(node: onnx.NodeProto, attributes: Mapping[str, Attribute]) -> None:
-    """Give the node its attributes that are no graphs."""
+    """Add the attributes that are not graphs to the node."""
     for attribute in attributes.values():
         node.attribute.append(ops.attribute_to_proto(attribute))
 
@@ -175,7 +175,7 @@ def _result_claim(value: Value | None) -> Declaration:
 
 
 def _with_identities(block: Block, captured: set[Value]) -> Block:
-    # the standard wants a body's result to be a value of the body: IR.md, Graphs
+    # the standard requires a body's result to be a value of the body: IR.md, Graphs
     returned = {v for v in block.results if v is not None and v in captured}
     if not returned:
         return block

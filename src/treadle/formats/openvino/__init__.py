@@ -32,34 +32,34 @@ __all__ = [
 def save(model: Model, path: str | Path) -> None:
     """Write the .xml, IR version 11, and the .bin beside it.
 
-    The model has no calls: `treadle.passes` expands them, and the leaves that `lacks` tells of.
-    Raises Unsupported with a finding for every step that IR has no form for.
+    The model has no calls: `treadle.passes` expands them, and the leaves that `lacks` names. Raises
+    Unsupported with a finding for every step without a form in IR.
     """
-    from treadle.formats.openvino.write import write_file  # its tables are of no use to a reader
+    from treadle.formats.openvino.write import write_file  # readers do not need its tables
 
     write_file(model, Path(path))
 
 
 def write_net(model: Model) -> tuple[Net, Pool]:
-    """The net of a model, and the constants its .bin would hold; raises as `save` does."""
+    """The net of a model, and the constants for its .bin; raises as `save` does."""
     from treadle.formats.openvino import write
 
     return write.write_net(model)
 
 
 def lacks(leaf: Leaf) -> bool:
-    """Whether IR has no words for an operator: its definition must take its place."""
+    """Whether IR has no layer for an operator, which then needs its definition."""
     from treadle.formats.openvino import write
 
     return write.lacks(leaf)
 
 
 def read(path: str | Path) -> tuple[Model | None, list[Finding]]:
-    """The closed model of an .xml file, and what reading it brought to light; never raises."""
+    """Read an .xml file; returns the closed model, or None, and the findings; never raises."""
     return read_file(Path(path))
 
 
 def read_text(text: str) -> tuple[Model | None, list[Finding]]:
-    """The same of the text of an .xml, which has no .bin."""
+    """Read the text of an .xml, which has no .bin."""
     weights = Weights(None, "the text of an .xml has no .bin beside it")
     return read_bytes(text.encode(), weights, Report("this text"))

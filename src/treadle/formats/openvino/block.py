@@ -1,4 +1,4 @@
-"""The layers of a body become the steps of a draft, each by the table of its type."""
+"""Reads the layers of a body into the steps of a block, each by the table of its type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTROL_SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 
 
 def read_block(reading: ReadContext, body: Body, path: str, enter: Enter) -> Content:
-    """The body as a draft; faults of its layers are reported, all of them."""
+    """Read the body into a block builder; reports all faults of its layers."""
     draft = LayerBlockBuilder(path.rpartition("/")[2], path)
     try:
         wiring = wire(body)
@@ -39,7 +39,7 @@ def read_block(reading: ReadContext, body: Body, path: str, enter: Enter) -> Con
 
 
 class _Layers:
-    """The layers of one body, read one after the other."""
+    """The layers of one body, read in order."""
 
     def __init__(
         self, reading: ReadContext, draft: LayerBlockBuilder, path: str, enter: Enter
@@ -50,7 +50,7 @@ class _Layers:
         self.failed: set[int] = set()
 
     def read(self, layer: Layer, sources: tuple[Source, ...]) -> None:
-        """Read one layer; one that hangs on a failed layer is left out, its cause is reported."""
+        """Read one layer; skips a layer that depends on a failed one, whose fault is reported."""
         try:
             operands = tuple([self.values[source] for source in sources])
         except KeyError:
@@ -70,7 +70,7 @@ class _Layers:
         self._define(layer, values, since)
 
     def _report_unsupported(self, layer: Layer) -> None:
-        """Say that a layer is not supported, though what it reads failed already."""
+        """Report an unsupported layer even if one of its inputs failed already."""
         kind = layer.type.lower()
         if kind not in _CONTROL and kind not in _SPECIAL:
             try:
@@ -96,7 +96,7 @@ class _Layers:
         self, kind: str, layer: Layer, operands: tuple[Value, ...]
     ) -> tuple[Value, ...] | None:
         if opset_of(layer.version) < _CONTROL_SINCE[kind]:
-            message = f"{layer.type} is there from opset{_CONTROL_SINCE[kind]} on"
+            message = f"{layer.type} exists from opset{_CONTROL_SINCE[kind]} on"
             raise IrError("CF908", message)
         feeds = {port.id: value for port, value in zip(layer.inputs, operands, strict=True)}
         path = f"{self.path}/{layer.name}"
@@ -130,9 +130,9 @@ class _Layers:
         return operands[:1]
 
     def _define(self, layer: Layer, values: tuple[Value, ...], since: int) -> None:
-        """Give the layer's results their names and what the file claims of them."""
+        """Give the layer's results their names and declared types."""
         if len(values) < len(layer.outputs):
-            found = f"it has {len(layer.outputs)} outputs, {layer.type} gives {len(values)}"
+            found = f"it has {len(layer.outputs)} outputs, {layer.type} has {len(values)}"
             self.reading.report.add(IrError("CF909", found), layer)
             self.failed.add(layer.id)
             return

@@ -1,4 +1,4 @@
-"""A block being made of layers: fresh names, leaves of one ONNX opset, what is known of values."""
+"""Builds a block from layers: fresh names, leaves of one ONNX opset, inferred types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from treadle.ir import (
 )
 
 OPSET = 21
-"""The ONNX opset layers become leaves of."""
+"""The ONNX opset of the leaves that layers become."""
 _NONE: Mapping[str, Any] = {}
 
 
@@ -44,9 +44,9 @@ def _version(op: str) -> int:
 
 
 class LayerBlockBuilder:
-    """Collects params, constants and steps; `claims` are the types the file says values have.
+    """Collects params, constants and steps; `claims` are the types the file declares.
 
-    `origin` is the layer at hand, `named` the result of an operator that is all it becomes.
+    `origin` is the current layer, `named` the result of an operator that becomes a single leaf.
     """
 
     def __init__(self, name: str, path: str) -> None:
@@ -67,7 +67,7 @@ class LayerBlockBuilder:
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
 
     def fresh(self, hint: str) -> str:
-        """A name nothing here has: the hint, or the hint with a number."""
+        """A name that is not used here: the hint, or the hint with a number."""
         hint = hint or "value"
         number = self._names.get(hint)
         if number is None:
@@ -93,11 +93,11 @@ class LayerBlockBuilder:
         return value
 
     def know(self, param: Value, type_: Tensor) -> None:
-        """Take the type of a param for true."""
+        """Record the type of a param."""
         self._types.know(param, type_)
 
     def type_of(self, value: Value) -> Tensor:
-        """What inference finds of a value; what the file claims where that says nothing."""
+        """The inferred type of a value; the declared one if inference knows nothing."""
         self._types.follow(self.steps)
         found, claim = self._types.of(value), self.claims.get(value, Tensor())
         if not isinstance(found, Tensor):
@@ -113,7 +113,7 @@ class LayerBlockBuilder:
         return value
 
     def constant(self, array: np.ndarray, hint: str = "") -> Value:
-        """A constant of ours; a small one is shared by all who want the same."""
+        """A new constant; small equal ones are shared."""
         array = np.asarray(array)
         key = (str(array.dtype), array.shape, array.tobytes()) if array.size <= 16 else None
         if key is not None and key in self._shared:
@@ -138,7 +138,7 @@ class LayerBlockBuilder:
         return results
 
     def info(self, op: str) -> Info:
-        """Where a step comes from; the first one of a layer has the layer's name."""
+        """The origin of a step; the first step of a layer has the layer's name."""
         name = self.origin.name
         while name in self._nodes:
             self._nodes[name] += 1
@@ -147,7 +147,7 @@ class LayerBlockBuilder:
         return self.origin if name == self.origin.name else replace(self.origin, name=name)
 
     def scalar(self, value: Value) -> Value:
-        """The value, which has one element, without axes."""
+        """Reshape a one-element value to a scalar."""
         literal = self.literals.get(value)
         if literal is not None and literal.array.size == 1:
             return self.constant(literal.array.reshape(())) if literal.array.ndim else value
@@ -160,11 +160,11 @@ class LayerBlockBuilder:
         return self.leaves(op, operands, 1, attributes)[0]
 
     def whole(self, *numbers: int) -> Value:
-        """A constant list of int64."""
+        """A constant int64 vector."""
         return self.constant(np.array(numbers, np.int64))
 
     def rename(self, since: int, names: Mapping[Value, Value]) -> None:
-        """Put other values in the place of some that steps from `since` on define."""
+        """Replace values that steps from `since` on define by other values."""
         if since == len(self.steps) - 1:
             self.steps[since] = _giving(self.steps[since], names)
             since += 1
@@ -175,7 +175,7 @@ class LayerBlockBuilder:
             self._types.same(new, old)
 
     def build(self, *results: Value | None) -> Block:
-        """The block; constants nothing reads are left out."""
+        """The block, without unused constants."""
         return Block(
             tuple(self.params),
             self._constants(results),
@@ -202,7 +202,7 @@ def _attributes(given: Mapping[str, object]) -> dict[str, Attribute]:
 
 
 def _giving(step: Step, names: Mapping[Value, Value]) -> Step:
-    """The step with other results; a leaf is rebuilt by hand, which is several times faster."""
+    """The step with other results; a leaf is rebuilt directly, which is several times faster."""
     if not isinstance(step, Leaf):
         return with_results(step, names)
     results = tuple([names.get(v, v) if v is not None else None for v in step.results])
@@ -221,12 +221,12 @@ def _giving(step: Step, names: Mapping[Value, Value]) -> Step:
 
 @lru_cache(maxsize=4096)
 def claim_of(precision: str, dims: tuple[int, ...]) -> Tensor:
-    """The type a port claims: negative dims are unknown, and no dims may be a claim left out."""
+    """The type declared by a port: negative dims are unknown, and no dims may mean undeclared."""
     kind = element_type(precision)
     shape = tuple(None if dim < 0 else dim for dim in dims) if dims else None
     return Tensor(kind.dtype if kind else None, shape)
 
 
 def cast_to(dtype: DType) -> int:
-    """The number that Cast's attribute `to` has for an element type."""
+    """The value of Cast's attribute `to` for an element type."""
     return int(ops.element_to_proto(dtype))

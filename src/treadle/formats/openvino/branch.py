@@ -1,4 +1,4 @@
-"""If: read as a Branch; both blocks take every value that either of them reads."""
+"""Reads If as a Branch; both blocks take every value that either of them reads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SIDES = ("then", "else")
 
 
 def read(hand: ControlContext) -> tuple[Value, ...] | None:
-    """The results of the If; None where a branch could not be read."""
+    """Read the results of the If; None if a branch could not be read."""
     layer = hand.layer
     if not layer.inputs:
         raise IrError("CF907", "it has no condition (input port 0)")
     used = {entry.external for side in _SIDES for entry in _entries(layer, side).inputs}
     for external in sorted(used):
         if external not in hand.feeds:
-            raise IrError("CF907", f"a port map names input port {external}, there is none")
+            raise IrError("CF907", f"a port map names input port {external}, which does not exist")
     read_ = sorted(used)
     contents = [_side(hand, side, read_) for side in _SIDES]
     if not all(content.whole for content, _ in contents):
@@ -46,7 +46,7 @@ def read(hand: ControlContext) -> tuple[Value, ...] | None:
 
 
 def _variables(hand: ControlContext, sides: list[LayerBlockBuilder]) -> dict[str, Variable]:
-    """The variables of either side, as the block around the If uses them."""
+    """The variables of either side, as used by the block around the If."""
     initial = {name: each.initial for side in sides for name, each in settle(side).items()}
     variables = {name: enter(hand.draft, name, value) for name, value in initial.items()}
     for side in sides:
@@ -58,7 +58,7 @@ def _variables(hand: ControlContext, sides: list[LayerBlockBuilder]) -> dict[str
 
 
 def _held(side: LayerBlockBuilder, variables: Iterable[str]) -> list[Value]:
-    """What the variables hold after a side."""
+    """The values of the variables after a side."""
     return [side.variables[name].after or side.variables[name].before for name in variables]
 
 
@@ -121,6 +121,6 @@ def _results(layer: Layer, side: str, results: Mapping[int, Value]) -> tuple[Val
 
 def _result(entry: PortEntry, results: Mapping[int, Value]) -> Value:
     if entry.internal not in results:
-        message = f"layer {entry.internal} of the body is no Result"
+        message = f"layer {entry.internal} of the body is not a Result"
         raise IrError("CF907", message, line=entry.line)
     return results[entry.internal]

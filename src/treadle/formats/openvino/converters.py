@@ -1,4 +1,4 @@
-"""What an element becomes when it ends: a table from its tag to a function of its Frame."""
+"""Converts an element when it ends: a table from its tag to a function of its Frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treadle.formats.openvino.records import (
 Record = TypeVar("Record")
 LONGEST_TEXT = 1 << 20
 TEXT = "#text"
-"""What stands in the place of a tag for a text among the children of an element that is kept."""
+"""The key for text among the children of an element that is kept."""
 _LARGEST = 2**63
 _LONGEST_NUMBER = 19
 _BODIES = ("body", "then_body", "else_body")
@@ -32,9 +32,9 @@ _PORT_MAPS = ("port_map", "then_port_map", "else_port_map")
 
 @dataclass(slots=True)
 class Frame:
-    """An element that has begun: its attributes, its dims, the records of the elements inside it.
+    """An open element: its attributes, its dims, and the records of the elements inside it.
 
-    There are ten of these for every layer, so what is usual is looked at before what is wrong.
+    Every layer has about ten of them, so the common case is tested first.
     """
 
     tag: str
@@ -58,12 +58,12 @@ class Frame:
         return self.number(name, self.text_of(name))
 
     def optional(self, name: str) -> int | None:
-        """An attribute that is a whole number, None where it is left out."""
+        """An integer attribute; None if it is left out."""
         text = self.attributes.get(name)
         return None if text is None else self.number(name, text)
 
     def number(self, name: str, text: str) -> int:
-        """The whole number a text says."""
+        """The integer in a text."""
         try:
             value = int(text) if len(text) < 24 else _LARGEST
         except ValueError:
@@ -79,12 +79,12 @@ class Frame:
         return tuple([record for _, record in self.children if isinstance(record, kind)])
 
     def extras(self) -> tuple[Element, ...]:
-        """What is kept and not read."""
+        """The elements that are kept and not interpreted."""
         return self.all(Element) if self.children else ()
 
 
 def unread_element(frame: Frame) -> Element:
-    """The element as it is, with the texts around its children in one."""
+    """The element unchanged, with the texts around its children joined."""
     children = tuple([r for _, r in frame.children if isinstance(r, Element)])
     text = ""
     if len(children) != len(frame.children):
@@ -93,7 +93,7 @@ def unread_element(frame: Frame) -> Element:
 
 
 def _text(frame: Frame) -> str:
-    """The text of an element; raises Fault for records among its children."""
+    """The text of an element; raises IrError if it contains records."""
     for tag, record in frame.children:
         if tag != TEXT and not isinstance(record, Element):
             raise IrError("CF905", f"<{tag}> stands inside <{frame.tag}>", line=frame.line)
@@ -187,7 +187,7 @@ def _layer(frame: Frame) -> Layer:
 
 
 def _parts(frame: Frame) -> dict[str, list[Any]]:
-    """The records inside an element, by tag; there may be several elements of one tag."""
+    """The records inside an element, by tag; a tag may occur several times."""
     parts: dict[str, list[Any]] = {}
     for tag, record in frame.children:
         if tag in parts:
@@ -198,7 +198,7 @@ def _parts(frame: Frame) -> dict[str, list[Any]]:
 
 
 def _joined(parts: dict[str, list[Any]], tag: str) -> tuple[Any, ...]:
-    """The records that all elements of a tag hold."""
+    """The records of all elements of a tag."""
     if tag not in parts:
         return ()
     lists = [each for each in parts[tag] if isinstance(each, tuple)]

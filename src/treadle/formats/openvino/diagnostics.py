@@ -1,4 +1,4 @@
-"""What is wrong with a file, while it is read: one fault stops, or many are collected."""
+"""Faults of a file found while it is read: a single error, and a collection of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.formats.openvino.records import Layer
 
 
 class IrError(Exception):
-    """One thing that is wrong, at a line; the reader of the whole file makes a Finding of it."""
+    """One fault, at a line; the reader of the whole file makes a Finding of it."""
 
     def __init__(self, code: str, message: str, hint: str = "", line: int = 0) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, fault: IrError, layer: Layer | None = None) -> None:
-        """Make a finding of a fault; of a layer's, with the layer's line and name."""
+        """Add a finding for a fault; for a layer's, with the layer's line and name."""
         line = fault.line or (layer.line if layer is not None else 0)
         where = f"{self.file}:{line}" if line else self.file
         message = f"{layer}: {fault.message}" if layer is not None else fault.message

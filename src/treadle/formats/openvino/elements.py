@@ -1,9 +1,9 @@
-"""OpenVINO's element types: how they are spelt, what they become, and how their bytes lie.
+"""OpenVINO's element types: their spelling, their dtype here, and their byte layout.
 
-Types that ONNX, or its opset 21, has no word for are widened when they are read: u1, u2, u3 and u6
-to uint8; nf4, f4e2m1 and f8e8m0 to float32. Layouts: i4, u4, nf4 and f4e2m1 the low nibble first;
-u2 the low bits first; u1 the high bit first; u3 and u6 groups of three bytes of split bit planes,
-high bits first; string an int32 count, count + 1 int32 offsets, then UTF-8.
+Types that ONNX, or its opset 21, lacks are widened when they are read: u1, u2, u3 and u6 to uint8;
+nf4, f4e2m1 and f8e8m0 to float32. Layouts: i4, u4, nf4 and f4e2m1 the low nibble first; u2 the low
+bits first; u1 the high bit first; u3 and u6 groups of three bytes of split bit planes, high bits
+first; string an int32 count, count + 1 int32 offsets, then UTF-8.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Decoder = Callable[[np.ndarray, int], np.ndarray]
 
 
 class ElementType(NamedTuple):
-    """An element type of OpenVINO: its bits in a file, and what holds it here."""
+    """An element type of OpenVINO: its bits in a file, and the dtype that holds it here."""
 
     bits: int
     dtype: DType
@@ -67,17 +67,17 @@ _NF4 = np.array(
 )  # fmt: skip
 _GROUP = 24
 WIDENED = frozenset(("u1", "u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0"))
-"""The types that are held by another one."""
+"""The types that are widened to another one."""
 
 
 def element_type(word: str) -> ElementType | None:
-    """The element type a word means: `f32`, or a port's precision `FP32`; None for no such."""
+    """The element type of a word: `f32`, or a port's precision `FP32`; None if unknown."""
     lower = word.lower()
     return ELEMENT_TYPES.get(_PRECISIONS.get(lower, lower))
 
 
 def byte_count(word: str, count: int) -> int | None:
-    """How many bytes `count` elements take; None for strings, whose bytes tell."""
+    """The number of bytes of `count` elements; None for strings."""
     kind = ELEMENT_TYPES[word]
     if not kind.bits:
         return None
@@ -87,7 +87,7 @@ def byte_count(word: str, count: int) -> int | None:
 
 
 def decode(word: str, data: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The array of this shape whose bytes these are; a view of them where that is possible."""
+    """Decode the bytes of an array of this shape; a view of them if possible."""
     count = int(np.prod(shape, dtype=np.int64))
     special = _DECODERS.get(word)
     if special is not None:

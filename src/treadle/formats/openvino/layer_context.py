@@ -1,4 +1,4 @@
-"""A layer at hand: its operands and attributes, read with care, and the leaves it becomes."""
+"""The layer being read: access to its operands and attributes, and helpers to add leaves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLOATS = frozenset(
 
 @dataclass(slots=True)
 class LayerContext:
-    """What an operator's function is given; `version` is the operator's, not the file's opset."""
+    """The argument of an operator's function; `version` is the operator's, not the file's opset."""
 
     layer: Layer
     version: int
@@ -31,7 +31,7 @@ class LayerContext:
     # ---- attributes
 
     def text(self, name: str, default: str | None = None, *choices: str) -> str:
-        """A word, in lower case; one of the choices where there are some."""
+        """A word in lower case; must be one of the choices, if there are any."""
         value = self.layer.data.get(name, default)
         if value is None:
             raise IrError("CF905", f"it has no attribute {name}")
@@ -48,7 +48,7 @@ class LayerContext:
         return _TRUTHS[word]
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """A whole number."""
+        """An integer."""
         return _whole(name, self.text(name, None if default is None else str(default)))
 
     def number(self, name: str, default: float | None = None) -> float:
@@ -56,13 +56,13 @@ class LayerContext:
         return _number(name, self.text(name, None if default is None else repr(default)))
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
-        """A comma list of whole numbers."""
+        """A comma list of integers."""
         if name not in self.layer.data and default is not None:
             return list(default)
         return [_whole(name, word) for word in self._words(name)]
 
     def numbers(self, name: str) -> list[float]:
-        """A comma list of numbers, empty where it is left out."""
+        """A comma list of numbers; empty if it is left out."""
         return [_number(name, word) for word in self._words(name)] if self.has(name) else []
 
     def words(self, name: str, default: Sequence[str]) -> list[str]:
@@ -70,7 +70,7 @@ class LayerContext:
         return (self._words(name) if self.has(name) else []) or list(default)
 
     def has(self, name: str) -> bool:
-        """Whether the file gives the attribute."""
+        """Whether the file has the attribute."""
         return name in self.layer.data
 
     def element(self, name: str, default: str | None = None) -> DType:
@@ -79,7 +79,7 @@ class LayerContext:
         kind = element_type(word)
         if kind is None or word in WIDENED:
             raise IrError(
-                "CF909", f'{name} is "{word[:40]}", which opset 21 has no element type for'
+                "CF909", f'{name} is "{word[:40]}", for which opset 21 has no element type'
             )
         return kind.dtype
 
@@ -96,39 +96,39 @@ class LayerContext:
         return self.operands[position]
 
     def get(self, position: int) -> Value | None:
-        """The operand, None where the layer has no such input."""
+        """The operand; None if the layer has no such input."""
         return self.operands[position] if position < len(self.operands) else None
 
     def array(self, position: int) -> np.ndarray | None:
-        """The operand's content if it is a constant."""
+        """The operand's content, if it is constant."""
         literal = self.draft.literals.get(self[position])
         return None if literal is None else literal.array
 
     def known(self, position: int, what: str) -> np.ndarray:
-        """The content of an operand that has to be a constant."""
+        """The content of an operand that must be constant."""
         array = self.array(position)
         if array is None:
             hint = "fold it to a Const: ONNX takes it as an attribute"
-            raise IrError("CF909", f"{what} (input {position}) is no constant", hint)
+            raise IrError("CF909", f"{what} (input {position}) is not constant", hint)
         return array
 
     def wholes(self, position: int, what: str) -> list[int]:
-        """The whole numbers of an operand that has to be a constant."""
+        """The integers of an operand that must be constant."""
         return [int(item) for item in self.known(position, what).reshape(-1).tolist()]
 
     def scalar(self, position: int, what: str) -> float:
-        """The one number of an operand that has to be a constant."""
+        """The one number of an operand that must be constant."""
         array = self.known(position, what)
         if array.size != 1:
             raise IrError("CF909", f"{what} (input {position}) has {array.size} elements, wanted 1")
         return float(array.reshape(-1)[0])
 
     def axis(self, position: int) -> int:
-        """The axis an operand says, which has to be a constant."""
+        """The axis in an operand that must be constant."""
         return int(self.scalar(position, "the axis"))
 
     def shape(self, position: int) -> Shape | None:
-        """The shape of an operand, None where its rank is not known."""
+        """The shape of an operand; None if its rank is unknown."""
         return self.draft.type_of(self[position]).shape
 
     def rank(self, position: int) -> int:
@@ -136,10 +136,10 @@ class LayerContext:
         return self.rank_of(self[position], f"input {position}")
 
     def rank_of(self, value: Value, what: str) -> int:
-        """The rank of a value whose rank has to be known."""
+        """The rank of a value, which must be known."""
         shape = self.draft.type_of(value).shape
         if shape is None:
-            raise IrError("CF909", f"the rank of {what} is not known, and matters here")
+            raise IrError("CF909", f"the rank of {what} is not known, but required here")
         return len(shape)
 
     def dtype(self, position: int) -> DType:
@@ -153,7 +153,7 @@ class LayerContext:
         """Whether an operand holds floating-point numbers."""
         return self.dtype(position) in _FLOATS
 
-    # ---- what it becomes
+    # ---- new leaves
 
     def leaf(self, op: str, *operands: Value | None, **attributes: object) -> Value:
         """A leaf with one result."""
@@ -174,7 +174,7 @@ class LayerContext:
         return self.constant(np.array(number, self.dtype(position).numpy))
 
     def whole(self, *numbers: int) -> Value:
-        """A constant list of int64."""
+        """A constant int64 vector."""
         return self.draft.whole(*numbers)
 
     def cast(self, value: Value, dtype: DType) -> Value:
@@ -192,7 +192,7 @@ class LayerContext:
         return self.cast(self[position], DType.INT64)
 
     def list64(self, position: int) -> Value:
-        """An operand of whole numbers as a list of int64, a scalar as a list of one."""
+        """An integer operand as an int64 vector; a scalar becomes a vector of one."""
         array = self.array(position)
         if array is not None:
             return self.whole(*map(int, array.reshape(-1).tolist()))
@@ -203,7 +203,7 @@ class LayerContext:
         return self.leaf("Reshape", value, self.whole(-1))
 
     def transpose(self, value: Value, permutation: Sequence[int]) -> Value:
-        """The value with its axes in another order; itself where the order is the same."""
+        """Permute the axes; returns the value itself for the identity permutation."""
         if list(permutation) == list(range(len(permutation))):
             return value
         return self.leaf("Transpose", value, perm=list(permutation))

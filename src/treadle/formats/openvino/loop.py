@@ -1,4 +1,4 @@
-"""Loop and TensorIterator: read as the one loop form, with slices and reshapes around it.
+"""Reads Loop and TensorIterator as the one loop form, with slices and reshapes around it.
 
     Parameter of the body     sliced (axis)            Sliced; its outer value cut into parts before
                               a back edge leads to it  Carried
@@ -8,7 +8,8 @@
                               an output without        the Carried it feeds; else one of its own
                               execution_condition      the next condition
 
-A trip count below 0 is none: a constant one is left out, another becomes the largest number.
+A negative trip count means unlimited: a constant one is left out, another becomes the largest
+number.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _UNBOUNDED = np.iinfo(np.int64).max
 
 @dataclass(slots=True)
 class _Plan:
-    """What the file says of the loop, by body layer id."""
+    """The loop as described by the file, by body layer id."""
 
     inputs: dict[int, PortEntry] = field(default_factory=dict)
     iteration: set[int] = field(default_factory=set)
@@ -57,11 +58,11 @@ class _Plan:
 
 
 def read(hand: ControlContext) -> tuple[Value, ...] | None:
-    """The results of the loop; None where its body could not be read."""
+    """Read the results of the loop; None if its body could not be read."""
     plan = _plan(hand)
     reader = _Reader(hand, plan)
     body = hand.layer.bodies.get("body")
-    assert body is not None, "the plan has looked"
+    assert body is not None, "the plan has checked it"
     content = hand.reading.read_block(hand.reading, body, f"{hand.path}.body", reader.enter)
     if not content.whole:
         return None
@@ -69,7 +70,7 @@ def read(hand: ControlContext) -> tuple[Value, ...] | None:
 
 
 def is_loop(layer: Layer) -> bool:
-    """Whether it has a trip count and a condition, as Loop has and TensorIterator has not."""
+    """Whether it has a trip count and a condition: Loop has them, TensorIterator has not."""
     return layer.type.lower() == "loop"
 
 
@@ -89,7 +90,7 @@ def _plan(hand: ControlContext) -> _Plan:
             message = f"the port map feeds Parameter {entry.internal} of the body twice"
             raise IrError("CF907", message, line=entry.line)
         elif entry.external not in hand.feeds:
-            message = f"the port map names input port {entry.external}, there is none"
+            message = f"the port map names input port {entry.external}, which does not exist"
             raise IrError("CF907", message, line=entry.line)
         else:
             plan.inputs[entry.internal] = entry
@@ -124,7 +125,7 @@ def _check(layer: Layer, plan: _Plan) -> None:
             continue
         if internal not in plan.inputs:
             raise IrError(
-                "CF907", f"a back edge leads to Parameter {internal}, which nothing starts"
+                "CF907", f"a back edge leads to Parameter {internal}, which has no initial value"
             )
         if plan.inputs[internal].axis is not None:
             raise IrError("CF907", f"a back edge leads to Parameter {internal}, which is sliced")
@@ -133,13 +134,13 @@ def _check(layer: Layer, plan: _Plan) -> None:
 
 def _expect(kinds: Mapping[int, str], layer: int, kind: str, line: int) -> None:
     if kinds.get(layer) != kind:
-        message = f"layer {layer} of the body is no {kind.capitalize()}"
+        message = f"layer {layer} of the body is not a {kind.capitalize()}"
         raise IrError("CF907", message, line=line)
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes the params of the body while it is read, and the loop around it afterwards."""
+    """Makes the params of the body while it is read, and then the loop around it."""
 
     hand: ControlContext
     plan: _Plan
@@ -150,7 +151,7 @@ class _Reader:
     """The Results that feed the Carried, in their order."""
 
     def enter(self, draft: LayerBlockBuilder, layer: Layer) -> Value:
-        """The value a Parameter of the body is."""
+        """The value of a Parameter of the body."""
         if layer.id in self.plan.iteration and layer.id not in self.plan.back:
             return self._iteration(draft, layer)
         entry = self.plan.inputs.get(layer.id)
@@ -192,7 +193,7 @@ class _Reader:
         return value
 
     def finish(self, content: Content) -> tuple[Value, ...]:
-        """The loop over a body that was read, and what its outputs are."""
+        """The loop over the finished body, and the values of its outputs."""
         draft, inner, plan = self.hand.draft, content.draft, self.plan
         trip, start = self._bounds()
         next_ = None if plan.condition is None else content.results[plan.condition]
@@ -243,7 +244,10 @@ class _Reader:
         )  # fmt: skip
 
     def _places(self, content: Content) -> dict[int, int]:
-        """The position among the Carried each Result's last value is; new Carried where needed."""
+        """The position among the Carried of each Result's last value.
+
+        Adds Carried ones if needed.
+        """
         places: dict[int, int] = {}
         for place, layer in enumerate(self.carried):
             places.setdefault(layer, place)
@@ -254,7 +258,7 @@ class _Reader:
         return places
 
     def _variables(self, inner: LayerBlockBuilder) -> Mapping[str, Variable]:
-        """The variables of the body, carried; the block around uses them too."""
+        """The variables of the body become carried; the enclosing block uses them too."""
         variables = settle(inner)
         for name, variable in variables.items():
             inner.params.append(variable.before)
@@ -262,7 +266,7 @@ class _Reader:
         return variables
 
     def _carry_along(self, content: Content, layer: int) -> None:
-        """A Carried that only keeps the last value; before an iteration it holds zeros."""
+        """Add a Carried that only keeps the last value; it is zeros before the first iteration."""
         value = content.results[layer]
         claim = content.draft.type_of(value)
         if claim.dtype is None:

@@ -1,4 +1,4 @@
-"""What a Parameter layer declares of its value."""
+"""The declared type of a Parameter layer."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from treadle.ir import Tensor
 
 
 def declared_of(layer: Layer) -> Tensor:
-    """The type of a Parameter; raises Fault for an element type that is none."""
+    """The type of a Parameter; raises IrError for an unknown element type."""
     word = layer.data.get("element_type", "")
     kind = element_type(word)
     if kind is None and word not in ("dynamic", "undefined", ""):
-        raise IrError("CF905", f'element_type is "{word[:40]}", which is no element type')
+        raise IrError("CF905", f'element_type is "{word[:40]}", which is not an element type')
     shape = read_shape(layer.data["shape"]) if "shape" in layer.data else None
     return Tensor(kind.dtype if kind else None, shape)

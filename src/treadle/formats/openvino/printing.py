@@ -1,4 +1,4 @@
-"""Records to XML, in the words and the order OpenVINO itself writes."""
+"""Prints records as XML, in OpenVINO's own spelling and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An .xml and its .bin become a Model."""
+"""Reads an .xml and its .bin as a Model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONNX_IR_VERSION = 10
 
 
 def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
-    """The model of an .xml file, None where the findings say why there is none."""
+    """Read the model of an .xml file; None if the findings prevent it."""
     report = Report(path.name)
     try:
         spend(path.stat().st_size, f'"{path}"')
@@ -39,7 +39,7 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
 
 
 def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | None, list[Finding]]:
-    """The model of the bytes of an .xml, None where the findings say why there is none."""
+    """Read the model from the bytes of an .xml; None if the findings prevent it."""
     with _without_collecting():
         try:
             net = parse(data)
@@ -52,9 +52,9 @@ def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | N
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Spares looking for cycles among hundreds of thousands of records that have none.
+    """Pause the cycle collector, which would search hundreds of thousands of acyclic records.
 
-    What was made meanwhile counts as old afterwards, or the next collection would look at it all.
+    The new objects are moved to the oldest generation, or the next collection would scan them.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -69,7 +69,7 @@ def _without_collecting() -> Iterator[None]:
 
 
 def read_net(net: Net, weights: Weights, report: Report) -> Model | None:
-    """The model of a net, None where the report says why there is none."""
+    """The model of a net; None if the report holds faults that prevent it."""
     reading = ReadContext(report, weights, read_block)
     content = reading.read_block(reading, net.body, MAIN, _enter)
     if not content.whole or any(found.blocks for found in report.findings):
@@ -109,7 +109,7 @@ def _enter(draft: LayerBlockBuilder, layer: Layer) -> Value:
 
 
 def _result(content: Content, layer: Layer) -> Value:
-    """The value of a Result, by the name OpenVINO's users know: the tensor's, else the layer's."""
+    """The value of a Result, under the name users know: the tensor's, else the layer's."""
     value = content.results[layer.id]
     names = layer.output_names
     if names:
@@ -119,7 +119,7 @@ def _result(content: Content, layer: Layer) -> Value:
 
 
 def _named(draft: LayerBlockBuilder, value: Value, name: str) -> Value:
-    """A result of its own name, which may be taken by something else."""
+    """A result with its own name, which other values may have taken."""
     copy = draft.leaf("Identity", value)
     named = replace(copy, name=draft.fresh(name))
     draft.rename(len(draft.steps) - 1, {copy: named})

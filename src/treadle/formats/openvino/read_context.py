@@ -1,4 +1,4 @@
-"""What the readers of one file share, so that block, loop, branch and state need no cycle."""
+"""The state shared by the readers of one file: block, loop, branch and state."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from treadle.formats.openvino.weights import Weights
 from treadle.ir import Literal, Value
 
 Enter = Callable[[LayerBlockBuilder, Layer], Value]
-"""What a Parameter layer of a body is: makes the param, and whatever turns it into the value."""
+"""Makes the param for a Parameter layer of a body, and the steps that compute its value."""
 
 
 @dataclass(slots=True)
 class ReadContext:
-    """One file being read."""
+    """The state of reading one file."""
 
     report: Report
     weights: Weights
@@ -27,9 +27,9 @@ class ReadContext:
 
 @dataclass(slots=True)
 class Content:
-    """A body that has been read: the draft, and the values of its Results by layer id.
+    """A body that has been read: its builder, and the values of its Results by layer id.
 
-    `whole`: every layer could be read; else the report says what is wrong.
+    `whole`: every layer could be read; otherwise the report holds the faults.
     """
 
     draft: LayerBlockBuilder
@@ -39,7 +39,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class ControlContext:
-    """A control-flow layer, what feeds it by port id, and the draft of the block it stands in."""
+    """A control-flow layer, its operands by port id, and the builder of the enclosing block."""
 
     reading: ReadContext
     layer: Layer
@@ -49,9 +49,9 @@ class ControlContext:
 
 
 def by_output(entries: Iterable[PortEntry], layer: Layer) -> list[PortEntry]:
-    """The entries of a port map for the outputs of a layer, in the order of these.
+    """The entries of a port map, in the order of the layer's outputs.
 
-    Where their numbers are not those of the ports only their order counts, as in OpenVINO.
+    If their numbers differ from those of the ports, only their order counts, as in OpenVINO.
     """
     ports = [port.id for port in layer.outputs]
     ordered = sorted(entries, key=lambda entry: entry.external)

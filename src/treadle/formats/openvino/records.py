@@ -1,4 +1,4 @@
-"""What an OpenVINO IR file says, as plain records: `parse(write(net)) == net`.
+"""The content of an OpenVINO IR file as plain records: `parse(write(net)) == net`.
 
     Net      = (name, version, Body, extras)                          the .xml as a whole
     Body     = (layers, edges, extras)                                a net's, or a control layer's
@@ -8,8 +8,8 @@
     BackEdge = (from_layer, to_layer)                                 body Result -> body Parameter
     Edge     = (from_layer, from_port, to_layer, to_port)
 
-`extras` are elements nothing here reads (rt_info and the like), kept as they are. Line numbers say
-where something stood; they are no part of what it is.
+`extras` are elements that are not interpreted (such as rt_info), kept unchanged. Line numbers are
+for messages and do not take part in comparisons.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element that is kept and not read."""
+    """An element that is kept and not interpreted."""
 
     tag: str
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One input or output of a layer. `dims` are the file's claim, None where it makes none."""
+    """One input or output of a layer. `dims` are those declared by the file; None if undeclared."""
 
     id: int
     precision: str = ""
@@ -45,7 +45,7 @@ class Port:
 class PortEntry:
     """A line of a port map: a port of the layer, a Parameter or Result of its body, and how.
 
-    `external` is -1 for what no port gives: the iteration number, the body's condition.
+    `external` is -1 for values without a port: the iteration number, the body's condition.
     """
 
     external: int
@@ -61,7 +61,7 @@ class PortEntry:
 
 @dataclass(frozen=True, slots=True)
 class PortMap:
-    """How the ports of a layer meet the Parameters and Results of one of its bodies."""
+    """The mapping between a layer's ports and the Parameters and Results of one of its bodies."""
 
     inputs: tuple[PortEntry, ...] = ()
     outputs: tuple[PortEntry, ...] = ()
@@ -69,7 +69,7 @@ class PortMap:
 
 @dataclass(frozen=True, slots=True)
 class BackEdge:
-    """The Result `from_layer` of an iteration is the Parameter `to_layer` of the next."""
+    """A back edge: the Result `from_layer` feeds the Parameter `to_layer` of the next iteration."""
 
     from_layer: int
     to_layer: int
@@ -78,7 +78,7 @@ class BackEdge:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What an output port gives to an input port, by layer and port ids."""
+    """A connection from an output port to an input port, by layer and port ids."""
 
     from_layer: int
     from_port: int
@@ -98,7 +98,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One operation. `data` are its attributes; bodies and port maps go by their element's tag."""
+    """One operation. `data` are its attributes; bodies and port maps are keyed by element tag."""
 
     id: int
     name: str

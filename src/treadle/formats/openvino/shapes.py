@@ -1,4 +1,4 @@
-"""The shape attribute of a Parameter: extents, ranges, and dims nothing is known of.
+"""The shape attribute of a Parameter: extents, ranges, and unknown dims.
 
 `2,5,3`, `?,1..16,4`, `..16`, `1..`, `-1`, with or without brackets; `...` is an unknown rank and ""
 a scalar.
@@ -11,7 +11,7 @@ from treadle.ir import Dim, Range, Shape
 
 
 def read_shape(text: str) -> Shape | None:
-    """The shape a text means, None for an unknown rank; raises Fault for one that is none."""
+    """Parse a shape; None for an unknown rank; raises IrError for a malformed one."""
     inner = text.strip().removeprefix("[").removesuffix("]").strip()
     if inner == "...":
         return None
@@ -27,4 +27,4 @@ def _dim(word: str, text: str) -> Dim:
     if dots and all(w == "" or (w.isdecimal() and len(w) < 19) for w in (low, high)):
         return Range(int(low or 0), int(high) if high else None)
     hint = "write numbers, ranges like 1..16, or ? for an unknown one"
-    raise IrError("CF905", f'"{word[:40]}" is no dim of the shape "{text[:40]}"', hint)
+    raise IrError("CF905", f'"{word[:40]}" is not a dim in the shape "{text[:40]}"', hint)

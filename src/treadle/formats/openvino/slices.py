@@ -1,8 +1,8 @@
-"""What a loop slices: the outer value is cut into parts before it, a part is what the body sees.
+"""Sliced inputs of a loop: the outer value is cut into parts, one for each iteration.
 
-start, end      where the first part begins and the last ends; -1 is the end, -2 one before ...
-stride          the step from part to part; below 0 the last part comes first
-part_size       how long a part is along the axis, which it keeps
+start, end      the start of the first part and the end of the last; -1 is the end, -2 one before
+... stride          the step from part to part; below 0 the last part comes first part_size the
+length of a part along the axis, which it keeps
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LoopSlice(NamedTuple):
 
 
 def loop_slice_of(draft: LayerBlockBuilder, value: Value, entry: PortEntry) -> LoopSlice:
-    """What the port map says of a sliced input; raises Fault where it makes no sense."""
+    """The slice described by a port map entry; raises IrError if it makes no sense."""
     claim = draft.type_of(value)
     start = 0 if entry.start is None else entry.start
     end = -1 if entry.end is None else entry.end
@@ -52,8 +52,8 @@ def loop_slice_of(draft: LayerBlockBuilder, value: Value, entry: PortEntry) -> L
 
 
 def checked_axis(claim: Tensor, entry: PortEntry) -> int:
-    """The axis, from the front where the rank is known."""
-    assert entry.axis is not None, "only sliced and concatenated ports are asked"
+    """The axis, from the front if the rank is known."""
+    assert entry.axis is not None, "only sliced and concatenated ports have an axis"
     if claim.shape is None:
         return entry.axis
     rank = len(claim.shape)
@@ -64,14 +64,14 @@ def checked_axis(claim: Tensor, entry: PortEntry) -> int:
 
 
 def _place(place: int) -> int:
-    """The same place as ONNX's Slice counts it."""
+    """The bound in the counting of ONNX's Slice."""
     if place >= 0:
         return place
     return _END if place == -1 else place + 1
 
 
 def sliced(draft: LayerBlockBuilder, cut: LoopSlice) -> Value:
-    """The value a loop slices item by item: for parts of one as it is, else [.., n, part, ..]."""
+    """The value that a loop slices: unchanged for parts of one item, else [.., n, part, ..]."""
     value = _trimmed(draft, cut)
     if cut.step == 1:
         return value
@@ -105,7 +105,7 @@ def _front(cut: LoopSlice) -> int:
 
 
 def enter_slice(draft: LayerBlockBuilder, layer: Layer, cut: LoopSlice) -> Value:
-    """The value the body sees: the part, with its axis."""
+    """The value in the body: the part, with its axis."""
     param = draft.param(layer.name)
     shape, axis = cut.claim.shape, cut.axis
     kept = (cut.part,) if cut.step > 1 else ()
@@ -116,7 +116,7 @@ def enter_slice(draft: LayerBlockBuilder, layer: Layer, cut: LoopSlice) -> Value
 
 
 def length_of(draft: LayerBlockBuilder, cut: LoopSlice) -> Value:
-    """How many parts there are, a scalar."""
+    """The number of parts, a scalar."""
     axis = cut.axis
     bounds = {"start": axis, **({"end": axis + 1} if axis != -1 else {})}
     extent = draft.leaf("Shape", _trimmed(draft, cut), **bounds)

@@ -1,4 +1,4 @@
-"""What a loop concatenates: parts along an existing axis, stacked along a new one and joined."""
+"""Concatenated outputs of a loop: parts are stacked along a new axis and then merged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle.ir import Tensor, Value
 
 
 class Join(NamedTuple):
-    """One concatenated result: what the body gives, along which axis, how long a part is."""
+    """One concatenated result: the body's value, the axis, and the length of a part."""
 
     value: Value
     claim: Tensor
@@ -24,9 +24,9 @@ class Join(NamedTuple):
 
 
 def join_of(draft: LayerBlockBuilder, value: Value, entry: PortEntry, dims: Sequence[int]) -> Join:
-    """What the port map says of a concatenated output; raises Fault where it makes no sense.
+    """The concatenation described by a port map entry; raises IrError if it makes no sense.
 
-    `dims` are those the file declares of the output, which say what a bound counts from.
+    `dims` are those the file declares for the output, from which the bounds count.
     """
     stride = 1 if entry.stride is None else entry.stride
     part = 1 if entry.part_size is None else entry.part_size
@@ -43,7 +43,7 @@ def join_of(draft: LayerBlockBuilder, value: Value, entry: PortEntry, dims: Sequ
 
 
 def _is_all(bounds: tuple[int, int], stride: int, dims: Sequence[int], axis: int) -> bool:
-    """Whether the parts fill the axis: from its start to its end, or back."""
+    """Whether the parts fill the axis from its start to its end, or in reverse."""
     forward = bounds if stride > 0 else bounds[::-1]
     if forward == (0, -1):
         return True
@@ -53,7 +53,7 @@ def _is_all(bounds: tuple[int, int], stride: int, dims: Sequence[int], axis: int
 
 
 def element(draft: LayerBlockBuilder, join: Join) -> Value:
-    """What the body gives to be stacked: parts of one lose their axis."""
+    """The body's element for stacking: parts of one item lose their axis."""
     if join.part > 1:
         return join.value
     value = draft.leaf("Squeeze", join.value, draft.whole(join.axis))
@@ -68,7 +68,7 @@ def element(draft: LayerBlockBuilder, join: Join) -> Value:
 
 
 def concatenated_stack(draft: LayerBlockBuilder, join: Join, stacked: Value) -> Value:
-    """The loop's output, its parts in a row along the axis."""
+    """The loop's output, with its parts concatenated along the axis."""
     if join.part == 1:
         return stacked
     axis = join.axis

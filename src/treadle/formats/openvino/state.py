@@ -1,11 +1,11 @@
 """ReadValue and Assign: a variable is an input `state:NAME` and an output `state:NAME:next`.
 
 The input has the variable's initial value as its default, so a first run needs no feed; a later one
-is fed what the run before gave. An initial value that has to be computed counts until the input
+is fed the previous run's output. A computed initial value is used until the input
 `state:NAME:given`, false by default, is true.
 
-A variable of a body is carried through the loop around it, and passed through an If: both are then
-a user of the variable in the block they stand in.
+A variable of a body is carried through the enclosing loop, and passed through an If: both then use
+the variable in their own block.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GIVEN = ":given"
 
 
 def read_value(draft: LayerBlockBuilder, layer: Layer, operands: tuple[Value, ...]) -> Value:
-    """What a variable holds."""
+    """Read the current value of a variable."""
     name = _name(layer)
     if name in draft.read_values:
         return draft.read_values[name]
@@ -41,14 +41,14 @@ def read_value(draft: LayerBlockBuilder, layer: Layer, operands: tuple[Value, ..
 
 
 def assign(draft: LayerBlockBuilder, layer: Layer, operands: tuple[Value, ...]) -> None:
-    """Take a value for what a variable holds from now on."""
+    """Assign a new value to a variable."""
     if len(operands) != 1:
         raise IrError("CF909", f"it has {len(operands)} inputs, wanted 1")
     draft.assigned[_name(layer)] = Assigned(operands[0], layer.line)
 
 
 def enter(draft: LayerBlockBuilder, name: str, initial: Literal) -> Variable:
-    """Have a block use a variable; raises Fault where something else in it does."""
+    """Have a block use a variable; raises IrError if another layer of it does."""
     if name in draft.variables:
         hint = "give each of them a variable of its own"
         raise IrError("CF908", f"the variable {name} is used by several layers and bodies", hint)
@@ -60,7 +60,7 @@ def enter(draft: LayerBlockBuilder, name: str, initial: Literal) -> Variable:
 
 
 def settle(draft: LayerBlockBuilder) -> dict[str, Variable]:
-    """The variables of a block that was read, each with what it holds in the end."""
+    """The variables of a finished block, each with its final value."""
     for name, (value, line) in draft.assigned.items():
         variable = draft.variables.get(name)
         if variable is None:
@@ -84,13 +84,15 @@ def _said(layer: Layer) -> Literal:
     kind = element_type(layer.data.get("variable_type", ""))
     shape = read_shape(layer.data.get("variable_shape", "..."))
     if kind is None or shape is None:
-        raise IrError("CF905", "neither an input nor its attributes say where the variable begins")
+        raise IrError(
+            "CF905", "neither an input nor its attributes give the initial value of the variable"
+        )
     extents = [dim if isinstance(dim, int) else 0 for dim in shape]
     return Literal.of(np.zeros(extents, kind.dtype.numpy))
 
 
 def _computed(draft: LayerBlockBuilder, name: str, start: Value) -> Value:
-    """What is given, or else the computed start."""
+    """The fed value, or else the computed initial value."""
     type_ = draft.type_of(start)
     if type_.dtype is None or type_.shape is None:
         raise IrError("CF908", "the type of the variable's initial value is not known")

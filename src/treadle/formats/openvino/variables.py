@@ -1,4 +1,4 @@
-"""What a block knows of the variables that its ReadValue and Assign layers share."""
+"""The variables of a block, shared by its ReadValue and Assign layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.ir import Literal, Value
 
 @dataclass(slots=True)
 class Variable:
-    """A variable as one block sees it: what it holds before and after, and where it begins."""
+    """A variable in one block: its value before and after, and its initial value."""
 
     before: Value
     initial: Literal
@@ -18,7 +18,7 @@ class Variable:
 
 
 class Assigned(NamedTuple):
-    """What an Assign gives, and the line it stands in."""
+    """The value of an Assign, and its line."""
 
     value: Value
     line: int

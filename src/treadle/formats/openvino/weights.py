@@ -1,4 +1,4 @@
-"""The .bin beside an .xml: memory-mapped, every place checked before it is read."""
+"""The .bin beside an .xml: memory-mapped, with every location checked before it is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT_OUTSIDE = 1024
 
 @dataclass(slots=True)
 class Weights:
-    """The bytes all constants of a net lie in; `missing` says why there are none."""
+    """The bytes that hold all constants of a net; `missing` is the reason if there are none."""
 
     path: Path | None
     missing: str = ""
@@ -29,7 +29,7 @@ class Weights:
 
     @classmethod
     def beside_xml(cls, xml: Path) -> Weights:
-        """Those of the .bin of the same name."""
+        """The weights in the .bin of the same name."""
         path = xml.with_suffix(".bin")
         try:
             size = path.stat().st_size
@@ -41,9 +41,9 @@ class Weights:
             return cls(path, f'"{path.name}" cannot be read: {error.strerror}')
 
     def literal(self, layer: Layer, fallback: tuple[str, tuple[int, ...]]) -> Literal:
-        """The tensor of a Const layer; raises Fault where it cannot be had.
+        """The tensor of a Const layer; raises IrError if it cannot be read.
 
-        `fallback` are the element type and dims of its output port: IR 10 may say them only there.
+        `fallback` are the element type and dims of its output port: IR 10 may have them only there.
         """
         word, shape = _declared(layer, *fallback)
         offset, size = _place(layer, "offset"), _place(layer, "size")
@@ -51,7 +51,7 @@ class Weights:
             raise IrError("CF002", self.missing, "put the .bin beside the .xml")
         if offset + size > self.data.size:
             there = f'"{self.path.name if self.path else ""}" has {self.data.size}'
-            hint = "the .bin is truncated, or of another model"
+            hint = "the .bin is truncated, or belongs to another model"
             raise IrError("CF002", f"bytes {offset} to {offset + size} are wanted, {there}", hint)
         wanted = byte_count(word, math.prod(shape))
         if wanted is not None and wanted != size:
@@ -76,17 +76,17 @@ class Weights:
 def _declared(layer: Layer, word: str, dims: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
     word = layer.data.get("element_type", word).lower()
     if word not in ELEMENT_TYPES:
-        raise IrError("CF002", f'"{word}" is no element type that is read')
+        raise IrError("CF002", f'"{word}" is not a supported element type')
     if "shape" not in layer.data:
         return word, dims
     return word, static_shape(layer.data["shape"])
 
 
 def static_shape(text: str) -> tuple[int, ...]:
-    """The extents of a constant's shape attribute: "" is a scalar."""
+    """The extents in a constant's shape attribute: "" is a scalar."""
     words = [word.strip() for word in text.split(",")] if text.strip() else []
     if len(words) > _MOST_AXES or not all(w.isdecimal() and len(w) < 20 for w in words):
-        raise IrError("CF002", f'"{text[:40]}" is no shape of a constant')
+        raise IrError("CF002", f'"{text[:40]}" is not the shape of a constant')
     shape = tuple(map(int, words))
     if math.prod(extent for extent in shape if extent) > _LARGEST:
         raise IrError("CF002", f"a constant of shape {show_shape(shape)} is too large")

@@ -1,4 +1,4 @@
-"""Which port feeds which, and an order in which every layer comes after what it reads."""
+"""The connections between ports, and an order of layers in which each follows its operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDS = frozenset(("result", "assign"))
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The layers by id, what each reads (port by port in the file's order), and who is an end."""
+    """The layers by id, the sources of each (in the file's order of ports), and the end layers."""
 
     layers: dict[int, Layer]
     sources: dict[int, tuple[Source, ...]]
@@ -24,7 +24,7 @@ class Wiring:
 
 
 def wire(body: Body) -> Wiring:
-    """The wiring of a body; raises Fault where an edge or an id does not fit."""
+    """Connect the layers of a body; raises IrError for a wrong edge or id."""
     layers: dict[int, Layer] = {}
     for layer in body.layers:
         if layer.id in layers:
@@ -48,7 +48,7 @@ def _misled(
 ) -> IrError:
     for end, known, what in ((source, given, "output"), (target, wanted, "input")):
         if end not in known:
-            message = f"an edge names {what} port {end[1]} of layer {end[0]}, there is none"
+            message = f"an edge names {what} port {end[1]} of layer {end[0]}, which does not exist"
             return IrError("CF906", message, line=edge.line)
     message = f"two edges lead to input port {target[1]} of layer {target[0]}"
     return IrError("CF906", message, line=edge.line)
@@ -63,7 +63,7 @@ def _sources(layer: Layer, fed: dict[Source, Source]) -> tuple[Source, ...]:
 
 
 def order(wiring: Wiring) -> list[Layer]:
-    """The layers the ends need, each after what it reads; raises Fault for a cycle."""
+    """The layers that the ends need, each after its sources; raises IrError for a cycle."""
     done: set[int] = set()
     open_: set[int] = set()
     ordered: list[Layer] = []

@@ -1,7 +1,8 @@
 """XML to records, in one pass over the file and within limits.
 
-Every element becomes its record when it ends, so nothing is held twice. A DOCTYPE and entities are
-refused, which leaves no way to make a small file large; sizes, depths and counts are bounded.
+Every element is converted to its record when it ends, so nothing is held twice. A DOCTYPE and
+entities are rejected, so a small file cannot expand to a large one; sizes, depths and counts are
+limited.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _STRETCH = LONGEST_TEXT // 2
 
 
 def parse(data: bytes) -> Net:
-    """The Net of an .xml file's bytes; raises Fault with the line."""
+    """Parse the bytes of an .xml file to a Net; raises IrError with the line."""
     if len(data) > LARGEST_FILE:
         raise IrError("CF903", f"the file has {len(data)} bytes, at most {LARGEST_FILE} are read")
     tags = data.count(b"<")
@@ -39,14 +40,14 @@ def parse(data: bytes) -> Net:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         reason = expat.errors.messages[error.code]
-        raise IrError("CF901", f"no well-formed XML: {reason}", line=error.lineno) from None
+        raise IrError("CF901", f"not well-formed XML: {reason}", line=error.lineno) from None
     except UnicodeDecodeError as error:
-        raise IrError("CF901", f"no text: {error.reason}") from None
+        raise IrError("CF901", f"not text: {error.reason}") from None
     return _net(handlers.top)
 
 
 def _may_have_long_texts(data: bytes) -> bool:
-    """False where quotes stand so close that no attribute is too long."""
+    """False if quotes are so close that no attribute can be too long."""
     if b"'" in data:
         return True
     stretches = range(0, len(data) - _STRETCH, _STRETCH)
@@ -62,10 +63,10 @@ def _net(document: Frame) -> Net:
 
 
 class _Handlers:
-    """What expat calls; `top` is the innermost element that is open, in the end the document.
+    """The callbacks of expat; `top` is the innermost open element, at the end the document.
 
-    Half of all elements are dims, so they are mere numbers of `top`. A list collects the texts,
-    most of which mean nothing, without a call of ours.
+    Half of all elements are dims, so they are stored as numbers in `top`. Texts, most of which are
+    irrelevant, are collected in a list without a Python call.
     """
 
     def __init__(self, parser: expat.XMLParserType, *, has_long_texts: bool) -> None:

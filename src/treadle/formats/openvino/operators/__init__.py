@@ -1,4 +1,4 @@
-"""What OpenVINO's operators mean: a table from a layer's type to the ONNX leaves it becomes."""
+"""OpenVINO's operators: a table from a layer's type to the ONNX leaves it becomes."""
 
 from treadle.formats.openvino.operators import (
     activation,

@@ -23,20 +23,20 @@ plain(
 
 @layer("ELU", 1)
 def elu(hand: LayerContext) -> Made:
-    """Is alpha * (exp(x) - 1) below zero."""
+    """x, or alpha * (exp(x) - 1) below zero."""
     return hand.leaf("Elu", hand[0], alpha=hand.number("alpha"))
 
 
 @layer("SELU", 1)
 def selu(hand: LayerContext) -> Made:
-    """Is lambda * (x, or alpha * (exp(x) - 1) below zero)."""
+    """Selu: lambda * (x, or alpha * (exp(x) - 1) below zero)."""
     alpha, gamma = hand.scalar(1, "alpha"), hand.scalar(2, "lambda")
     return hand.leaf("Selu", hand[0], alpha=alpha, gamma=gamma)
 
 
 @layer("PReLU", 1)
 def prelu(hand: LayerContext) -> Made:
-    """Is slope * x below zero; a slope of rank 1 goes along axis 1."""
+    """x, or slope * x below zero; a slope of rank 1 applies along axis 1."""
     slope = hand[1]
     if hand.rank(1) == 1 and hand.rank(0) > 1 and hand.shape(1) != (1,):
         shape = hand.whole(-1, *[1] * (hand.rank(0) - 2))
@@ -46,20 +46,20 @@ def prelu(hand: LayerContext) -> Made:
 
 @layer("HSigmoid", 5)
 def hsigmoid(hand: LayerContext) -> Made:
-    """Is min(max(x + 3, 0), 6) / 6."""
+    """min(max(x + 3, 0), 6) / 6."""
     return hand.leaf("HardSigmoid", hand[0], alpha=1 / 6, beta=0.5)
 
 
 @layer("HardSigmoid", 1)
 def hard_sigmoid(hand: LayerContext) -> Made:
-    """Is max(0, min(1, alpha * x + beta))."""
+    """max(0, min(1, alpha * x + beta))."""
     alpha, beta = hand.scalar(1, "alpha"), hand.scalar(2, "beta")
     return hand.leaf("HardSigmoid", hand[0], alpha=alpha, beta=beta)
 
 
 @layer("Swish", 4)
 def swish(hand: LayerContext) -> Made:
-    """Is x * sigmoid(beta * x)."""
+    """Swish: x * sigmoid(beta * x)."""
     x, beta = hand[0], hand.get(1)
     scaled = x if beta is None else hand.leaf("Mul", x, beta)
     return hand.leaf("Mul", x, hand.leaf("Sigmoid", scaled))
@@ -86,14 +86,14 @@ def log_softmax(hand: LayerContext) -> Made:
 
 @layer("ScaledDotProductAttention", 13)
 def attention(hand: LayerContext) -> Made:
-    """Is softmax(query @ key.T * scale + mask) @ value."""
+    """softmax(query @ key.T * scale + mask) @ value."""
     rank = hand.rank(1)
     swapped = [*range(rank - 2), rank - 1, rank - 2]
     scores = hand.leaf("MatMul", hand[0], hand.transpose(hand[1], swapped))
     scores = hand.leaf("Mul", scores, _scale(hand))
     mask = hand.get(3)
     if hand.truth("causal", False):
-        # a mask that is given does not count then
+        # a given mask is ignored then
         mask, scores = None, _causal(hand, scores)
     if mask is not None and not (hand.shape(3) == () and not np.any(hand.known(3, "the mask"))):
         if not hand.is_float(3):

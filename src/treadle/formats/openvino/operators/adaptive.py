@@ -1,4 +1,4 @@
-"""Adaptive pooling: as many windows as are wanted, of lengths that may differ by one."""
+"""Adaptive pooling: a given number of windows, whose lengths may differ by one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def adaptive_avg_pool(hand: LayerContext) -> Made:
 
 
 def _shares(hand: LayerContext, axis: int, count: int) -> Value:
-    """A matrix [length, count]: what each item gives to the mean of each window."""
+    """A matrix [length, count]: the weight of each item in the mean of each window."""
     dtype, shape = hand.dtype(0), hand.shape(0)
     length = shape[axis] if shape else None
     if isinstance(length, int):

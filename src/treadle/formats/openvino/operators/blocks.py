@@ -1,4 +1,4 @@
-"""Space, depth and batch: blocks of one become items of another."""
+"""DepthToSpace, SpaceToDepth, BatchToSpace and SpaceToBatch: rearrange blocks of elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _IMAGE = 4
 
 @layer("DepthToSpace", 1)
 def depth_to_space(hand: LayerContext) -> Made:
-    """Blocks of channels become blocks of pixels."""
+    """Move blocks of channels to blocks of pixels."""
     first = hand.text("mode", None, "blocks_first", "depth_first") == "blocks_first"
     size, rank = hand.integer("block_size", 1), hand.rank(0)
     if rank == _IMAGE:
@@ -34,7 +34,7 @@ def depth_to_space(hand: LayerContext) -> Made:
 
 @layer("SpaceToDepth", 1)
 def space_to_depth(hand: LayerContext) -> Made:
-    """Blocks of pixels become blocks of channels."""
+    """Move blocks of pixels to blocks of channels."""
     first = hand.text("mode", None, "blocks_first", "depth_first") == "blocks_first"
     size, rank = hand.integer("block_size", 1), hand.rank(0)
     if rank == _IMAGE and first:
@@ -52,7 +52,7 @@ def space_to_depth(hand: LayerContext) -> Made:
 
 @layer("BatchToSpace", 2)
 def batch_to_space(hand: LayerContext) -> Made:
-    """Items of a batch become blocks of each axis, then its ends are cropped."""
+    """Move items of a batch to blocks of each axis, then crop its ends."""
     sizes, begins, ends = (hand.wholes(k, "the blocks and crops") for k in (1, 2, 3))
     rank = hand.rank(0)
     # [b1 ... bn, n, d1 ...] -> [n, d1, b1, d2, b2 ...]
@@ -70,7 +70,7 @@ def batch_to_space(hand: LayerContext) -> Made:
 
 @layer("SpaceToBatch", 2)
 def space_to_batch(hand: LayerContext) -> Made:
-    """Each axis is padded with zeros, and its blocks become items of the batch."""
+    """Pad each axis with zeros, and move its blocks to items of the batch."""
     sizes, begins, ends = (hand.wholes(k, "the blocks and pads") for k in (1, 2, 3))
     rank = hand.rank(0)
     padded = hand.leaf("Pad", hand[0], hand.whole(*begins, *ends))

@@ -1,4 +1,4 @@
-"""How two operands are aligned: numpy's rule, none, or PaddlePaddle's with an axis."""
+"""Alignment of two operands: numpy's rule, none, or PaddlePaddle's with an axis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treadle.ir import Value
 
 
 def aligned(hand: LayerContext) -> tuple[Value, Value]:
-    """Both operands, the second one with the axes `auto_broadcast` wants."""
+    """Both operands, the second one reshaped as `auto_broadcast` requires."""
     if hand.text("auto_broadcast", "numpy", "numpy", "none", "explicit", "pdpd") != "pdpd":
         return hand[0], hand[1]
     axis, wide, narrow = hand.integer("axis", -1), hand.rank(0), hand.rank(1)

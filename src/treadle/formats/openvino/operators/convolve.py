@@ -1,4 +1,4 @@
-"""Convolutions, forward and backward, whole and in groups."""
+"""Convolutions, forward and transposed, with and without groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def group_convolution(hand: LayerContext) -> Made:
 
 
 def _ungrouped(hand: LayerContext) -> tuple[Value, int]:
-    """The weights without their axis of groups, and how many groups there are."""
+    """The weights without their group axis, and the number of groups."""
     shape = hand.shape(1)
     groups = shape[0] if shape else None
     if not isinstance(groups, int):

@@ -1,4 +1,4 @@
-"""Tensors out of nothing or little: ShapeOf, Range, Eye, Broadcast, Tile."""
+"""Tensors made from sizes: ShapeOf, Range, Eye, Broadcast, Tile."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from treadle.ir import Value
 
 @layer("ShapeOf", 1, 3)
 def shape_of(hand: LayerContext) -> Made:
-    """The extents."""
+    """ShapeOf: the extents."""
     return typed(hand, hand.leaf("Shape", hand[0]), "output_type")
 
 
 @layer("Range", 1, 4)
 def range_(hand: LayerContext) -> Made:
-    """start, start + step ... up to stop, which is not part of it."""
+    """start, start + step ... up to stop, exclusive."""
     dtype = hand.dtype(0) if hand.version < 4 else hand.element("output_type")
     kinds = [hand.is_float(k) for k in range(3)]
     if any(kinds) and dtype.numpy.kind in "iu" and not _is_clear(hand):
-        message = "whole numbers between floats: its page has them cut to whole numbers first, and"
-        raise IrError("CF909", f"{message} counted as they are, which gives two lengths",
+        message = "integers between floats: its specification truncates them to integers first, and"
+        raise IrError("CF909", f"{message} counts the floats, which gives two lengths",
                     "compute the range in floats and convert it")  # fmt: skip
     ends = []
     for k in range(3):
@@ -40,7 +40,7 @@ def range_(hand: LayerContext) -> Made:
 
 
 def _is_clear(hand: LayerContext) -> bool:
-    """Whether the ends are constants between which there are as many numbers in either reading."""
+    """Whether the bounds are constants for which both readings give the same length."""
     arrays = [hand.array(k) for k in range(3)]
     ends = [float(array.reshape(-1)[0]) for array in arrays if array is not None and array.size]
     if len(ends) < len(arrays) or not all(map(math.isfinite, ends)) or not int(ends[2]):
@@ -53,7 +53,7 @@ def _is_clear(hand: LayerContext) -> bool:
 
 @layer("Eye", 9)
 def eye(hand: LayerContext) -> Made:
-    """Ones on a diagonal, of as many matrices as the batch shape says."""
+    """Ones on a diagonal, for as many matrices as the batch shape has."""
     extents = hand.leaf("Concat", hand.list64(0), hand.list64(1), axis=0)
     dtype = hand.element("output_type")
     zero = {"value": np.zeros(1, dtype.numpy)}
@@ -66,8 +66,8 @@ def eye(hand: LayerContext) -> Made:
 
 @layer("Broadcast", 1, 3)
 def broadcast(hand: LayerContext) -> Made:
-    """Repeated until it has a shape."""
-    # "none" is how version 1 is written where its page says "explicit"
+    """Broadcast to a shape."""
+    # "none" is how version 1 spells what its specification calls "explicit"
     mode = hand.text("mode", "numpy", "numpy", "explicit", "none", "bidirectional", "pdpd")
     shape = hand.list64(1)
     if mode in ("numpy", "bidirectional"):
@@ -78,7 +78,7 @@ def broadcast(hand: LayerContext) -> Made:
 
 
 def _placed(hand: LayerContext) -> Value:
-    """The operand with its axes where `axes_mapping` wants them."""
+    """The operand with its axes placed by `axes_mapping`."""
     places = hand.wholes(2, "axes_mapping")
     wanted = hand.shape(1)
     known = hand.array(1)
@@ -93,7 +93,7 @@ def _placed(hand: LayerContext) -> Value:
 
 @layer("Tile", 1)
 def tile(hand: LayerContext) -> Made:
-    """Repeated along its axes; the shorter of ranks and repeats is filled with ones in front."""
+    """Repeat along each axis; the shorter of ranks and repeats is padded with ones in front."""
     rank = hand.rank(0)
     shape, known = hand.shape(1), hand.array(1)
     count = known.size if known is not None else (shape or (None,))[0]

@@ -1,4 +1,4 @@
-"""Arithmetic, element by element."""
+"""Elementwise arithmetic."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ for _op in _BINARY.values():
 
 @layer("SquaredDifference", 1)
 def squared_difference(hand: LayerContext) -> Made:
-    """Is (a - b) ** 2."""
+    """(a - b) ** 2."""
     difference = hand.leaf("Sub", *aligned(hand))
     return hand.leaf("Mul", difference, difference)
 
@@ -86,7 +86,7 @@ def floor_mod(hand: LayerContext) -> Made:
 
 @layer("Clamp", 1)
 def clamp(hand: LayerContext) -> Made:
-    """Between `min` and `max`; of whole numbers the nearest ones between them."""
+    """Clip between `min` and `max`; for integers to the nearest ones between them."""
     low, high = hand.number("min"), hand.number("max")
     if hand.is_float(0):
         return hand.leaf("Clip", hand[0], hand.like(0, low), hand.like(0, high))
@@ -101,7 +101,7 @@ def clamp(hand: LayerContext) -> Made:
 
 @layer("Round", 5)
 def round_(hand: LayerContext) -> Made:
-    """To the nearest whole number, a half to the even one or away from zero."""
+    """Round to the nearest integer, halves to even or away from zero."""
     if hand.text("mode", "half_to_even", "half_to_even", "half_away_from_zero") == "half_to_even":
         return hand.leaf("Round", hand[0])
     half = hand.leaf("Add", hand.leaf("Abs", hand[0]), hand.like(0, 0.5))
@@ -110,19 +110,19 @@ def round_(hand: LayerContext) -> Made:
 
 @layer("Convert", 1)
 def convert(hand: LayerContext) -> Made:
-    """Another element type."""
+    """Convert to another element type."""
     return hand.cast(hand[0], hand.element("destination_type"))
 
 
 @layer("ConvertLike", 1)
 def convert_like(hand: LayerContext) -> Made:
-    """The element type of the second operand."""
+    """Convert to the element type of the second operand."""
     return hand.leaf("CastLike", hand[0], hand[1])
 
 
 @layer("CumSum", 3)
 def cum_sum(hand: LayerContext) -> Made:
-    """Running sums along an axis."""
+    """Cumulative sums along an axis."""
     axis = hand.get(1)
     flags = {
         "exclusive": int(hand.truth("exclusive", False)),

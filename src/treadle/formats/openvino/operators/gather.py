@@ -10,7 +10,7 @@ from treadle.ir import Value
 
 @layer("Gather", 1, 7, 8)
 def gather(hand: LayerContext) -> Made:
-    """Items along an axis; the first `batch_dims` axes of data and indices go together.
+    """Items along an axis; the first `batch_dims` axes of data and indices are paired.
 
     Gather-8 counts negative indices from the end, as ONNX does.
     """
@@ -32,7 +32,7 @@ def gather(hand: LayerContext) -> Made:
 
 
 def _back(hand: LayerContext, found: Value, batch: int, axis: int) -> Value:
-    """[batch, indices, before the axis, behind it] to [batch, before, indices, behind]."""
+    """Transpose [batch, indices, before the axis, after it] to [batch, before, indices, after]."""
     many, before = hand.rank(1) - batch, axis - batch
     total = hand.rank(0) - 1 + many
     order = [
@@ -46,7 +46,7 @@ def _back(hand: LayerContext, found: Value, batch: int, axis: int) -> Value:
 
 @layer("GatherND", 5, 8)
 def gather_nd(hand: LayerContext) -> Made:
-    """Slices by index vectors; version 5 puts all batch axes into one."""
+    """Slices by index vectors; version 5 merges all batch axes into one."""
     batch = hand.integer("batch_dims", 0)
     found = hand.leaf("GatherND", hand[0], hand.int64(1), batch_dims=batch)
     if hand.version > 5 or batch < 2:
@@ -58,5 +58,5 @@ def gather_nd(hand: LayerContext) -> Made:
 
 @layer("GatherElements", 6)
 def gather_elements(hand: LayerContext) -> Made:
-    """Elements whose index along an axis is given, element by element."""
+    """Elements selected by an index along an axis."""
     return hand.leaf("GatherElements", hand[0], hand[1], axis=hand.integer("axis"))

@@ -10,7 +10,7 @@ from treadle.ir import Value
 
 @layer("Reshape", 1)
 def reshape(hand: LayerContext) -> Made:
-    """A shape; `special_zero`: 0 keeps the extent at its place."""
+    """Reshape; with `special_zero`, 0 keeps the extent at its position."""
     return hand.leaf(
         "Reshape", hand[0], hand.list64(1), allowzero=int(not hand.truth("special_zero"))
     )
@@ -18,7 +18,7 @@ def reshape(hand: LayerContext) -> Made:
 
 @layer("Squeeze", 1, 15)
 def squeeze(hand: LayerContext) -> Made:
-    """Axes of one element removed; OpenVINO leaves out the axes that are longer."""
+    """Remove axes of extent 1; OpenVINO ignores axes with a greater extent."""
     if hand.get(1) is None:
         return hand.leaf("Squeeze", hand[0])
     axes, shape = hand.array(1), hand.shape(0)
@@ -38,26 +38,26 @@ def _same(hand: LayerContext) -> Value:
 
 @layer("Unsqueeze", 1)
 def unsqueeze(hand: LayerContext) -> Made:
-    """Axes of one element put in."""
+    """Insert axes of extent 1."""
     return hand.leaf("Unsqueeze", hand[0], hand.list64(1))
 
 
 @layer("Transpose", 1)
 def transpose(hand: LayerContext) -> Made:
-    """Axes in another order; an empty one reverses them."""
+    """Permute the axes; an empty permutation reverses them."""
     order = hand.wholes(1, "the order")
     return hand.leaf("Transpose", hand[0], perm=order or None)
 
 
 @layer("Concat", 1)
 def concat(hand: LayerContext) -> Made:
-    """One after the other along an axis."""
+    """Concatenate along an axis."""
     return hand.leaf("Concat", *hand.operands, axis=hand.integer("axis"))
 
 
 @layer("Split", 1)
 def split(hand: LayerContext) -> Made:
-    """Equal parts along an axis."""
+    """Split into equal parts along an axis."""
     count = hand.integer("num_splits")
     if not 0 < count <= 100_000:
         raise IrError("CF909", f"num_splits is {count}")
@@ -66,7 +66,7 @@ def split(hand: LayerContext) -> Made:
 
 @layer("VariadicSplit", 1)
 def variadic_split(hand: LayerContext) -> Made:
-    """Parts of given lengths along an axis; one may be -1, what remains."""
+    """Split into parts of given lengths along an axis; one may be -1 for the rest."""
     axis, count = hand.axis(1), len(hand.layer.outputs)
     known = hand.array(2)
     if known is None:
@@ -88,7 +88,7 @@ def variadic_split(hand: LayerContext) -> Made:
 
 @layer("Reverse", 1)
 def reverse(hand: LayerContext) -> Made:
-    """Back to front along axes."""
+    """Reverse along axes."""
     if hand.text("mode", None, "index", "mask") == "index":
         axes = hand.wholes(1, "the axes")
     else:
@@ -108,7 +108,7 @@ def reverse(hand: LayerContext) -> Made:
 
 @layer("ReverseSequence", 1)
 def reverse_sequence(hand: LayerContext) -> Made:
-    """The first items of each row back to front."""
+    """Reverse the first items of each row."""
     batch, time = hand.integer("batch_axis", 0), hand.integer("seq_axis", 1)
     rank = hand.rank(0)
     batch, time = batch % rank, time % rank
@@ -126,7 +126,7 @@ def _reversed(hand: LayerContext, value: Value, batch: int, time: int) -> Value:
 
 @layer("ShuffleChannels", 1)
 def shuffle_channels(hand: LayerContext) -> Made:
-    """Channels of groups, one of each in turn."""
+    """Interleave the channels of the groups."""
     rank, group = hand.rank(0), hand.integer("group", 1)
     axis = hand.integer("axis", 1) % rank
     shape = hand.leaf("Shape", hand[0])

@@ -1,4 +1,4 @@
-"""Comparisons, logic, bits, and tests of floating-point numbers."""
+"""Comparisons, logic, bits, and tests of floats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ plain({"LogicalNot": ("Not", 1), "BitwiseNot": ("BitwiseNot", 13), "IsNaN": ("Is
 
 @layer("NotEqual", 1)
 def not_equal(hand: LayerContext) -> Made:
-    """Is not a == b."""
+    """NotEqual: not (a == b)."""
     return hand.leaf("Not", hand.leaf("Equal", *aligned(hand)))
 
 
@@ -49,7 +49,7 @@ _UNSIGNED = {
 
 @layer("BitwiseLeftShift", 15)
 def left_shift(hand: LayerContext) -> Made:
-    """Bits moved up; those of a whole number with a sign are moved as they are."""
+    """Shift left; signed integers are shifted as they are."""
     value, count = aligned(hand)
     signed = hand.dtype(0)
     if signed not in _UNSIGNED:
@@ -60,7 +60,7 @@ def left_shift(hand: LayerContext) -> Made:
 
 @layer("BitwiseRightShift", 15)
 def right_shift(hand: LayerContext) -> Made:
-    """Bits moved down; what comes in from above is the sign: of x < 0, ~(~x >> n)."""
+    """Shift right with the sign: for x < 0, ~(~x >> n)."""
     value, count = aligned(hand)
     signed = hand.dtype(0)
     if signed not in _UNSIGNED:
@@ -74,7 +74,7 @@ def right_shift(hand: LayerContext) -> Made:
 
 @layer("IsInf", 10)
 def is_inf(hand: LayerContext) -> Made:
-    """Infinite, of the signs that are asked for."""
+    """Infinite, with the requested signs."""
     return hand.leaf(
         "IsInf",
         hand[0],
@@ -85,6 +85,6 @@ def is_inf(hand: LayerContext) -> Made:
 
 @layer("IsFinite", 10)
 def is_finite(hand: LayerContext) -> Made:
-    """Neither infinite nor no number."""
+    """Neither infinite nor NaN."""
     other = hand.leaf("Or", hand.leaf("IsInf", hand[0]), hand.leaf("IsNaN", hand[0]))
     return hand.leaf("Not", other)

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treadle.ir import Value
 
 @layer("MatMul", 1)
 def matmul(hand: LayerContext) -> Made:
-    """The product; a transposed operand of one axis stays as it is."""
+    """MatMul; a transposed operand with a single axis is left unchanged."""
     one = _turned(hand, 0, hand.truth("transpose_a", False))
     return hand.leaf("MatMul", one, _turned(hand, 1, hand.truth("transpose_b", False)))
 
@@ -25,6 +25,6 @@ def _turned(hand: LayerContext, position: int, turned: bool) -> Value:
 
 @layer("Einsum", 7)
 def einsum(hand: LayerContext) -> Made:
-    """Einstein's sum."""
+    """Einsum."""
     equation = hand.layer.data.get("equation", "")
     return hand.leaf("Einsum", *hand.operands, equation=equation)

@@ -1,4 +1,4 @@
-"""Resampling to the nearest item by coordinates or roundings that ONNX's Resize has not.
+"""Nearest-neighbour resampling with coordinate or rounding modes that ONNX's Resize lacks.
 
 for each axis of length l, to n items, scale = n / l:
     x = x[..., clip(round_(place(i) for i in range(n)), 0, l - 1)]
@@ -16,7 +16,7 @@ from treadle.ir import DType, Value
 
 
 class Stretch(NamedTuple):
-    """One axis that is resampled: how long it was and will be, and by how much; all are scalars."""
+    """One resampled axis: its old and new length, and the scale; all are scalars."""
 
     axis: int
     length: Value
@@ -30,7 +30,7 @@ Rule = Callable[[LayerContext, Value, Stretch], Value]
 def resampled(
     hand: LayerContext, value: Value, stretches: list[Stretch], place: str, rounding: str
 ) -> Value:
-    """The value, each of its stretched axes resampled."""
+    """Resample each of the stretched axes."""
     for each in stretches:
         one, zero = hand.constant(np.array(1)), hand.constant(np.array(0))
         steps = hand.leaf("Range", zero, each.target, one)

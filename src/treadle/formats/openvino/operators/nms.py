@@ -1,7 +1,7 @@
-"""NonMaxSuppression: boxes that overlap no better one.
+"""NonMaxSuppression: selects boxes that do not overlap a better one.
 
-Versions 1, 3 and 4 give [batch, class, box] alone, and as OpenVINO's CPU plugin does only the rows
-that are chosen: their documentation fills up with rows of -1.
+Versions 1, 3 and 4 return only [batch, class, box], and only the selected rows, as OpenVINO's CPU
+plugin does; their documentation pads with rows of -1.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SIGMA = 5
 
 @layer("NonMaxSuppression", 1, 3, 4, 5, 9)
 def non_max_suppression(hand: LayerContext) -> Made:
-    """[batch, class, box], then [batch, class, score], and how many."""
+    """[batch, class, box], then [batch, class, score], and their number."""
     chosen, scores = _chosen_softly(hand) if _is_soft(hand) else _chosen(hand)
     count = hand.leaf("Shape", chosen, start=0, end=1)
     if hand.truth("sort_result_descending", True):
-        # of equal scores the first row stays first
+        # rows with equal scores keep their order
         scores, order = hand.leaves("TopK", 2, scores, count, axis=0, largest=1, sorted=1)
         chosen = hand.leaf("Gather", chosen, order, axis=0)
     if hand.version < _FIRST_WITH_SCORES:

@@ -55,7 +55,7 @@ def _standard(hand: LayerContext, axes: Value, divided: bool, inside: bool) -> V
 
 @layer("NormalizeL2", 1)
 def normalize_l2(hand: LayerContext) -> Made:
-    """Is x / sqrt(sum of squares, with epsilon added or as its least)."""
+    """NormalizeL2: x / sqrt(sum of squares, with epsilon added or as its minimum)."""
     op = "Add" if hand.text("eps_mode", None, "add", "max") == "add" else "Max"
     square = hand.leaf("Mul", hand[0], hand[0])
     flags = {"keepdims": 1, "noop_with_empty_axes": 1}
@@ -85,7 +85,7 @@ def lrn(hand: LayerContext) -> Made:
 
 @layer("GroupNormalization", 12)
 def group_normalization(hand: LayerContext) -> Made:
-    """Normalized in groups of channels, then scaled and moved channel by channel."""
+    """Normalize in groups of channels, then scale and shift each channel."""
     return hand.leaf(
         "GroupNormalization",
         hand[0],
@@ -98,7 +98,7 @@ def group_normalization(hand: LayerContext) -> Made:
 
 @layer("RMS", 14)
 def rms(hand: LayerContext) -> Made:
-    """Is x / root of the mean of squares along the last axis * gamma."""
+    """RMS: x / root of the mean of squares along the last axis * gamma."""
     square = hand.leaf("Mul", hand[0], hand[0])
     mean = hand.leaf("ReduceMean", square, hand.whole(-1), keepdims=1)
     root = hand.leaf("Sqrt", hand.leaf("Add", mean, hand.like(0, hand.number("epsilon"))))

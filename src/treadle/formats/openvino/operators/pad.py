@@ -12,7 +12,7 @@ _LEAST = -(2**63)
 
 @layer("Pad", 1, 12)
 def pad(hand: LayerContext) -> Made:
-    """Wider on both sides of every axis; a negative number cuts off."""
+    """Pad both ends of every axis; a negative number removes elements."""
     mode = hand.text("pad_mode", None, "constant", "edge", "reflect", "symmetric")
     if mode == "symmetric":
         return _symmetric(hand)
@@ -22,9 +22,9 @@ def pad(hand: LayerContext) -> Made:
 
 
 def _symmetric(hand: LayerContext) -> Value:
-    """Mirrored at its ends, which are part of the mirror image; ONNX has no such mode.
+    """Mirror at the ends, including the end items, for which ONNX has no mode.
 
-    Along each axis: the first items backwards, all items, the last ones backwards.
+    Along each axis: the first items reversed, all items, the last ones reversed.
     """
     begins, ends = hand.wholes(1, "pads_begin"), hand.wholes(2, "pads_end")
     if min([0, *begins, *ends]) < 0:

@@ -13,14 +13,14 @@ _ROUNDING = {"floor": 0, "ceil": 1, "ceil_torch": 1}
 
 @layer("MaxPool", 1, 8, 14)
 def max_pool(hand: LayerContext) -> Made:
-    """The largest of each window; from version 8 on also where it is."""
+    """The maximum of each window; from version 8 on also its index."""
     given = _windows(hand, dilated=hand.version > 1)
     if hand.version < 8:
         return hand.leaf("MaxPool", hand[0], **given)
     values, places = hand.leaves("MaxPool", 2, hand[0], **given)
     axis = hand.integer("axis", 0)
     if axis % hand.rank(0):
-        # indices count within the axes from `axis` on, ONNX's within all of them
+        # indices count within the axes from `axis` on; ONNX's count within all axes
         inner = hand.leaf("ReduceProd", hand.leaf("Shape", hand[0], start=axis), keepdims=1)
         places = hand.leaf("Mod", places, inner)
     return values, typed(hand, places, "index_element_type")
@@ -28,7 +28,7 @@ def max_pool(hand: LayerContext) -> Made:
 
 @layer("AvgPool", 1, 14)
 def avg_pool(hand: LayerContext) -> Made:
-    """The mean of each window, with what pads it or without."""
+    """The mean of each window, with or without its padding."""
     whole = int(not hand.truth("exclude-pad", hand.truth("exclude_pad", True)))
     given = _windows(hand, dilated=False)
     return hand.leaf("AveragePool", hand[0], count_include_pad=whole, **given)
@@ -43,7 +43,7 @@ def _windows(hand: LayerContext, *, dilated: bool) -> dict[str, object]:
 
 
 def _refuse_empty_windows(hand: LayerContext, *, dilated: bool) -> None:
-    """A last window that starts behind the data is left out by `ceil_torch` and by ONNX."""
+    """Refuse a last window that starts after the data, which `ceil_torch` and ONNX leave out."""
     strides, kernel = hand.integers("strides"), hand.integers("kernel")
     ones, zeros = [1] * len(strides), [0] * len(strides)
     dilations = hand.integers("dilations", ones) if dilated else ones

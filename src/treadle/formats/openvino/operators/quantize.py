@@ -1,4 +1,4 @@
-"""FakeQuantize: rounds to one of a number of levels.
+"""FakeQuantize: rounds to one of `levels` values.
 
 x <= low: out_low;  x > high: out_high
 else round((x - low) / (high - low) * (levels - 1)) / (levels - 1) * (out_high - out_low)
@@ -14,7 +14,7 @@ from treadle.formats.openvino.operators.registry import Made, layer
 
 @layer("FakeQuantize", 1)
 def fake_quantize(hand: LayerContext) -> Made:
-    """One of `levels` values between the output bounds."""
+    """Round to one of `levels` values between the output bounds."""
     levels = hand.integer("levels")
     if levels < 2:
         raise IrError("CF909", f"levels is {levels}, wanted 2 or more")

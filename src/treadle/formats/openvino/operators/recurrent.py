@@ -22,7 +22,7 @@ _FUNCTIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
 
 
 class _Kind(NamedTuple):
-    """One kind of cell: its gates, and where in OpenVINO's rows ONNX's gates are."""
+    """One kind of cell: its gates, and the positions of ONNX's gates in OpenVINO's rows."""
 
     op: str
     gates: tuple[int, ...]
@@ -43,7 +43,7 @@ def _gates(hand: LayerContext, kind: _Kind) -> tuple[int, ...]:
 
 
 def _regated(hand: LayerContext, position: int, kind: _Kind, axis: int) -> Value:
-    """Weights or biases with their rows in ONNX's order of gates."""
+    """Weights or biases with rows in ONNX's order of gates."""
     gates = _gates(hand, kind)
     count = len(gates)
     if list(gates) == list(range(count)):
@@ -58,7 +58,7 @@ def _regated(hand: LayerContext, position: int, kind: _Kind, axis: int) -> Value
 
 
 def _biases(hand: LayerContext, position: int, kind: _Kind, linear: bool) -> Value:
-    """ONNX's two biases [D, 2 * gates * hidden] out of OpenVINO's [D, gates * hidden]."""
+    """ONNX's two biases [D, 2 * gates * hidden] from OpenVINO's [D, gates * hidden]."""
     given = hand[position]
     hidden = hand.integer("hidden_size")
     if linear:
@@ -101,7 +101,7 @@ def _linear(hand: LayerContext, kind: _Kind) -> bool:
 
 def _cell(kind: _Kind) -> Function:
     def read(hand: LayerContext) -> Made:
-        """One step: a sequence of length 1, its axes of time and direction added and removed."""
+        """One step: a sequence of length 1, with axes of time and direction added and removed."""
         if hand.get(_PEEPHOLES) is not None and hand.version == 1 and kind is _LSTM:
             _without_peepholes(hand)
         front, linear = hand.whole(0), _linear(hand, kind)
@@ -123,13 +123,13 @@ def _cell(kind: _Kind) -> Function:
 
 
 def _without_peepholes(hand: LayerContext) -> None:
-    """Peepholes of zeros are none; OpenVINO 2026.4.1 takes no notice of others."""
+    """Check that peepholes are zeros or absent; OpenVINO 2026.4.1 ignores others."""
     known = hand.array(_PEEPHOLES)
     if known is None or np.any(known):
         raise IrError(
             "CF909",
-            "there are peepholes: no page says in which order their gates lie, and"
-            " OpenVINO takes no notice of them",
+            "it has peepholes: the order of their gates is not specified, and OpenVINO ignores "
+            "them",
             "leave input 6 out, or give it zeros",
         )
 
@@ -146,7 +146,10 @@ def _cell_bias(hand: LayerContext, position: int, kind: _Kind, linear: bool) -> 
 
 def _sequence(kind: _Kind) -> Function:
     def read(hand: LayerContext) -> Made:
-        """All steps; [batch, time, ...] and [batch, direction, ...] turned to ONNX's order."""
+        """A whole sequence.
+
+        [batch, time, ...] and [batch, direction, ...] transposed to ONNX's order.
+        """
         direction = hand.text("direction", None, *_DIRECTIONS)
         directions = 2 if direction == "bidirectional" else 1
         at = 1 + kind.states

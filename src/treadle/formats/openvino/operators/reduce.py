@@ -1,4 +1,4 @@
-"""Reductions along axes; of no axes, nothing is reduced."""
+"""Reductions along axes; without axes nothing is reduced."""
 
 from __future__ import annotations
 

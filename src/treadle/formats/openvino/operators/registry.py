@@ -1,10 +1,10 @@
-"""The table of layer types: what each becomes, by the opset its form is there from.
+"""The table of layer types: each type's ONNX form, by the opset that introduced it.
 
     @layer("Gather", 1, 7, 8)
     def gather(hand): ...
 
-The numbers are the opsets in which the operator, or a new form of it, appeared; `hand.version` says
-which form the layer has. A function gives one value, or one for each output.
+The numbers are the opsets in which the operator, or a new form of it, appeared; `hand.version` is
+the form of the layer. A function returns one value, or one for each output.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Function = Callable[[LayerContext], Made]
 
 
 class Row(NamedTuple):
-    """One form of one operator, there from opset `version` on; `onnx` names a plain counterpart."""
+    """One form of one operator, valid from opset `version` on; `onnx` names an equivalent leaf."""
 
     type: str
     version: int
@@ -34,11 +34,11 @@ class Row(NamedTuple):
 
 
 OPERATORS: dict[str, dict[int, Row]] = {}
-"""By type in lower case, then by version."""
+"""Keyed by type in lower case, then by version."""
 
 
 def register(type_: str, versions: tuple[int, ...], function: Function, onnx: str = "") -> None:
-    """Enter rows; a second one for the same version is a bug."""
+    """Register rows; a second row for the same version is a bug."""
     rows = OPERATORS.setdefault(type_.lower(), {})
     for version in versions:
         assert version not in rows, f"two rows for {type_}-{version}"
@@ -46,7 +46,7 @@ def register(type_: str, versions: tuple[int, ...], function: Function, onnx: st
 
 
 def layer(type_: str, *versions: int) -> Callable[[Function], Function]:
-    """Enter a function for an operator."""
+    """Register a function for an operator."""
 
     def enter(function: Function) -> Function:
         register(type_, versions, function)
@@ -56,7 +56,7 @@ def layer(type_: str, *versions: int) -> Callable[[Function], Function]:
 
 
 def plain(table: dict[str, tuple[str, int]]) -> None:
-    """Enter operators that are one leaf of the same operands: type to (leaf, first opset)."""
+    """Register operators that become one leaf with the same operands: type to (leaf, opset)."""
     for type_, (op, version) in table.items():
         register(type_, (version,), _plain(op), op)
 
@@ -66,7 +66,7 @@ def _plain(op: str) -> Function:
 
 
 def operator_of(layer_: Layer) -> Row:
-    """The row of a layer; raises Fault for a type or a version that is not supported."""
+    """The row of a layer; raises IrError for an unsupported type or version."""
     return _row(layer_.type, layer_.version)
 
 
@@ -76,19 +76,19 @@ def _row(type_: str, version: str) -> Row:
     if rows is None:
         known = [next(iter(each.values())).type for each in OPERATORS.values()]
         close = get_close_matches(type_, known, 1)
-        hint = f"did you mean {close[0]}?" if close else "replace it before the model is exported"
+        hint = f"did you mean {close[0]}?" if close else "replace it before exporting the model"
         raise IrError("CF908", "there is no support for this operator", hint)
     number = opset_of(version)
     fitting = [form for form in rows if form <= number <= NEWEST_OPSET]
     if not fitting:
         forms = ", ".join(f"opset{form}" for form in sorted(rows))
-        message = f'the version "{version}" of it is not known'
+        message = f'the version "{version}" of it is not supported'
         raise IrError("CF908", message, f"forms from {forms} up to opset{NEWEST_OPSET} are")
     return rows[max(fitting)]
 
 
 @lru_cache(maxsize=256)
 def opset_of(version: str) -> int:
-    """The number in a layer's `version`, 0 where there is none."""
+    """The opset number in a layer's `version`; 0 if there is none."""
     digits = version.lower().removeprefix("opset")
     return int(digits) if digits.isdecimal() and len(digits) < 6 else 0

@@ -1,4 +1,4 @@
-"""Interpolate: resampling along axes."""
+"""Interpolate: resamples along axes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"
 
 
 class _Way(NamedTuple):
-    """How it is resampled, in OpenVINO's words; `mode` in ONNX's."""
+    """The resampling mode, in OpenVINO's words; `mode` in ONNX's."""
 
     mode: str
     coordinates: str
@@ -37,7 +37,7 @@ class _Way(NamedTuple):
 
 @layer("Interpolate", 1)
 def interpolate_1(hand: LayerContext) -> Made:
-    """Resize to sizes; OpenVINO takes no notice of `antialias`."""
+    """Resize to sizes; OpenVINO ignores `antialias`."""
     mode = _MODES[hand.text("mode", None, "nearest", "linear", "linear_onnx", "cubic")]
     corners = hand.truth("align_corners", True)
     way = _Way(mode, "align_corners" if corners else "asymmetric", "simple", False, -0.75)
@@ -52,7 +52,7 @@ def interpolate(hand: LayerContext) -> Made:
     word = hand.text("mode", None, *_MODES)
     smooth = word.endswith("_pillow")
     if hand.truth("antialias", False) and word == "linear":
-        raise IrError("CF909", "antialias of mode linear is something OpenVINO takes no notice of",
+        raise IrError("CF909", "OpenVINO ignores antialias in mode linear",
                     "leave antialias out, or use bilinear_pillow")  # fmt: skip
     way = _Way(
         _MODES[word],
@@ -66,7 +66,7 @@ def interpolate(hand: LayerContext) -> Made:
     if way.mode != "nearest" and way.coordinates == "tf_half_pixel_for_nn":
         raise IrError("CF909", f"{way.coordinates} with mode {word} has no ONNX form")
     by_sizes = hand.text("shape_calculation_mode", None, "sizes", "scales") == "sizes"
-    # version 4 has sizes, scales, axes; version 11 the one it needs, then axes
+    # version 4 has sizes, scales, axes; version 11 one of both, then axes
     place = (1 if by_sizes else 2) if hand.version < 11 else 1
     axes_at = 3 if hand.version < 11 else 2
     rank = hand.rank(0)

@@ -1,4 +1,4 @@
-"""Values read between places, moved along axes, sorted in, or made up."""
+"""GridSample, ROIAlign, Roll, Bucketize, RandomUniform and GRN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAMPLES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
 
 @layer("GridSample", 9)
 def grid_sample(hand: LayerContext) -> Made:
-    """The image at the places of a grid, whose coordinates go from -1 to 1."""
+    """Sample the image at the positions of a grid, with coordinates from -1 to 1."""
     return hand.leaf(
         "GridSample",
         hand[0],
@@ -36,7 +36,7 @@ def roi_align(hand: LayerContext) -> Made:
     if samples < 1:
         raise IrError("CF909", "mode max with sampling_ratio 0 has no ONNX form",
                     "give sampling_ratio a number above 0")  # fmt: skip
-    # ONNX's max is of weighted corners; here every sample is a region of one sample first
+    # ONNX takes the maximum of weighted corners; here every sample is first a region of its own
     each = _aligned(hand, aligned, [size * samples for size in sizes], 1)
     window = [samples, samples]
     return hand.leaf("MaxPool", each, kernel_shape=window, strides=window)
@@ -46,7 +46,7 @@ _POOLED = ("pooled_h", "pooled_w")
 
 
 def _aligned(hand: LayerContext, aligned: str, sizes: list[int], samples: int) -> Value:
-    """The means of samples; half_pixel moves regions before they are scaled and back behind."""
+    """The means of samples; half_pixel shifts regions before scaling and back afterwards."""
     regions = hand[1]
     if aligned == "half_pixel":
         regions = hand.leaf("Add", regions, hand.like(1, 0.5))
@@ -70,7 +70,7 @@ _HALF_PIXEL = ("half_pixel_for_nn", "half_pixel")
 
 @layer("GRN", 1)
 def grn(hand: LayerContext) -> Made:
-    """Is x / sqrt(sum of squares over channels + bias)."""
+    """GRN: x / sqrt(sum of squares over channels + bias)."""
     square = hand.leaf("Mul", hand[0], hand[0])
     total = hand.leaf("ReduceSum", square, hand.whole(1), keepdims=1)
     biased = hand.leaf("Add", total, hand.like(0, hand.number("bias")))
@@ -79,14 +79,14 @@ def grn(hand: LayerContext) -> Made:
 
 @layer("Roll", 7)
 def roll(hand: LayerContext) -> Made:
-    """Items moved along axes, those that fall off one end come in at the other."""
+    """Rotate items along axes: items moved past one end re-enter at the other."""
     value = hand[0]
     shifts, axes = hand.wholes(1, "the shifts"), hand.wholes(2, "the axes")
     if len(shifts) == 1:
         shifts = shifts * len(axes)
     for shift, axis in zip(shifts, axes, strict=True):
         length = hand.leaf("Squeeze", hand.leaf("Shape", value, **_at(axis)), hand.whole(0))
-        # an empty axis stays empty: a remainder by 0 is none
+        # an empty axis stays empty, since a remainder by 0 is undefined
         known = hand.leaf("Max", length, hand.constant(np.array(1)))
         place = hand.leaf("Mod", hand.constant(np.array(-shift)), known)
         place = hand.leaf("Unsqueeze", place, hand.whole(0))
@@ -103,7 +103,7 @@ def _at(axis: int) -> dict[str, int]:
 
 @layer("Bucketize", 3)
 def bucketize(hand: LayerContext) -> Made:
-    """How many of the sorted boundaries are below each item, or not above it."""
+    """The number of sorted boundaries below each item, or not above it."""
     right = hand.truth("with_right_bound", True)
     wide = hand.leaf("Unsqueeze", hand[0], hand.whole(-1))
     edges = hand.leaf("CastLike", hand[1], hand[0])
@@ -115,7 +115,7 @@ def bucketize(hand: LayerContext) -> Made:
 
 @layer("RandomUniform", 8)
 def random_uniform(hand: LayerContext) -> Made:
-    """Evenly spread from `min` up to `max`; other values than OpenVINO's, of the same spread."""
+    """Uniform numbers from `min` to `max`; they differ from OpenVINO's."""
     dtype = hand.element("output_type")
     whole = dtype.numpy.kind in "iu"
     zero = {"value": np.zeros(1, np.float32)}

@@ -15,7 +15,7 @@ _REDUCTIONS = {"none": None, "sum": "add", "prod": "mul", "min": "min", "max": "
 
 @layer("ScatterUpdate", 3)
 def scatter_update(hand: LayerContext) -> Made:
-    """Slices along an axis replaced by updates."""
+    """Replace slices along an axis by updates."""
     rank, many = hand.rank(0), hand.rank(1)
     axis = hand.axis(3) % rank
     order = [axis, *(k for k in range(rank) if k != axis)]
@@ -30,7 +30,7 @@ def scatter_update(hand: LayerContext) -> Made:
 
 @layer("ScatterNDUpdate", 3, 15)
 def scatter_nd_update(hand: LayerContext) -> Made:
-    """Slices by index vectors replaced by, or combined with, updates."""
+    """Replace slices at index vectors by updates, or combine them."""
     word = hand.text("reduction", "none", *_REDUCTIONS, "sub")
     updates = hand[2]
     if word == "sub":
@@ -41,9 +41,9 @@ def scatter_nd_update(hand: LayerContext) -> Made:
 
 @layer("ScatterElementsUpdate", 3, 12)
 def scatter_elements_update(hand: LayerContext) -> Made:
-    """Elements by their index along an axis replaced by, or combined with, updates.
+    """Replace elements by their index along an axis, or combine them with updates.
 
-    Without `use_init_val` the updates alone are combined; `mean` divides by how many there are.
+    Without `use_init_val` only the updates are combined; `mean` divides by their number.
     """
     word = hand.text("reduction", "none", *_REDUCTIONS, "mean")
     axis, data, places = hand.axis(3), hand[0], hand[1]
@@ -58,7 +58,7 @@ def scatter_elements_update(hand: LayerContext) -> Made:
 
 
 def _neutral(hand: LayerContext, word: str) -> Value:
-    """What changes nothing when it is combined with something."""
+    """The neutral element of a reduction."""
     if word in ("sum", "mean", "prod"):
         return hand.like(0, float(word == "prod"))
     dtype: np.dtype[Any] = hand.dtype(0).numpy
@@ -69,7 +69,7 @@ def _neutral(hand: LayerContext, word: str) -> Value:
 
 
 def _divided(hand: LayerContext, total: Value, axis: int, started: bool) -> Value:
-    """The sums by how many were summed; where there was nothing, the sum is what was there."""
+    """Divide the sums by their counts; elements without updates keep their value."""
     one = hand.like(0, 1.0)
     counts = hand.leaf("Expand", one, hand.leaf("Shape", hand[0]))
     if not started:

@@ -1,4 +1,4 @@
-"""What is chosen by a condition, a rank or a place: Select, TopK, NonZero, OneHot, Unique."""
+"""Select, TopK, NonZero, OneHot and Unique."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _NEGATIVES = ("ignore_negative", "normalize")
 
 @layer("Select", 1)
 def select(hand: LayerContext) -> Made:
-    """Takes then where the condition is true, otherwise else."""
+    """Take `then` where the condition is true, otherwise `else`."""
     hand.text("auto_broadcast", "numpy", "numpy", "none")
     return hand.leaf("Where", hand[0], hand[1], hand[2])
 
 
 @layer("NonZero", 3)
 def non_zero(hand: LayerContext) -> Made:
-    """The places of what is not zero, one row an axis."""
+    """The indices of nonzero elements, one row per axis."""
     return typed(hand, hand.leaf("NonZero", hand[0]), "output_type")
 
 
 def typed(hand: LayerContext, value: Value, name: str, default: str = "i64") -> Value:
-    """int64 results in the element type an attribute asks for."""
+    """Cast int64 results to the element type of an attribute."""
     dtype = hand.element(name, default)
     return value if dtype is DType.INT64 else hand.cast(value, dtype)
 
@@ -42,7 +42,7 @@ def one_hot(hand: LayerContext) -> Made:
 
 
 def _beyond(hand: LayerContext, places: Value) -> Value:
-    """The indices, negative ones beyond the depth: nothing is on there, as OpenVINO has it."""
+    """The indices, with negative ones moved beyond the depth: as in OpenVINO they set nothing."""
     known = hand.array(0)
     if known is not None and not np.any(known < 0):
         return places
@@ -52,7 +52,7 @@ def _beyond(hand: LayerContext, places: Value) -> Value:
 
 @layer("TopK", 1, 3, 11)
 def top_k(hand: LayerContext) -> Made:
-    """The k largest or smallest along an axis, and where they are."""
+    """The k largest or smallest along an axis, and their indices."""
     axis, count = hand.integer("axis"), hand.list64(1)
     largest = int(hand.text("mode", None, "max", "min") == "max")
     sort = hand.text("sort", "value", "value", "index", "none")
@@ -67,7 +67,7 @@ def top_k(hand: LayerContext) -> Made:
 
 @layer("Unique", 10)
 def unique(hand: LayerContext) -> Made:
-    """The elements, or slices along an axis, that differ."""
+    """The distinct elements, or slices along an axis."""
     axis = None
     if hand.get(1) is not None:
         axis = hand.axis(1)

@@ -1,4 +1,4 @@
-"""Slice and StridedSlice with its masks."""
+"""Slice, and StridedSlice with its masks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 @layer("Slice", 8)
 def slice_(hand: LayerContext) -> Made:
-    """From start to stop in steps along axes, all of them where none are named."""
+    """Slice axes from start to stop in steps; by default all axes."""
     start, stop, step = (hand.list64(k) for k in (1, 2, 3))
     axes = hand.list64(4) if hand.get(4) is not None else None
     return hand.leaf("Slice", hand[0], start, stop, axes, step)
 
 
 class _Part(NamedTuple):
-    """What one position of a StridedSlice does: "slice" an axis, "shrink" it, a "new" one."""
+    """One position of a StridedSlice: "slice" an axis, "shrink" it, or add a "new" one."""
 
     what: str
     position: int
@@ -32,7 +32,8 @@ class _Part(NamedTuple):
 
 @layer("StridedSlice", 1)
 def strided_slice(hand: LayerContext) -> Made:
-    """Is numpy's x[begin:end:stride] with masks: 1 ignores a bound, shrinks or adds an axis.
+    """StridedSlice: x[begin:end:stride] as in numpy, with masks: 1 ignores a bound, shrinks or adds
+    an axis.
 
     x[1, ::2, None, ..., -1:]
     """
@@ -108,7 +109,7 @@ def _bounds(
 
 
 def _shrunk(hand: LayerContext, value: Value, parts: list[_Part]) -> Value:
-    """One item of each of these axes, the last axis first so that the others keep their place."""
+    """Select one item of each of these axes, the last axis first so that positions stay valid."""
     for part in reversed(parts):
         array = hand.array(1)
         if array is not None:

@@ -1,13 +1,13 @@
-"""NonMaxSuppression that lowers scores: ONNX's has no such form, so it becomes a loop.
+"""Soft NonMaxSuppression, which ONNX lacks: it becomes a loop that lowers scores.
 
-    while some score is left and fewer than max_output_boxes_per_class boxes are chosen:
+    while a score is left and fewer than max_output_boxes_per_class boxes are chosen:
         choose the box with the best score
         of the others: score *= exp(-0.5 / soft_nms_sigma * iou ** 2)
         leave out those whose score is score_threshold or less
 
-All batches and classes are chosen from at once; a score that is left out is -inf. A sigma that is
-computed may turn out 0: then nothing is lowered, and an iou above iou_threshold leaves out, which
-counts for nothing else (as the page says, and OpenVINO 2026.4.1 does).
+All batches and classes are processed together; a dropped score is -inf. A sigma computed at run
+time may be 0: then no score is lowered, and a box whose iou is above iou_threshold is dropped. The
+threshold has no effect otherwise (as specified, and in OpenVINO 2026.4.1).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OUT = np.array(-np.inf, np.float32)
 
 
 class Bounds(NamedTuple):
-    """What limits the choice: a list of one int64, and lists of one float32."""
+    """The limits of the selection: an int64 vector of one, and float32 vectors of one."""
 
     most: Value
     overlap: Value
@@ -42,7 +42,7 @@ class _Boxes(NamedTuple):
 
 
 def chosen_softly(hand: LayerContext, bounds: Bounds) -> tuple[Value, Value]:
-    """Rows of [batch, class, box], and the scores they were chosen with."""
+    """Rows of [batch, class, box], and the scores at their selection."""
     draft = hand.draft
     scores = hand.cast(hand[1], DType.FLOAT32)
     high_enough = hand.leaf("Greater", scores, bounds.score)
@@ -80,7 +80,7 @@ def _product(draft: LayerBlockBuilder, sides: Value) -> Value:
 
 
 def _rows(hand: LayerContext, boxes: Value, scores: Value) -> tuple[Value, Value]:
-    """Those of the stacks that are a choice, ordered by batch, class and time."""
+    """The rows of the stacks that are a selection, ordered by batch, class and time."""
     boxes, scores = (hand.transpose(each, [1, 2, 0]) for each in (boxes, scores))
     places = hand.leaf("NonZero", hand.leaf("Greater", scores, hand.constant(_OUT)))
     places = hand.transpose(places, [1, 0])
@@ -114,14 +114,14 @@ def _body(outer: LayerBlockBuilder, types: tuple[Tensor, ...]) -> Block:
 
 
 def _is_at(draft: LayerBlockBuilder, scores: Value, place: Value) -> Value:
-    """Whether a box is the one that was chosen, [batch, class, box]."""
+    """Whether a box is the selected one, [batch, class, box]."""
     count = draft.leaf("Squeeze", draft.leaf("Shape", scores, start=2, end=3))
     numbers = [draft.constant(np.array(number)) for number in (0, 1)]
     return draft.leaf("Equal", draft.leaf("Range", numbers[0], count, numbers[1]), place)
 
 
 def _overlap(draft: LayerBlockBuilder, boxes: _Boxes, place: Value) -> Value:
-    """Intersection over union of every box and the chosen one; 0 where either has no area."""
+    """Intersection over union of every box and the selected one; 0 if either has no area."""
     both = draft.leaf("Mul", place, draft.whole(1, 1))
     low, high = (draft.leaf("GatherElements", each, both, axis=1) for each in boxes[:2])
     area = draft.leaf("Unsqueeze", _product(draft, draft.leaf("Sub", high, low)), draft.whole(-1))

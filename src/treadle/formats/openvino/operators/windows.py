@@ -1,4 +1,4 @@
-"""What convolutions and pooling say alike: strides, pads, dilations."""
+"""Attributes shared by convolutions and pooling: strides, pads, dilations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _AUTO = {"explicit": "NOTSET", "same_upper": "SAME_UPPER", "same_lower": "SAME_L
 
 
 def windows(hand: LayerContext, *, dilated: bool = True) -> dict[str, object]:
-    """The attributes ONNX has for them; `pads` only where nothing is padded by itself."""
+    """ONNX's attributes for them; `pads` only if there is no automatic padding."""
     strides = hand.integers("strides")
     given: dict[str, object] = {"strides": strides}
     if dilated:

@@ -1,4 +1,4 @@
-"""A Model to OpenVINO IR: an .xml of layers and a .bin of weights."""
+"""Writes a Model as OpenVINO IR: an .xml of layers and a .bin of weights."""
 
 from treadle.formats.openvino.write.net import write_file, write_net
 from treadle.formats.openvino.write.operators import lacks

@@ -1,4 +1,4 @@
-"""The steps of a block become layers, each by the row of its operator; refusals are collected."""
+"""Writes the steps of a block as layers, each by the row of its operator; collects refusals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treadle.ir import (
 
 
 def write_steps(scope: Scope, block: Block, path: str) -> None:
-    """Write what is needed of a block whose params the scope has wires for."""
+    """Write the needed steps of a block whose params have wires in the scope."""
     for position, step in enumerate(block.steps):
         if any(scope.needs(value) for value in step.results):
             _write(scope, step, step_path(path, step, position))
@@ -50,7 +50,7 @@ def _write(scope: Scope, step: Step, path: str) -> None:
 
 
 def _refuse_call() -> None:
-    raise Refusal("it has no definition by operators OpenVINO has")
+    raise Refusal("it has no definition by operators of OpenVINO")
 
 
 def _leaf(scope: Scope, leaf: Leaf) -> None:
@@ -69,9 +69,9 @@ def _leaf(scope: Scope, leaf: Leaf) -> None:
 
 
 def _refuse_anyway(scope: Scope, step: Step, path: str) -> None:
-    """Tell of operators without a row though what they, or the body they are in, read was refused.
+    """Report operators without a row even if their operands, or their body, were refused already.
 
-    Something else of them may be wrong too; that is seen when this is mended.
+    They may have further faults, which show when this one is fixed.
     """
     if isinstance(step, Leaf):
         if any(scope.needs(value) for value in step.results):
@@ -98,7 +98,7 @@ def _refuse_kind(name: str, type_: Type) -> None:
     if show_type(type_).startswith("seq"):
         hint = "collect what a loop appends in a stacked output (a scan output) of the loop"
     elif show_type(type_).startswith("optional"):
-        hint = "give the model the value itself, or two models"
+        hint = "use the value itself, or two models"
     raise Refusal(f"{name} is {show_type(type_)}, and OpenVINO IR holds tensors only", hint)
 
 

@@ -1,4 +1,7 @@
-"""If: a Branch, each value a side reads by a port of its own; one that is decided is its block."""
+"""Writes a Branch as If, with one port per value a side reads.
+
+A known condition selects a block.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _SIDES = ("then_", "else_")
 
 
 def write(scope: Scope, branch: Branch, path: str) -> None:
-    """Bind the results of a Branch that something needs."""
+    """Bind the needed results of a Branch."""
     chosen = scope.writing.knowledge.chosen.get(branch)
     if chosen is not None:
         _inline(scope, branch, chosen, path)
@@ -44,7 +47,7 @@ def _inline(scope: Scope, branch: Branch, block: Block, path: str) -> None:
 def _sides(
     scope: Scope, branch: Branch, path: str, places: list[int], feeding: Feeding
 ) -> dict[str, Inside]:
-    """Both sides; raises Missing when what is wrong in either of them was told."""
+    """Write both sides; raises Missing if faults of either were reported."""
     insides = {}
     for side, block in zip(_SIDES, (branch.then, branch.otherwise), strict=True):
         with suppress(Missing):
@@ -57,13 +60,13 @@ def _sides(
 def _side(
     scope: Scope, branch: Branch, block: Block, path: str, places: list[int], feeding: Feeding
 ) -> Inside:
-    # [*operands] -> [*results that something needs]
+    # [*operands] -> [*results that are needed]
     inside = Inside(scope.inner(), feeding)
     for param, operand in zip(block.params, branch.operands, strict=True):
         if operand is not None and scope.needs(param):
             inside.scope.wires[param] = inside.feed(scope.wire(operand), param.name, param.type)
     if not inside.inputs and any(isinstance(step, Loop) for step in block.steps):
-        # what a loop of constants is made to hang on
+        # the Parameter that a loop of constants is made to depend on
         inside.feed(feeding.wires[0], "condition", feeding.wires[0].type)
     scope.writing.write_steps(inside.scope, block, path)
     for number, place in enumerate(places):
@@ -76,7 +79,7 @@ def _side(
 
 def _given(value: Value | None, path: str, place: int) -> Value:
     if value is None:
-        raise Refusal(f"{path} leaves its output {place} out", "give a tensor on both sides")
+        raise Refusal(f"{path} leaves out its output {place}", "give a tensor on both sides")
     return value
 
 

@@ -1,8 +1,8 @@
-"""What is known of a program before it is written: small constants, the branches that are taken.
+"""Constant analysis before writing: small constants, and branches that are taken.
 
-A leaf whose operands are constants is computed, the shape of a tensor of static shape is a
-constant, a Branch whose condition is one is its block, and a Loop that cannot run an iteration is
-its initial values.
+A leaf with constant operands is folded, the shape of a tensor of static shape is constant, a Branch
+with a constant condition is replaced by its block, and a Loop that cannot run an iteration by its
+initial values.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _SHAPES = frozenset(("Shape", "Size"))
 
 @dataclass(slots=True)
 class Knowledge:
-    """Constants of the main block and of every body; `idle` loops never run an iteration."""
+    """The constants of the main block and of every body; `idle` loops never run an iteration."""
 
     literals: dict[Value, Literal] = field(default_factory=dict)
     chosen: dict[Branch, Block] = field(default_factory=dict)
     idle: set[Loop] = field(default_factory=set)
 
     def one(self, value: Value | None) -> float | bool | None:
-        """The one element of a value if it is known."""
+        """The one element of a value, if it is known."""
         literal = None if value is None else self.literals.get(value)
         if literal is None or literal.array.size != 1:
             return None
@@ -49,14 +49,14 @@ class Knowledge:
         return item
 
     def is_true(self, condition: Value | None) -> bool:
-        """Whether a condition, absent or known, is always true."""
+        """Whether a condition, which may be absent, is always true."""
         return condition is None or self.one(condition) is True
 
 
 def learn(block: Block, open_: Collection[Value] = ()) -> Knowledge:
-    """What is known of a block and of the bodies in it; its values carry inferred types.
+    """Analyse a block and its bodies; values carry inferred types.
 
-    An input with a default is its default, but for those that are `open_`.
+    An input with a default counts as its default, unless it is in `open_`.
     """
     knowledge = Knowledge()
     _learn(knowledge, block, open_)
@@ -147,7 +147,7 @@ def _is_small(result: Value | None) -> bool:
 
 
 def _operands(knowledge: Knowledge, leaf: Leaf) -> Sequence[np.ndarray | None] | None:
-    """The operands' content, None where something of them is not known."""
+    """The operands' content; None if a part of it is unknown."""
     if leaf.op in _SHAPES and leaf.domain == "":
         type_ = leaf.operands[0].type if leaf.operands and leaf.operands[0] else None
         shape = type_.shape if isinstance(type_, Tensor) else None

@@ -1,4 +1,4 @@
-"""A control layer being put together: its inputs, and the Parameters and Results of a body."""
+"""Builds a control-flow layer: its inputs, and the Parameters and Results of its bodies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from treadle.ir import Tensor, Type
 
 @dataclass(slots=True)
 class Feeding:
-    """The inputs of a control layer, in order; every Parameter of a body has one of its own."""
+    """The inputs of a control-flow layer, in order; every Parameter of a body has its own."""
 
     wires: list[Wire] = field(default_factory=list)
 
     def add(self, wire: Wire) -> int:
-        """One more input; its port."""
+        """Add an input; returns its port."""
         self.wires.append(wire)
         return len(self.wires) - 1
 
 
 @dataclass(slots=True)
 class Inside:
-    """One body of a control layer, and how its Parameters and Results meet the layer's ports."""
+    """One body of a control-flow layer, and the mapping of its Parameters and Results to ports."""
 
     scope: Scope
     feeding: Feeding
@@ -38,7 +38,7 @@ class Inside:
     def feed(
         self, outer: Wire, name: str, type_: Type | None, steps: PortEntry | None = None
     ) -> Wire:
-        """A Parameter that an input of the layer feeds, `steps` along an axis of it."""
+        """A Parameter fed by an input of the layer, `steps` along an axis of it."""
         wire = self.scope.parameter(name, type_)
         self.params[wire.layer] = wire.type
         entry = steps or PortEntry(0, 0)
@@ -46,7 +46,7 @@ class Inside:
         return wire
 
     def port_map(self, first_output: int) -> PortMap:
-        """The port map, outputs counted from a port on."""
+        """The port map, with outputs counted from a port on."""
         outputs = tuple(
             entry if entry.purpose else replace(entry, external=entry.external + first_output)
             for entry in self.outputs
@@ -61,7 +61,7 @@ def control_layer(
     types: Sequence[Tensor],
     insides: Mapping[str, Inside],
 ) -> tuple[Wire, ...]:
-    """The layer around bodies, which have the names `then_`, `else_`, or none."""
+    """The layer around bodies, which are named `then_`, `else_`, or not at all."""
     first = len(feeding.wires)
     control = Control(
         {f"{name}port_map": inside.port_map(first) for name, inside in insides.items()},

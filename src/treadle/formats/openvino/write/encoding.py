@@ -1,4 +1,4 @@
-"""Element types and shapes as OpenVINO spells them, and the bytes of constants."""
+"""OpenVINO's spelling of element types and shapes, and the bytes of constants."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _WORDS: Mapping[DType, str] = {
 } | {DType.FLOAT4E2M1: "f4e2m1", DType.FLOAT8E8M0: "f8e8m0", DType.UINT2: "u2"}
 _PRECISIONS = {"f32": "FP32", "f16": "FP16", "f64": "FP64", "boolean": "BOOL"}
 _PACKED = {4: 2, 2: 4}
-"""Elements in a byte, by the bits of one."""
+"""The number of elements in a byte, by their bits."""
 
 
 def word_of(dtype: DType | None) -> str | None:
-    """`f32`, `i64` ...: the element type's word; None for one OpenVINO does not have."""
+    """The word for the element type, `f32`, `i64` ...; None if OpenVINO lacks it."""
     return None if dtype is DType.STRING or dtype is None else _WORDS.get(dtype)
 
 
 def precision_of(dtype: DType | None) -> str:
-    """`FP32`, `I64` ...: what a port says of its element type."""
+    """The precision of a port for its element type: `FP32`, `I64` ..."""
     word = word_of(dtype)
     return "UNSPECIFIED" if word is None else _PRECISIONS.get(word, word.upper())
 
@@ -34,7 +34,7 @@ def show_shape(shape: Shape | None) -> str:
 
 
 def extents(shape: Shape | None) -> tuple[int, ...]:
-    """The dims of a port, -1 for what is not known; none for an unknown rank."""
+    """The dims of a port, -1 for an unknown one; none for an unknown rank."""
     return tuple(dim if isinstance(dim, int) else -1 for dim in shape or ())
 
 
@@ -45,7 +45,7 @@ def _dim(dim: Dim) -> str:
 
 
 def encode(word: str, array: np.ndarray) -> np.ndarray:
-    """The bytes of a constant, as a flat array of uint8; a view of it where that is possible."""
+    """The bytes of a constant, as a flat uint8 array; a view of it if possible."""
     bits = ELEMENT_TYPES[word].bits
     flat = np.ascontiguousarray(array).reshape(-1)
     if bits in _PACKED:
@@ -54,7 +54,7 @@ def encode(word: str, array: np.ndarray) -> np.ndarray:
 
 
 def _packed(units: np.ndarray, bits: int) -> np.ndarray:
-    # the first of the elements of a byte lies in its low bits
+    # the first element of a byte is in its low bits
     share = _PACKED[bits]
     filled = np.zeros(-(-units.size // share) * share, np.uint8)
     filled[: units.size] = units & ((1 << bits) - 1)

@@ -1,4 +1,4 @@
-"""The element types of a layer's outputs, and the attributes that go without saying."""
+"""The element types of a layer's outputs, and attributes that are implied."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SAID = {
     "Unique": ("", "index_element_type", "index_element_type", "count_element_type"),
     "NonMaxSuppression": ("output_type", "", "output_type"),
 }
-"""The attribute that says an output's element type; "" for that of the first input."""
+"""The attribute with an output's element type; "" for that of the first input."""
 _OF_INPUT = {"Select": 1, "OneHot": 2, "ConvertLike": 1}
 
 
 def layer_types(
     type_: str, inputs: Sequence[Wire], data: Mapping[str, object], count: int
 ) -> tuple[tuple[Tensor, ...], dict[str, object]]:
-    """The types of a layer's outputs, as far as its kind tells, and its attributes complete."""
+    """The types of a layer's outputs, as far as its type determines them, and full attributes."""
     said = dict(data)
     if type_ in _BROADCASTING:
         said.setdefault("auto_broadcast", "numpy")

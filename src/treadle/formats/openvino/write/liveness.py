@@ -1,4 +1,4 @@
-"""Which values the results of a program need: what nothing needs is not written."""
+"""Liveness: the values that a program's results need; others are not written."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from treadle.ir import Block, Branch, Loop, Operands, Ports, Step, Value, ports,
 
 
 def needed(block: Block, knowledge: Knowledge) -> set[Value]:
-    """The values of a block and of its bodies that its results hang on, and are not constants."""
+    """The values of a block and its bodies that its results depend on, without constants."""
     found = _Needed(knowledge)
     found.block(block, block.results)
     return found.values
 
 
 def kept_carried(views: Ports, values: set[Value]) -> list[int]:
-    """The positions of the carried values of a loop that something needs."""
+    """The positions of a loop's carried values that are needed."""
     return [
         k for k, port in enumerate(views.carried) if port.result in values or port.param in values
     ]
 
 
 def depends_on_slices(loop: Loop, values: set[Value]) -> bool:
-    """Whether every result of a loop that something needs hangs on what the loop slices."""
+    """Whether every needed result of a loop depends on its sliced inputs."""
     views = ports(loop)
     reached = {port.param for port in views.sliced}
     before = -1

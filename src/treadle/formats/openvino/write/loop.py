@@ -7,14 +7,14 @@
     Iteration     a Parameter that no port feeds                  never
     Stacked       a Result unsqueezed and concatenated
 
-A TensorIterator cannot run without an iteration, nor stand in the body of another one: a Scan whose
-length is not known, or that is such a body's, is a Loop. A loop that never runs is its initial
-values and empty stacks. Where it may run no iteration, the stacks are cut to the number of
-iterations that were counted: OpenVINO leaves rows of an earlier run in them. A carried value the
-body does not read is no Parameter: OpenVINO would take it away and forget the initial value. One
-whose shape may change is an output even if nothing reads it: without, OpenVINO's CPU plugin runs on
-with what an iteration before it gave. A trip count below 0 means none, where OpenVINO takes it for
-endless.
+A TensorIterator needs at least one iteration, and cannot be nested in another one: a Scan of
+unknown length, or inside a TensorIterator, becomes a Loop. A loop that never runs becomes its
+initial values and empty stacks. If it may run no iteration, the stacks are cut to the counted
+number of iterations: OpenVINO leaves rows of an earlier run in them. A carried value that the body
+does not read is not a Parameter: OpenVINO would remove it and lose the initial value. A carried
+value whose shape may change is an output even if nothing reads it: otherwise OpenVINO's CPU plugin
+continues with the value of an earlier iteration. A negative trip count means no iteration in ONNX,
+but unlimited in OpenVINO.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ONE, _COUNT, _COUNTS = (Tensor(DType.INT64, shape) for shape in ((), (1,), (Non
 
 
 def write(scope: Scope, loop: Loop, path: str) -> None:
-    """Bind the results of a loop that something needs."""
+    """Bind the needed results of a loop."""
     views = ports(loop)
     if loop in scope.writing.knowledge.idle:
         _idle(scope, views)
@@ -69,7 +69,7 @@ def _idle(scope: Scope, views: Ports) -> None:
 
 
 def _empty(stack: StackedPort) -> Literal:
-    """No rows: 0 for every extent that is not known."""
+    """A stack without rows: 0 for every unknown extent."""
     element = stack.element
     type_ = tensor_of(element.name if element else "", element.type if element else None)
     if type_.shape is None or type_.dtype is None:
@@ -81,7 +81,7 @@ def _empty(stack: StackedPort) -> Literal:
 
 @dataclass(slots=True)
 class _Writer:
-    """Puts one loop together: Parameters, the body's layers, Results, the layer, what is behind."""
+    """Writes one loop: Parameters, the body's layers, Results, the layer, and layers after it."""
 
     outer: Scope
     loop: Loop
@@ -100,7 +100,7 @@ class _Writer:
     """Results of carried values that the body does not read, and their first values."""
 
     def write(self) -> None:
-        """All of it."""
+        """Write all of it."""
         iterates = self.iterates = self._iterates()
         self.kept = kept_carried(self.views, self.outer.writing.needed)
         if not iterates:
@@ -118,10 +118,10 @@ class _Writer:
         self._bind(self._layer(inside))
 
     def _iterates(self) -> bool:
-        """Whether it is a TensorIterator: slices, and nothing else, end it after some iteration.
+        """Whether it can be a TensorIterator: only its slices end it, after at least one iteration.
 
-        Every result has to hang on a slice: OpenVINO takes away slices that nothing reads, and
-        forgets how often the body runs.
+        Every result must depend on a slice: OpenVINO removes unread slices, and then loses the
+        number of iterations.
         """
         known, views = self.outer.writing.knowledge, self.views
         slices = bool(views.sliced) and self.loop.trip is None
@@ -150,9 +150,9 @@ class _Writer:
         return wire
 
     def _lengths(self) -> Wire:
-        """The length of what it slices, as its trip count."""
+        """The length of its slices, as its trip count."""
         port = self.views.sliced[0]
-        assert port.operand is not None, "what is sliced is given"
+        assert port.operand is not None, "a sliced input is present"
         draft, known = self.outer.draft, _length(port)
         if known is not None:
             return draft.constant(np.array(known))
@@ -169,7 +169,10 @@ class _Writer:
     # ---- into the body
 
     def _enter(self, inside: Inside) -> dict[int, Wire]:
-        """The Parameters; those of the carried values that the body reads by position."""
+        """Add the Parameters.
+
+        Returns those of the carried values that the body reads, by position.
+        """
         scope = inside.scope
         if scope.needs(self.views.iteration) or (self.views.sliced and not self.iterates):
             self._number(inside)
@@ -183,7 +186,7 @@ class _Writer:
             carried = self.views.carried[place]
             if not scope.needs(carried.param):
                 continue
-            assert carried.initial is not None, "a carried value has a first one"
+            assert carried.initial is not None, "a carried value has an initial value"
             _check_rank(carried)
             params[place] = inside.feed(
                 self.outer.wire(carried.initial), carried.param.name, carried.param.type
@@ -203,7 +206,7 @@ class _Writer:
         for port in self.views.sliced:
             if not self.outer.needs(port.param):
                 continue
-            assert port.operand is not None, "what is sliced is given"
+            assert port.operand is not None, "a sliced input is present"
             type_ = tensor_of(port.param.name, port.param.type)
             axis = port.role.axis
             if axis < 0:
@@ -214,8 +217,8 @@ class _Writer:
             inside.scope.wires[port.param] = enter(inside, port, axis, type_)
 
     def _part(self, inside: Inside, port: SlicedPort, axis: int, type_: Tensor) -> Wire:
-        """A part of one element along the axis, squeezed."""
-        assert port.operand is not None, "what is sliced is given"
+        """A part of one item along the axis, squeezed."""
+        assert port.operand is not None, "a sliced input is present"
         assert type_.shape is not None, "its length is known"
         part = Tensor(type_.dtype, (*type_.shape[:axis], 1, *type_.shape[axis:]))
         name, outer = f"{port.param.name}/slice", self.outer.wire(port.operand)
@@ -224,9 +227,9 @@ class _Writer:
         return _turned(inside.scope, "Squeeze-1", wire, axis, type_)
 
     def _item(self, inside: Inside, port: SlicedPort, axis: int, type_: Tensor) -> Wire:
-        """The item of this iteration, gathered from the whole; from behind by -1 - i."""
-        assert port.operand is not None, "what is sliced is given"
-        assert self.iteration is not None, "it is made before"
+        """The item of this iteration, gathered from the whole; in reverse at -1 - i."""
+        assert port.operand is not None, "a sliced input is present"
+        assert self.iteration is not None, "it was written before"
         draft, place = inside.scope.draft, self.iteration
         whole = inside.feed(self.outer.wire(port.operand), f"{port.param.name}/whole",
                             port.operand.type)  # fmt: skip
@@ -248,7 +251,7 @@ class _Writer:
             inside.outputs.append(PortEntry(-1, layer, "execution_condition"))
         for place in self.kept:
             port = self.views.carried[place]
-            assert port.next is not None, "a carried value has a next one"
+            assert port.next is not None, "a carried value has a next value"
             wire = _copied(scope, scope.wire(port.next))
             layer = scope.draft.result(wire, port.next.name)
             if place in params:
@@ -272,7 +275,7 @@ class _Writer:
         *,
         is_read: bool = True,
     ) -> None:
-        """An output of the layer: of a result, or of a value of the body that is not read on."""
+        """An output of the layer: a result, or a value of the body that is not read further."""
         entry = replace(steps or PortEntry(0, 0), external=len(self.results), internal=layer)
         inside.outputs.append(entry)
         self.results.append(value if is_read else None)
@@ -297,10 +300,10 @@ class _Writer:
         steps = _steps(axis, reverse=stack.role.reverse and self.iterates)
         self._output(inside, stack.result, layer, steps)
 
-    # ---- the layer, and what is behind it
+    # ---- the layer, and the layers after it
 
     def _may_be_idle(self) -> bool:
-        """Whether it may run no iteration, and has results that OpenVINO gets wrong then."""
+        """Whether it may run no iteration, and has results that OpenVINO then gets wrong."""
         known = self.outer.writing.knowledge
         stacked = any(self.outer.needs(port.result) for port in self.views.stacked)
         counts = known.one(self.loop.trip) is not None or (
@@ -310,7 +313,7 @@ class _Writer:
         return (stacked or bool(self.unread)) and not self.iterates and not runs
 
     def _count(self, inside: Inside) -> None:
-        """A carried number of iterations."""
+        """Add a carried count of iterations."""
         scope, outer = inside.scope, self.outer
         scope.draft.origin = "iterations"
         start = outer.draft.constant(np.zeros(1, np.int64))
@@ -350,25 +353,25 @@ class _Writer:
 
 
 def _check_rank(port: CarriedPort) -> None:
-    """OpenVINO's CPU plugin wants every rank to be known: a carried one must not change."""
+    """Check ranks: OpenVINO's CPU plugin needs known ranks, so a carried one must not change."""
     first, later = (
         value.type.shape if value is not None and isinstance(value.type, Tensor) else None
         for value in (port.initial, port.param)
     )
     if first is not None and later is None:
-        hint = "keep the rank: put axes of 1 in from the start"
+        hint = "keep the rank: add axes of extent 1 from the start"
         raise Refusal(f"{port.param.name} changes its rank from iteration to iteration", hint)
 
 
 def _may_change_shape(port: CarriedPort) -> bool:
-    """Whether an extent may be another one in a later iteration."""
+    """Whether an extent may differ in a later iteration."""
     type_ = port.param.type
     shape = type_.shape if isinstance(type_, Tensor) else None
     return shape is None or not all(isinstance(dim, int) for dim in shape)
 
 
 def _length(port: SlicedPort) -> int | None:
-    """How many items it slices, where that is known."""
+    """The number of items it slices, if it is known."""
     type_ = None if port.operand is None else port.operand.type
     shape = type_.shape if isinstance(type_, Tensor) else None
     dim = None if shape is None else shape[port.role.axis]
@@ -381,7 +384,7 @@ def _steps(axis: int, reverse: bool) -> PortEntry:
 
 
 def _copied(scope: Scope, wire: Wire) -> Wire:
-    """A copy of what is a Parameter: OpenVINO loses it where a Result gives it on."""
+    """Copy a Parameter: OpenVINO loses it if a Result returns it directly."""
     return copy(scope.draft, wire)[0] if is_parameter(scope.draft, wire) else wire
 
 

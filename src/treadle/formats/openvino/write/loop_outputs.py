@@ -1,4 +1,4 @@
-"""What stands behind a loop: stacks cut to the rows that were made, and first values."""
+"""The layers after a loop: stacks cut to the computed rows, and initial values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FIRST = -(2**31) + 1
 
 
 def cut(draft: BodyBuilder, wire: Wire, count: Wire, port: StackedPort) -> Wire:
-    """The rows that were made, of a stack that may hold those of an earlier run."""
+    """Cut a stack to its computed rows; it may hold rows of an earlier run."""
     zero, one = (draft.constant(np.array([k])) for k in (0, 1))
     return _sliced(draft, wire, port, zero, count, one)
 
 
 def turned_over(draft: BodyBuilder, wire: Wire, port: StackedPort) -> Wire:
-    """The last row first."""
+    """Reverse the rows."""
     bounds = (draft.constant(np.array([k])) for k in (-1, _FIRST, -1))
     return _sliced(draft, wire, port, *bounds)
 
@@ -37,7 +37,7 @@ def _sliced(draft: BodyBuilder, wire: Wire, port: StackedPort, *bounds: Wire) ->
 
 
 def hung_on(draft: BodyBuilder, wire: Wire, unread: Wire) -> Wire:
-    """The same, less a zero made of another's size, so that OpenVINO does not drop the other."""
+    """Add a zero computed from another value's size, so that OpenVINO keeps the other value."""
     dtype = wire.type.dtype
     draft.origin = "kept"
     rank = None if unread.type.shape is None else len(unread.type.shape)
@@ -56,7 +56,7 @@ def hung_on(draft: BodyBuilder, wire: Wire, unread: Wire) -> Wire:
 
 
 def last_or_first(scope: Scope, last: Wire, first: Wire, count: Wire, name: str) -> Wire:
-    """The last value if there was an iteration, else the first one."""
+    """The last value if there was an iteration, else the initial one."""
     draft = scope.draft
     draft.origin = f"{name}/any"
     data = {"auto_broadcast": "numpy"}

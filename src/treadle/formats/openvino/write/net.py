@@ -1,4 +1,4 @@
-"""A model becomes a net and its constants; what has no form in IR is refused, all of it at once."""
+"""Writes a model as a net and its constants; reports all unsupported steps together."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_file(model: Model, path: Path) -> None:
 def write_net(model: Model) -> tuple[Net, Pool]:
     """The net of a model without calls, and its constants.
 
-    Raises Unsupported, with a finding for each step that has no form in IR.
+    Raises Unsupported, with a finding for each step without a form in IR.
     """
     typed = infer(model)
     states = states_of(typed.main)
@@ -61,7 +61,7 @@ def write_net(model: Model) -> tuple[Net, Pool]:
     write_steps(scope, typed.main, "main")
     _leave(scope, typed.main.results, states)
     if refusals.findings:
-        raise Unsupported.of("OpenVINO IR", "it has no form for", refusals.findings)
+        raise Unsupported.of("OpenVINO IR", "without a form:", refusals.findings)
     return Net(typed.main.name or "main", _VERSION, scope.draft.build()), pool
 
 
@@ -84,7 +84,7 @@ def _enter(scope: Scope, main: Block, states: Mapping[Value, State]) -> None:
 def _input(param: Value) -> Tensor:
     type_ = tensor_of(param.name, param.type)
     if type_.shape is None:
-        raise Refusal("its rank is not known, and OpenVINO wants to know it", "declare its shape")
+        raise Refusal("its rank is not known, but OpenVINO requires it", "declare its shape")
     return type_
 
 
@@ -106,6 +106,6 @@ def _leave(scope: Scope, results: tuple[Value | None, ...], states: Mapping[Valu
             leave_state(scope, assigned[value], wire)
             continue
         if wire in given or is_parameter(scope.draft, wire):
-            (wire,) = copy(scope.draft, wire)  # else both would share names and memory
+            (wire,) = copy(scope.draft, wire)  # otherwise both would share names and memory
         given.add(wire)
         scope.draft.result(wire, value.name)

@@ -1,4 +1,4 @@
-"""A body being written: its layers and edges, constants where something reads them, names."""
+"""Builds a body: its layers and edges, constants if a layer reads them, and names."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from treadle.ir import DType, Literal, Tensor, Value
 
 Data = Mapping[str, object]
 VIEWS = frozenset(("Squeeze", "Unsqueeze", "Reshape"))
-"""Layers whose output lies where their input does."""
+"""Layers whose output shares the memory of their input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What a layer gives at a port, and what is known of it; `array` where it is a constant."""
+    """An output port of a layer with its type; `array` if it is constant."""
 
     layer: int
     port: int
@@ -29,7 +29,7 @@ class Wire:
 
 
 class Control(NamedTuple):
-    """What the layers of control flow have beside their ports, in the words of a Layer."""
+    """The control-flow parts of a layer, named as in Layer."""
 
     port_maps: Mapping[str, PortMap]
     bodies: Mapping[str, Body]
@@ -37,7 +37,7 @@ class Control(NamedTuple):
 
 
 class BodyBuilder:
-    """Collects the layers of one body. `origin` names those that are made next."""
+    """Collects the layers of one body. `origin` names the next layers."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -64,7 +64,7 @@ class BodyBuilder:
         output_names: tuple[str, ...] = (),
         control: Control | None = None,
     ) -> tuple[Wire, ...]:
-        """A layer of a kind like `Gather-8`."""
+        """Add a layer of a type like `Gather-8`."""
         type_, _, version = kind.rpartition("-")
         number = len(self.layers)
         self.edges += [
@@ -103,7 +103,7 @@ class BodyBuilder:
         return f"{hint}_{number}" if number or not self.origin else hint
 
     def constant(self, data: np.ndarray | Literal, name: str = "") -> Wire:
-        """A Const; a small one, and one of the file, is written once in a body."""
+        """A Const; small ones, and those of the file, are written once per body."""
         literal = data if isinstance(data, Literal) else Literal.of(np.asarray(data))
         array = literal.array
         small = array.size <= 16 and literal.dtype is not DType.STRING
@@ -124,7 +124,7 @@ class BodyBuilder:
         return f"{hint}_{number}" if number else hint
 
     def name(self, wire: Wire, value: Value, type_: Tensor) -> Wire:
-        """Give a tensor its name and what is known of it; the first name it gets stays."""
+        """Give a tensor its name and type; the first name it gets stays."""
         name = value.name
         layer = self.layers[wire.layer]
         place = next(k for k, port in enumerate(layer.outputs) if port.id == wire.port)
@@ -139,7 +139,7 @@ class BodyBuilder:
         return replace(wire, type=known)
 
     def result(self, wire: Wire, name: str) -> int:
-        """A Result layer; its id."""
+        """Add a Result layer; returns its id."""
         number = len(self.layers)
         label = self._fresh(f"{name or self.origin}/sink_port_0")
         names = (name,) if name else ()
@@ -156,7 +156,7 @@ def _port(number: int, type_: Tensor) -> Port:
 
 
 def show(value: object) -> str:
-    """An attribute's text: `true`, `1, 2`, `0.5`."""
+    """The text of an attribute: `true`, `1, 2`, `0.5`."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
@@ -165,13 +165,13 @@ def show(value: object) -> str:
 
 
 def is_parameter(draft: BodyBuilder, wire: Wire) -> bool:
-    """Whether a wire comes straight from a Parameter, or from a view of one."""
+    """Whether a wire comes directly from a Parameter, or from a view of one."""
     while draft.layers[wire.layer].type in VIEWS:
         wire = draft.viewed[wire.layer]
     return draft.layers[wire.layer].type == "Parameter"
 
 
 def copy(draft: BodyBuilder, wire: Wire) -> tuple[Wire, ...]:
-    """The same by a layer of its own, which OpenVINO does not optimise away."""
+    """A copy by a layer that OpenVINO does not optimise away."""
     kind = "LogicalOr-1" if wire.type.dtype is DType.BOOL else "Maximum-1"
     return draft.layer(kind, (wire, wire), (wire.type,), {"auto_broadcast": "numpy"})

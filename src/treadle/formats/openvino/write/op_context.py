@@ -1,4 +1,4 @@
-"""A leaf at hand: its operands and attributes, read with care, and the layers it becomes."""
+"""The leaf being written: access to its operands and attributes, and helpers to add layers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 2**31 - 1
 
 @dataclass(slots=True)
 class OpContext:
-    """What an operator's function is given; `version` is that of the operator's schema."""
+    """The argument of an operator's function; `version` is that of the operator's schema."""
 
     leaf: Leaf
     scope: Scope
@@ -42,7 +42,7 @@ class OpContext:
     # ---- attributes
 
     def integer(self, name: str, default: int = 0) -> int:
-        """A whole number."""
+        """An integer."""
         return int(self.attributes.get(name, default))
 
     def number(self, name: str, default: float = 0.0) -> float:
@@ -50,7 +50,7 @@ class OpContext:
         return float(self.attributes.get(name, default))
 
     def integers(self, name: str) -> list[int] | None:
-        """Whole numbers, None where the attribute is left out."""
+        """Integers; None if the attribute is left out."""
         given = self.attributes.get(name)
         return None if given is None else [int(item) for item in given]
 
@@ -61,7 +61,7 @@ class OpContext:
     # ---- operands
 
     def has(self, position: int) -> bool:
-        """Whether the operand is given."""
+        """Whether the operand is present."""
         operands = self.leaf.operands
         return position < len(operands) and operands[position] is not None
 
@@ -76,24 +76,24 @@ class OpContext:
         return [self[k] for k in range(len(self.leaf.operands))]
 
     def array(self, position: int) -> np.ndarray | None:
-        """The operand's content where it is known."""
+        """The operand's content, if it is known."""
         value = self.leaf.operands[position] if self.has(position) else None
         literal = None if value is None else self.scope.writing.knowledge.literals.get(value)
         return None if literal is None else literal.array
 
     def known(self, position: int, what: str) -> np.ndarray:
-        """The content of an operand that has to be a constant."""
+        """The content of an operand that must be constant."""
         array = self.array(position)
         if array is None:
             raise Refusal(f"{what} (input {position}) is computed, OpenVINO wants a constant")
         return array
 
     def wholes(self, position: int, what: str) -> list[int]:
-        """The whole numbers of an operand that has to be a constant."""
+        """The integers of an operand that must be constant."""
         return [int(item) for item in self.known(position, what).reshape(-1).tolist()]
 
     def type(self, position: int) -> Tensor:
-        """What is known of an operand."""
+        """The type of an operand."""
         value = self.leaf.operands[position] if self.has(position) else None
         type_ = None if value is None else value.type
         array = self.array(position)
@@ -103,25 +103,25 @@ class OpContext:
         return type_ if isinstance(type_, Tensor) else Tensor()
 
     def shape(self, position: int) -> Shape | None:
-        """The shape of an operand, None where its rank is not known."""
+        """The shape of an operand; None if its rank is unknown."""
         return self.type(position).shape
 
     def extent(self, position: int, axis: int) -> int | None:
-        """One extent of an operand where it is known."""
+        """One extent of an operand, if it is known."""
         shape = self.shape(position)
         dim = None if shape is None else shape[axis]
         return dim if isinstance(dim, int) else None
 
     def rank(self, position: int) -> int:
-        """The rank of an operand, which has to be known."""
+        """The rank of an operand, which must be known."""
         shape = self.shape(position)
         if shape is None:
             hint = "declare the shapes of the model's inputs"
-            raise Refusal(f"the rank of input {position} is not known, and matters here", hint)
+            raise Refusal(f"the rank of input {position} is not known, but required here", hint)
         return len(shape)
 
     def dtype(self, position: int) -> DType:
-        """The element type of an operand, which has to be known."""
+        """The element type of an operand, which must be known."""
         dtype = self.type(position).dtype
         if dtype is None:
             raise Refusal(f"the element type of input {position} is not known")
@@ -132,12 +132,12 @@ class OpContext:
         return self.dtype(position) in _FLOATS
 
     def axis(self, name: str = "axis", position: int = 0, default: int = 0) -> int:
-        """An axis of an operand, from 0 on."""
+        """An axis of an operand, counted from the front."""
         axis = self.integer(name, default)
         return axis if axis >= 0 else axis + self.rank(position)
 
     def result(self, position: int = 0) -> Tensor:
-        """What is known of a result."""
+        """The type of a result."""
         results = self.leaf.results
         value = results[position] if position < len(results) else None
         type_ = None if value is None else value.type
@@ -148,14 +148,14 @@ class OpContext:
         results = self.leaf.results
         return position < len(results) and self.scope.needs(results[position])
 
-    # ---- what it becomes
+    # ---- new layers
 
     def layer(self, kind: str, *inputs: Wire, **data: object) -> Wire:
-        """A layer with one output; what is known of it follows from its inputs."""
+        """Add a layer with one output, whose type follows from its inputs."""
         return self.layers(kind, 1, *inputs, **data)[0]
 
     def layers(self, kind: str, count: int, *inputs: Wire, **data: object) -> tuple[Wire, ...]:
-        """A layer with several outputs; a `_` in front spares a Python keyword."""
+        """Add a layer with several outputs; a leading `_` avoids a Python keyword."""
         said = {name.removeprefix("_"): value for name, value in data.items()}
         types, said = layer_types(kind.partition("-")[0], inputs, said, count)
         return self.scope.draft.layer(kind, inputs, types, said)
@@ -171,19 +171,19 @@ class OpContext:
     def alike(self, wire: Wire, number: float) -> Wire:
         """A scalar of a wire's element type."""
         dtype = wire.type.dtype
-        assert dtype is not None, "the element type of an expansion's part is known"
+        assert dtype is not None, "an expansion's part has a known element type"
         return self.constant(np.array(number, dtype.numpy))
 
     def whole(self, *numbers: int) -> Wire:
-        """A list of int64."""
+        """An int64 vector."""
         return self.constant(np.array(numbers, np.int64))
 
     def scalar(self, number: int) -> Wire:
-        """One int64 without axes."""
+        """An int64 scalar."""
         return self.constant(np.array(number, np.int64))
 
     def convert(self, wire: Wire, dtype: DType) -> Wire:
-        """Another element type; the wire itself where it has it."""
+        """Convert to another element type; returns the wire itself if it has it."""
         if wire.type.dtype is dtype:
             return wire
         word = word_of(dtype)
@@ -192,7 +192,7 @@ class OpContext:
         return self.layer("Convert-1", wire, destination_type=word)
 
     def shape_of(self, position: int) -> Wire:
-        """The extents of an operand as int64, a constant where they are known."""
+        """The extents of an operand as int64; a constant if they are known."""
         shape = self.shape(position)
         known = [dim for dim in shape or () if isinstance(dim, int)]
         if shape is not None and len(known) == len(shape):
@@ -200,7 +200,7 @@ class OpContext:
         return self.layer("ShapeOf-3", self[position], output_type="i64")
 
     def extent_of(self, position: int, axis: int) -> Wire:
-        """One extent of an operand as a list of one int64."""
+        """One extent of an operand as an int64 vector of one."""
         known = self.extent(position, axis)
         if known is not None:
             return self.whole(known)
@@ -208,25 +208,25 @@ class OpContext:
                           batch_dims=0)  # fmt: skip
 
     def reshape(self, wire: Wire, *extents: int) -> Wire:
-        """Another shape; 0 keeps the extent at its place, -1 is what remains."""
+        """Reshape; 0 keeps the extent at its position, -1 is the rest."""
         return self.layer("Reshape-1", wire, self.whole(*extents), special_zero=True)
 
     def transpose(self, wire: Wire, order: Sequence[int]) -> Wire:
-        """Axes in another order; the wire itself where it is the same."""
+        """Permute the axes; returns the wire itself for the identity."""
         if list(order) == list(range(len(order))):
             return wire
         return self.layer("Transpose-1", wire, self.whole(*order))
 
     def unsqueeze(self, wire: Wire, *axes: int) -> Wire:
-        """Axes of one element put in; the wire itself for none."""
+        """Insert axes of extent 1; returns the wire itself for none."""
         return self.layer("Unsqueeze-1", wire, self.whole(*axes)) if axes else wire
 
     def squeeze(self, wire: Wire, *axes: int) -> Wire:
-        """Axes of one element taken out."""
+        """Remove axes of extent 1."""
         return self.layer("Squeeze-1", wire, self.whole(*axes))
 
     def bounds(self, position: int) -> Wire:
-        """An operand of whole numbers; a constant is cut to 32 bits, which OpenVINO would wrap."""
+        """An integer operand; a constant is clamped to 32 bits, which OpenVINO would wrap."""
         array = self.array(position)
         if array is None:
             return self[position]

@@ -1,4 +1,4 @@
-"""The .bin that grows: every constant of the net and of its bodies, equal bytes only once."""
+"""The pool of constants for the .bin: all constants of the net and its bodies, deduplicated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALIGNMENT = 64
 
 
 class Pool:
-    """Gives every constant its place; the bytes are written when all places are known."""
+    """Assigns every constant its location; the bytes are written once all locations are known."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}
@@ -25,9 +25,9 @@ class Pool:
         self.size = 0
 
     def add(self, literal: Literal) -> dict[str, str]:
-        """The data of a Const layer: element type, shape, and where its bytes lie.
+        """The data of a Const layer: element type, shape, and the location of its bytes.
 
-        Raises Refusal for an element type OpenVINO does not have.
+        Raises Refusal for an element type that OpenVINO lacks.
         """
         seen = self._known.get(id(literal))
         if seen is not None:
@@ -62,7 +62,7 @@ class Pool:
         return -(-self.size // step) * step
 
     def chunks(self) -> Iterator[bytes | memoryview]:
-        """The bytes of the .bin from its beginning, gaps filled with zeros."""
+        """The bytes of the .bin from its start, with gaps filled by zeros."""
         end = 0
         for offset, data in self._parts:
             yield bytes(offset - end)

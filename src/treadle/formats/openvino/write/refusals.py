@@ -1,4 +1,4 @@
-"""What OpenVINO IR cannot hold: one refusal stops a step, all of them are told together."""
+"""Refusals: steps that OpenVINO IR cannot express; all of them are reported together."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from treadle.errors import Finding
 
 CODE = "OV001"
-"""A step that OpenVINO IR has no form for; no rule of `check`, since the model is right."""
+"""The code of a step without a form in OpenVINO IR; no rule of `check`, the model is valid."""
 
 
 class Refusal(Exception):
-    """Why a step has no form in OpenVINO IR, and what would help."""
+    """Why a step has no form in OpenVINO IR, with a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class Refusals:
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, path: str, what: str, refusal: Refusal) -> None:
-        """Make a finding of a refusal; `what` names the operator or the value."""
+        """Add a finding for a refusal; `what` names the operator or the value."""
         message = f"{what}: {refusal.message}" if what else refusal.message
         told = Finding(CODE, "error", path, message, refusal.hint, clause="OpenVINO IR, version 11")
         if told not in self.findings:

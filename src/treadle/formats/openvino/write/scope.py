@@ -1,4 +1,4 @@
-"""Where a block is written: its draft, and the wire of every value that is there already."""
+"""The scope of a block being written: its builder, and the wires of its values."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from treadle.ir import Block, Tensor, Type, Value, show_type
 
 
 class Missing(Exception):
-    """A value was not written because what makes it was refused; that is told already."""
+    """A value was not written because its step was refused, which is reported already."""
 
 
 @dataclass(slots=True)
 class WriteContext:
-    """What all bodies of one model share."""
+    """The state shared by all bodies of one model."""
 
     pool: Pool
     knowledge: Knowledge
@@ -45,7 +45,10 @@ class Scope:
         return Scope(self.writing, BodyBuilder(self.writing.pool), of_iterator=of_iterator)
 
     def wire(self, value: Value) -> Wire:
-        """The wire of a value; a constant becomes a layer now. Raises Missing where it failed."""
+        """The wire of a value; a constant becomes a layer on first use.
+
+        Raises Missing if it failed.
+        """
         found = self.wires.get(value)
         if found is not None:
             return found
@@ -55,16 +58,16 @@ class Scope:
         return self.draft.constant(literal, value.name)
 
     def needs(self, value: Value | None) -> bool:
-        """Whether something hangs on the value."""
+        """Whether the value is needed."""
         return value in self.writing.needed
 
     def bind(self, value: Value, wire: Wire) -> None:
-        """Let a value be what a layer gives."""
+        """Bind a value to the output of a layer."""
         type_ = value.type if isinstance(value.type, Tensor) else Tensor()
         self.wires[value] = self.draft.name(wire, value, type_)
 
     def single(self, value: Value) -> Wire:
-        """A value of one element, its axes taken off where it may have more than one."""
+        """A one-element value without axes, if it may have any."""
         wire = self.wire(value)
         shape = wire.type.shape
         if shape is not None and len(shape) < 2:
@@ -77,7 +80,7 @@ class Scope:
         return made
 
     def condition(self, value: Value | None) -> Wire:
-        """A condition: true where there is none."""
+        """A condition: true if there is none."""
         return self.draft.constant(np.array(True)) if value is None else self.single(value)
 
     def parameter(self, name: str, type_: Type | None) -> Wire:
@@ -90,7 +93,7 @@ class Scope:
 
 
 def tensor_of(name: str, type_: Type | None) -> Tensor:
-    """The type of a value if OpenVINO can hold it; raises Refusal otherwise."""
+    """The type of a value, if OpenVINO can represent it; raises Refusal otherwise."""
     if type_ is not None and not isinstance(type_, Tensor):
         kind = type(type_).__name__.lower()
         hint = "append to a stacked output instead of a list" if kind == "sequence" else ""

@@ -1,4 +1,4 @@
-"""ReadValue and Assign: an input `state:NAME` with a default and its output `state:NAME:next`."""
+"""Writes ReadValue and Assign for an input `state:NAME` and its output `state:NAME:next`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PREFIX, SUFFIX = "state:", ":next"
 
 
 class State(NamedTuple):
-    """A variable: its input, where it begins, and the output that is its next value."""
+    """A variable: its input, its initial value, and the output with its next value."""
 
     name: str
     param: Value
@@ -23,7 +23,7 @@ class State(NamedTuple):
 
 
 def states_of(main: Block) -> Mapping[Value, State]:
-    """The variables among the inputs of a main block, as reading names them."""
+    """The variables among the inputs of a main block, by the names that reading gives them."""
     params = set(main.params)
     results = {value.name: value for value in main.results if value is not None}
     found = {}
@@ -51,5 +51,5 @@ def enter_state(scope: Scope, state: State) -> Wire:
 
 
 def leave_state(scope: Scope, state: State, wire: Wire) -> None:
-    """The layer that gives a variable its next value."""
+    """The layer that assigns a variable its next value."""
     scope.draft.layer("Assign-6", (wire,), (wire.type,), {"variable_id": state.name})

@@ -1,8 +1,8 @@
-"""Keeps OpenVINO from running a Loop of constants while it compiles the model.
+"""Prevents OpenVINO from folding a Loop of constants while it compiles the model.
 
-Of constants alone it computes a layer then, and fails with control flow in the body of a Loop
-(`m_pMemDesc->isDefined()`, measured on OpenVINO 2026.4.1). The condition of such a Loop is made to
-hang on a Parameter: true or whatever that holds, which is true.
+OpenVINO folds a layer whose operands are all constant, and fails for control flow in the body of a
+Loop (`m_pMemDesc->isDefined()`, measured on OpenVINO 2026.4.1). The condition of such a Loop is
+made dependent on a Parameter: true or the parameter's value, which is always true.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _CONDITION = 1
 
 
 def prevent_folding(draft: BodyBuilder, feeding: Feeding, body: Block) -> None:
-    """Give a Loop of constants with control flow in its body a condition that is none.
+    """Make the condition of such a Loop non-constant.
 
-    A body without Parameters has nothing for it to hang on.
+    A body without Parameters has none to depend on.
     """
     constant = all(wire.array is not None for wire in feeding.wires)
     nests = any(isinstance(step, Branch | Loop) for step in body.steps)
@@ -29,7 +29,7 @@ def prevent_folding(draft: BodyBuilder, feeding: Feeding, body: Block) -> None:
 
 
 def _hanging(draft: BodyBuilder, condition: Wire) -> Wire:
-    """The condition, which is true, or something about a Parameter."""
+    """The condition, which is true, made dependent on a Parameter."""
     truth = Tensor(DType.BOOL, ())
     whole, front = draft.constant(np.array([-1])), draft.constant(np.array([0]))
     (flat,) = draft.layer(

@@ -1,10 +1,10 @@
-"""Keeps OpenVINO's CPU plugin from overwriting what enters the body of a loop.
+"""Prevents OpenVINO's CPU plugin from overwriting the Parameters of a loop body.
 
-The plugin computes element by element in the place of an operand, but never in the place of a
-Parameter. Behind a view of a Parameter (Squeeze, Reshape, Unsqueeze) it forgets that: an invariant
-is then another one in the next iteration, a slice or carried value is overwritten before it is
-read. Of scalars the plugin makes views by itself. Here a copy comes between such a Parameter and
-its view. Measured on OpenVINO 2026.4.1.
+The plugin computes elementwise layers in place of an operand, but never in place of a Parameter.
+For a view of a Parameter (Squeeze, Reshape, Unsqueeze) it misses that check: an invariant then
+changes for the next iteration, and a slice or carried value is overwritten before it is read. The
+plugin turns scalars into views by itself. A copy is inserted between such a Parameter and its view.
+Measured on OpenVINO 2026.4.1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Readers = Mapping[int, list[Edge]]
 
 
 def protect_from_inplace(draft: BodyBuilder, params: Mapping[int, Tensor]) -> None:
-    """Put copies behind Parameters of a loop's body, given by layer, that may be overwritten."""
+    """Insert copies after Parameters of a loop's body, given by layer, that may be overwritten."""
     readers: dict[int, list[Edge]] = {}
     for edge in draft.edges:
         readers.setdefault(edge.from_layer, []).append(edge)

@@ -1,4 +1,4 @@
-"""What each ONNX operator becomes in OpenVINO IR: a row or a short function, one file a family."""
+"""The OpenVINO form of each ONNX operator: a row or a short function, one file per family."""
 
 from treadle.formats.openvino.write.operators import (
     construct,

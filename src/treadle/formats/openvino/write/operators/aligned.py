@@ -1,4 +1,4 @@
-"""Operands whose axes meet: numpy's way, and the way of opsets before 7, which name an axis."""
+"""Broadcast alignment: numpy's rule, and the rule of opsets before 7, which name an axis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NUMPY_SINCE = 7
 
 
 def aligned(hand: OpContext) -> tuple[Wire, Wire]:
-    """The two operands so that numpy's rule lays them as the operator's version does."""
+    """The two operands, reshaped so that numpy's rule gives the alignment of the version."""
     one, two = hand[0], hand[1]
     axis = hand.attributes.get("axis")
     if hand.version >= _NUMPY_SINCE or not hand.integer("broadcast") or axis is None:

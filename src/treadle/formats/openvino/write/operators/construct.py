@@ -1,4 +1,4 @@
-"""Masks and choices made of other operators: Trilu, Hardmax, and treadle's own SequenceLength."""
+"""Trilu, Hardmax, and treadle's own SequenceLength, composed of other operators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def triangle(hand: OpContext) -> Made:
     """The elements above or below a diagonal, zeros elsewhere."""
     rank = hand.rank(0)
     if 0 in (hand.shape(0) or ()):
-        return hand[0]  # OpenVINO's Select crashes on no elements
+        return hand[0]  # OpenVINO's Select crashes on empty tensors
     row, column = (_places(hand, rank - 2), _places(hand, rank - 1))
     shift = hand.reshape(hand[1], 1) if hand.has(1) else hand.whole(0)
     right = hand.layer("Subtract-1", column, hand.unsqueeze(row, 1))
@@ -66,5 +66,5 @@ def _front(hand: OpContext, axis: int) -> Wire:
 
 @operator("SequenceLength", domain=OWN)
 def sequence_length(hand: OpContext) -> Made:
-    """The entry of Scan-8's sequence_lens for one row, as a list; OpenVINO does not check it."""
+    """The entry of Scan-8's sequence_lens for one row, as a vector; OpenVINO does not check it."""
     return hand.reshape(hand[0], 1)

@@ -1,4 +1,4 @@
-"""Convolutions, forward and transposed, in groups or not."""
+"""Convolutions, forward and transposed, with or without groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.formats.openvino.write.refusals import Refusal
 
 @operator("Conv")
 def convolution(hand: OpContext) -> Made:
-    """Windows by weights [O, I/G, ...], a bias added."""
+    """Convolution by weights [O, I/G, ...], with an optional bias."""
     groups = hand.integer("group", 1)
     weights = grouped(hand, hand[1], 1, groups)
     made = convolved(hand, hand[0], weights, window(hand, hand.rank(1) - 2), groups)
@@ -19,7 +19,7 @@ def convolution(hand: OpContext) -> Made:
 
 
 def convolved(hand: OpContext, value: Wire, weights: Wire, found: Window, groups: int) -> Wire:
-    """A convolution by weights that are apart by groups already."""
+    """A convolution by weights already split into groups."""
     kind = "Convolution-1" if groups == 1 else "GroupConvolution-1"
     return hand.layer(kind, value, weights, **found.data())
 
@@ -38,7 +38,7 @@ def grouped(hand: OpContext, weights: Wire, position: int, groups: int) -> Wire:
 
 
 def biased(hand: OpContext, made: Wire, position: int) -> Wire:
-    """A list of one number a channel added, where the operand is given."""
+    """Add one number per channel, if the bias is present."""
     if not hand.has(position):
         return made
     wide = hand.reshape(hand[position], 1, -1, *[1] * (hand.rank(1) - 2))
@@ -47,7 +47,7 @@ def biased(hand: OpContext, made: Wire, position: int) -> Wire:
 
 @operator("ConvTranspose")
 def transposed(hand: OpContext) -> Made:
-    """The transposed convolution, by weights [I, O/G, ...]; its pads cut the result."""
+    """The transposed convolution, by weights [I, O/G, ...]; its pads crop the result."""
     spatial = hand.rank(1) - 2
     found = window(hand, spatial)
     padding = hand.integers("output_padding") or [0] * spatial
@@ -59,7 +59,7 @@ def transposed(hand: OpContext) -> Made:
 
 
 def _cutting(hand: OpContext, found: Window, padding: list[int]) -> Window:
-    """The window with the pads that give the shape asked for."""
+    """The window with pads that yield the requested shape."""
     wanted = hand.integers("output_shape")
     if wanted is None and found.auto_pad in ("explicit", "valid"):
         return found
@@ -69,7 +69,7 @@ def _cutting(hand: OpContext, found: Window, padding: list[int]) -> Window:
         kernel = shape[2 + k]
         length = hand.extent(0, 2 + k)
         if not isinstance(kernel, int) or (wanted is not None and length is None):
-            raise Refusal("its pads follow from shapes that are not known", "give it pads")
+            raise Refusal("its pads depend on unknown shapes", "give it pads")
         whole = (kernel - 1) * found.dilations[k] + 1 + padding[k]
         extent = None if wanted is None else wanted[k - len(found.strides)]
         totals.append(whole - stride if extent is None or length is None

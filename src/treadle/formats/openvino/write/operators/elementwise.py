@@ -1,4 +1,4 @@
-"""Arithmetic and activations, element by element."""
+"""Elementwise arithmetic and activations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ plain(
 )
 
 _SMALL = {DType.UINT8: 8, DType.INT8: 8, DType.UINT16: 16, DType.INT16: 16}
-"""Bits of the types whose sums OpenVINO saturates, where ONNX wraps them around."""
+"""The bits of types whose sums OpenVINO saturates and ONNX wraps around."""
 _SIGNED = (DType.INT8, DType.INT16)
 
 
@@ -88,7 +88,7 @@ for _op, _kind in (("Sum", "Add-1"), ("Max", "Maximum-1"), ("Min", "Minimum-1"))
 
 @operator("Mean")
 def mean(hand: OpContext) -> Made:
-    """The sum by the number of operands."""
+    """The sum divided by the number of operands."""
     wires = hand.all()
     total = reduce(lambda one, two: hand.layer("Add-1", one, two), wires)
     return hand.layer("Divide-1", total, hand.like(0, len(wires)))
@@ -96,7 +96,7 @@ def mean(hand: OpContext) -> Made:
 
 @operator("Div")
 def div(hand: OpContext) -> Made:
-    """The quotient, of whole numbers towards zero."""
+    """The quotient; integers are divided toward zero."""
     return hand.layer("Divide-1", *aligned(hand), m_pythondiv=False)
 
 
@@ -114,7 +114,7 @@ def mod(hand: OpContext) -> Made:
 
 @operator("Pow")
 def power(hand: OpContext) -> Made:
-    """The base's type counts; whole numbers to a fraction go through it."""
+    """Power in the base's type; integers with a fractional exponent are computed in float."""
     base, exponent = aligned(hand)
     dtype, other = hand.dtype(0), hand.dtype(1)
     if hand.is_float(0) and _is_steep(hand.array(1)):
@@ -129,7 +129,7 @@ def power(hand: OpContext) -> Made:
 
 
 _STEEP = 16
-"""Up to this exponent so many products round to less than 1e-6 of the power."""
+"""The greatest exponent for which repeated products have an error below 1e-6."""
 
 
 def _is_steep(exponent: np.ndarray | None) -> bool:
@@ -137,10 +137,10 @@ def _is_steep(exponent: np.ndarray | None) -> bool:
 
 
 def _computed(hand: OpContext, base: Wire, exponent: Wire) -> Wire:
-    """The exponent as no constant: NaN where the base is, whose power is NaN all the same.
+    """Make the exponent non-constant: add a NaN where the base is NaN, whose power is NaN anyway.
 
-    OpenVINO's CPU plugin multiplies for a constant whole exponent, and each of the many products
-    is rounded: of 1 + 1e-6 to the power of -100000 it misses by 4e-4.
+    OpenVINO's CPU plugin multiplies repeatedly for a constant integer exponent, and rounds each
+    product: (1 + 1e-6) ** -100000 is off by 4e-4.
     """
     return hand.layer(
         "Select-1", hand.layer("NotEqual-1", base, base), hand.like(0, np.nan), exponent
@@ -149,7 +149,7 @@ def _computed(hand: OpContext, base: Wire, exponent: Wire) -> Wire:
 
 @operator("Clip")
 def clip(hand: OpContext) -> Made:
-    """Between two bounds, of which the upper one wins."""
+    """Clip between two bounds; the upper one wins."""
     made = hand[0]
     for position, name, kind in ((1, "min", "Maximum-1"), (2, "max", "Minimum-1")):
         bound = hand[position] if hand.has(position) else None
@@ -162,19 +162,19 @@ def clip(hand: OpContext) -> Made:
 
 @operator("Round")
 def round_(hand: OpContext) -> Made:
-    """To the nearest whole number, a half to the even one."""
+    """Round to the nearest integer, halves to even."""
     return hand.layer("Round-5", hand[0], mode="half_to_even")
 
 
 @operator("Identity")
 def identity(hand: OpContext) -> Made:
-    """The same; nothing is dropped outside training."""
+    """The operand itself; outside training nothing is dropped."""
     return hand[0]
 
 
 @operator("Dropout")
 def dropout(hand: OpContext) -> Made:
-    """The same, and a mask that keeps everything: nothing is dropped outside training."""
+    """The operand itself and a mask of true: outside training nothing is dropped."""
     if hand.has(2) and hand.known(2, "training_mode").any():
         raise Refusal("it is in training mode", "export the model for inference")
     if not hand.wants(1):
@@ -185,20 +185,20 @@ def dropout(hand: OpContext) -> Made:
 
 @operator("Cast")
 def cast(hand: OpContext) -> Made:
-    """Another element type."""
+    """Cast to another element type."""
     return _cast(hand, hand.result().dtype)
 
 
 @operator("CastLike")
 def cast_like(hand: OpContext) -> Made:
-    """The element type of the second operand."""
+    """Cast to the element type of the second operand."""
     return _cast(hand, hand.dtype(1))
 
 
 def _cast(hand: OpContext, dtype: DType | None) -> Wire:
     source = hand.dtype(0)
     if dtype is None or DType.STRING in (dtype, source):
-        raise Refusal(f"it casts {source} to {dtype}: OpenVINO computes nothing on text")
+        raise Refusal(f"it casts {source} to {dtype}: OpenVINO has no operators on strings")
     if dtype is DType.BOOL and source is not DType.BOOL:
         return hand.layer("NotEqual-1", hand[0], hand.like(0, 0))
     return hand.convert(hand[0], dtype)
@@ -206,7 +206,7 @@ def _cast(hand: OpContext, dtype: DType | None) -> Wire:
 
 @operator("Elu")
 def elu(hand: OpContext) -> Made:
-    """Below zero alpha * (exp(x) - 1)."""
+    """x, or alpha * (exp(x) - 1) below zero."""
     return hand.layer("Elu-1", hand[0], alpha=hand.number("alpha"))
 
 
@@ -219,20 +219,20 @@ def selu(hand: OpContext) -> Made:
 
 @operator("HardSigmoid")
 def hard_sigmoid(hand: OpContext) -> Made:
-    """Alpha * x + beta, between 0 and 1."""
+    """HardSigmoid: alpha * x + beta, between 0 and 1."""
     return hand.layer("HardSigmoid-1", hand[0], hand.like(0, hand.number("alpha")),
                       hand.like(0, hand.number("beta")))  # fmt: skip
 
 
 @operator("LeakyRelu")
 def leaky_relu(hand: OpContext) -> Made:
-    """Below zero alpha * x."""
+    """x, or alpha * x below zero."""
     return _leaking(hand, hand.like(0, hand.number("alpha")))
 
 
 @operator("PRelu")
 def prelu(hand: OpContext) -> Made:
-    """Below zero slope * x; the slope is laid as numpy does."""
+    """x, or slope * x below zero; the slope broadcasts as in numpy."""
     return _leaking(hand, hand[1])
 
 
@@ -251,7 +251,7 @@ def gelu(hand: OpContext) -> Made:
 
 @operator("Softmax", "LogSoftmax")
 def softmax(hand: OpContext) -> Made:
-    """Exponentials that sum to 1; before opset 13 over all axes from one on."""
+    """Softmax; before opset 13 over all axes from `axis` on."""
     kind = "SoftMax-8" if hand.leaf.op == "Softmax" else "LogSoftmax-5"
     rank = hand.rank(0)
     axis = hand.axis(default=-1 if hand.version >= 13 else 1)
@@ -269,7 +269,7 @@ def softmax(hand: OpContext) -> Made:
 
 @operator("CumSum")
 def cum_sum(hand: OpContext) -> Made:
-    """Running sums along an axis."""
+    """Cumulative sums along an axis."""
     axis = hand.array(1)
     place = hand.reshape(hand[1], 1) if axis is None else None
     along = hand.scalar(int(np.reshape(axis, -1)[0])) if axis is not None else place

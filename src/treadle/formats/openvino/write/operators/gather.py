@@ -1,4 +1,4 @@
-"""Elements by index: Gather, Scatter, TopK, NonZero, OneHot, Compress and kin."""
+"""Elements by index: Gather, Scatter, TopK, NonZero, OneHot, Compress and others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gather_elements(hand: OpContext) -> Made:
 
 
 def _from_front(hand: OpContext, position: int, axis: int) -> Wire:
-    """Indices along an axis of the first operand, negative ones counted from the front."""
+    """Indices along an axis of the first operand, counted from the front."""
     array = hand.array(position)
     if array is not None and (not array.size or array.min() >= 0):
         return hand[position]
@@ -39,7 +39,7 @@ def _from_front(hand: OpContext, position: int, axis: int) -> Wire:
 
 
 def _places(hand: OpContext) -> Wire:
-    """The index tuples of GatherND and ScatterND, negative entries counted from the front."""
+    """The index tuples of GatherND and ScatterND, counted from the front."""
     array = hand.array(1)
     if array is not None and (not array.size or array.min() >= 0):
         return hand[1]
@@ -86,7 +86,7 @@ def scatter_elements(hand: OpContext) -> Made:
 
 @operator("TopK")
 def top_k(hand: OpContext) -> Made:
-    """The k largest or smallest along an axis, and where they are."""
+    """The k largest or smallest along an axis, and their indices."""
     count = hand.scalar(hand.integer("k")) if hand.version < 10 else None
     if count is None:
         array = hand.array(1)
@@ -112,7 +112,7 @@ def _ranked(
 
 @operator("ArgMax", "ArgMin")
 def arg_extreme(hand: OpContext) -> Made:
-    """Where the largest or smallest is along an axis."""
+    """The index of the largest or smallest along an axis."""
     axis, largest = hand.axis(), hand.leaf.op == "ArgMax"
     value, last = hand[0], bool(hand.integer("select_last_index"))
     if last:
@@ -127,7 +127,7 @@ def arg_extreme(hand: OpContext) -> Made:
 
 @operator("NonZero")
 def non_zero(hand: OpContext) -> Made:
-    """The places of what is not zero, one row an axis."""
+    """The indices of nonzero elements, one row per axis."""
     return hand.layer("NonZero-3", hand[0], output_type="i64")
 
 
@@ -159,7 +159,7 @@ def one_hot(hand: OpContext) -> Made:
 
 @operator("ArrayFeatureExtractor", domain=ML)
 def array_feature_extractor(hand: OpContext) -> Made:
-    """Items along the last axis; a list becomes a row."""
+    """Items along the last axis; a vector becomes a row."""
     rank = hand.rank(0)
     places = hand.reshape(hand[1], -1)
     made = hand.layer("Gather-8", hand[0], places, hand.scalar(rank - 1), batch_dims=0)
@@ -168,7 +168,7 @@ def array_feature_extractor(hand: OpContext) -> Made:
 
 @operator("Unique")
 def unique(hand: OpContext) -> Made:
-    """The elements, or slices along an axis, that differ."""
+    """The distinct elements, or slices along an axis."""
     along = []
     if "axis" in hand.attributes:
         along.append(hand.scalar(hand.axis()))
@@ -185,9 +185,11 @@ def unique(hand: OpContext) -> Made:
 
 @operator("NonMaxSuppression")
 def non_max_suppression(hand: OpContext) -> Made:
-    """Boxes that overlap no better one: [batch, class, box]."""
+    """Boxes that do not overlap a better one: [batch, class, box]."""
     none = np.zeros((), np.float32)
-    most = hand.scalar(hand.wholes(2, "the most boxes of a class")[0] if hand.has(2) else 0)
+    most = hand.scalar(
+        hand.wholes(2, "the maximum number of boxes per class")[0] if hand.has(2) else 0
+    )
     bounds = [hand.squeeze(hand[k]) if hand.has(k) else hand.constant(none) for k in (3, 4)]
     if not hand.has(4):
         bounds[1] = hand.constant(np.array(-3.0e38, np.float32))

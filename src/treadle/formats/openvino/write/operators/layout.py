@@ -1,4 +1,4 @@
-"""Shapes and arrangement: Reshape, Transpose, Concat, Split, Slice, Pad, Expand, Tile and kin."""
+"""Shapes and arrangement: Reshape, Transpose, Concat, Split, Slice, Pad, Expand, Tile ..."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPLIT_SINCE = 18
 
 @operator("Reshape")
 def reshape(hand: OpContext) -> Made:
-    """Another shape; 0 keeps the extent at its place unless allowzero says it is one."""
+    """Reshape; 0 keeps the extent at its position, unless allowzero makes it an extent."""
     given = hand.integers("shape")
     shape = hand.whole(*given) if given is not None else hand[1]
     return hand.layer("Reshape-1", hand[0], shape, special_zero=not hand.integer("allowzero"))
@@ -24,7 +24,7 @@ def reshape(hand: OpContext) -> Made:
 
 @operator("Flatten")
 def flatten(hand: OpContext) -> Made:
-    """A matrix: the axes before one, and the others."""
+    """Reshape to a matrix: the axes before `axis`, and the others."""
     rank, axis = hand.rank(0), hand.axis(default=1)
     if axis == 0:
         return hand.reshape(hand[0], 1, -1)
@@ -41,7 +41,7 @@ def flatten(hand: OpContext) -> Made:
 
 
 def _given_axes(hand: OpContext, rank: int | None) -> Wire | None:
-    """Axes of an attribute or an input, from 0 on where they are known; None where left out."""
+    """The axes of an attribute or an input, from the front if known; None if left out."""
     given = hand.integers("axes")
     if hand.has(1):
         array = hand.array(1)
@@ -55,7 +55,7 @@ def _given_axes(hand: OpContext, rank: int | None) -> Wire | None:
 
 @operator("Squeeze")
 def squeeze(hand: OpContext) -> Made:
-    """Axes of one element taken out."""
+    """Remove axes of extent 1."""
     shape = hand.shape(0)
     axes = _given_axes(hand, None if shape is None else len(shape))
     if axes is None:
@@ -67,7 +67,7 @@ def squeeze(hand: OpContext) -> Made:
 
 @operator("Unsqueeze")
 def unsqueeze(hand: OpContext) -> Made:
-    """Axes of one element put in."""
+    """Insert axes of extent 1."""
     shape, count = hand.shape(0), len(hand.integers("axes") or ())
     array = hand.array(1)
     if array is not None:
@@ -82,7 +82,7 @@ def unsqueeze(hand: OpContext) -> Made:
 
 @operator("Transpose")
 def transpose(hand: OpContext) -> Made:
-    """Axes in another order, reversed where none is given."""
+    """Permute the axes; by default reverse them."""
     order = hand.integers("perm")
     if order is None:
         order = list(reversed(range(hand.rank(0))))
@@ -91,7 +91,7 @@ def transpose(hand: OpContext) -> Made:
 
 @operator("Concat")
 def concat(hand: OpContext) -> Made:
-    """One after the other along an axis."""
+    """Concatenate along an axis."""
     wires = hand.all()
     if len(wires) == 1:
         return wires[0]
@@ -102,7 +102,7 @@ def concat(hand: OpContext) -> Made:
 
 @operator("Split")
 def split(hand: OpContext) -> Made:
-    """Parts along an axis: equal ones, ones of given lengths, or equal ones but the last."""
+    """Split along an axis: equal parts, given lengths, or equal parts with a smaller last one."""
     count = len(hand.leaf.results)
     axis, given = hand.axis(), hand.integers("split")
     along = hand.scalar(axis)
@@ -132,7 +132,7 @@ def _computed_lengths(hand: OpContext, axis: int, count: int) -> Wire:
 
 @operator("Slice")
 def slice_(hand: OpContext) -> Made:
-    """From start to end by a step, along axes."""
+    """Slice axes from start to end by a step."""
     if hand.version < 10:
         ends = [hand.integers(name) or [] for name in ("starts", "ends")]
         axes = hand.integers("axes") or list(range(len(ends[0])))
@@ -167,13 +167,13 @@ def _sliced(hand: OpContext, start: Wire, end: Wire, step: Wire, axes: list[int]
 
 @operator("Expand")
 def expand(hand: OpContext) -> Made:
-    """Repeated along axes of one element until it has a shape."""
+    """Broadcast to a shape."""
     return hand.layer("Broadcast-3", hand[0], hand[1], mode="bidirectional")
 
 
 @operator("Tile")
 def tile(hand: OpContext) -> Made:
-    """Repeated along its axes; OpenVINO's own layer is wrong about repeats that are computed."""
+    """Repeat along each axis; OpenVINO's own layer is wrong for computed repeats."""
     if hand.version < 6:
         raise Refusal("Tile-1 is not supported", "convert the model to opset 6 or later")
     if hand.array(1) is not None:
@@ -191,7 +191,7 @@ def _entry(hand: OpContext, axis: int) -> Wire:
 
 
 def around(hand: OpContext, wire: Wire, axis: int, first: Wire, last: Wire) -> Wire:
-    """The items at the places first to last along an axis of an operand, counted around."""
+    """The items at positions first to last along an axis, modulo its length."""
     length = hand.squeeze(hand.extent_of(0, axis), 0)
     places = hand.layer("Range-4", first, last, hand.scalar(1), output_type="i64")
     items = hand.layer("FloorMod-1", places, length)
@@ -200,18 +200,18 @@ def around(hand: OpContext, wire: Wire, axis: int, first: Wire, last: Wire) -> W
 
 @operator("Constant")
 def constant(hand: OpContext) -> Made:
-    """A constant that is too large, or of a kind, to be known before."""
+    """A constant that is too large, or of a kind, to be known by the analysis."""
     for name in ("value", "value_float", "value_floats", "value_int", "value_ints"):
         given = hand.attributes.get(name)
         if given is not None:
             dtype = hand.result().dtype
             return hand.constant(np.asarray(given, dtype.numpy if dtype else None))
-    raise Refusal("a constant of this kind has no form", "only plain tensors have")
+    raise Refusal("this kind of constant has no form", "use a dense tensor")
 
 
 @operator("ConstantOfShape")
 def constant_of_shape(hand: OpContext) -> Made:
-    """One value everywhere."""
+    """A tensor filled with one value."""
     value = hand.attributes.get("value")
     fill = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(())
     return hand.layer("Broadcast-3", hand.constant(fill), hand[0], mode="numpy")
@@ -219,7 +219,7 @@ def constant_of_shape(hand: OpContext) -> Made:
 
 @operator("Shape")
 def shape(hand: OpContext) -> Made:
-    """The extents, or some of them."""
+    """The extents, or a slice of them."""
     whole = hand.shape_of(0)
     start, end = hand.integer("start"), hand.attributes.get("end")
     if start == 0 and end is None:
@@ -237,7 +237,7 @@ def size(hand: OpContext) -> Made:
 
 @operator("Range")
 def range_(hand: OpContext) -> Made:
-    """From start on by a step, up to a limit that is not part of it."""
+    """start, start + step ... up to a limit, exclusive."""
     ends = [_point(hand, k) for k in range(3)]
     dtype = hand.dtype(0)
     if dtype in (DType.FLOAT16, DType.BFLOAT16):
@@ -260,14 +260,14 @@ def eye_like(hand: OpContext) -> Made:
 
 @operator("DepthToSpace", "SpaceToDepth")
 def depth_and_space(hand: OpContext) -> Made:
-    """Blocks of channels to blocks of pixels, and back."""
+    """Blocks of channels to blocks of pixels, and the inverse."""
     mode = "depth_first" if hand.text("mode") == "CRD" else "blocks_first"
     return hand.layer(f"{hand.leaf.op}-1", hand[0], block_size=hand.integer("blocksize"), mode=mode)
 
 
 @operator("ReverseSequence")
 def reverse_sequence(hand: OpContext) -> Made:
-    """The first items of each row back to front."""
+    """Reverse the first items of each row."""
     return hand.layer(
         "ReverseSequence-1",
         hand[0],

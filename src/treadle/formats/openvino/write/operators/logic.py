@@ -41,7 +41,7 @@ for _op, _kind in _BINARY.items():
 
 @operator("IsInf")
 def is_inf(hand: OpContext) -> Made:
-    """Whether it is infinite, of the signs that are asked for."""
+    """Whether it is infinite, with the requested signs."""
     return hand.layer(
         "IsInf-10",
         hand[0],
@@ -52,8 +52,10 @@ def is_inf(hand: OpContext) -> Made:
 
 @operator("BitShift")
 def bit_shift(hand: OpContext) -> Made:
-    """Bits moved to the left or right."""
+    """Shift bits left or right."""
     if hand.dtype(0).numpy.kind == "i":
-        raise Refusal("OpenVINO shifts numbers with a sign otherwise", "cast them to unsigned ones")
+        raise Refusal(
+            "OpenVINO shifts signed integers differently", "cast them to unsigned integers"
+        )
     word = "Left" if hand.text("direction") == "LEFT" else "Right"
     return hand.layer(f"Bitwise{word}Shift-15", hand[0], hand[1])

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treadle.formats.openvino.write.operators.registry import Made, operator
 
 @operator("MatMul")
 def matmul(hand: OpContext) -> Made:
-    """The product of matrices, batches laid as numpy does."""
+    """The matrix product, with batches broadcast as in numpy."""
     return hand.layer("MatMul-1", hand[0], hand[1], transpose_a=False, transpose_b=False)
 
 

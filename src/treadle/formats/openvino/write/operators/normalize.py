@@ -10,12 +10,12 @@ from treadle.formats.openvino.write.refusals import Refusal
 
 @operator("BatchNormalization")
 def batch_normalization(hand: OpContext) -> Made:
-    """By a mean and a variance that are given."""
+    """Normalize by given mean and variance."""
     training = hand.integer("training_mode") or not hand.integer("is_test", int(hand.version >= 7))
     if training or any(hand.wants(k) for k in range(1, len(hand.leaf.results))):
         raise Refusal("it is in training mode", "export the model for inference")
     if not hand.integer("spatial", 1):
-        raise Refusal("statistics of every element (spatial=0) have no form")
+        raise Refusal("spatial=0 (statistics per element) has no form")
     given = [hand.convert(hand[k], hand.dtype(0)) for k in range(1, 5)]
     return hand.layer("BatchNormInference-5", hand[0], *given, epsilon=hand.number("epsilon", 1e-5))
 
@@ -33,7 +33,7 @@ def _normalized(hand: OpContext, axes: list[int]) -> Wire:
 
 @operator("InstanceNormalization")
 def instance_normalization(hand: OpContext) -> Made:
-    """By the mean and variance of each channel of each item."""
+    """Normalize by the mean and variance of each channel of each item."""
     rank = hand.rank(0)
     made = _normalized(hand, list(range(2, rank)))
     scale, bias = (hand.reshape(hand[k], -1, *[1] * (rank - 2)) for k in (1, 2))
@@ -42,7 +42,7 @@ def instance_normalization(hand: OpContext) -> Made:
 
 @operator("LayerNormalization")
 def layer_normalization(hand: OpContext) -> Made:
-    """By the mean and variance of the axes from one on."""
+    """Normalize by the mean and variance over the axes from `axis` on."""
     axes = list(range(hand.axis(default=-1), hand.rank(0)))
     made = hand.layer("Multiply-1", _normalized(hand, axes), hand[1])
     if hand.has(2):
@@ -58,14 +58,14 @@ def layer_normalization(hand: OpContext) -> Made:
 
 @operator("LRN")
 def local_response(hand: OpContext) -> Made:
-    """By the squares of neighbouring channels."""
+    """Normalize by the squares of neighbouring channels."""
     data = {name: hand.number(name) for name in ("alpha", "beta", "bias")}
     return hand.layer("LRN-1", hand[0], hand.whole(1), size=hand.integer("size"), **data)
 
 
 @operator("LpNormalization")
 def norm(hand: OpContext) -> Made:
-    """By the norm along an axis; zeros stay zeros."""
+    """Divide by the norm along an axis; zeros stay zeros."""
     kind = "ReduceL1-4" if hand.integer("p", 2) == 1 else "ReduceL2-4"
     length = hand.layer(kind, hand[0], hand.whole(hand.axis(default=-1)), keep_dims=True)
     none = hand.layer("Equal-1", length, hand.like(0, 0))

@@ -1,4 +1,4 @@
-"""Pad, in every version: constant, edge, reflect, wrap; a negative pad cuts off."""
+"""Pad, in every version: constant, edge, reflect, wrap; a negative pad removes elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.formats.openvino.write.operators.registry import Made, operator
 
 @operator("Pad")
 def pad(hand: OpContext) -> Made:
-    """More elements, or fewer, at both ends of axes."""
+    """Add or remove elements at both ends of axes."""
     begin, end = _pads(hand)
     mode = hand.text("mode", "constant")
     if mode == "wrap":
@@ -30,7 +30,7 @@ def _filling(hand: OpContext, mode: str) -> list[Wire]:
 
 
 def _pads(hand: OpContext) -> tuple[Wire, Wire]:
-    """What is added before and behind, one entry an axis."""
+    """The pads before and after, one entry per axis."""
     given = hand.integers("pads") or hand.integers("paddings")
     array = hand.array(1)
     pads = given if array is None else [int(item) for item in array.reshape(-1).tolist()]
@@ -56,7 +56,7 @@ def _pads(hand: OpContext) -> tuple[Wire, Wire]:
 
 
 def _wrapped(hand: OpContext, begin: Wire, end: Wire) -> Wire:
-    """The items whose places, counted around, lie between -begin and length + end."""
+    """The items at positions from -begin to length + end, modulo the length."""
     made = hand[0]
     for axis in range(hand.rank(0)):
         ends = [_entry(hand, wire, axis) for wire in (begin, end)]

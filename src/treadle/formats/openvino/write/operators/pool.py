@@ -1,4 +1,4 @@
-"""Pooling: the largest, the mean or a norm of windows, or of all spatial axes."""
+"""Pooling: the maximum, mean or norm of windows, or over all spatial axes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _pooling(hand: OpContext) -> dict[str, object]:
 
 @operator("MaxPool")
 def max_pool(hand: OpContext) -> Made:
-    """The largest of each window, and where it is."""
+    """The maximum of each window, and its index."""
     if hand.wants(1) and hand.integer("storage_order"):
-        raise Refusal("places in column order have no form", "count them in row order")
+        raise Refusal("indices in column order have no form", "use storage_order 0")
     more = {"index_element_type": "i64", "axis": 0}
     return hand.layers("MaxPool-14", 2, hand[0], **_pooling(hand), **more)
 

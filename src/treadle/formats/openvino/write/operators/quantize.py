@@ -1,4 +1,4 @@
-"""Numbers on a scale: quantization, and products of quantized tensors, computed in float32."""
+"""Quantization, and products of quantized tensors, computed in float32."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHOLE = "iu"
 
 
 def _beside(hand: OpContext, position: int, axis: int, rank: int) -> Wire:
-    """A scale or zero point as float32, laid along an axis of what it belongs to."""
+    """A scale or zero point as float32, aligned with an axis of its operand."""
     value = hand.convert(hand[position], DType.FLOAT32)
     shape = hand.shape(position)
     if shape is None or len(shape) != 1 or shape == (1,):
@@ -28,11 +28,11 @@ def _beside(hand: OpContext, position: int, axis: int, rank: int) -> Wire:
 
 def _check(hand: OpContext) -> None:
     if hand.integer("block_size"):
-        raise Refusal("scales of blocks have no form")
+        raise Refusal("block-wise scales have no form")
 
 
 def centred(hand: OpContext, position: int, zero: int, axis: int) -> Wire:
-    """An operand less its zero point, as float32."""
+    """An operand minus its zero point, as float32."""
     value = hand.convert(hand[position], DType.FLOAT32)
     if not hand.has(zero):
         return value
@@ -41,7 +41,7 @@ def centred(hand: OpContext, position: int, zero: int, axis: int) -> Wire:
 
 
 def _on_scale(hand: OpContext, value: Wire, scale: Wire, zero: Wire | None, dtype: DType) -> Wire:
-    """Value / scale to the nearest whole number, zero added, cut to what the type holds."""
+    """round(value / scale) + zero, clipped to the range of the type."""
     numpy: np.dtype[Any] = dtype.numpy
     if numpy.kind not in _WHOLE:
         raise Refusal(f"quantization to {dtype} has no form")
@@ -55,7 +55,7 @@ def _on_scale(hand: OpContext, value: Wire, scale: Wire, zero: Wire | None, dtyp
 
 @operator("QuantizeLinear")
 def quantize(hand: OpContext) -> Made:
-    """To whole numbers on a scale."""
+    """Quantize to integers."""
     _check(hand)
     rank = hand.rank(0)
     axis = hand.axis(default=1) if rank else 0
@@ -67,7 +67,7 @@ def quantize(hand: OpContext) -> Made:
 
 @operator("DequantizeLinear")
 def dequantize(hand: OpContext) -> Made:
-    """From whole numbers on a scale."""
+    """Dequantize from integers."""
     _check(hand)
     rank = hand.rank(0)
     axis = hand.axis(default=1) if rank else 0
@@ -77,7 +77,7 @@ def dequantize(hand: OpContext) -> Made:
 
 @operator("MatMulInteger")
 def integer_matmul(hand: OpContext) -> Made:
-    """Whole numbers less their zero points, multiplied as float32: exact below 2**24."""
+    """Integers minus their zero points, multiplied as float32: exact below 2**24."""
     one = centred(hand, 0, 2, max(hand.rank(0) - 2, 0))
     two = centred(hand, 1, 3, hand.rank(1) - 1)
     made = hand.layer("MatMul-1", one, two, transpose_a=False, transpose_b=False)
@@ -86,7 +86,7 @@ def integer_matmul(hand: OpContext) -> Made:
 
 @operator("QLinearConv")
 def scaled_convolution(hand: OpContext) -> Made:
-    """A convolution on scales; the bias is on the scale of both operands."""
+    """A convolution of quantized tensors; the bias has the product of both scales."""
     rank, groups = hand.rank(0), hand.integer("group", 1)
     one, two = _beside(hand, 1, 1, rank), _beside(hand, 4, 0, rank)
     weights = hand.layer("Multiply-1", centred(hand, 3, 5, 0), two)
@@ -109,7 +109,7 @@ def scaled_convolution(hand: OpContext) -> Made:
 
 @operator("ConvInteger")
 def integer_convolution(hand: OpContext) -> Made:
-    """Whole numbers less their zero points, convolved as float32: exact below 2**24."""
+    """Integers minus their zero points, convolved as float32: exact below 2**24."""
     groups = hand.integer("group", 1)
     weights = grouped(hand, centred(hand, 1, 3, 0), 1, groups)
     found = window(hand, hand.rank(1) - 2)
@@ -119,7 +119,7 @@ def integer_convolution(hand: OpContext) -> Made:
 
 @operator("QLinearMatMul")
 def scaled_matmul(hand: OpContext) -> Made:
-    """The product of matrices on scales."""
+    """The matrix product of quantized tensors."""
     parts = []
     for position, axis in ((0, max(hand.rank(0) - 2, 0)), (3, hand.rank(3) - 1)):
         value = centred(hand, position, position + 2, axis)

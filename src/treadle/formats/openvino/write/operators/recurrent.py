@@ -19,7 +19,7 @@ _FUNCTIONS = frozenset(("sigmoid", "tanh", "relu"))
 
 
 class _Kind(NamedTuple):
-    """One kind: its gates, where in ONNX's rows OpenVINO's gates are, its functions and states."""
+    """One kind of cell: its gates, OpenVINO's gate positions in ONNX's rows, and its states."""
 
     op: str
     gates: tuple[int, ...]
@@ -140,7 +140,7 @@ def _added(array: np.ndarray, kind: _Kind, linear: bool) -> np.ndarray:
 def _state(
     hand: OpContext, position: int, directions: int, data: dict[str, object], batch_first: bool
 ) -> Wire:
-    """The first state [batch, directions, hidden], zeros where none is given."""
+    """The initial state [batch, directions, hidden]; zeros if it is absent."""
     if hand.has(position):
         return hand[position] if batch_first else hand.transpose(hand[position], [1, 0, 2])
     hidden = data["hidden_size"]
@@ -151,7 +151,7 @@ def _state(
 
 
 def _lengths(hand: OpContext, batch_first: bool) -> Wire:
-    """The length of each sequence, all of it where none is given."""
+    """The length of each sequence; by default all of it."""
     if hand.has(4):
         return hand[4]
     batch, time = (0, 1) if batch_first else (1, 0)

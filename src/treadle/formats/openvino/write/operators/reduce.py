@@ -19,7 +19,7 @@ _PLAIN = {
 
 
 def _axes(hand: OpContext) -> Wire | None:
-    """The axes; None where nothing is to be reduced."""
+    """The axes; None if nothing is to be reduced."""
     given = hand.integers("axes")
     array = hand.array(1)
     if array is not None:
@@ -48,10 +48,10 @@ def _over(hand: OpContext, kind: str, value: Wire, axes: Wire | None) -> Wire:
 
 
 def _is_last_of_three(hand: OpContext, axes: Wire) -> bool:
-    """Whether the last of three axes may be all that goes.
+    """Whether the only reduced axis may be the last of three.
 
-    OpenVINO's CPU plugin takes a vector that is added to, or multiplied with, what such a reduction
-    without keep_dims leaves for one along axis 1 of three; measured on 2026.4.1.
+    OpenVINO's CPU plugin treats a vector that is added to, or multiplied with, the result of such a
+    reduction without keep_dims as lying along axis 1 of three; measured on 2026.4.1.
     """
     shape = hand.shape(0)
     if shape is None or len(shape) != _THREE:
@@ -69,7 +69,7 @@ for _op, _kind in _PLAIN.items():
 
 @operator("ReduceMax", "ReduceMin")
 def extreme(hand: OpContext) -> Made:
-    """The largest or smallest; of bools, whether any or all are true."""
+    """The maximum or minimum; for bools, whether any or all are true."""
     largest = hand.leaf.op == "ReduceMax"
     if hand.dtype(0) is DType.BOOL:
         kind = "ReduceMax-1" if largest else "ReduceMin-1"

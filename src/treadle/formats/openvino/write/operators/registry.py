@@ -1,9 +1,9 @@
-"""The table of operators: what each becomes, whatever its version.
+"""The table of operators: the OpenVINO form of each, in all its versions.
 
     @operator("Gather")
     def gather(hand): ...
 
-A function gives one wire, or one for each result; `hand.version` is the version of the operator.
+A function returns one wire, or one for each result; `hand.version` is the version of the operator.
 Operators without a row are replaced by their definition in the standard before a model is written.
 """
 
@@ -23,7 +23,7 @@ ML = "ai.onnx.ml"
 
 
 class Row(NamedTuple):
-    """One operator; `layer` names a plain counterpart of the same operands."""
+    """One operator; `layer` names an equivalent layer with the same operands."""
 
     domain: str
     op: str
@@ -35,13 +35,13 @@ ROWS: dict[tuple[str, str], Row] = {}
 
 
 def register(op: str, function: Function, *, domain: str = "", layer: str = "") -> None:
-    """Enter a row; a second one for the same operator is a bug."""
+    """Register a row; a second row for the same operator is a bug."""
     assert (domain, op) not in ROWS, f"two rows for {op}"
     ROWS[domain, op] = Row(domain, op, function, layer)
 
 
 def operator(*ops: str, domain: str = "") -> Callable[[Function], Function]:
-    """Enter a function for operators."""
+    """Register a function for operators."""
 
     def enter(function: Function) -> Function:
         for op in ops:
@@ -52,7 +52,7 @@ def operator(*ops: str, domain: str = "") -> Callable[[Function], Function]:
 
 
 def plain(table: dict[str, str]) -> None:
-    """Enter operators that are one layer of the same operands: operator to layer and version."""
+    """Register operators that become one layer with the same operands: op to layer and version."""
     for op, kind in table.items():
         register(op, _plain(kind), layer=kind)
 
@@ -62,7 +62,7 @@ def _plain(kind: str) -> Function:
 
 
 def lacks(leaf: Leaf) -> bool:
-    """Whether an operator has no row, so that its definition must take its place."""
+    """Whether an operator has no row, and so needs its definition."""
     return (leaf.domain, leaf.op) not in ROWS and _reason(leaf) is None
 
 
@@ -71,24 +71,24 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
     ("Sequence", "OpenVINO IR has no sequences", _SEQUENCE),
     ("ConcatFromSequence", "OpenVINO IR has no sequences", _SEQUENCE),
     ("SplitToSequence", "OpenVINO IR has no sequences", "use Split, or slice in the loop"),
-    ("Optional", "OpenVINO IR has no optionals", "give the model the value itself"),
-    ("Random", "OpenVINO draws other random numbers", "make them an input of the model"),
-    ("Multinomial", "OpenVINO draws other random numbers", "make them an input of the model"),
-    ("Bernoulli", "OpenVINO draws other random numbers", "make them an input of the model"),
-    ("String", "OpenVINO computes nothing on text", "do it before the model runs"),
-    ("RegexFullMatch", "OpenVINO computes nothing on text", "do it before the model runs"),
-    ("TfIdfVectorizer", "OpenVINO computes nothing on text", "do it before the model runs"),
+    ("Optional", "OpenVINO IR has no optionals", "use the value itself"),
+    ("Random", "OpenVINO draws different random numbers", "make them an input of the model"),
+    ("Multinomial", "OpenVINO draws different random numbers", "make them an input of the model"),
+    ("Bernoulli", "OpenVINO draws different random numbers", "make them an input of the model"),
+    ("String", "OpenVINO has no operators on strings", "do it before the model runs"),
+    ("RegexFullMatch", "OpenVINO has no operators on strings", "do it before the model runs"),
+    ("TfIdfVectorizer", "OpenVINO has no operators on strings", "do it before the model runs"),
 )
 
 
 def _reason(leaf: Leaf) -> tuple[str, str] | None:
-    """Why an operator has no form, and what would help, where that is known."""
+    """Why an operator has no form, and a hint, if they are known."""
     told = ((why, hint) for prefix, why, hint in _REASONS if leaf.op.startswith(prefix))
     return next(told, None)
 
 
 def row_of(leaf: Leaf) -> Row:
-    """The row of a leaf; raises Refusal where there is none."""
+    """The row of a leaf; raises Refusal if there is none."""
     row = ROWS.get((leaf.domain, leaf.op))
     if row is not None:
         return row

@@ -18,7 +18,7 @@ _COORDINATES = frozenset(
 
 
 class _Target(NamedTuple):
-    """What is asked for, along axes: sizes, or factors."""
+    """The requested size along axes: extents, or scale factors."""
 
     wire: Wire
     axes: list[int]
@@ -27,7 +27,7 @@ class _Target(NamedTuple):
 
 @operator("Resize", "Upsample")
 def resize(hand: OpContext) -> Made:
-    """Resampled to sizes or by factors."""
+    """Resample to sizes or by factors."""
     _check(hand)
     target = _target(hand)
     if not target.axes:
@@ -55,7 +55,7 @@ def resize(hand: OpContext) -> Made:
 
 
 def _is_exact(hand: OpContext, axes: list[int], factors: list[float]) -> bool:
-    """Whether lengths times factors are whole, so that corners are where ONNX has them."""
+    """Whether lengths times factors are integers, so that corners agree with ONNX."""
     lengths = [hand.extent(0, axis) for axis in axes]
     return all(
         factor.is_integer() or (length is not None and (length * factor).is_integer())
@@ -65,13 +65,13 @@ def _is_exact(hand: OpContext, axes: list[int], factors: list[float]) -> bool:
 
 def _check(hand: OpContext) -> None:
     if hand.integer("antialias"):
-        raise Refusal("antialias has no form: OpenVINO weighs neighbours otherwise")
+        raise Refusal("antialias has no form: OpenVINO weighs neighbours differently")
     if hand.integer("exclude_outside"):
         raise Refusal("exclude_outside has no form")
     if hand.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         known = hand.array(3) is not None and hand.shape(0) is not None
         if not known or any(not isinstance(dim, int) for dim in hand.shape(0) or ()):
-            raise Refusal("its sizes follow from a shape that is not known")
+            raise Refusal("its sizes depend on an unknown shape")
 
 
 def _target(hand: OpContext) -> _Target:
@@ -83,13 +83,13 @@ def _target(hand: OpContext) -> _Target:
     corners = hand.text("coordinate_transformation_mode") == "align_corners"
     if scales.array is None:
         if corners:
-            raise Refusal("corners aligned by factors that are computed", "give it sizes")
+            raise Refusal("aligned corners with computed factors", "give it sizes")
         return _Target(scales, axes, "scales")
     factors = [float(item) for item in scales.array.reshape(-1).tolist()]
     kept = [k for k, factor in enumerate(factors) if factor != 1]
     chosen = np.array([factors[k] for k in kept], np.float32)
     if corners and not _is_exact(hand, [axes[k] for k in kept], chosen.tolist()):
-        raise Refusal("corners aligned by factors that give no whole lengths", "give it sizes")
+        raise Refusal("aligned corners with factors that give fractional lengths", "give it sizes")
     return _Target(hand.constant(chosen), [axes[k] for k in kept], "scales")
 
 
@@ -120,11 +120,11 @@ def _sizes(hand: OpContext, axes: list[int]) -> _Target:
 
 @operator("GridSample")
 def grid_sample(hand: OpContext) -> Made:
-    """Values at places between pixels."""
+    """Sample values at positions between pixels."""
     words = {"linear": "bilinear", "cubic": "bicubic"}
     mode = hand.text("mode", "bilinear")
     if hand.rank(0) != 4:
-        raise Refusal("OpenVINO samples images only, of rank 4")
+        raise Refusal("OpenVINO samples only images of rank 4")
     return hand.layer(
         "GridSample-9",
         hand[0],
@@ -139,7 +139,7 @@ def grid_sample(hand: OpContext) -> Made:
 def roi_align(hand: OpContext) -> Made:
     """Regions of an image, pooled to one size."""
     if hand.text("mode", "avg") != "avg":
-        raise Refusal("the largest of a region is taken otherwise by OpenVINO", "use mode avg")
+        raise Refusal("OpenVINO computes the maximum of a region differently", "use mode avg")
     default = "half_pixel" if hand.version >= 16 else "output_half_pixel"
     word = hand.text("coordinate_transformation_mode", default)
     return hand.layer(

@@ -1,4 +1,4 @@
-"""Windows over spatial axes: what convolutions and pooling share."""
+"""Windows over spatial axes, shared by convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Window(NamedTuple):
 
 
 def window(hand: OpContext, spatial: int) -> Window:
-    """The window of a leaf over so many spatial axes."""
+    """The window of a leaf over its spatial axes."""
     ones = [1] * spatial
     pads = hand.integers("pads") or [0] * (2 * spatial)
     auto = _AUTO[hand.text("auto_pad", "NOTSET")]
