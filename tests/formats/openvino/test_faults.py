@@ -77,7 +77,7 @@ def test_an_operand_that_has_to_be_constant(tmp_path: Path) -> None:
     sketch.result(sketch.layer("Transpose", [x, order], F32))
     (found,) = _findings(write(tmp_path, sketch))
     assert "CF909" in found
-    assert "the order (input 1) is no constant" in found
+    assert "the order (input 1) is not constant" in found
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ REFUSED |= {
         ("text", "string[2] x", "string[2] y", "y = StringNormalizer(x)",
          "OpenVINO has no string", None),
         ("text computed", "float[2] x", "string[2] y", "y = Cast <to = 8> (x)",
-         "computes nothing on text", None),
+         "no operators on strings", None),
         ("random numbers", "float[2] x", "float[2] y", "r = RandomUniformLike(x) y = Add(r, x)",
          "other random numbers", "input of the model"),
         ("branches of two ranks", "bool c, float[2] x", "y",

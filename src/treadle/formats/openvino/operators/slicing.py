@@ -32,8 +32,7 @@ class _Part(NamedTuple):
 
 @layer("StridedSlice", 1)
 def strided_slice(hand: LayerContext) -> Made:
-    """StridedSlice: x[begin:end:stride] as in numpy, with masks: 1 ignores a bound, shrinks or adds
-    an axis.
+    """StridedSlice: x[begin:end:stride] as in numpy; masks ignore bounds, shrink or add axes.
 
     x[1, ::2, None, ..., -1:]
     """
