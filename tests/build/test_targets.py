@@ -117,4 +117,4 @@ def test_a_webassembly_module_runs_in_node(tmp_path: Path) -> None:
         found = np.array(values.split(","), np.float64)
         np.testing.assert_allclose(found, last, rtol=1e-5)
     assert said[4].startswith("no kernel of this library fits")
-    assert said[5] == "the run goes over its bound of iterations"
+    assert said[5] == "the run exceeds its limit of iterations"

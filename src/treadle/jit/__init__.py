@@ -1,4 +1,7 @@
-"""Loops as native code: a region, the kernel IR, LLVM. The only room that imports llvmlite."""
+"""The native engine: compiles loops through the kernel IR and LLVM.
+
+Only this room uses llvmlite.
+"""
 
 from treadle.jit.engine import Jit, cache_folder
 from treadle.jit.kernel.free_kernel import FreeKernel

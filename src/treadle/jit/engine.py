@@ -1,4 +1,4 @@
-"""The engine: jit."""
+"""The native engine, `jit`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from treadle.processors import processor_count
 
 
 def cache_folder(options: object) -> Path | None:
-    """The folder where a session of these options keeps machine code; None: nowhere."""
+    """The folder in which a session with these options keeps machine code; None to keep none."""
     named = getattr(options, "cache_dir", None)
     if named is None:
         return default_folder()
@@ -38,10 +38,10 @@ def cache_folder(options: object) -> Path | None:
 class Jit:
     """Compiles loops to machine code; an implementation of `plan.Engine`.
 
-    `store` keeps the code for other processes; `threads` is how many a run may use;
-    `counts`: the code counts iterations, since a run bounds them; `weighs`: so it does what loops
-    hold. `others` are the engines whose kernels it may call, for single operators.
-    `is_deterministic`: the bits of a result do not depend on what ran before.
+    `store` keeps the code for other processes; `threads` is the number of threads of a run;
+    `counts`: the code counts iterations, since the run limits them; `weighs`: it counts the bytes
+    that loops hold. `others` are the engines it may call for single operators. `is_deterministic`:
+    the bits of a result do not depend on earlier runs.
     """
 
     store: DiskCache | None = None
@@ -53,7 +53,7 @@ class Jit:
 
     @classmethod
     def of(cls, options: object) -> Jit:
-        """With the settings that a session's options give it."""
+        """The engine with the settings of a session's options."""
         folder = cache_folder(options)
         threads = getattr(options, "intra_op_num_threads", 0) or processor_count()
         is_deterministic = bool(getattr(options, "use_deterministic_compute", False))
@@ -62,20 +62,20 @@ class Jit:
 
     @property
     def name(self) -> str:
-        """The name users give it by."""
+        """The engine's public name."""
         return "jit"
 
     @property
     def traits(self) -> EngineTraits:
-        """Native code keeps the bounds of a run, calls others' kernels, and is kept on disk."""
+        """It enforces limits of a run, calls other engines' kernels, and keeps its code on disk."""
         return EngineTraits(self.with_limits, self.with_providers, persistence=self)
 
     def with_limits(self, counts: bool, weighs: bool) -> Jit:
-        """The engine for runs that bound their iterations, or what loops hold."""
+        """The engine for runs that limit iterations, or the bytes loops hold."""
         return replace(self, counts=counts, weighs=weighs)
 
     def with_providers(self, others: Sequence[Engine]) -> Jit:
-        """The engine that may call the kernels of others."""
+        """The engine that may call kernels of other engines."""
         providers = (
             other if other.traits.as_provider is None else other.traits.as_provider()
             for other in others
@@ -83,7 +83,7 @@ class Jit:
         return replace(self, others=tuple(providers))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
-        """Whether it is a loop all of whose steps have native code."""
+        """Whether it is a loop all of whose steps can be compiled."""
         try:
             return self._judged(step, model, inside)
         except Declined as why:
@@ -103,15 +103,20 @@ class Jit:
         return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")
 
     def _outdone(self, loop: Loop, model: Model, kernels: HostKernels, inside: bool) -> str:
-        """Why another engine is faster, by how often it would be called; "" if it is not."""
+        """Reason to leave the loop to another engine because host calls would dominate.
+
+        "" if none.
+        """
         if not why_host_calls_dominate(loop, kernels):
             return ""
         whole = (e.name for e in self.others if e.judge(loop, model, inside=inside).takes)
-        lost = "runs it sooner: calls of its kernels would lose more than is saved"
+        lost = (
+            "is expected to be faster: the host calls it would need cost more than compiling saves"
+        )
         return next((f"{name} {lost}" for name in whole), "")
 
     def prepare(self, region: Region, model: Model) -> Runnable:
-        """The region, compiled for each kind of data when it first comes."""
+        """Prepare the region; code is compiled for each signature when its data first come."""
         compiler = RegionCompiler(
             region, DynamicDims.of(region), known_inputs(region, model), self.store, self.threads,
             self.counts, self.weighs, HostKernels(self.others, model), self.is_deterministic,
@@ -130,20 +135,20 @@ class Jit:
         return f"{replace(self, others=())!r} {others} {made}"
 
     def snapshot(self, runnable: Runnable) -> None:
-        """A region is prepared anew: its kernels are found by its name when it runs."""
+        """Nothing: a region is prepared again, and its kernels are found by name at run time."""
 
     def restore(self, region: Region, model: Model, snapshot: object) -> Runnable:
-        """The region, its kernels not yet looked for."""
+        """The region, without its kernels."""
         return self.prepare(region, model)
 
     def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
-        """Keep the kernels of the region under this name, and look for them there."""
+        """Store the kernels of the region under this name, and look for them there."""
         if isinstance(runnable, NativeRegion) and self.store is not None:
             runnable.cache.records = KernelRecords(self.store, name, attachments)
 
 
 def _refusal(step: Step, kernels: HostKernels) -> str:
-    """Why it is not compiled; "" where it is."""
+    """Why it is not compiled; "" if it is."""
     match step:
         case Call():
             return f"no native code for {operator_of(step)}"

@@ -1,7 +1,7 @@
-"""Errors of the compiler itself become declines: a warning and `explain` report them.
+"""Turns internal compiler errors into declines: a warning and `explain` report them.
 
-The border between a region and its kernel. `TREADLE_DEBUG=1`, which the tests set, lets the fault
-through as it is.
+This is the boundary between a region and its kernel. With `TREADLE_DEBUG=1`, which the tests set,
+the exception propagates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ R = TypeVar("R")
 
 
 def decline_on_internal_error(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, a fault of which is Declined, so that the next engine runs the region."""
+    """Decorate a function: its internal errors become Declined, so that the next engine runs the
+    region.
+    """
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -44,7 +46,7 @@ def decline_on_internal_error(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _warn(what: str, place: str) -> None:
-    """Tell of a fault, once for each place it comes from."""
+    """Warn of an internal error, once for each place it comes from."""
     if place in _warned:
         return
     _warned.add(place)

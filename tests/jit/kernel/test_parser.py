@@ -128,7 +128,7 @@ def test_an_attribute_without_a_text_form_is_left_out():
     ("body", "why"),
     [
         ("%0: float32[2] = neg %1", "line 2: %1 is read before it is defined"),
-        ("%0: float99[2] = input 0", "float99 is no element type"),
+        ("%0: float99[2] = input 0", "float99 is not an element type"),
         ("%0: float32[2] = constant 1.0 2.0 3.0", "is no float32"),
         ("%0: bool[] = constant true\n  %0: bool[] = constant true", "line 3: %0 is defined twice"),
         ("%0 = loop carried", "no head of a loop"),

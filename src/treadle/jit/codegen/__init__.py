@@ -1,4 +1,4 @@
-"""The kernel IR in LLVM."""
+"""Code generation: the kernel IR to LLVM IR."""
 
 from treadle.jit.codegen.kernel import emit_kernel
 

@@ -1,21 +1,17 @@
 """The arguments of a kernel: one array of 64-bit slots, each an address or a number.
 
-Given(position)         the address of a word that holds the address of an input
-Extent                  an extent of this run
-Result(number)          the address of a word that holds the address of a result
-Array(array)            the address of a constant
-Laid(array, stride)     the address of a constant matrix with room between its rows
-Escape(node)            a Python object that runs an operator without native code
-Workspace               the address of the kernel's own memory
-Count(extent)           out: an extent nobody knew
-Grown(number)           out: the address of a result of a size nobody knew
-Poll                    a Python object the kernel calls now and then; free: a function, or 0
-Left                    in and out: how many iterations the run has left
-Room                    how many bytes its loops may hold
-Over(number)            out: which loop would hold more than that, when, and how much
-Team                    the address of threads that help, or 0; free: a function, or 0
+Given(position)         the address of a word that holds the address of an input Extent a dynamic
+extent of this run Result(number)          the address of a word that holds the address of a result
+Array(array)            the address of a constant Laid(array, stride)     the address of a constant
+matrix with room between its rows Escape(node)            a Python object that runs an operator on
+the host Workspace               the address of the kernel's workspace Count(extent)           out:
+an extent known only after the run Grown(number)           out: the address of a result of such a
+size Poll                    the Python object that safepoints call; free kernel: a function, or 0
+Left in and out: the number of iterations the run has left Room the number of bytes its loops may
+hold Over(number) out: the loop that would exceed this, its iteration, and the size Team the address
+of the thread pool, or 0; free kernel: a function, or 0
 
-A free kernel has no Array and no Laid: its constants are data of an object file.
+A free kernel (one without Python) has no Array and no Laid: its constants are in an object file.
 """
 
 from __future__ import annotations
@@ -36,14 +32,14 @@ from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.target import PYTHON, Surroundings
 
 _ALIGNMENT = 64
-"""Bytes."""
+"""Alignment of the workspace in bytes."""
 _MAX_BYTES = 2**47
-"""Size of a value from which no workspace is possible."""
+"""The greatest size of a value in bytes for which a workspace is possible."""
 
 
 @dataclass(eq=False, slots=True)
 class AbiSlots:
-    """The slots asked for so far; `size` is how much memory of its own the kernel needs.
+    """The slots requested so far; `size` is the number of workspace bytes.
 
     `constants` are those of a free kernel, by the names of their data.
     """
@@ -74,19 +70,19 @@ class AbiSlots:
         return self._loaded[number, type_]
 
     def given(self, position: int) -> Any:
-        """The address of an input."""
+        """The slot with the address of an input."""
         return self._array(self._number("given", position, position))
 
     def extent(self, extent: SymbolicDim) -> Any:
-        """An extent of this run."""
+        """The slot with a dynamic extent."""
         return self._load(self._number("extent", extent, extent), I64)
 
     def result(self, number: int) -> Any:
-        """The address of a result."""
+        """The slot with the address of a result."""
         return self._array(self._number("result", number, number))
 
     def _array(self, number: int) -> Any:
-        """The address of an array's elements, which a word holds that the slot leads to."""
+        """The slot that leads to a word with the address of an array's elements."""
         if number not in self._arrays:
             word = self._load(number, POINTER)
             self._arrays[number] = self.builder.before.load(word, typ=POINTER)
@@ -99,13 +95,13 @@ class AbiSlots:
         return self._load(self._number("array", id(array), array), POINTER)
 
     def laid(self, array: np.ndarray, stride: int) -> Any:
-        """The address of a constant matrix, so many elements from one row to the next."""
+        """The address of a constant matrix with this many elements from one row to the next."""
         if self.surroundings.is_free:
             return self._data(contiguous(array, stride).tobytes())
         return self._load(self._number("laid", (id(array), stride), (array, stride)), POINTER)
 
     def _data(self, content: bytes) -> Any:
-        """The address of data that an object file has."""
+        """The address of data in an object file."""
         name = f"{self.surroundings.prefix}data_{hashlib.sha256(content).hexdigest()[:24]}"
         self.constants[name] = content
         module = self.builder.module
@@ -116,15 +112,18 @@ class AbiSlots:
         return module.globals[name]
 
     def poll(self) -> Any:
-        """What is called now and then: a Python object; free: a function, or null."""
+        """The object that safepoints call: a Python object.
+
+        In a free kernel a function, or null.
+        """
         return self._load(self._number("poll", None, None), POINTER)
 
     def escape(self, node: Node) -> Any:
-        """The Python object that an operator without native code is."""
+        """The Python object of a host call."""
         return self._load(self._number("escape", node, node), POINTER)
 
     def workspace(self, size: int) -> Any:
-        """The address of memory of the kernel's own."""
+        """The address of the workspace."""
         if size > _MAX_BYTES:
             raise Declined("a value that does not fit into memory")
         base = self._load(self._number("workspace", None, None), POINTER)
@@ -134,19 +133,19 @@ class AbiSlots:
         )
 
     def thread_pool(self) -> Any:
-        """The address of the threads that help; null for none."""
+        """The address of the thread pool; null for none."""
         return self._load(self._number("team", None, None), POINTER)
 
     def left(self) -> Any:
-        """Where the slot is that says how many iterations the run has left."""
+        """The slot with the number of iterations the run has left."""
         return self.out("left", 0)
 
     def room(self) -> Any:
-        """How many bytes the loops of the run may hold besides what is held already."""
+        """The number of bytes that the run's loops may still hold."""
         return self._load(self._number("room", None, None), I64)
 
     def out(self, kind: str, which: SymbolicDim | int) -> Any:
-        """Where a slot is that the kernel writes."""
+        """A slot that the kernel writes."""
         number = self._number(kind, which, which)
         return self.builder.before.gep(
             self.array_pointer, [llvm.Constant(I64, number)], source_etype=I64, inbounds=True

@@ -1,7 +1,7 @@
 """Alias scopes: which loads and stores cannot touch the same memory.
 
-Memory has a name. What the kernel is given to read is one ("given"); every buffer of its own and
-every result has another. Without this LLVM would check addresses before each short loop.
+Memory is identified by a name. All inputs share one ("given"); every buffer and every result has
+its own. Without this metadata LLVM would compare addresses before each short loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from llvmlite import ir as llvm
 
 
 class AliasScopes:
-    """The names given so far, and the instructions that touch memory."""
+    """The names of memory so far, and the instructions that access it."""
 
     def __init__(self, module: llvm.Module) -> None:
         self._module = module
@@ -23,22 +23,22 @@ class AliasScopes:
         self._alike: list[tuple[Any, str, str]] = []
 
     def fresh(self) -> str:
-        """A name for memory that is like no other."""
+        """A new name, for memory that aliases no other."""
         return f"memory {next(self._numbers)}"
 
     def mark(self, instruction: Any, name: str) -> None:
-        """The instruction touches the memory of this name and no other."""
+        """Record that the instruction accesses the memory of this name only."""
         self._marked.append((instruction, name))
 
     def alike(self, block: Any, one: str, other: str) -> None:
-        """In the function that has the block, both names may be of one memory."""
+        """Record that, in the function of the block, both names may alias."""
         self._alike.append((block, one, other))
 
     def close(self) -> None:
-        """Write down what was marked; once, at the end.
+        """Attach the metadata; called once, at the end.
 
-        A function only tells the names apart that it has itself, numbered as they come: functions
-        that are equal but for the memory say the same.
+        A function only distinguishes the names that it uses, numbered in order of use, so that
+        functions which are equal except for their memory get equal text.
         """
         domain = self._module.add_metadata(["treadle"])
         functions: dict[Any, list[tuple[Any, str]]] = {}
@@ -56,7 +56,7 @@ class AliasScopes:
             self._write(marked, dict(zip(names, scopes, strict=False)))
 
     def _known(self) -> Callable[[int, str], str]:
-        """By which name a function knows memory: one of all that are alike there."""
+        """The name under which a function knows memory: one for all names that alias there."""
         names: dict[tuple[int, str], str] = {}
 
         def known(function: int, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Memory for nodes: that of a result, of the kernel's workspace, or of the heap."""
+"""Allocates memory for nodes: of a result, in the kernel's workspace, or on the heap."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.jit.kernel.ir import Node, Result
 
 
 def allocate(context: CodegenContext, node: Node) -> Buffer:
-    """Memory for a node: of the result it is, or the kernel's own."""
+    """Memory for a node: that of the result it is bound to, or the kernel's own."""
     access = context.access
     if node in context.bound:
         pointer = access.slots.result(context.bound[node])
@@ -26,18 +26,18 @@ def allocate(context: CodegenContext, node: Node) -> Buffer:
 
 
 def alias_scope(context: CodegenContext, node: Node) -> str:
-    """The alias scope of a node's own memory."""
+    """The alias scope of a node's memory."""
     return context.carried.scopes.get(node) or context.access.aliases.fresh()
 
 
 def new_heap_buffer(context: CodegenContext) -> HeapBuffer:
-    """Memory of the kernel's own, empty as yet."""
+    """A new heap buffer, empty at first."""
     context.heap_buffers.append(HeapBuffer.made(context.builder))
     return context.heap_buffers[-1]
 
 
 def allocate_in(context: CodegenContext, heap_buffer: HeapBuffer, node: Node, scope: str) -> Buffer:
-    """The heap buffer as memory for a node, to be written; its contents may be lost."""
+    """The heap buffer as memory for a node to write; its old content may be lost."""
     shape = context.access.shape(node)
     check_memory(context, node, shape)
     reserve(context, heap_buffer, shape, node.dtype)
@@ -48,7 +48,7 @@ def allocate_in(context: CodegenContext, heap_buffer: HeapBuffer, node: Node, sc
 
 
 def _count_work(context: CodegenContext, shape: Sequence[Index]) -> None:
-    """About a nanosecond for each element, towards the next safepoint."""
+    """Count about a nanosecond per element towards the next safepoint."""
     builder = context.builder
     ticks = context.safepoint.ticks
     left = builder.builder.load(ticks, typ=I64)
@@ -56,7 +56,7 @@ def _count_work(context: CodegenContext, shape: Sequence[Index]) -> None:
 
 
 def check_memory(context: CodegenContext, node: Node, shape: Sequence[Index]) -> None:
-    """Count a value that a loop is to hold, where the run limits bytes."""
+    """Count a value that a loop is about to hold, if the run limits bytes."""
     if node in context.memory.checks:
         context.memory.checks[node](shape)
 
@@ -69,14 +69,14 @@ def reserve(
     *,
     keep: bool = False,
 ) -> None:
-    """At least the memory of the shape; the kernel fails where there is not so much."""
+    """Ensure room for the shape; the kernel fails if there is not enough memory."""
     size = byte_size(context.builder, shape, dtype.numpy.itemsize)
     is_there = heap_buffer.ensure(context.builder, size, keep=keep)
     fail_if(context, context.builder.builder.not_(is_there), OUT_OF_MEMORY)
 
 
 def result_node(context: CodegenContext, node: Node, number: int) -> Node | None:
-    """The Result of a loop, a branch or a call; None where nothing reads it."""
+    """The Result node of a loop, branch or call; None if nothing reads it."""
     readers = context.access.places.readers
     for each in readers.get(node, ()):
         if each.op == Result(number) and (readers.get(each) or each in context.kernel.results):

@@ -1,4 +1,4 @@
-"""Code for the nodes of a block, in order; nodes of one shape share loop nests."""
+"""Emits the nodes of a block in order; nodes of one shape share fused loop nests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from treadle.jit.schedule.storage import Storage
 
 
 def emit_block(context: CodegenContext, block: Block, ending: IterationEnd) -> None:
-    """Every node of the block."""
+    """Emit every node of the block."""
     nests = FusedNests(context, block, ending)
     for node in block.nodes:
         place = context.access.storage_of(node)
@@ -187,11 +187,11 @@ def _piece(context: CodegenContext, node: Node, axis: int, index: Sequence[int])
     at = index[axis]
     for operand in node.operands:
         extent = operand.shape[axis]
-        assert isinstance(extent, int), "elements in registers are joined along a known axis"
+        assert isinstance(extent, int), "a Concat in registers needs a static extent along its axis"
         if at < extent:
             return context.access.read(operand, (*index[:axis], at, *index[axis + 1 :]))
         at -= extent
-    raise AssertionError("an index beyond what is joined")
+    raise AssertionError("an index beyond the operands of a Concat")
 
 
 def _part(context: CodegenContext, node: Node) -> None:

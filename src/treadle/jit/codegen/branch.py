@@ -1,6 +1,6 @@
-"""Code for a Branch: the side that is taken writes its results where both sides put them.
+"""Emits a Branch: both sides write their results to the same variables or memory.
 
-A result that goes into memory both sides take over is there already.
+A result that both sides update in place is already there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
 def emit_branch(
     context: CodegenContext, node: Node, emit_block: EmitBlock, nests: FusedNests
 ) -> None:
-    """The blocks one beside the other; the parts are in variables or in memory."""
+    """Emit both sides; the results are in variables or in memory afterwards."""
     op, b = node.op, context.builder.builder
     assert isinstance(op, Branch)
     own, dims = reused_buffers(context, node, nests), _dims(context, node, op)
@@ -68,7 +68,7 @@ def emit_branch(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BranchResult:
-    """Where a part of a branch goes: variables, memory, or memory as large as will be wanted."""
+    """The destination of a branch result: variables, memory, or a heap buffer."""
 
     part: Node
     variables: Sequence[Any] = ()
@@ -77,7 +77,7 @@ class BranchResult:
     scope: str = ""
 
     def found(self, context: CodegenContext) -> Buffer | list[Any]:
-        """The part behind the branch."""
+        """The result after the branch."""
         if self.scratch is not None:
             pointer, strides = self.scratch.at(context.builder), context.access.strides(self.part)
             return Buffer(pointer, self.part.dtype, strides, self.scope, owner=self.scratch)
@@ -88,7 +88,7 @@ class BranchResult:
 
 
 def _dims(context: CodegenContext, node: Node, op: Branch) -> dict[tuple[int, int], Any]:
-    """Variables for the extents that the two sides do not have in common."""
+    """Variables for the extents that differ between the two sides."""
     none = llvm.Constant(I64, 0)
     pairs = zip(op.then_results, op.otherwise_results, strict=True)
     return {

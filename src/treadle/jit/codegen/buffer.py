@@ -1,4 +1,4 @@
-"""Elements in memory, and the index of one."""
+"""Buffers: elements in memory, and the index of one."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Indices = tuple[Index, ...] | Flat
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """Elements in memory; `strides` count elements, `scope` says which memory it is.
+    """Elements in memory; `strides` count elements, `scope` is the alias scope.
 
-    `owner` is the scratch that has the memory, where it is one's.
+    `owner` is the heap buffer that holds the memory, if there is one.
     """
 
     pointer: Any

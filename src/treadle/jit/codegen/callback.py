@@ -1,4 +1,4 @@
-"""Functions of the caller of a free kernel: a pair of words, the address and what it is given."""
+"""Callbacks of a free kernel's caller: pairs of a function's address and its context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARE = llvm.FunctionType(VOID, [POINTER, POINTER, POINTER, I64])
 
 
 def call_back(builder: FunctionBuilder, kind: Any, pair: Any, arguments: Sequence[Any]) -> Any:
-    """Call the function of the pair with what it is given and the arguments."""
+    """Call the function of the pair with its context and the arguments."""
     b = builder.builder
     second = b.gep(pair, [llvm.Constant(I64, 1)], source_etype=POINTER, inbounds=True)
     function = b.load(pair, typ=kind.as_pointer())

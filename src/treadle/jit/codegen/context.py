@@ -1,4 +1,4 @@
-"""What the functions of this room share while one kernel is written: data, by what it is about."""
+"""The shared state of code generation for one kernel, as records by subject."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from treadle.jit.kernel.target import PYTHON, Surroundings
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
 OVER_LIMIT, OVER_BYTES = 7, 8
-"""What a kernel returns where it failed; 0 is success."""
+"""The status a kernel returns on failure; 0 is success."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tile:
-    """The part of all tensors of a shape that is worked on: `count` items of `axis` from `start`.
+    """The part of all tensors of a shape in progress: `count` items of `axis` from `start`.
 
-    The axes before it are ones; `inner` elements are in an item, `parts` tiles in the whole.
+    The axes before it are ones; `inner` is the number of elements in an item, `parts` the number of
+    tiles.
     """
 
     axis: int
@@ -36,7 +37,7 @@ class Tile:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Exit:
-    """How the kernel ends: the variable of its status, and the block that releases its memory."""
+    """The end of the kernel: the variable of its status, and the block that releases its memory."""
 
     status: Any
     block: Any
@@ -44,7 +45,7 @@ class Exit:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SafepointState:
-    """Nanoseconds of work left until the next safepoint, the thread's state, what is called."""
+    """Nanoseconds of work until the next safepoint, the thread state, the object to call."""
 
     ticks: Any
     thread: Any
@@ -53,9 +54,9 @@ class SafepointState:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MemoryState:
-    """The bytes that the loops around hold, for runs that limit them.
+    """The bytes held by the enclosing loops, for runs that limit them.
 
-    `checks` look at the extents of a value, before there is memory for it, that a loop is to hold.
+    `checks` test the extents of a value that a loop will hold before it is allocated.
     """
 
     held: Any
@@ -64,12 +65,12 @@ class MemoryState:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CarriedMemory:
-    """How carried values are stored that are not copied into one buffer.
+    """The storage of carried values that are not copied into one buffer.
 
-    `scopes` are the alias scopes of values that will be written into another's memory. `growable`
-    have extents that change, `delay_lines` shift by a row in each iteration, `double_buffers` have
-    two buffers; all three are found by the carried argument and by its next value.
-    `swapped_scopes` are the alias scopes of the second buffers.
+    `scopes` are the alias scopes of values that will be written to another value's memory.
+    `growable` have extents that change, `delay_lines` shift by a row in each iteration,
+    `double_buffers` have two buffers; all three are found by the carried argument and by its next
+    value. `swapped_scopes` are the alias scopes of the second buffers.
     """
 
     scopes: dict[Node, str] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class CarriedMemory:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Results:
-    """The results of loops, branches and calls by node and number, and extents they determine."""
+    """The results of loops, branches and calls by node and number, and their dynamic extents."""
 
     values: dict[tuple[Node, int], Any] = field(default_factory=dict)
     dims: dict[tuple[Node | Block, int, int], Any] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Results:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ConcatMemory:
-    """The memory of a Concat before it is complete, and of an operand written straight into it."""
+    """The memory of a Concat under construction, and of an operand written directly into it."""
 
     buffers: dict[Node, Buffer] = field(default_factory=dict)
     operands: dict[tuple[Node, Node], Buffer] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class ConcatMemory:
 
 @dataclass(eq=False, slots=True)
 class NestFunctions:
-    """Loop nests in functions of their own: the calls so far, and whether each nest becomes one."""
+    """Loop nests in functions of their own: the calls, and whether each new nest becomes one."""
 
     calls: list[ParallelCall] = field(default_factory=list)
     is_outlined: bool = False
@@ -105,10 +106,10 @@ class NestFunctions:
 
 @dataclass(eq=False, slots=True)
 class CodegenContext:
-    """One kernel that is being written.
+    """The code generation of one kernel.
 
-    `bound` are the nodes whose memory is a result's, by its number. `heap_buffers` are released at
-    the end. `counts` say how often something was done, for reports. `tile` is worked on at present.
+    `bound` maps nodes to the results whose memory they use. `heap_buffers` are released at the end.
+    `counts` are numbers for reports. `tile` is the tile in progress.
     """
 
     kernel: Kernel

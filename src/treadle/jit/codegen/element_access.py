@@ -1,4 +1,4 @@
-"""Reading elements: from registers, from memory, or computed where they are needed."""
+"""Reads elements: from registers, from memory, or computed where they are needed."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keep
 
 @dataclass(eq=False, slots=True)
 class ElementAccess:
-    """Where every node's elements are while a kernel is written.
+    """The location of every node's elements while a kernel is emitted.
 
-    `bounds` are the least and the end of what an index can be, where a Join is read by it.
-    `columns` are items of this iteration that were copied to have their elements side by side.
+    `bounds` are the bounds of an index into a Concat. `columns` are items of this iteration that
+    were copied to make their elements contiguous.
     """
 
     builder: FunctionBuilder
@@ -64,14 +64,14 @@ class ElementAccess:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is computed inside is forgotten afterwards: it need not have run."""
+        """Forget values computed inside the block afterwards: it may not have run."""
         self._memo.append({})
         yield
         self._memo.pop()
 
     @contextmanager
     def at_iteration(self, block: Block, counter: Index, nodes: Sequence[Node]) -> Iterator[None]:
-        """What is written inside computes these nodes of the block for another iteration."""
+        """Compute these nodes of the block for another iteration."""
         before = self.counters[block], self.registers, self.buffers, self._memo, self.anew
         self.counters[block] = counter
         self.registers = {n: kept for n, kept in self.registers.items() if n not in nodes}
@@ -81,7 +81,7 @@ class ElementAccess:
         self.counters[block], self.registers, self.buffers, self._memo, self.anew = before
 
     def storage_of(self, node: Node) -> Storage:
-        """Where the node is kept."""
+        """The storage of the node."""
         return self.places.storage_of[node]
 
     def extent(self, extent: Number) -> Index:
@@ -105,7 +105,7 @@ class ElementAccess:
         return self.builder.strides(self.shape(node))
 
     def read(self, node: Node, index: Indices) -> Any:
-        """One element."""
+        """Read one element."""
         if node.is_static and not node.size:
             return literal(node.dtype, 0)
         if node in self.registers and not isinstance(index, Flat) and is_known(index):
@@ -115,7 +115,7 @@ class ElementAccess:
         return self._once((node, index), lambda: self._read(node, index))
 
     def _once(self, key: tuple[Any, ...], made: Callable[[], Any]) -> Any:
-        """What was written for the key before, where that has run; else what is made now."""
+        """The value emitted for the key, if it dominates this point; else emit it now."""
         for known in self._memo:
             if key in known:
                 return known[key]
@@ -136,7 +136,7 @@ class ElementAccess:
         return self.load(self.buffer(node), index)
 
     def compute(self, node: Node, index: Indices) -> Any:
-        """One element, from those of the operands; a Pick picks the iteration's own item."""
+        """Compute one element from those of the operands; a Gather selects the iteration's item."""
         match node.op:
             case Elementwise(function) if node in self.chains:
                 args = [self.scalar(operand) for operand in self.chains[node]]
@@ -165,10 +165,10 @@ class ElementAccess:
                 rest = index[axis + len(node.operands[1].shape) :]
                 at = (*index[:axis], self.counters[node.home], *rest)
                 return self.read(node.operands[0], at)
-        raise AssertionError(f"{type(node.op).__name__} is not computed by the element")
+        raise AssertionError(f"{type(node.op).__name__} is not computed element by element")
 
     def along(self, axis: Axis, index: Sequence[Index]) -> Index:
-        """Where a View reads along one axis of its operand."""
+        """The index at which a View reads along one axis of its operand."""
         result = self.extent(axis.offset)
         for number, step in axis.terms:
             result = self.builder.add(result, self.builder.multiply(index[number], step))
@@ -193,7 +193,7 @@ class ElementAccess:
         return self.read(source, (*index[: op.axis], at, *index[op.axis :]))
 
     def _piece(self, node: Node, axis: int, index: tuple[Index, ...]) -> Any:
-        """An element of a Join, of the one operand that has those within the index's bounds."""
+        """An element of a Concat, from the only operand that the index's bounds allow."""
         at, first = index[axis], 0
         low, end = (at, at + 1) if isinstance(at, int) else self.bounds[at]
         for operand in node.operands:
@@ -201,14 +201,14 @@ class ElementAccess:
             if low < last:
                 break
             first = last
-        assert end <= last, "an index of two operands of a Join"
+        assert end <= last, "an index in two operands of a Concat"
         own = self._once((at, first), partial(self.builder.add, at, -first))
         if not isinstance(own, int):
             self.bounds[own] = low - first, end - first
         return self.read(operand, (*index[:axis], own, *index[axis + 1 :]))
 
     def item_number(self, node: Node) -> Index:
-        """Which item of its source an Item is in this iteration."""
+        """The number of the item of its source that a ScanSlice is in this iteration."""
         op = node.op
         assert isinstance(op, ScanSlice)
         counter = self.counters[node.home]
@@ -234,7 +234,7 @@ class ElementAccess:
         return (position, *index[::-1]) if shape else ()
 
     def is_flat(self, node: Node) -> bool:
-        """Whether the node can be read by the row-major position."""
+        """Whether the node can be read by a row-major position."""
         if node.is_single:
             return True
         if self.storage_of(node) is Storage.REGISTERS and node not in self.buffers:
@@ -260,11 +260,11 @@ class ElementAccess:
         return self.buffer(node).is_dense
 
     def is_in_memory(self, node: Node) -> bool:
-        """Whether all elements are in memory already."""
+        """Whether all elements are already in memory."""
         return node in self.buffers or isinstance(node.op, Constant)
 
     def buffer(self, node: Node) -> Buffer:
-        """The memory of a node that is kept there; of a constant or an input it is found now."""
+        """The memory of a node stored there; a constant or an input is located on first use."""
         if node not in self.buffers:
             assert isinstance(node.op, Constant), f"{type(node.op).__name__} has no memory yet"
             pointer = self.slots.array(node.op.array)
@@ -280,7 +280,7 @@ class ElementAccess:
         return Buffer(pointer, node.dtype, dense_strides(symbolic_dims(node)), name)
 
     def address(self, buffer: Buffer, index: Indices) -> Any:
-        """Where an element is."""
+        """The address of an element."""
         offset: Index = 0
         if isinstance(index, Flat):
             offset = index.value
@@ -293,7 +293,7 @@ class ElementAccess:
         )
 
     def has_rows(self, node: Node) -> bool:
-        """Whether elements that follow each other along the last axis do so in memory."""
+        """Whether neighbouring elements along the last axis are neighbours in memory."""
         if node in self.packed:
             return True
         if self.storage_of(node) is Storage.REGISTERS:
@@ -314,9 +314,9 @@ class ElementAccess:
         return False
 
     def _laid(self, node: Node) -> Node | None:
-        """The node in memory whose elements, in order, are those of a Reshape; None: there is none.
+        """The node in memory that has a Reshape's elements in order; None if there is none.
 
-        Nodes between are reshapes too, or views that only add or remove axes of one.
+        Nodes in between are reshapes, or views that only add or remove axes of one.
         """
         while self.storage_of(node) is Storage.INLINE and isinstance(node.op, Reshape | View):
             if isinstance(node.op, View) and not keeps_order(node):
@@ -326,7 +326,7 @@ class ElementAccess:
         return node if is_kept and self.buffer(node).is_dense else None
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
-        """Where an element of a node with rows is."""
+        """The address of an element of a node with contiguous rows."""
         if node in self.packed:
             return self.address(self.packed[node], index)
         while self.storage_of(node) is Storage.INLINE:
@@ -343,7 +343,7 @@ class ElementAccess:
         return self.address(self.buffer(node), index)
 
     def scope_of(self, node: Node) -> str:
-        """Which memory a node with rows is in."""
+        """The alias scope of a node with contiguous rows."""
         if node in self.packed:
             return self.packed[node].scope
         while self.storage_of(node) is Storage.INLINE:
@@ -351,7 +351,7 @@ class ElementAccess:
         return self.buffer(node).scope
 
     def load(self, buffer: Buffer, index: Indices) -> Any:
-        """An element out of memory."""
+        """Load an element from memory."""
         value = self.builder.builder.load(
             self.address(buffer, index), typ=memory_type(buffer.dtype)
         )
@@ -363,7 +363,7 @@ class ElementAccess:
         return value
 
     def store(self, buffer: Buffer, index: Indices, value: Any) -> None:
-        """An element into memory."""
+        """Store an element to memory."""
         if buffer.dtype in SIXTEEN_BIT_FLOATS:
             value = half.narrowed(self.builder, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
@@ -372,7 +372,7 @@ class ElementAccess:
         self.aliases.mark(instruction, buffer.scope)
 
     def spill(self, node: Node) -> None:
-        """Put the elements in registers into memory as well, for those who read by an index."""
+        """Also store elements in registers to memory, for readers with a dynamic index."""
         values = self.registers[node]
         pointer = self.builder.variable(memory_type(node.dtype), count=len(values))
         buffer = Buffer(
@@ -383,7 +383,7 @@ class ElementAccess:
         self.buffers[node] = buffer
 
     def keep(self, node: Node, values: list[Any]) -> None:
-        """The elements of a node, in registers."""
+        """Set the elements of a node in registers."""
         self.registers[node] = values
         if node in self.places.spilled:
             self.spill(node)

@@ -1,4 +1,4 @@
-"""Indices of elements: which are constants, and what they are in an operand that broadcasts."""
+"""Indices of elements: constant ones, and the index in a broadcast operand."""
 
 from __future__ import annotations
 

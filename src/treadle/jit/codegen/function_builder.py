@@ -13,18 +13,18 @@ from treadle.jit.codegen.llvm_types import I32, I64
 from treadle.jit.kernel.target import Target
 
 Index = Any
-"""A whole number known now (int), or an LLVM value of 64 bits."""
+"""An integer known at compile time (int), or an LLVM value of 64 bits."""
 
 
 def i64(type_: Any) -> str:
-    """A type as the names of intrinsics have it: f32, v16f32."""
+    """The type as in the names of intrinsics: f32, v16f32."""
     if isinstance(type_, llvm.VectorType):
         return f"v{type_.count}{i64(type_.element)}"
     return str(type_.intrinsic_name)
 
 
 _MAX_UNROLLED = 8
-"""A loop of fewer iterations may be unrolled by LLVM."""
+"""The number of iterations below which LLVM may unroll a loop."""
 _UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
 
@@ -40,9 +40,9 @@ class LoopRegion:
 
 
 class FunctionBuilder:
-    """One LLVM function that is being written; `builder` stands where the next instruction goes.
+    """One LLVM function under construction; `builder` is the current insertion point.
 
-    `nests` are the outermost loops written so far, `target` is the machine it is for.
+    `nests` are the outermost loops so far, `target` is the target machine.
     """
 
     def __init__(self, module: llvm.Module, function: llvm.Function, target: Target) -> None:
@@ -55,16 +55,16 @@ class FunctionBuilder:
         self._entry_builder = llvm.IRBuilder(self.entry)
 
     def close_entry(self) -> None:
-        """Join what was put before everything else to the rest; once, at the end."""
+        """Connect the entry block to the rest; called once, at the end."""
         self._entry_builder.branch(self.start)
 
     @property
     def before(self) -> llvm.IRBuilder:
-        """A builder of what runs before everything else."""
+        """A builder for instructions that run before everything else."""
         return self._entry_builder
 
     def variable(self, type_: Any, value: Any = None, count: int = 1) -> Any:
-        """Memory for a variable of the function; LLVM keeps it in a register where it can."""
+        """A local variable; LLVM keeps it in a register if possible."""
         number = llvm.Constant(I64, count)
         pointer = self._entry_builder.alloca(type_, number if count > 1 else None)
         pointer.align = 64 if count > 1 or isinstance(type_, llvm.VectorType) else 8
@@ -73,7 +73,7 @@ class FunctionBuilder:
         return pointer
 
     def early(self, type_: Any, value: Any) -> Any:
-        """A variable that has its first value from the beginning of the function."""
+        """A variable that is initialised at the start of the function."""
         pointer = self._entry_builder.alloca(type_)
         self._entry_builder.store(value, pointer)
         return pointer
@@ -96,7 +96,7 @@ class FunctionBuilder:
         return llvm.Constant(I64, value) if isinstance(value, int) else value
 
     def add(self, left: Index, right: Index) -> Index:
-        """The sum, now where both are known."""
+        """The sum, folded if both are constant."""
         if isinstance(left, int) and isinstance(right, int):
             return left + right
         if isinstance(left, int) and left == 0:
@@ -106,7 +106,7 @@ class FunctionBuilder:
         return self.builder.add(self.index(left), self.index(right), flags=("nsw",))
 
     def multiply(self, left: Index, right: Index) -> Index:
-        """The product, now where both are known."""
+        """The product, folded if both are constant."""
         if isinstance(left, int) and isinstance(right, int):
             return left * right
         for one, other in ((left, right), (right, left)):
@@ -131,7 +131,7 @@ class FunctionBuilder:
         return tuple(reversed(strides))
 
     def split(self, value: Index, by: Index) -> tuple[Index, Index]:
-        """Quotient and remainder of a number that is not negative."""
+        """Quotient and remainder of a nonnegative number."""
         if isinstance(value, int) and isinstance(by, int):
             return divmod(value, by)
         if isinstance(by, int) and by == 1:
@@ -141,10 +141,10 @@ class FunctionBuilder:
 
     @contextmanager
     def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:
-        """What is written inside, for every number from 0 to before `stop`.
+        """A loop over the numbers from 0 to `stop`, exclusive, around the body of the block.
 
-        `hints` are names of LLVM's loop metadata; long loops are not unrolled, which takes LLVM
-        long and gains nothing once they are vectorised.
+        `hints` are names of LLVM's loop metadata; long loops are not unrolled, which would take
+        LLVM long and gains nothing once they are vectorised.
         """
         hints = hints or _UNROLLED[isinstance(stop, int) and stop < _MAX_UNROLLED]
         if isinstance(stop, int) and stop <= step:
@@ -180,7 +180,7 @@ class FunctionBuilder:
         builder.position_at_end(after)
 
     def _hinted(self, hints: Sequence[str]) -> Any:
-        """Metadata of a loop; it begins with itself, which makes it this loop's alone."""
+        """Loop metadata; it begins with a reference to itself, which makes it distinct."""
         said = [self.module.add_metadata(_words(self.module, hint)) for hint in hints]
         own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
         own.operands = (own, *said)
@@ -188,7 +188,7 @@ class FunctionBuilder:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What is written inside is never reached."""
+        """A block of code that is unreachable."""
         builder = self.builder
         dead = self.function.append_basic_block("never")
         after = self.function.append_basic_block("after")
@@ -202,7 +202,7 @@ class FunctionBuilder:
     def nest(
         self, extents: Sequence[Index], hints: Sequence[str] = ()
     ) -> Iterator[tuple[Index, ...]]:
-        """A loop over every index of the extents, the last one innermost; `hints` are for it."""
+        """A loop over every index of the extents, the last one innermost, with `hints`."""
         if not extents:
             yield ()
             return
@@ -212,7 +212,7 @@ class FunctionBuilder:
 
     @contextmanager
     def rarely(self, condition: Any) -> Iterator[None]:
-        """If condition: what is written inside, which hardly ever happens."""
+        """Code for an unlikely condition."""
         builder = self.builder
         inside = self.function.append_basic_block("rare")
         after = self.function.append_basic_block("go_on")
@@ -225,7 +225,7 @@ class FunctionBuilder:
 
 
 def _words(module: llvm.Module, hint: str) -> list[Any]:
-    """A hint as metadata: a name, and a number where one follows."""
+    """A hint as metadata: a name, and a number if one follows."""
     name, _, number = hint.partition("=")
     words: list[Any] = [llvm.MetaDataString(module, f"llvm.loop.{name}")]
     return [*words, llvm.Constant(I32, int(number))] if number else words

@@ -1,9 +1,9 @@
 """Fused loop nests: one nest computes all elements of several nodes of one shape.
 
-A node joins the open nest of its shape unless it reads a member elsewhere than at its own index.
-Members that nothing outside reads never reach memory. A member that is the next value of a carried
-one goes right into its memory where nothing reads the old value any more, or into the other memory
-of one that has two (see swap). A nest that reads Joins is cut into pieces (see cuts).
+A node joins the open nest of its shape unless it reads a member at another index than its own.
+Members that are not read outside are never stored. A member that is the next value of a carried
+value is written to its memory if the old value is not read any more, or to the second buffer of a
+double buffer. A nest that reads Concats is split into pieces (schedule/index_set_splitting.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treadle.jit.schedule.storage import (
 
 @dataclass(eq=False, slots=True)
 class IterationEnd:
-    """What becomes of nodes at the end of a loop's body: carried values and stacked outputs.
+    """The nodes needed at the end of a loop's body: carried values and stacked outputs.
 
     `into` are the carried values that are updated in place, by each node of the update chain
     (carried/in_place.py). `over` are pairs of a reader outside this block and a value it has read
@@ -64,7 +64,7 @@ class FusedNests:
     row: dict[Node, int] = field(default_factory=dict)
 
     def join(self, node: Node) -> None:
-        """Put a node into the open nest of its shape, or into a new one."""
+        """Add a node to the open nest of its shape, or to a new one."""
         mine: list[Node] | None = None
         for each in self.member.values():
             if each[0].shape == node.shape:
@@ -88,17 +88,17 @@ class FusedNests:
         self.member[node] = mine
 
     def _cuts(self, nest: list[Node]) -> Pieces | None:
-        """Where the nest is cut for the Joins it reads."""
+        """The positions at which the nest is split for the Concats it reads."""
         found = [self.cut[node] for node in nest if node in self.cut]
         return together(found) if found else None
 
     def _row(self, node: Node) -> int:
-        """How many long functions wait for each other in its nest, up to it."""
+        """The number of expensive functions chained in its nest, up to this node."""
         before = [self.row[found] for found, _ in self.open_reads(node)]
         return max(before, default=0) + is_expensive(node)
 
     def _fits(self, nest: list[Node]) -> bool:
-        """Whether the last node may join: LLVM makes vectors of all, and few long ones wait."""
+        """Whether the last node may join: the nest stays vectorizable, with few chained functions."""
         if has_long_latency(nest[-1], self._row(nest[-1])):
             return False
         size = sum(map(emission_weight, nest))
@@ -111,13 +111,13 @@ class FusedNests:
         return self.context.access.storage_of(node) is Storage.INLINE
 
     def need(self, node: Node) -> None:
-        """Finish every nest the node reads from."""
+        """Emit every nest that the node reads from."""
         for found, _ in list(self.open_reads(node)):
             if found in self.member:
                 self.flush(self.member[found])
 
     def open_reads(self, node: Node) -> Iterator[tuple[Node, bool]]:
-        """Members of open nests the node reads; whether at its own index only."""
+        """Members of open nests that the node reads; whether it reads at its own index only."""
         for operand in _operands(node):
             yield from self._through(operand, operand.shape == node.shape and _is_map(node))
 
@@ -130,12 +130,12 @@ class FusedNests:
                 yield from self._through(operand, same)
 
     def flush_all(self) -> None:
-        """Write every open nest."""
+        """Emit every open nest."""
         while self.member:
             self.flush(next(iter(self.member.values())))
 
     def flush(self, nest: list[Node]) -> None:
-        """Write one nest."""
+        """Emit one nest."""
         targets = self._targets(nest)
         t, e = self.context.access, self.context
         e.counts.update({"nests": 1, "fused": len(nest)})
@@ -180,7 +180,7 @@ class FusedNests:
         return all(o.is_single or (is_same_size(o, nest[0]) and t.is_flat(o)) for o in outside)
 
     def _targets(self, nest: list[Node]) -> dict[Node, list[Buffer]]:
-        """Where each member is written; the memory it is kept in comes first."""
+        """The memory each member is written to; its own storage comes first."""
         targets: dict[Node, list[Buffer]] = {}
         for node in nest:
             targets[node] = []
@@ -222,7 +222,9 @@ class FusedNests:
         return self.context.access.buffers[state]
 
     def _is_last(self, state: Node, nest: list[Node]) -> bool:
-        """Whether the nest is the last to read the old value, each element before it is written."""
+        """Whether the nest is the last reader of the old value, reading each element before the
+        write.
+        """
         if state not in self.context.access.buffers:
             return False
         return all(self.is_over(reader, state, nest) for reader in self._readers(state))
@@ -231,7 +233,7 @@ class FusedNests:
         return self.context.access.places.readers.get(node, ())
 
     def is_over(self, reader: Node, read: Node, nest: list[Node]) -> bool:
-        """Whether the reader has read all it wants, once the nest is written."""
+        """Whether the reader has read the whole value once the nest is written."""
         place = self.context.access.storage_of(reader)
         if (reader, read) in self.ending.over:
             return True
@@ -251,7 +253,7 @@ class FusedNests:
         return False
 
     def _around(self, node: Node) -> Node:
-        """The node of this block that a node further in belongs to."""
+        """The node of this block that contains an inner node."""
         for own in self.block.nodes:
             for inner in inner_blocks(own):
                 if node.home is inner or any(node is each for each in all_nodes(inner)):
@@ -264,7 +266,7 @@ def _is_map(node: Node) -> bool:
 
 
 def _operands(node: Node) -> Iterator[Node]:
-    """What the node reads, anywhere inside it."""
+    """All operands of the node, at any depth."""
     yield from node.operands
     for inner in inner_blocks(node):
         for each in all_nodes(inner):

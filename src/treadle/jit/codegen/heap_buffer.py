@@ -1,11 +1,11 @@
-"""Heap buffers: memory of a size that is known when the kernel runs, reused while it lasts.
+"""Heap buffers: memory whose size is known at run time, reused within a run.
 
     scratch = (pointer, capacity)        variables of the kernel, null and 0 when it begins
-    want(size)                           at least so many bytes; what was there may be lost
-    keep(size)                           at least so many bytes; what was there stays
+    want(size)                           at least this many bytes; the content may be lost
+    keep(size)                           at least this many bytes; the content stays
 
-It grows at least by half. Whatever a kernel holds when it ends, however it ends, is given back;
-`take` hands the memory over to the caller instead.
+It grows at least by half. All buffers of a kernel are freed when it ends, also after a failure;
+`take` passes the memory to the caller instead.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 
 ALLOCATOR = ["realloc", "free"]
-"""The functions of the process that give memory and take it back."""
+"""The allocation functions of the process."""
 _MIN_BYTES = 256
 _HELPERS = ("ensure", "ensure.kept", "times")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HeapBuffer:
-    """Memory of a kernel's own: variables for where it is and how many bytes it has."""
+    """A heap buffer: variables for its address and its number of bytes."""
 
     pointer: Any
     capacity: Any
 
     @classmethod
     def made(cls, builder: FunctionBuilder) -> HeapBuffer:
-        """One that has no memory yet."""
+        """A buffer without memory."""
         null, none = llvm.Constant(POINTER, None), llvm.Constant(I64, 0)
         return cls(builder.early(POINTER, null), builder.early(I64, none))
 
     def at(self, builder: FunctionBuilder) -> Any:
-        """Where the memory is now."""
+        """The current address."""
         return builder.builder.load(self.pointer, typ=POINTER)
 
     def exchange(self, builder: FunctionBuilder, other: HeapBuffer) -> None:
-        """Each has the other's memory from here on."""
+        """Swap the memory of two buffers."""
         b = builder.builder
         for mine, its, type_ in (
             (self.pointer, other.pointer, POINTER),
@@ -55,12 +55,12 @@ class HeapBuffer:
             b.store(first, its)
 
     def ensure(self, builder: FunctionBuilder, size: Any, *, keep: bool) -> Any:
-        """At least so many bytes; whether the memory is there."""
+        """Ensure this many bytes; returns whether there is enough memory."""
         function = _ensuring(builder, keep=keep)
         return builder.builder.call(function, [self.pointer, self.capacity, size])
 
     def take(self, builder: FunctionBuilder) -> Any:
-        """The memory, which the kernel no longer gives back."""
+        """Take the memory, which the kernel then does not free."""
         place = self.at(builder)
         builder.builder.store(llvm.Constant(POINTER, None), self.pointer)
         builder.builder.store(llvm.Constant(I64, 0), self.capacity)
@@ -85,9 +85,9 @@ def _ensuring(builder: FunctionBuilder, *, keep: bool) -> Any:
 
 
 def _growing(builder: FunctionBuilder, *, keep: bool) -> Any:
-    """The function (place, room, size) -> (place, room) that asks for more memory.
+    """The function (place, room, size) -> (place, room) that allocates more memory.
 
-    Where there is not so much, what was there stays; it is gone already if it need not be kept.
+    If the allocation fails the old memory stays; without `keep` it is already freed.
     """
     pair = llvm.LiteralStructType([POINTER, I64])
     w = _small(builder, "grow.kept" if keep else "grow", pair, [POINTER, I64, I64])
@@ -119,7 +119,7 @@ def _give(builder: llvm.IRBuilder, place: Any, room: Any) -> None:
 def _small(
     builder: FunctionBuilder, name: str, result: Any, types: Sequence[Any]
 ) -> FunctionBuilder:
-    """The writer of a function of the module's own."""
+    """A builder for a private function of the module."""
     function = llvm.Function(builder.module, llvm.FunctionType(result, types), name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
@@ -132,12 +132,12 @@ def larger_of(builder: FunctionBuilder, left: Any, right: Any) -> Any:
 
 
 def release(builder: FunctionBuilder, place: Any) -> None:
-    """Give memory back; null is none."""
+    """Free memory; null is allowed."""
     builder.builder.call(builder.external(ALLOCATOR[1], VOID, POINTER), [place])
 
 
 def byte_size(builder: FunctionBuilder, shape: Sequence[Index], item: int) -> Any:
-    """How many bytes so many elements take; where no memory has as many, more than that."""
+    """The number of bytes of this many elements; a huge number if it overflows."""
     known = prod((item, *(extent for extent in shape if isinstance(extent, int))))
     size: Any = llvm.Constant(I64, min(known, builder.target.largest_bytes + 1))
     for extent in shape:
@@ -147,7 +147,7 @@ def byte_size(builder: FunctionBuilder, shape: Sequence[Index], item: int) -> An
 
 
 def _times(builder: FunctionBuilder) -> Any:
-    """The function (bytes, extent) -> bytes that multiplies, up to more than there can be."""
+    """The function (bytes, extent) -> bytes that multiplies and saturates."""
     if "times" in builder.module.globals:
         return builder.module.globals["times"]
     w = _small(builder, "times", I64, [I64, I64])
@@ -161,9 +161,9 @@ def _times(builder: FunctionBuilder) -> Any:
 
 
 def _product(builder: FunctionBuilder, size: Any, extent: Any) -> tuple[Any, Any]:
-    """The product of two numbers below 2 ** 63, and whether it is too large for 64 bits.
+    """The product of two numbers below 2 ** 63, and whether it overflows 64 bits.
 
-    Machines of 32 bits have no instruction for it: there both must be below 2 ** 32.
+    32-bit machines lack the instruction: there both factors must be below 2 ** 32.
     """
     b = builder.builder
     if builder.target.pointer_bytes == 8:
@@ -174,7 +174,7 @@ def _product(builder: FunctionBuilder, size: Any, extent: Any) -> tuple[Any, Any
 
 
 def set_inlining(module: llvm.Module, *, inline: bool) -> None:
-    """Whether the functions of this file become part of the kernel; in a large one they do not."""
+    """Inline the functions of this file, except in a large kernel."""
     for name in _HELPERS:
         if name in module.globals:
             module.globals[name].attributes.add("alwaysinline" if inline else "noinline")

@@ -1,8 +1,8 @@
-"""Code for a host call: takes the GIL and calls a Python object with one address.
+"""Emits a host call: acquires the GIL and calls a Python object with one address.
 
-There it finds words (see outside): where the operands are, whole and in row-major order, and the
-results. Of a result whose extents the call tells, the array the call made is copied into memory of
-the kernel's own; the arrays live as long as what the call gave, a list of them.
+At the address are words (host/calls.py) with the locations of the operands, contiguous in row-major
+order, and of the results. A result with dynamic extents is copied from the array that the call made
+into the kernel's memory; the call returns a list that keeps these arrays alive.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from treadle.jit.kernel.traversal import is_known_kind
 
 
 def emit_host_call(context: CodegenContext, node: Node) -> None:
-    """The call; its results go to `context.results`, with the extents it determines."""
+    """Emit the call; its results go to `context.results`, with their dynamic extents."""
     op = node.op
     assert isinstance(op, HostCall)
     wholes = [_whole(context, operand) for operand in node.operands]
@@ -59,7 +59,7 @@ def emit_host_call(context: CodegenContext, node: Node) -> None:
 
 @dataclass(eq=False, slots=True)
 class _Words:
-    """The words of a call; `count` are there so far."""
+    """The words of a call; `count` is the number written so far."""
 
     context: CodegenContext
     node: Node
@@ -67,29 +67,29 @@ class _Words:
     room: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        """Room for all of them, in the function's own memory."""
+        """Allocate all words on the stack."""
         self.room = self.context.builder.variable(I64, count=max(count_words(self.node), 2))
 
     def at(self, number: int) -> Any:
-        """Where a word is."""
+        """The address of a word."""
         b = self.context.builder.builder
         return b.gep(self.room, [llvm.Constant(I64, number)], source_etype=I64, inbounds=True)
 
     def put(self, value: Any) -> None:
-        """The next word: a number or an address."""
+        """Append a word: a number or an address."""
         b = self.context.builder.builder
         b.store(value if value.type == I64 else b.ptrtoint(value, I64), self.at(self.count))
         self.count += 1
 
     def put_all(self, numbers: Sequence[Index]) -> None:
-        """The next words."""
+        """Append several words."""
         for number in numbers:
             self.put(self.context.builder.index(number))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Told:
-    """A result whose shape is complete after the call; its words begin at `first`."""
+    """A result whose shape is known after the call; its words begin at `first`."""
 
     number: int
     shape: tuple[Any, ...]
@@ -99,7 +99,7 @@ class _Told:
 
 
 def _told(context: CodegenContext, number: int, words: _Words) -> _Told:
-    """Its words: those extents that are known, so that they are compared."""
+    """Write the known extents to its words, which the call compares."""
     op, first = words.node.op, words.count
     part = result_node(context, words.node, number)
     assert isinstance(op, HostCall)
@@ -114,7 +114,7 @@ def _told(context: CodegenContext, number: int, words: _Words) -> _Told:
 
 
 def _whole(context: CodegenContext, operand: Node) -> Buffer:
-    """Memory in which all elements of the operand are, in order."""
+    """Memory that holds all elements of the operand in order."""
     if context.access.is_in_memory(operand):
         buffer = context.access.buffer(operand)
         if buffer.is_dense and (not operand.is_static or _is_row_major(buffer, operand)):
@@ -134,7 +134,7 @@ def _is_row_major(buffer: Buffer, operand: Node) -> bool:
 
 
 def _known(context: CodegenContext, node: Node, number: int) -> Buffer:
-    """Memory for a result whose shape is known."""
+    """Memory for a result of known shape."""
     op, part = node.op, result_node(context, node, number)
     assert isinstance(op, HostCall)
     if part is not None:
@@ -147,7 +147,7 @@ def _known(context: CodegenContext, node: Node, number: int) -> Buffer:
 
 
 def _call(context: CodegenContext, callee: Any, words: _Words, told: Sequence[_Told]) -> None:
-    """PyObject_CallOneArg; where it raises, the exception stays set and the kernel ends."""
+    """Emit PyObject_CallOneArg; if it raises, the exception stays set and the kernel ends."""
     b, w = context.builder.builder, context.builder
     acquire_gil(context)
     number = b.call(w.external("PyLong_FromVoidPtr", POINTER, POINTER), [words.room])
@@ -172,7 +172,7 @@ def _end_if_null(context: CodegenContext, found: Any) -> None:
 
 
 def _copied(context: CodegenContext, told: _Told, words: _Words) -> Any:
-    """Take over one result and its extents; whether there is memory for it."""
+    """Copy one result and its extents; returns whether there is memory for it."""
     b, w, number = context.builder.builder, context.builder, told.number
     shape: list[Index] = []
     for axis, known in enumerate(told.shape):

@@ -1,4 +1,4 @@
-"""The limit of iterations: a loop counts down and says where the limit was exceeded."""
+"""The limit of iterations: a loop counts down and reports where the limit was exceeded."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from treadle.jit.kernel.memory_limit import DEPTH, FIRST, LOOP, loops
 def consume_iterations(
     context: CodegenContext, loop: Node, count: Index, index: Any = None
 ) -> None:
-    """Take so many iterations of a loop of the program from those that are left to the run.
+    """Subtract iterations of a loop from the number left to the run.
 
-    `i` is the iteration that begins; without it all of them are taken beforehand.
+    `i` is the current iteration; without it all iterations are subtracted in advance.
     """
     op, b = loop.op, context.builder.builder
     assert isinstance(op, Loop)
@@ -43,8 +43,8 @@ def fail_over_limit(
     status: int,
     more: Mapping[int, Any] = {},
 ) -> None:
-    """End the kernel; its slots tell the loop and the iterations, none where nobody knows them."""
-    assert not is_in_parallel_part(context), "what several threads write can fail"
+    """End the kernel; its slots report the loop and the iterations, none if they are not known."""
+    assert not is_in_parallel_part(context), "a loop in a parallel nest cannot fail"
     op = loop.op
     assert isinstance(op, Loop)
     number = loops(context.kernel.main).index(op)
@@ -59,7 +59,7 @@ def fail_over_limit(
 
 
 def _is_alone(loop: Node, op: Loop) -> bool:
-    """Whether no other loop of the program is around it or inside it."""
+    """Whether no other loop of the program encloses it or is inside it."""
     return not _is_in_loop(loop) and not any(inner.path for inner in loops(op.body))
 
 

@@ -1,6 +1,6 @@
-"""Loops over the elements of a tensor, or over those of the tile at hand, and copies of nodes.
+"""Loops over the elements of a tensor or of the current tile, and copies of nodes.
 
-Where no tile is being worked on, several threads share the elements.
+Outside of tiles, several threads share the elements.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from treadle.jit.schedule.cost_model import COPIED, interleave_hint, per_read
 from treadle.jit.schedule.storage import Storage
 
 _CACHE_LINE_ELEMENTS = 64
-"""Elements of an array that one thread writes, so that no two write into one line of the cache."""
+"""The number of elements one thread writes, so that no two threads write to one cache line."""
 
 
 @contextmanager
 def each_position(context: CodegenContext, size: Index, cost: float = 0.0) -> Iterator[Index]:
-    """What is written inside, for the flat position of every element; `cost` nanoseconds each."""
+    """Run the block for the flat position of every element; `cost` nanoseconds each."""
     tile = context.tile
     if tile is None:
         with parallel_range(context, size, cost, _CACHE_LINE_ELEMENTS) as position:
@@ -41,7 +41,7 @@ def each_position(context: CodegenContext, size: Index, cost: float = 0.0) -> It
 def each_index(
     context: CodegenContext, shape: Sequence[Index], cost: float = 0.0
 ) -> Iterator[tuple[Index, ...]]:
-    """What is written inside, for the index of every element; `cost` nanoseconds each."""
+    """Run the block for the index of every element; `cost` nanoseconds each."""
     tile, own = context.tile, list[Index](shape)
     if tile is None:
         with parallel_for(context, shape, cost) as index:
@@ -54,7 +54,7 @@ def each_index(
 
 
 def copy_node(context: CodegenContext, source: Node, target: Buffer) -> None:
-    """Write every element of a node into memory."""
+    """Copy every element of a node to memory."""
     with outlined(context, when=is_swapped(context, target)):
         _copy(context, source, target)
 

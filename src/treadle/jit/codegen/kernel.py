@@ -1,4 +1,4 @@
-"""A kernel as one LLVM function: i64 kernel(slots), which returns 0 or why it failed."""
+"""A kernel as one LLVM function: i64 kernel(slots), which returns 0 or a failure status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def emit_kernel(
     surroundings: Surroundings = PYTHON,
     name: str = "kernel",
 ) -> KernelArtifact:
-    """The kernel in LLVM for a machine; `exact` are the extents known before it runs."""
+    """Emit the kernel in LLVM for a target; `exact` are the extents known before it runs."""
     module = llvm.Module(name="treadle")
     function = llvm.Function(module, llvm.FunctionType(I64, [POINTER]), name)
     function.args[0].add_attribute("noalias")
@@ -97,7 +97,7 @@ def emit_kernel(
 
 
 def _packs(placed: StorageMap) -> bool:
-    """Whether anything computed in registers has more elements than one."""
+    """Whether a value in registers has more than one element."""
     return any(
         place is Storage.REGISTERS and node.size > 1 and node.home.is_loop
         for node, place in placed.storage_of.items()
@@ -105,7 +105,7 @@ def _packs(placed: StorageMap) -> bool:
 
 
 def _unjoined(placed: StorageMap) -> list[str]:
-    """The word for a Join that is in no memory, once for each."""
+    """Count each Concat that is not stored in memory."""
     return [
         "unjoined"
         for node, place in placed.storage_of.items()
@@ -114,7 +114,7 @@ def _unjoined(placed: StorageMap) -> list[str]:
 
 
 def _bound(kernel: Kernel, access: ElementAccess) -> dict[Node, int]:
-    """Results that are computed right where they are given."""
+    """Nodes that are computed directly in the memory of a result."""
     bound: dict[Node, int] = {}
     for number, node in enumerate(kernel.results):
         source = _rearranged(node, access)
@@ -125,7 +125,7 @@ def _bound(kernel: Kernel, access: ElementAccess) -> dict[Node, int]:
 
 
 def _rearranged(node: Node, access: ElementAccess) -> Node:
-    """The node whose elements, in their order, a result has in another shape."""
+    """The node with a result's elements in the same order and another shape."""
     while access.storage_of(node) is Storage.INLINE and isinstance(node.op, Reshape | View):
         if isinstance(node.op, View) and not keeps_order(node):
             return node
@@ -140,7 +140,7 @@ def _is_own(node: Node) -> bool:
 
 
 def _give(context: CodegenContext) -> list[int]:
-    """Copy the results that are not where they belong; of those no room was made for, hand over."""
+    """Copy the remaining results to their memory; hand over those of dynamic size."""
     handed: dict[int, HeapBuffer] = {}
     for number, node in enumerate(context.kernel.results):
         if context.bound.get(_rearranged(node, context.access)) == number:
@@ -165,7 +165,7 @@ def _give(context: CodegenContext) -> list[int]:
 
 
 def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) -> HeapBuffer:
-    """The memory of a node, if nobody else has it; else a copy."""
+    """The memory of a node if nothing else uses it; else a copy."""
     found = context.access.buffers.get(_rearranged(node, context.access))
     owner = found.owner if found is not None and found.is_dense else None
     if owner is not None and owner not in others:

@@ -26,12 +26,12 @@ _REGISTER = {
 
 
 def register_type(dtype: DType) -> Any:
-    """The LLVM type of an element that is computed with."""
+    """The LLVM type of an element in a register."""
     return _REGISTER[dtype]
 
 
 def memory_type(dtype: DType) -> Any:
-    """The LLVM type of an element that is stored."""
+    """The LLVM type of an element in memory."""
     if dtype in SIXTEEN_BIT_FLOATS:
         return llvm.IntType(16)
     return I8 if dtype is DType.BOOL else _REGISTER[dtype]

@@ -1,14 +1,14 @@
-"""A loop in LLVM.
+"""Emits a loop.
 
     variables = initial                               few elements: registers; else memory
     for i = 0; i < limit and condition; ++i:
-        tick                                          now and then the poll
+        safepoint                                     polls occasionally
         block, which reads the variables
         elements of this iteration into the stacks
         variables = next                              all at once
 
-A next value that was written in place, over a state nobody reads any more, is not moved; nor is one
-whose state has two memories that take turns.
+A next value that was written in place, over a state that is not read any more, is not copied, nor
+is one whose state has a double buffer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NO_LIMIT = 2**63 - 1
 def emit_loop(
     context: CodegenContext, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]
 ) -> None:
-    """The loop; its results go to `context.results`. States start in the memory that is `taken`."""
+    """Emit the loop; its results go to `context.results`. States start in the memory `taken`."""
     pack_matrices(context, node)
     _spend(context, node)
     weight = memory_limit.begin(context, node, _told(context, node))
@@ -123,7 +123,7 @@ def _run(
 
 
 def _spend(context: CodegenContext, node: Node) -> None:
-    """Count the iterations of a loop beforehand where nothing but their number ends it."""
+    """Count all iterations of a loop in advance if only their number ends it."""
     limit = _told(context, node) if context.kernel.limits_iterations else None
     if limit is not None:
         iteration_limit.consume_iterations(
@@ -134,7 +134,7 @@ def _spend(context: CodegenContext, node: Node) -> None:
 
 
 def _told(context: CodegenContext, node: Node) -> Any:
-    """How often a loop of the program runs, below zero for never; None where only it can tell."""
+    """The number of iterations of a loop, negative for never; None if only the loop can tell."""
     op = node.op
     assert isinstance(op, Loop)
     if not (
@@ -167,7 +167,7 @@ def _limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:
 def _begin(
     context: CodegenContext, node: Node, op: Loop, initials: list[Node], taken: Mapping[int, Buffer]
 ) -> None:
-    """The carried values begin with the initial ones, in variables or memory of the loop's own."""
+    """Initialise the carried values in variables or in memory of the loop."""
     for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
         if delay_line.begin(context, op, number, initial):
             continue
@@ -209,7 +209,7 @@ def _iteration(
     items: list[column_tiles.Items],
     emit_block: EmitBlock,
 ) -> Any:
-    """One iteration; whether it goes on, None for always."""
+    """One iteration; returns whether the loop continues, None for always."""
     safepoint(context, op.body)
     context.access.counters[op.body] = index
     double_buffer.load(context, op)
@@ -268,7 +268,7 @@ def _moved(context: CodegenContext, op: Loop) -> dict[Node, Node]:
 
 
 def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) -> None:
-    """The next values take the places of the carried ones, all at once."""
+    """Copy the next values to the carried ones, all at once."""
     pairs = [
         (number, state, after)
         for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
@@ -312,7 +312,7 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
 
 
 def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
-    """The node, or a copy of it where another state's new value would be read instead."""
+    """The node, or a copy of it if another state's new value would overwrite it."""
     if not _reads_state(context, op, after):
         return after
     buffer = (
@@ -325,7 +325,7 @@ def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
 
 
 def _reads_state(context: CodegenContext, op: Loop, node: Node) -> bool:
-    """Whether it is read out of memory a carried value is in, and the next one will be."""
+    """Whether it is read from memory that will hold a next value."""
     found = context.access.buffers.get(node)
     changed = [state for state in op.states if state not in context.carried.double_buffers]
     if found is not None and any(found is context.access.buffers.get(state) for state in changed):

@@ -1,10 +1,10 @@
-"""The limit of bytes: loops count what their carried and stacked values take.
+"""The limit of bytes: loops count the size of their carried and stacked values.
 
-    held = what the loops around it hold + its carried values        before the first iteration
+    held = bytes of the enclosing loops + its carried values        before the first iteration
     held = ... + the elements of all iterations so far               after each
 
-as interp counts. Where the most it will hold is known before a loop runs, it is refused there: no
-memory is asked for.
+as in interp. If the maximum is known before a loop runs, the limit is checked there, before any
+allocation.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from treadle.jit.kernel.ir import Block, Loop, Node
 from treadle.jit.kernel.memory_limit import SIZE, is_counted_late, is_stated_before
 
 _SLACK_BYTES = 2**20
-"""How far over the limit a single value must be to be refused before it is allocated."""
+"""The excess in bytes from which a single value is rejected before its allocation."""
 
 
 @dataclass(eq=False, slots=True)
 class MemoryAccount:
-    """What one loop holds, while it is written.
+    """The memory accounting of one loop while it is emitted.
 
-    `around` is what the loops around it hold; `steady` is that and the carried values that keep
-    their size; `row` are the elements of an iteration as far as their size is known before the
-    loop, and `grown` is a variable for the others, all iterations together.
+    `around` are the bytes of the enclosing loops; `steady` adds the carried values of fixed size;
+    `row` are the bytes of one iteration's stacked elements known before the loop, and `grown` is a
+    variable for the others, summed over the iterations.
     """
 
     node: Node
@@ -50,7 +50,10 @@ class MemoryAccount:
 
 
 def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAccount | None:
-    """Weigh what a loop begins with; all it will hold where that can be told of `limit` times."""
+    """Count the initial values of a loop.
+
+    Its maximum too, if it follows from `limit` iterations.
+    """
     op, b = node.op, context.builder.builder
     assert isinstance(op, Loop)
     if not (context.kernel.limits_memory and op.path):
@@ -80,7 +83,7 @@ def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAcc
 
 
 def after(context: CodegenContext, weight: MemoryAccount | None, index: Any) -> None:
-    """Weigh again after iteration `i`, where that was not told beforehand."""
+    """Count again after iteration `i`, if the maximum is not known in advance."""
     if weight is None or is_stated_before(weight.op):
         return
     op, b = weight.op, context.builder.builder
@@ -101,10 +104,10 @@ def after(context: CodegenContext, weight: MemoryAccount | None, index: Any) -> 
 def _foresee(
     context: CodegenContext, weight: MemoryAccount, value: Node, shape: Sequence[Index]
 ) -> None:
-    """A value that alone is far over the room is refused before there is memory for it.
+    """Reject a value that alone far exceeds the limit before it is allocated.
 
-    It is told beside what is held already; other values are told when all are weighed. One that
-    left the loop comes before its first iteration.
+    The reported size includes the bytes held already. A value computed before the loop is reported
+    without an iteration.
     """
     b, size = context.builder.builder, _size(context, shape, value)
     room = b.add(context.access.slots.room(), context.builder.index(_SLACK_BYTES))
@@ -119,13 +122,13 @@ def _foresee(
 
 
 def end(context: CodegenContext, weight: MemoryAccount | None) -> None:
-    """The loop holds nothing any more."""
+    """Release the bytes of the loop."""
     if weight is not None:
         context.builder.builder.store(weight.around, context.memory.held)
 
 
 def _elements(op: Loop, *, late: bool) -> list[Node]:
-    """What is stacked of an iteration, of a size that only the body knows, or of another."""
+    """The bytes of an iteration's stacked elements whose size only the body knows."""
     elements = [stack.element for stack in op.stacks if stack.is_given]
     return [element for element in elements if is_counted_late(element, op) is late]
 
@@ -145,7 +148,7 @@ def _sum(context: CodegenContext, first: Any, sizes: Iterator[Any]) -> Any:
 
 
 def _expect_all(context: CodegenContext, weight: MemoryAccount, limit: Any) -> None:
-    """All iterations fit; else the first one that does not is told."""
+    """Check all iterations in advance; reports the first one that exceeds the limit."""
     b, w = context.builder.builder, context.builder
     left = b.sub(context.access.slots.room(), weight.steady)
     row = w.intrinsic("llvm.umax", I64, weight.row, w.index(1))
@@ -171,7 +174,7 @@ def _fail(context: CodegenContext, weight: MemoryAccount, size: Any, own: list[A
 
 
 def _iterations(context: CodegenContext, block: Block | None) -> list[Any]:
-    """The iteration numbers of the loops around, outermost first."""
+    """The iteration numbers of the enclosing loops, outermost first."""
     found = []
     while block is not None:
         if block.is_loop:

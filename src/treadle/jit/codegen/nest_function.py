@@ -1,4 +1,4 @@
-"""Which loop nests become functions of their own as they are written."""
+"""Controls which loop nests are emitted as separate functions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from treadle.jit.codegen.context import CodegenContext
 
 @contextmanager
 def outlined(context: CodegenContext, *, when: bool) -> Iterator[None]:
-    """Nests that are written inside become functions of their own."""
+    """Emit the nests inside the block as separate functions."""
     before, context.functions.is_outlined = context.functions.is_outlined, when
     yield
     context.functions.is_outlined = before
 
 
 def is_swapped(context: CodegenContext, buffer: Buffer) -> bool:
-    """Whether the buffer is the second one of a double buffer, or lies in one."""
+    """Whether the buffer is the second one of a double buffer, or part of it."""
     return buffer.scope in context.carried.swapped_scopes

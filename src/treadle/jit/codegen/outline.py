@@ -1,8 +1,8 @@
-"""Loop nests of a large kernel become functions of their own, and equal ones become one.
+"""Outlines loop nests of a large kernel into functions, and merges equal functions.
 
-What LLVM takes for a function grows with the square of its size: a decoder of twelve layers as one
-function took it minutes. A nest that hands on no value and leaves at one place only is moved out
-with all it reads as arguments; the layers of a network are the same nests over other memory.
+LLVM's compile time grows with the square of a function's size: a decoder of twelve layers in one
+function took minutes. A nest without results and with a single exit is moved out, with its inputs
+as arguments; the layers of a network become the same functions over different memory.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from treadle.jit.codegen.llvm_types import VOID
 from treadle.jit.codegen.parallel_call import ParallelCall
 
 _MIN_NESTS = 64
-"""Loop nests of a kernel from which they become functions of their own."""
+"""The number of loop nests in a kernel from which they are outlined."""
 _NAME = re.compile(r'%"([^"]*)"|^([\w.]+)(?=:$)', re.MULTILINE)
 _NODE = re.compile(r"!\d+")
 
 
 def outline(module: llvm.Module, function: llvm.Function, nests: Sequence[LoopRegion]) -> list[Any]:
-    """Move what can be moved of the nests into functions, where there are many; gives the calls."""
+    """Outline the nests of a function that has many; returns the calls."""
     if len(nests) < _MIN_NESTS:
         return []
     uses = _Uses.of(function)
@@ -36,7 +36,7 @@ def outline(module: llvm.Module, function: llvm.Function, nests: Sequence[LoopRe
 
 
 def merge(module: llvm.Module, calls: Sequence[Any]) -> None:
-    """Let calls of functions that are equal but for their names call one of them."""
+    """Redirect calls of equal functions to one of them."""
     loops = {each.get_reference(): _hints(each) for each in module.metadata}
     made: dict[str, llvm.Function] = {}
     for call in calls:
@@ -47,7 +47,7 @@ def merge(module: llvm.Module, calls: Sequence[Any]) -> None:
 
 
 def merge_parts(module: llvm.Module, parts: Sequence[ParallelCall]) -> None:
-    """Let parts that several threads write be one where they are equal but for their names."""
+    """Merge equal parts of parallel nests."""
     loops = {each.get_reference(): _hints(each) for each in module.metadata}
     made: dict[str, llvm.Function] = {}
     for part in parts:
@@ -59,7 +59,7 @@ def merge_parts(module: llvm.Module, parts: Sequence[ParallelCall]) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Closed:
-    """A nest that can be moved, what it reads from outside, and the variables only it has."""
+    """A nest that can be outlined, its inputs, and the variables only it uses."""
 
     nest: LoopRegion
     reads: tuple[Any, ...]
@@ -68,13 +68,13 @@ class _Closed:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Uses:
-    """The instructions that read each value or go to each block, by its identity."""
+    """The instructions that use each value or branch to each block, by identity."""
 
     all: dict[int, list[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, function: llvm.Function) -> _Uses:
-        """Those of a whole function."""
+        """The uses in a whole function."""
         uses = cls()
         for block in function.blocks:
             for instruction in block.instructions:
@@ -83,13 +83,13 @@ class _Uses:
         return uses
 
     def blocks(self, value: Any) -> Iterator[Any]:
-        """The blocks of the instructions that have to do with the value."""
+        """The blocks of the instructions that use the value."""
         for instruction in self.all.get(id(value), ()):
             yield instruction.parent
 
 
 def _read(instruction: Any) -> Iterator[Any]:
-    """The values and blocks an instruction names."""
+    """The values and blocks an instruction refers to."""
     if isinstance(instruction, llvm.PhiInstr):
         for value, block in instruction.incomings:
             yield from (value, block)
@@ -98,7 +98,7 @@ def _read(instruction: Any) -> Iterator[Any]:
 
 
 def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
-    """The nest with its surroundings; None where it does more than write to memory."""
+    """The nest with its inputs; None if it does more than write to memory."""
     inside = {id(block) for block in nest.blocks}
     reads: dict[int, Any] = {}
     for block in nest.blocks:
@@ -126,7 +126,7 @@ def _is_only_in(inside: set[int], variable: Any, uses: _Uses) -> bool:
 
 
 def _is_phi_of(nest: LoopRegion, inside: set[int], uses: _Uses) -> bool:
-    """Whether a value outside hangs on the block of the nest that was left."""
+    """Whether a value outside depends on the block from which the nest was left."""
     return any(
         isinstance(user, llvm.PhiInstr) and id(user.parent) not in inside
         for block in nest.blocks
@@ -135,10 +135,10 @@ def _is_phi_of(nest: LoopRegion, inside: set[int], uses: _Uses) -> bool:
 
 
 def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
-    """The call that stands where the nest was.
+    """Move the nest to a function; returns the call that replaces it.
 
-    Values and blocks are read by name, so what stands in the new function for those outside has
-    the names of those.
+    Values and blocks are referred to by name, so the new function's arguments have the names of the
+    values outside.
     """
     nest, old = closed.nest, closed.nest.before.function
     type_ = llvm.FunctionType(VOID, [value.type for value in closed.reads])
@@ -146,7 +146,7 @@ def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
     new.linkage = "internal"
     new.attributes.add("noinline")
     new.attributes.add("nounwind")
-    new.scope = type(new.scope)()  # without the names that arguments have at first
+    new.scope = type(new.scope)()  # without the initial names of arguments
     for value, argument in zip(closed.reads, new.args, strict=True):
         argument.name = value.name
     entry = new.append_basic_block(nest.before.name)
@@ -169,7 +169,7 @@ def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
 
 
 def _key(function: llvm.Function, loops: Mapping[str, str]) -> str:
-    """The text of a function with names that do not matter."""
+    """The text of a function with normalized names."""
     names: dict[str, str] = {}
 
     def number(found: re.Match[str]) -> str:
@@ -180,7 +180,7 @@ def _key(function: llvm.Function, loops: Mapping[str, str]) -> str:
 
 
 def _hints(node: Any) -> str:
-    """A node of metadata as text; that of a loop, which begins with itself, by what follows."""
+    """A metadata node as text; of a loop's, which begins with itself, the rest."""
     rest = node.operands[1:] if node.operands and node.operands[0] is node else ()
     said = [str(each.get_reference()) for each in rest]
     return " ".join(said) if rest else str(node.get_reference())

@@ -1,14 +1,14 @@
 """Loop nests shared by several threads: each runs a part of the items along one axis.
 
-    void part(data, t, threads):            a function of its own
+    void part(data, t, threads):            a separate function
         each = ceil(count / threads)
         the nest, for items t * each ... min(count, (t + 1) * each)
 
-    data = what the nest reads of the kernel's values
-    share(team, part, data, cost, nest)     without a team: part(data, 0, 1)
+    data = the kernel's values that the nest reads
+    share(pool, part, data, cost, nest)     without a pool: part(data, 0, 1)
 
-Only what cannot fail, asks for no memory and computes each item alone is written so; it is the same
-code for any number of threads, so its numbers are the same.
+Only nests that cannot fail, do not allocate, and compute each item independently are parallel; the
+code is the same for any number of threads, and so are the results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treadle.jit.schedule.cost_model import interleave_hint
 from treadle.jit.schedule.index_set_splitting import Pieces
 
 _MIN_PARALLEL_EXTENT = 8
-"""Extent of an axis from which threads share it."""
+"""The extent of an axis from which threads share it."""
 _ASSUMED_EXTENT = 256
 """What a dynamic extent is taken for where the cost of a nest is estimated."""
 _ASSUMED_ELEMENTS = 16384
@@ -39,7 +39,7 @@ _ASSUMED_ELEMENTS = 16384
 """What an extent, and the size of a tensor, may be that only the run tells."""
 _NEST = llvm.ArrayType(I64, 16)
 _COST_SCALE = 1024
-"""Costs are whole numbers of 1/1024 ns."""
+"""Costs are integers in units of 1/1024 ns."""
 """Costs are counted in so many parts of a nanosecond."""
 
 
@@ -47,10 +47,10 @@ _COST_SCALE = 1024
 def parallel_nest(
     context: CodegenContext, count: Index, cost: float, least: int = 1, size: Sequence[Index] = ()
 ) -> Iterator[tuple[Index, Index]]:
-    """(first, how many) of `count` items, for what is written inside: all, or a thread's.
+    """The (first, count) of the items for the current function: all, or one thread's part.
 
-    A thread takes `least` items at a time. `cost` are the nanoseconds of an element, of which there
-    are as many as the product of `size`, or as many as items.
+    A thread takes multiples of `least` items. `cost` is the nanoseconds per element; the number of
+    elements is the product of `size`, or the number of items.
     """
     is_shared = _is_worth_it(context, count, least, size, cost)
     if (
@@ -98,9 +98,9 @@ def parallel_range(
     size: Sequence[Index] = (),
     turned: Callable[[CodegenContext, Index, Index], Index] | None = None,
 ) -> Iterator[Index]:
-    """What is written inside, for every item; `turned` says in which order a thread does its own.
+    """A parallel loop over the items; `turned` determines the order within a thread.
 
-    It gives a number for a number and how many there are.
+    It maps a number, given their count, to a number.
     """
     with (
         parallel_nest(context, count, cost, least, size) as (first, own),
@@ -113,7 +113,7 @@ def parallel_range(
 def parallel_for(
     context: CodegenContext, shape: Sequence[Index], cost: float
 ) -> Iterator[tuple[Index, ...]]:
-    """What is written inside, for every index of the shape; `cost` nanoseconds each."""
+    """A parallel loop over every index of the shape; `cost` nanoseconds each."""
     axis = _divided(shape)
     extent = shape[axis] if shape else 1
     with parallel_nest(context, extent, cost, size=shape) as (first, count):
@@ -126,7 +126,7 @@ def parallel_for(
 def split_nest(
     context: CodegenContext, found: Pieces, cost: float, write: Callable[[tuple[Index, ...]], None]
 ) -> None:
-    """Write what is to be done for an index of each piece, for every index: as `parallel_for`."""
+    """Run a function for every index of each piece, as in `parallel_for`."""
     shape = [places[-1] for places in found]
     axis = _divided(shape)
     with parallel_nest(context, shape[axis], cost, size=shape) as (first, count):
@@ -152,7 +152,7 @@ def split_nest(
 
 
 def _divided(shape: Sequence[Index]) -> int:
-    """The axis along which several threads divide a nest."""
+    """The axis along which threads divide a nest."""
     wide = (
         k
         for k, extent in enumerate(shape)
@@ -194,7 +194,7 @@ def _fine(cost: float) -> int:
 
 
 def _part(builder: FunctionBuilder, arguments: Any, count: Index, least: int) -> tuple[Any, Any]:
-    """The first item of a part, and how many it has."""
+    """The first item of a part, and its number of items."""
     b, (_, number, parts) = builder.builder, arguments
     whole, unit = builder.index(count), builder.index(least)
     each = b.udiv(b.add(whole, b.sub(parts, builder.index(1))), parts)
@@ -205,21 +205,21 @@ def _part(builder: FunctionBuilder, arguments: Any, count: Index, least: int) ->
 
 
 def _handed(outer: FunctionBuilder, own: FunctionBuilder) -> Any:
-    """Memory with the values of the kernel that the part reads, which finds them there."""
+    """Memory with the kernel's values that the part reads, which loads them there."""
     found: dict[Any, Any] = {}
     for block in own.function.basic_blocks:
         for instruction in block.instructions:
             _replace(instruction, own, found)
     b, data = outer.builder, outer.variable(POINTER, count=max(len(found), 2))
     for number, value in enumerate(found):
-        assert not isinstance(value.type, llvm.VectorType), "a vector is handed over"
+        assert not isinstance(value.type, llvm.VectorType), "a vector is passed to a parallel part"
         place = b.gep(data, [outer.index(number)], source_etype=I64, inbounds=True)
         b.store(value, place)
     return data
 
 
 def _replace(instruction: Any, own: FunctionBuilder, found: dict[Any, Any]) -> None:
-    """Let it read what is handed over, where it read a value of the kernel."""
+    """Replace uses of the kernel's values by those loaded in the part."""
     if isinstance(instruction, llvm.PhiInstr):
         instruction.incomings = [
             (_own(value, own, found), block) for value, block in instruction.incomings
@@ -231,7 +231,7 @@ def _replace(instruction: Any, own: FunctionBuilder, found: dict[Any, Any]) -> N
 
 
 def _own(value: Any, own: FunctionBuilder, found: dict[Any, Any]) -> Any:
-    """The value as the part has it."""
+    """The value as loaded in the part."""
     if not isinstance(value, llvm.Instruction) or value.function is own.function:
         return value
     if value not in found:
@@ -242,7 +242,7 @@ def _own(value: Any, own: FunctionBuilder, found: dict[Any, Any]) -> Any:
 
 
 def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> ParallelCall:
-    """Have all parts written: by a team if there is one and they take long enough."""
+    """Run all parts: in the pool, if there is one and they take long enough."""
     w, b = context.builder, context.builder.builder
     nanoseconds = b.udiv(w.index(cost), w.index(_COST_SCALE))
     team, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
@@ -264,7 +264,7 @@ def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> Par
 
 
 def _alone(context: CodegenContext, function: Any, data: Any) -> Any:
-    """The call that has all of it written by one thread."""
+    """The call that runs all parts in one thread."""
     return context.builder.builder.call(
         function, [data, context.builder.index(0), context.builder.index(1)]
     )

@@ -1,4 +1,4 @@
-"""The record of a loop nest that is a function of its own: the function and its calls."""
+"""The record of a parallel nest: its function and its calls."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ParallelCall:
-    """A part, and the calls that have it written: by several threads, if they may, and by one."""
+    """A part function, its call in the thread pool, if any, and its single-threaded call."""
 
     function: Any
     together: Any | None
     alone: Any
 
     def take(self, function: Any) -> None:
-        """Call another function that is equal."""
+        """Call another, equal function."""
         self.alone.callee = function
         if self.together is not None:
             self.together.operands = [

@@ -1,8 +1,8 @@
 """Safepoints: a kernel regularly asks whether it must stop.
 
-Every loop counts down by what an iteration of it costs, in about nanoseconds; below zero the kernel
-takes the GIL back, calls the poll, a Python function, and goes on. The poll raising, or a signal's
-handler inside it (Ctrl-C), ends the kernel with the exception set.
+Every loop counts down by the estimated nanoseconds of an iteration; below zero the kernel acquires
+the GIL, calls the poll, a Python function, and continues. If the poll or a signal handler in it
+(Ctrl-C) raises, the kernel ends with the exception set.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", 
 
 
 _ASSUMED_EXTENT = 100
-"""What a dynamic extent is taken for where the time until the next safepoint is estimated."""
+"""The assumed value of a dynamic extent in the estimate of time."""
 
 
 def _guess(shape: Shape) -> int:
-    """The number of elements, of an extent that only the run tells some number."""
+    """The number of elements, with an assumed value for dynamic extents."""
     return prod(extent if isinstance(extent, int) else _ASSUMED_EXTENT for extent in shape)
 
 
 def cost(block: Block) -> int:
-    """About how many nanoseconds one run of the block takes, inner loops left out."""
+    """The estimated nanoseconds of one run of the block, without inner loops."""
     total = 2.0
     for node in block.nodes:
         if isinstance(node.op, Loop):
@@ -53,7 +53,7 @@ def cost(block: Block) -> int:
 
 
 def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:
-    """Count down by one iteration of the block, or what it takes, and poll where it is time."""
+    """Count down by one iteration of the block, or a given time, and poll when due."""
     b, w = context.builder.builder, context.builder
     own = taken if taken is not None else cost(block) // (context.tile.parts if context.tile else 1)
     left = b.sub(
@@ -93,7 +93,7 @@ def _stop(context: CodegenContext) -> None:
 
 
 def acquire_gil(context: CodegenContext) -> None:
-    """Python may be called from here on; a free kernel calls none."""
+    """Acquire the GIL to call Python; a free kernel does nothing."""
     if context.surroundings.is_free:
         return
     b = context.builder.builder
@@ -103,7 +103,7 @@ def acquire_gil(context: CodegenContext) -> None:
 
 
 def release_gil(context: CodegenContext) -> None:
-    """Other threads of Python may run from here on."""
+    """Release the GIL."""
     if context.surroundings.is_free:
         return
     b = context.builder.builder
@@ -113,7 +113,7 @@ def release_gil(context: CodegenContext) -> None:
 
 
 def end(context: CodegenContext) -> Any:
-    """Take the GIL back unless it is here, and give the status."""
+    """Acquire the GIL unless it is held, and return the status."""
     b, w = context.builder.builder, context.builder
     if context.surroundings.is_free:
         return b.ret(b.load(context.exit.status, typ=I64))

@@ -1,1 +1,1 @@
-"""Calls from native code into Python, and Python objects in native code."""
+"""Host calls: calls from native code into Python, and Python objects in native code."""

@@ -1,8 +1,8 @@
 """The addresses of arrays for native code, read cheaply.
 
 `__array_interface__` takes a microsecond. An array object holds the address of its elements in a
-word of its own, at an offset that is looked for once; a kernel is told where that word is. Where
-the offset is not found, a word is made for the array.
+word at a fixed offset, which is determined once; a kernel gets the address of that word. If the
+offset is not found, a separate word is allocated for the array.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _CONTIGUOUS = 0x1 | 0x100  # numpy's C_CONTIGUOUS and ALIGNED
 
 
 def address(array: Any) -> int:
-    """Where the elements of an array are."""
+    """The address of an array's elements."""
     found: int = array.__array_interface__["data"][0]
     return found
 
 
 def contiguous(matrix: np.ndarray, stride: int) -> np.ndarray:
-    """The matrix with so many elements from one row to the next, the first where a line begins."""
+    """Copy a matrix to rows with this many elements between them, aligned to cache lines."""
     rows, columns = matrix.shape
     room = np.zeros(rows * stride + _CACHE_LINE_BYTES // matrix.itemsize, matrix.dtype)
     first = -address(room) % _CACHE_LINE_BYTES // matrix.itemsize
@@ -38,7 +38,7 @@ def contiguous(matrix: np.ndarray, stride: int) -> np.ndarray:
 
 
 def row_major(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy of it in row-major order and aligned."""
+    """The array, or an aligned copy of it in row-major order."""
     if array.flags.num & _CONTIGUOUS == _CONTIGUOUS:
         return array
     return np.require(array, requirements=("C", "A")).reshape(array.shape)
@@ -46,9 +46,9 @@ def row_major(array: np.ndarray) -> np.ndarray:
 
 @cache
 def data_pointer_slot() -> Callable[[np.ndarray, list[Any]], int]:
-    """A function that gives the address of a word that holds where an array's elements are.
+    """A function that returns the address of a word with the address of an array's elements.
 
-    What must live as long as the word is put into the list.
+    Objects that must live as long as the word are appended to the list.
     """
     offset = _offset()
     if offset is None:
@@ -57,7 +57,7 @@ def data_pointer_slot() -> Callable[[np.ndarray, list[Any]], int]:
 
 
 def _offset() -> int | None:
-    """How far into an array object the address of its elements is, in this Python and numpy."""
+    """The offset of the elements' address in an array object, in this Python and numpy."""
     arrays = [np.empty(k + 1, np.uint8) for k in range(_PROBES)]
     for offset in range(0, np.ndarray.__basicsize__, _POINTER_BYTES):
         held = (ctypes.c_size_t.from_address(id(array) + offset).value for array in arrays)
@@ -81,9 +81,9 @@ def _library() -> Any:
 
 
 class AdoptedBuffer:
-    """Memory whose address a kernel leaves in a slot; it goes back when nobody has this any more.
+    """Memory whose address a kernel leaves in a slot; freed when it has no more users.
 
-    Nobody else gives it back, so it goes once, wherever an interrupt strikes.
+    Only this object frees it, so it is freed exactly once, even after an interrupt.
     """
 
     __slots__ = ("__array_interface__", "_free", "_number", "_slots")
@@ -93,11 +93,11 @@ class AdoptedBuffer:
 
     @property
     def address(self) -> int:
-        """Its address; 0 for no memory."""
+        """The address; 0 for no memory."""
         return int(self._slots[self._number])
 
     def array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-        """An array over it, which keeps it."""
+        """An array over the memory, which keeps it alive."""
         self.__array_interface__ = {
             "data": (self.address, False), "shape": (prod(shape) * dtype.itemsize,),
             "typestr": "|u1", "version": 3,
@@ -111,5 +111,5 @@ class AdoptedBuffer:
 
 
 def free(place: int) -> None:
-    """Give memory of the C library back."""
+    """Free memory of the C library."""
     _library().free(place)

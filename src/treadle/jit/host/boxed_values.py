@@ -13,7 +13,7 @@ and at its end pops all that was pushed since except the values it carries on.
     rows()             pushes an empty list for a stacked output; append(rows, x) adds to it
     stack(rows)        np.stack along `axis`, in reverse order with `reverse`
     extent(x)          the number of items along `axis`; item(x, i), from the end with `reverse`
-    same_shape(x, y)   y; fails where its shape is not that of x
+    same_shape(x, y)   y; fails if its shape is not that of x
     Unpack(x)          the component arrays of a list or an optional; Pack(*parts) is the inverse
 """
 
@@ -39,7 +39,7 @@ _OPTIONAL_PARTS = (2, 4)
 _MAX_TENSOR_PARTS = 2
 """A tensor, or an optional one; a list has more parts."""
 HANDLE = np.dtype([("number", np.int64)])
-"""The dtype of a number that an input held outside is known by, natively."""
+"""The dtype of the native handle of a boxed input."""
 
 
 def box_op(op: str, operands: int, results: int, **attributes: int) -> Leaf:
@@ -51,7 +51,7 @@ def box_op(op: str, operands: int, results: int, **attributes: int) -> Leaf:
 
 
 def is_box_op(leaf: Leaf, held: list[Any]) -> Run:
-    """What the operator does with what a run holds."""
+    """Whether the operator reads or changes the boxed values."""
     attributes = ops.attributes_of(leaf.attributes)
     if leaf.op in _OF_PLACES:
         return partial(_OF_PLACES[leaf.op], held)
@@ -105,13 +105,13 @@ def _item(given: Given, *, axis: int, reverse: int) -> Given:
 def _same_shape(given: Given) -> Given:
     before, after = map(_array, given)
     if (before.dtype, before.shape) != (after.dtype, after.shape):
-        raise Declined("a state that changes its shape")
+        raise Declined("a Scan state that changes its shape")
     return (after,)
 
 
 def _array(value: Any) -> np.ndarray:
     if not isinstance(value, np.ndarray):
-        raise Declined("what is no tensor, where one is wanted")
+        raise Declined("a value that is not a tensor, where one is required")
     return value
 
 
@@ -158,6 +158,6 @@ _KEEPERS: Mapping[str, Callable[..., Given]] = {
 
 
 def enter_boxes(value: object, held: list[Any]) -> np.ndarray:
-    """The number of an input, which is held from now on."""
+    """Box an input; returns its handle."""
     held.append(value)
     return np.array(len(held) - 1, np.int64).view(HANDLE)

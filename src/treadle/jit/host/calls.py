@@ -1,4 +1,4 @@
-"""What a host call does in Python, with the GIL held."""
+"""The Python side of host calls, with the GIL held."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.traversal import is_known_kind
 
 SHAPE_WORDS_PER_RESULT = -1
-"""What stands for an extent that the call is to tell."""
+"""The marker for an extent that the call determines."""
 Read = Callable[[Any, int], tuple[Any, int]]
 Write = Callable[[Any, int, Any], tuple[Any, int]]
 _NUMBER = np.dtype(np.int64)
 _MAX_SEEN_SHAPES = 16
-"""Sets of shapes whose views a call remembers."""
+"""The number of shape sets whose views a call remembers."""
 _word = ctypes.c_int64
 _PYBUF_WRITE = 0x200
 """CPython's flag of a memoryview that may be written."""
@@ -37,16 +37,16 @@ _memory.restype, _memory.argtypes = (
 
 
 def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callable[[int], object]]:
-    """What an Escape calls, for what a run holds, with the address of its words, 64 bits each.
+    """The function of a HostCall, for a run's boxed values; takes the address of its 64-bit words.
 
-        operand = address, its extents where it has open ones
-        result  = address of memory for it                          where its shape is known
+        operand = address, and its dynamic extents
+        result  = address of memory for it                          if its shape is known
                 | address, extents: wanted, or -1                   else
 
-    Of a result that is not known, the address and the extents that are -1 are written by the call,
-    which gives the arrays that must live until the kernel has copied them. What is held must be
-    none of the kernel's memory. Numpy is silent around it (see ops.silence). Raises KernelError
-    where the operator fails, Declined where a result is not what it was taken for.
+    For a result of unknown shape the call writes the address and the extents that are -1, and
+    returns the arrays that must live until the kernel has copied them. Boxed values must not be in
+    the kernel's memory. Numpy's warnings are off (`ops.ignore_fp_warnings`). Raises KernelError if
+    the operator fails, Declined if a result has an unexpected type or shape.
     """
     op = node.op
     assert isinstance(op, HostCall)
@@ -81,9 +81,9 @@ def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callabl
 
 @dataclass(frozen=True, slots=True)
 class _CallSignature:
-    """What gives each operand, and what puts each result; None for one that nobody asks for.
+    """The readers of operands and the writers of results; None for an unread result.
 
-    For one that is held there is what makes that, of what a run holds, where `takes` or `makes`.
+    For a boxed value it is a maker from a run's boxed values, if `takes` or `makes` is set.
     """
 
     readers: Sequence[Any]
@@ -93,7 +93,7 @@ class _CallSignature:
 
     @classmethod
     def of(cls, node: Node, op: HostCall) -> _CallSignature:
-        """Those of a call; operands are copied where what it makes may have their memory."""
+        """The signature of a call; operands are copied if a result may share their memory."""
         takes = op.takes or (False,) * len(node.operands)
         makes = op.makes or (False,) * len(op.results)
         is_own = not any(makes)
@@ -112,7 +112,7 @@ class _CallSignature:
         return cls(readers, writers, takes, made)
 
     def bound(self, held: list[Any]) -> tuple[list[Read], list[Write | None]]:
-        """For what a run holds."""
+        """The functions for one run's boxed values."""
         return _bound(self.readers, self.takes, held), _bound(self.writers, self.makes, held)
 
 
@@ -121,7 +121,7 @@ def _bound(sides: Sequence[Any], are_held: Sequence[bool], held: list[Any]) -> l
 
 
 def count_words(node: Node) -> int:
-    """How many words a call is handed."""
+    """The number of words of a call."""
     op = node.op
     assert isinstance(op, HostCall)
     given = sum(1 if each.is_static else 1 + len(each.shape) for each in node.operands)
@@ -130,7 +130,7 @@ def count_words(node: Node) -> int:
 
 
 class ShapeChanged(Declined):
-    """A result of the leaf is not what it was taken to be always."""
+    """A result of the leaf does not have the shape that was assumed to be constant."""
 
     def __init__(self, why: str, leaf: Leaf) -> None:
         super().__init__(why)
@@ -138,7 +138,7 @@ class ShapeChanged(Declined):
 
 
 def _held_reader(held: list[Any]) -> Read:
-    """A function that gives an operand that is held, and the number of the word behind it."""
+    """A function that reads a boxed operand, given the address of its handle."""
     find = _views(_NUMBER, ())
 
     def read(words: Any, at: int) -> tuple[Any, int]:
@@ -148,7 +148,7 @@ def _held_reader(held: list[Any]) -> Read:
 
 
 def _holder(held: list[Any]) -> Write:
-    """A function that holds a result from now on."""
+    """A function that boxes a result."""
     find = _views(_NUMBER, ())
 
     def hold(words: Any, at: int, value: Any) -> tuple[Any, int]:
@@ -160,7 +160,7 @@ def _holder(held: list[Any]) -> Write:
 
 
 def _reader(dtype: DType, shape: Sequence[Any], *, is_own: bool) -> Read:
-    """A function that gives an operand in memory: in the kernel's own if `is_own`, else a copy."""
+    """A function that reads an operand in memory: directly if `is_own`, else a copy."""
     known = _known(shape)
     if known is not None:
         find = _views(dtype.numpy, known)
@@ -180,7 +180,7 @@ def _reader(dtype: DType, shape: Sequence[Any], *, is_own: bool) -> Read:
 
 
 def _writer(op: HostCall, kind: Kind) -> Write:
-    """A function that puts a result where it belongs, or tells where it is."""
+    """A function that copies a result to its memory, or writes its address."""
     dtype, known = kind[0], _known(kind[1])
     if known is not None:
         find = _views(dtype.numpy, known)
@@ -211,12 +211,12 @@ def _known(shape: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def _views(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Callable[[int], np.ndarray]:
-    """A function that gives the array of this kind at an address."""
+    """A function that returns the array of this kind at an address."""
     return _remembering(lambda place: _array(dtype, shape, place))
 
 
 def _remembering(make: Callable[[int], Any]) -> Callable[[int], Any]:
-    """The function; it remembers some of what it made."""
+    """The function with a small cache."""
     seen: dict[int, Any] = {}
 
     def find(place: int) -> Any:
@@ -238,7 +238,7 @@ def _array(dtype: np.dtype[Any], shape: Sequence[int], place: int) -> np.ndarray
 
 
 def checked_result(op: HostCall, dtype: DType, shape: Sequence[Any], value: Any) -> np.ndarray:
-    """The value, which has the dtype and the extents, None for any; Varied where it has not."""
+    """Check dtype and extents of a value, None for any; raises ShapeChanged if they differ."""
     if isinstance(value, np.ndarray) and value.dtype == dtype.numpy:
         pairs = zip(shape, value.shape, strict=False)
         if len(shape) == value.ndim and all(w is None or w == found for w, found in pairs):

@@ -1,4 +1,4 @@
-"""The kernels of host calls: of numpy, or of another engine for one operator."""
+"""The kernels of host calls: numpy's, or another engine's for single operators."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from treadle.plan import (
 )
 
 Given = tuple[Type | None, np.ndarray | None]
-"""What is known of an operand: its type, and its elements where they never change."""
+"""The known type of an operand, and its elements if they are constant."""
 _MAX_VARYING = 64
-"""Operators whose results are known to change their shape between calls."""
+"""The number of operators remembered as having results of varying shape."""
 _FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
 
 
 @dataclass(eq=False, slots=True)
 class HostKernels:
-    """Where the kernels of operators are found.
+    """Finds the kernels of operators.
 
-    `others` are the engines that may run one that numpy has no kernel for, or none that is quick;
-    `model` is the one whose operators they are.
+    `others` are the engines for operators that numpy lacks or computes slowly; `model` is the model
+    that the operators belong to.
     """
 
     others: Sequence[Engine] = ()
@@ -45,7 +45,7 @@ class HostKernels:
     _varying: set[Leaf] = field(default_factory=set)
 
     def has(self, leaf: Leaf) -> bool:
-        """Whether there is a kernel, as far as the operator alone tells."""
+        """Whether there is a kernel, judged by the operator alone."""
         return not leaf.blocks and (_is_numpys(leaf) or self._lender(leaf) is not None)
 
     def needs_another(self, leaf: Leaf) -> bool:
@@ -53,14 +53,14 @@ class HostKernels:
         return not _is_numpys(leaf) and self._lender(leaf) is not None
 
     def lends(self, leaf: Leaf) -> bool:
-        """Whether it is a leaf that `fitted` gave for another engine."""
+        """Whether it is a leaf that `fitted` returned for another engine."""
         return leaf in self._ready
 
     def fitted(self, leaf: Leaf, given: Sequence[Given | None]) -> Leaf:
-        """The leaf that is to be called for these operands, None for an absent one.
+        """The leaf to call for these operands, None for an absent one.
 
-        It stands for the engine's own session where another engine runs it. Raises Unsupported
-        where nobody does.
+        It stands for a session of another engine if one runs it. Raises Unsupported if no engine
+        can.
         """
         is_wanted = not _is_numpys(leaf) or (is_compute_heavy(leaf) and _is_of_floats(given))
         lender = self._lender(leaf) if is_wanted else None
@@ -75,19 +75,19 @@ class HostKernels:
         return self._lent[key]
 
     def prepare(self, leaf: Leaf) -> Prepared:
-        """The kernel of a leaf that `fitted` gave; the caller is inside `ops.silence()`."""
+        """The kernel of a leaf from `fitted`; the caller is inside `ops.ignore_fp_warnings()`."""
         ready = self._ready.get(leaf)
         return ops.bind_kernel(leaf, silent=False) if ready is None else ready
 
     def vary(self, leaf: Leaf) -> bool:
-        """Note that its results have no extents of their own; whether that is news."""
+        """Record that its results vary in shape; returns whether this is new."""
         is_new = leaf not in self._varying and len(self._varying) < _MAX_VARYING
         if is_new:
             self._varying.add(leaf)
         return is_new
 
     def varies(self, leaf: Leaf) -> bool:
-        """Whether that was noted."""
+        """Whether its results are recorded as varying in shape."""
         return leaf in self._varying
 
     def _lender(self, leaf: Leaf) -> Engine | None:
@@ -95,7 +95,7 @@ class HostKernels:
         return next((engine for engine, verdict in verdicts if verdict.takes), None)
 
     def _borrowed(self, lender: Engine, leaf: Leaf, constants: Sequence[Constant]) -> Prepared:
-        """The one leaf as a region of another engine; numpy has what that refuses, if it can."""
+        """The single leaf as a region of another engine; numpy runs operands that it declines."""
         known = {constant.value for constant in constants}
         inputs = [(k, v) for k, v in enumerate(leaf.operands) if v is not None and v not in known]
         outputs = tuple(value for value in leaf.results if value is not None)
@@ -125,7 +125,7 @@ class HostKernels:
 
 
 def _by_name(runnable: Runnable, names: Sequence[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
-    """A call of the runnable for its inputs in order, each with its name."""
+    """A call of the runnable with its inputs in order, by name."""
     return runnable.traits.by_name(names) or (
         lambda feed: runnable(tuple(feed.values()), RunContext())
     )
@@ -144,13 +144,13 @@ def _is_numpys(leaf: Leaf) -> bool:
 
 
 def _is_of_floats(given: Sequence[Given | None]) -> bool:
-    """Whether no more than a last bit may differ: whole numbers are to be the same."""
+    """Whether results may differ in their last bits only; integers must be identical."""
     type_ = given[0][0] if given and given[0] is not None else None
     return isinstance(type_, Tensor) and type_.dtype in _FLOATS
 
 
 def _digest(array: np.ndarray | None) -> object:
-    """What tells these elements from others: equal ones may be another array every time."""
+    """A key of these elements: equal elements may be another array each time."""
     if array is None:
         return None
     elements = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -158,7 +158,7 @@ def _digest(array: np.ndarray | None) -> object:
 
 
 def _over(leaf: Leaf, given: Sequence[Given | None]) -> tuple[Leaf, list[Constant]]:
-    """The leaf over values of its own, of these types, and those of them that are constants."""
+    """The leaf over new values of these types, and the constants among them."""
     values = [each and Value(f"x{k}", each[0]) for k, each in enumerate(given)]
     results = [v and Value(f"y{k}", None, v.inferred) for k, v in enumerate(leaf.results)]
     own = replace(leaf, operands=tuple(values), results=tuple(results))

@@ -1,12 +1,10 @@
 """The layout of ragged sequences and of optionals as arrays.
 
-    sequence   flat, ends, shapes    the elements one after the other, T[N]; where each begins and
-                                     the last one ends, int64[n + 1]; their shapes, int64[n, rank]
-    optional   there, *parts         whether it has an element, bool; the element, or its parts, of
-                                     any value where it has none
+    sequence   flat, ends, shapes    the elements one after the other, T[N]; the start of each and the end of the last, int64[n + 1]; their shapes, int64[n, rank]
+    optional   there, *parts         whether it has an element, bool; the element, or its parts, with any content if it has none
 
-A leaf of the domain PARTS works on parts, under the name of the standard's operator, each value
-replaced by its parts; others take them apart and put them together. See `apart` and lower/parts.
+A leaf of the domain PARTS has the name of a standard operator and works on the parts instead of the
+value; other leaves of the domain split and join values. See lowering/sequences/scalarize.py.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ PARTS_DOMAIN = "treadle.parts"
 UNPACK, PACK = "Unpack", "Pack"
 KNOWN = "known_extents"
 OPERATORS = LISTS | {"Identity"}
-"""Those of the standard that parts are known in."""
+"""The standard operators that have a form on parts."""
 
 
 def tensors(parts: Operands) -> list[Tensor]:
@@ -35,7 +33,7 @@ def tensors(parts: Operands) -> list[Tensor]:
 
 
 def elements(parts: Operands) -> tuple[DType, int]:
-    """The dtype and the rank of the elements of a list of which those are the parts."""
+    """The dtype and the rank of the elements of a list with these parts."""
     *_, flat, _, shapes = tensors(parts)
     rank = shapes.shape[1] if shapes.shape is not None else None
     assert flat.dtype is not None
@@ -44,7 +42,7 @@ def elements(parts: Operands) -> tuple[DType, int]:
 
 
 def nothing(type_: Tensor) -> np.ndarray:
-    """What an empty optional has for the part of this type; of extents nobody knows none."""
+    """An empty optional's value for a part of this type; unknown extents become 0."""
     assert type_.dtype is not None
     shape = [dim if isinstance(dim, int) else 0 for dim in type_.shape or ()]
     return np.zeros(shape, type_.dtype.numpy)
@@ -52,14 +50,14 @@ def nothing(type_: Tensor) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class SequenceLayout:
-    """What a list or an optional is made of: elements of a dtype and shape; None: not known."""
+    """The layout of a list or an optional: element dtype and shape; None: unknown."""
 
     is_list: bool
     element: Tensor
 
     @property
     def parts(self) -> dict[str, Tensor]:
-        """What there is for an element, or for a list of them, by name."""
+        """The named parts of an element, or of a list of them."""
         dtype, shape = self.element.dtype, self.element.shape
         if not self.is_list:
             return {"value": Tensor(dtype, shape)}
@@ -73,6 +71,6 @@ class SequenceLayout:
 
 
 def known_layout(kind: SequenceLayout) -> dict[str, ir.Attribute]:
-    """The extents of the elements of a list as an attribute, -1 for one that is not known."""
+    """The extents of a list's elements as an attribute, -1 for unknown ones."""
     extents = [dim if isinstance(dim, int) else -1 for dim in kind.element.shape or ()]
     return {KNOWN: ir.attribute(KNOWN, extents)} if kind.is_list and extents else {}

@@ -18,11 +18,14 @@ LISTS = frozenset(
         "OptionalGetElement", "OptionalHasElement",
     )
 )  # fmt: skip
-"""Operators of sequences and optionals: natively a sequence is a tensor, elsewhere a list."""
+"""Operators on sequences and optionals: natively a sequence is a tensor, in Python a list."""
 
 
 def stack_elements(items: Sequence[Any], type_: ir.Type | None) -> np.ndarray | None:
-    """The elements along a new first axis; None unless they are of one native dtype and shape."""
+    """Stack the elements along a new first axis.
+
+    None unless all have one native dtype and shape.
+    """
     if not items:
         return _nothing(type_)
     first = items[0]
@@ -39,7 +42,7 @@ def stack_elements(items: Sequence[Any], type_: ir.Type | None) -> np.ndarray | 
 
 
 def _nothing(type_: ir.Type | None) -> np.ndarray:
-    """No elements: of the shape and dtype the type tells, else of scalars."""
+    """An empty stack: with the shape and dtype of the type, else of scalars."""
     element = type_.element if isinstance(type_, ir.Sequence) else None
     element = element if isinstance(element, ir.Tensor) else ir.Tensor()
     dtype = element.dtype if element.dtype in NATIVE else ir.DType.FLOAT32
@@ -49,21 +52,21 @@ def _nothing(type_: ir.Type | None) -> np.ndarray:
 
 
 def unstack_elements(array: np.ndarray) -> list[np.ndarray]:
-    """The items along the first axis; none of them is memory of another."""
+    """The items along the first axis; none of them shares memory with another."""
     return [*array] if array.ndim > 1 else [array[number, ...] for number in range(len(array))]
 
 
 def ragged_parts(
     items: Sequence[Any], dtype: np.dtype[Any], known: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The elements one after the other, where each ends after a 0, and their shapes, by rows.
+    """The elements one after the other, the end of each after a 0, and their shapes, by rows.
 
-    `known` are the extents of all, -1 for one that differs. Raises Declined where those, or the
-    dtype, are not the elements'.
+    `known` are the common extents, -1 for one that varies. Raises Declined if these, or the dtype,
+    do not match the elements.
     """
     for item in items:
         if not isinstance(item, np.ndarray) or item.dtype != dtype or not _fits(item.shape, known):
-            raise Declined("a sequence of other elements than its type tells")
+            raise Declined("a sequence whose elements do not have its declared type")
     flat = np.concatenate([np.empty(0, dtype), *(item.ravel() for item in items)])
     ends = np.array([*accumulate((item.size for item in items), initial=0)], np.int64)
     shapes = np.array([item.shape for item in items], np.int64)
@@ -76,7 +79,7 @@ def _fits(shape: Sequence[int], known: Sequence[int]) -> bool:
 
 
 def elements_of_ragged(flat: np.ndarray, ends: np.ndarray, shapes: np.ndarray) -> list[np.ndarray]:
-    """The items of which those are the parts; none of them is memory of another."""
+    """The items that these parts describe; none of them shares memory with another."""
     bounds = zip(ends[:-1].tolist(), ends[1:].tolist(), shapes.tolist(), strict=True)
     return [flat[start:end].reshape(shape).copy() for start, end, shape in bounds]
 

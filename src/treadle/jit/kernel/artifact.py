@@ -1,4 +1,4 @@
-"""What codegen makes of a kernel, and the form in which it is kept on disk."""
+"""The compiled form of a kernel, and its serialization for the disk cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle.jit.kernel.ir import Kernel, Node, SymbolicDim
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a slot holds: its kind, and which of them."""
+    """The content of a slot: its kind, and which object it refers to."""
 
     kind: str
     which: Any = None
@@ -22,14 +22,13 @@ class Slot:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelArtifact:
-    """The text of a module, what its kernel wants in its slots, and its own memory.
+    """The text of an LLVM module, the slots of its kernel, and the size of its workspace.
 
-    `grown` are the results whose memory the kernel asks for itself. `packs`: it has small tensors
-    in registers, which LLVM may put into vectors; of single numbers that makes a chain slower.
-    `counts` say how often something was done as it was written: loop "nests", nodes "fused" in
-    them, carried arrays that are changed "in place", "copied" or "taking turns" with their next
-    values, and more that jit/runtime/report has words for. The text of what was read from disk is
-    empty. `constants` is the data that a free kernel finds by name.
+    `grown` are the results that the kernel allocates itself. `packs`: it has small tensors in
+    registers, for which LLVM's SLP vectorizer runs; for scalars that makes chains slower. `counts`
+    are numbers for reports: loop "nests", nodes "fused" in them, carried arrays updated "in place",
+    "copied" or "taking turns" (double-buffered), and others listed in jit/runtime/report.py. An
+    artifact from disk has no text. `constants` is the data that a free kernel finds by name.
     """
 
     text: str
@@ -42,7 +41,7 @@ class KernelArtifact:
 
 
 def serialize(kernel: Kernel, code: KernelArtifact, machine_code: bytes) -> bytes:
-    """The code of a kernel as it is kept; raises Unwritable."""
+    """Serialize the artifact; raises Unwritable."""
     names = Names(kernel)
     kept = {
         field.name: _written(getattr(code, field.name), names)
@@ -54,7 +53,7 @@ def serialize(kernel: Kernel, code: KernelArtifact, machine_code: bytes) -> byte
 
 
 def deserialize(kernel: Kernel, data: bytes) -> tuple[KernelArtifact, bytes]:
-    """The code that was kept for an equal kernel, and its machine code."""
+    """Restore the artifact of an equal kernel, and its machine code."""
     names = Names(kernel)
     end = 8 + int.from_bytes(data[:8], "little")
     kept = {name: _read(form, names) for name, form in json.loads(data[8:end]).items()}

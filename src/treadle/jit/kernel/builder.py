@@ -1,8 +1,8 @@
 """Builds a kernel: nodes, arithmetic on dims, guards and single elements.
 
-Extents that only the run tells are numbers one can compute with: `plus`, `times`, `match` ... give
-an int where the result is known, else an Extent. Where two must be equal and nobody can say whether
-they are, a guard looks when the kernel runs.
+Dynamic extents are symbolic numbers: `plus`, `times`, `match` ... return an int if the result is
+known, else a SymbolicDim. If two extents must be equal and it is unknown whether they are, a guard
+checks them at run time.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from treadle.jit.kernel.node_text import show_node
 from treadle.jit.kernel.view_bounds import part_of_concat, view_place
 
 _MAX_DEPTH = 6
-"""Elementwise nodes through which a single element is followed to its source."""
+"""The number of Elementwise nodes through which a single element is traced to its source."""
 _MAX_LIST_ELEMENTS = 64
-"""Elements of a list, such as a shape, that are read one by one."""
+"""The length of lists, such as shapes, whose elements are read one by one."""
 _MAX_EXTENT = 2**47
-"""No memory has more elements, and sums of a few such extents do not overflow."""
+"""The greatest extent: no memory has more elements, and sums of a few do not overflow."""
 _COMPARISONS = {
     "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
     "less_equal": operator.le,
@@ -50,7 +50,7 @@ _COMPARISONS = {
 
 
 class WrongElementGuess(Declined):
-    """A carried sequence holds other elements than was guessed: those of this dtype and shape."""
+    """A carried sequence holds elements of another dtype or shape than guessed: of these."""
 
     def __init__(self, state: Node, dtype: DType, shape: Shape) -> None:
         super().__init__("a sequence of elements that differ")
@@ -61,7 +61,7 @@ class WrongElementGuess(Declined):
 class KernelBuilder(NodeBuilder):
     """Adds nodes, arithmetic on dims, guards, and reads of single elements.
 
-    `may_assume`: guards may expect what holds in most runs; `assumes`: one does.
+    `may_assume`: guards may rely on conditions that hold in most runs; `assumes`: one does.
     """
 
     may_assume: bool = True
@@ -72,7 +72,7 @@ class KernelBuilder(NodeBuilder):
         return self.constant(np.asarray(number).astype(dtype.numpy))
 
     def map(self, function: str, *operands: Node, dtype: DType | None = None) -> Node:
-        """A scalar function of every element; the dtype is the first operand's unless said."""
+        """A scalar function of every element; the dtype is by default the first operand's."""
         shape = self.broadcast(*(operand.shape for operand in operands))
         return self.add(Elementwise(function), dtype or operands[0].dtype, shape, *operands)
 
@@ -101,7 +101,7 @@ class KernelBuilder(NodeBuilder):
         return folded or self.add(View(tuple(axes)), operand.dtype, tuple(shape), operand)
 
     def _folded_view(self, operand: Node, shape: Shape, axes: tuple[Axis, ...]) -> Node | None:
-        """A view of a constant as a constant, unless it would have more elements than that."""
+        """A view of a constant as a constant, unless it would have too many elements."""
         if not isinstance(operand.op, Constant):
             return None
         key = ("view", operand, shape, axes)
@@ -122,7 +122,7 @@ class KernelBuilder(NodeBuilder):
         return Axis(offset, tuple(sorted(terms.items())))
 
     def reshape(self, operand: Node, shape: Sequence[Number]) -> Node:
-        """The same elements in another shape; a view where only axes of one come or go."""
+        """The same elements in another shape; a view if only axes of one are added or removed."""
         if tuple(shape) == operand.shape:
             return operand
         given = operand.shape
@@ -137,14 +137,14 @@ class KernelBuilder(NodeBuilder):
         return self.add(Reshape(), operand.dtype, tuple(shape), operand)
 
     def _expect_same_size(self, shape: Sequence[Number], given: Shape) -> None:
-        """The products are equal, and that of the new extents does not overflow."""
+        """Require that the products are equal, and that that of the new extents does not overflow."""
         open_ = [extent for extent in shape if isinstance(extent, SymbolicDim)]
         if len(open_) > 1 and any(extent not in given for extent in open_):
             self.expect_countable(shape)
         self.expect_equal(self.product(shape), self.product(given))
 
     def expect_countable(self, shape: Sequence[Number]) -> None:
-        """The kernel is refused where the product of the extents would overflow."""
+        """Require that the product of the extents does not overflow."""
         factors = [self.cast(self.dim(extent), DType.FLOAT64) for extent in shape]
         total = reduce(lambda one, other: self.map("mul", one, other), factors)
         most = self.scalar(2.0**53, DType.FLOAT64)
@@ -159,10 +159,10 @@ class KernelBuilder(NodeBuilder):
         ]
         return self.view(operand, shape, axes)
 
-    # numbers that may only be known when the kernel runs
+    # numbers that may be known only at run time
 
     def number(self, node: Node) -> Number:
-        """What a scalar of whole numbers holds, where it cannot be negative."""
+        """The value of a nonnegative integer scalar."""
         node = self.cast(self.resolved(node), DType.INT64)
         if isinstance(node.op, Constant):
             return int(node.op.array.item())
@@ -179,9 +179,9 @@ class KernelBuilder(NodeBuilder):
         return self._extents.setdefault(node, SymbolicDim(name, node))
 
     def extent(self, node: Node) -> Number:
-        """What a scalar of whole numbers holds; the kernel is refused where it is no extent.
+        """The value of an integer scalar as an extent; the kernel declines if it is not one.
 
-        One above 2**47 is none: no memory has as many elements, and sums of a few do not overflow.
+        An extent is at most 2**47: no memory has more elements, and sums of a few do not overflow.
         """
         found = self.number(node)
         if isinstance(found, int):
@@ -216,7 +216,7 @@ class KernelBuilder(NodeBuilder):
         return self.number(self.map("add", self.dim(left), self.dim(right)))
 
     def minus(self, left: Number, right: Number) -> Number:
-        """The difference, which the caller knows not to be negative."""
+        """The difference, which the caller knows to be nonnegative."""
         if isinstance(left, int) and isinstance(right, int):
             return left - right
         if left is right or right == 0:
@@ -262,36 +262,39 @@ class KernelBuilder(NodeBuilder):
     # guards
 
     def expect(self, condition: Node, *, is_of_shapes: bool = False) -> None:
-        """The kernel is refused where the scalar is false."""
+        """Decline at run time if the scalar is false."""
         if not isinstance(condition.op, Constant):
             self.add(Guard(is_of_shapes), DType.BOOL, (), condition)
         elif not condition.op.array.all():
-            raise Declined("a condition of the operator that is never true")
+            raise Declined("a condition of the operator is never true")
 
     def assume(self, condition: Node) -> bool:
-        """Expect what holds in most runs, where that is allowed; whether it is."""
+        """Add a guard for a condition that holds in most runs, if allowed.
+
+        Returns whether it was.
+        """
         if self.may_assume:
             self.assumes = True
             self.expect(condition, is_of_shapes=True)
         return self.may_assume
 
     def expect_equal(self, left: Number, right: Number) -> None:
-        """The kernel is refused where the numbers differ."""
+        """Decline at run time if the numbers differ."""
         if isinstance(left, int) and isinstance(right, int):
             if left != right:
-                raise Declined(f"an extent of {left} where {right} is wanted")
+                raise Declined(f"an extent of {left}, wanted {right}")
         elif left is not right:
             self.expect(self.compare("equal", left, right), is_of_shapes=True)
 
     def expect_shape(self, found: Shape, wanted: Shape, what: str) -> None:
-        """The kernel is refused where the shapes differ."""
+        """Decline at run time if the shapes differ."""
         if len(found) != len(wanted):
             raise Declined(what)
         for left, right in zip(found, wanted, strict=True):
             self.expect_equal(left, right)
 
     def compare(self, function: str, left: Number, right: Number) -> Node:
-        """A comparison of two numbers, a constant where both are known."""
+        """A comparison of two numbers, folded if both are known."""
         if isinstance(left, int) and isinstance(right, int):
             return self.scalar(_COMPARISONS[function](left, right), DType.BOOL)
         return self.map(function, self.dim(left), self.dim(right), dtype=DType.BOOL)
@@ -320,11 +323,11 @@ class KernelBuilder(NodeBuilder):
     # elements of small tensors
 
     def resolved(self, node: Node) -> Node:
-        """The one element of a node as a scalar, as near to where it comes from as can be."""
+        """The one element of a node as a scalar, traced towards its source."""
         return self.element(node, (0,) * len(node.shape))
 
     def element(self, node: Node, index: Sequence[int], deepest: int = _MAX_DEPTH) -> Node:
-        """One element as a scalar, found through what only arranges elements."""
+        """One element as a scalar, traced through nodes that only rearrange elements."""
         match node.op:
             case Constant(array=array):
                 return self.constant(array[tuple(index)])
@@ -343,7 +346,7 @@ class KernelBuilder(NodeBuilder):
         return self.view(node, (), [Axis(number) for number in index])
 
     def elements(self, node: Node, what: str) -> list[int | Node]:
-        """The whole numbers of a list: ints where they are known, else scalars of int64."""
+        """The integers of a list: ints if they are known, else scalars of int64."""
         if not node.is_static or node.size > _MAX_LIST_ELEMENTS:
             raise Declined(
                 f"{what} of {show_node(node)}: static extents and at most {_MAX_LIST_ELEMENTS}"
@@ -360,7 +363,7 @@ class KernelBuilder(NodeBuilder):
 
 
 def _joined(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int]]:
-    """The operand of a Join that has the element, and its index there."""
+    """The operand of a Concat that has the element, and its index there."""
     place = list(index)
     for operand in node.operands:
         extent = operand.shape[axis]
@@ -368,31 +371,31 @@ def _joined(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int
         if place[axis] < extent:
             return operand, place
         place[axis] -= extent
-    raise AssertionError("an index beyond what is joined")
+    raise AssertionError("an index beyond the operands of a Concat")
 
 
 def _own_index(operand: Node, index: Sequence[int]) -> list[int]:
-    """The index of the element of an operand that broadcasts."""
+    """The index of the element in a broadcast operand."""
     own = index[len(index) - len(operand.shape) :]
     return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
 
 
 def packed(builder: KernelBuilder, node: Node) -> Node:
-    """The elements in memory of their own, side by side: a copy, made where the node is known."""
+    """A contiguous copy of the elements, made where the node is defined."""
     if isinstance(node.op, Constant | Concat):
         return node
     return builder.add(Concat(0), node.dtype, node.shape, node)
 
 
 def extents_of(node: Node) -> tuple[int, ...]:
-    """The shape of a node as whole numbers; Declined where an extent is only known when it runs."""
+    """The static shape of a node; raises Declined for a dynamic extent."""
     if not node.is_static:
         raise Declined(f"a dynamic extent in {show_node(node)}: static extents are needed")
     return symbolic_dims(node)
 
 
 def array_of(node: Node, what: str) -> np.ndarray:
-    """The elements of a constant; Declined where the node is none."""
+    """The elements of a constant; raises Declined for other nodes."""
     if not isinstance(node.op, Constant):
         raise Declined(f"{what} must be constant")
     return node.op.array

@@ -1,4 +1,4 @@
-"""A view of a constant, computed while the kernel is written."""
+"""Folds views of constants at compile time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy as np
 from treadle.jit.kernel.ir import Axis, Shape
 
 _TILE = 128
-"""Rows and columns of a matrix that are copied together: both tiles fit into the L1 cache."""
+"""The rows and columns copied together: both tiles fit into the L1 cache."""
 _TILED_ELEMENTS = 65_536
-"""Matrices of at least so many elements are copied tile by tile."""
+"""The number of elements from which matrices are copied by tiles."""
 
 
 def viewed(array: np.ndarray, shape: Shape, axes: Sequence[Axis]) -> np.ndarray | None:
-    """The elements a View reads; None where some of its numbers are not known, or they are more."""
+    """The elements that a View reads.
+
+    None if some of its numbers are unknown, or there are too many.
+    """
     extents = [extent for extent in shape if isinstance(extent, int)]
     offsets = [axis.offset for axis in axes if isinstance(axis.offset, int)]
     if len(extents) < len(shape) or len(offsets) < len(axes) or prod(extents) > array.size:
@@ -33,7 +36,7 @@ def viewed(array: np.ndarray, shape: Shape, axes: Sequence[Axis]) -> np.ndarray 
 
 
 def _copied(array: np.ndarray) -> np.ndarray:
-    """The elements side by side; a large matrix some rows at a time, which stay in the cache."""
+    """A contiguous copy; a large matrix is copied in blocks of rows that stay in the cache."""
     if array.ndim < 2 or array.size < _TILED_ELEMENTS:
         return np.ascontiguousarray(array)
     made = np.empty(array.shape, array.dtype)

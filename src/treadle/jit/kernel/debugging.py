@@ -1,4 +1,4 @@
-"""Checks of kernels that TREADLE_DEBUG=1 asks for, as tests do; without it they cost nothing."""
+"""Checks of kernels under TREADLE_DEBUG=1, as in tests; otherwise they cost nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.kernel.verifier import verify_kernel
 
 _MOST_CONSTANT_BYTES = 65_536
-"""Kernels whose constants have more bytes in all are not printed and read again."""
+"""The constant bytes from which a kernel is not printed and parsed again."""
 
 
 def check_when_debugging(kernel: Kernel) -> Kernel:
-    """The kernel; where TREADLE_DEBUG=1 is set, it is verified and its text can be read."""
+    """Return the kernel; under TREADLE_DEBUG=1 it is verified, printed and parsed first."""
     if is_debugging():
         verify_kernel(kernel)
         _check_text(kernel)
@@ -29,4 +29,6 @@ def _check_text(kernel: Kernel) -> None:
     text = show_kernel(kernel, whole=True)
     found = show_kernel(parse_kernel(text), whole=True)
     if found != text:
-        raise InvalidKernel(f"the text of a kernel was read as another one:\n{text}\n\n{found}")
+        raise InvalidKernel(
+            f"the text of a kernel was parsed as a different kernel:\n{text}\n\n{found}"
+        )

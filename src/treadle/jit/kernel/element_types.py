@@ -1,4 +1,4 @@
-"""What kind of number an element type is."""
+"""Kinds of element types."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The fingerprint of a kernel: equal for kernels that have the same machine code.
 
-Every field of every node counts, constants by their elements. Nodes, blocks and extents are
-numbered as they are met, so equal kernels of different sessions and processes agree, and what a
-kernel's slots hold can be written down by number and found again.
+Every field of every node is included, constants by their elements. Nodes, blocks and extents are
+numbered in order of first use, so equal kernels of different sessions and processes agree, and the
+objects in a kernel's slots can be stored by number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.jit.kernel.traversal import all_nodes
 
 
 class Unwritable(Exception):
-    """Something in a kernel has no form that other processes understand."""
+    """An object in a kernel cannot be serialized for other processes."""
 
 
 def fingerprint(kernel: Kernel, exact: Collection[SymbolicDim]) -> str:
@@ -38,7 +38,7 @@ def fingerprint(kernel: Kernel, exact: Collection[SymbolicDim]) -> str:
 
 
 class _Walk:
-    """One way through a kernel, which `pieces` describe.
+    """One walk over a kernel, described by `pieces`.
 
     `numbers` are those of nodes, blocks and extents by identity.
     """
@@ -48,7 +48,7 @@ class _Walk:
         self.pieces: list[bytes] = []
 
     def write(self, value: Any) -> None:
-        """The value in bytes."""
+        """The value as bytes."""
         kind: Any = type(value)
         _form(kind)(self, value)
 
@@ -62,7 +62,7 @@ class _Walk:
         self.pieces.append(b")")
 
     def once(self, value: Any) -> None:
-        """A number, and what it stands for where it is new."""
+        """The number of an object, and its content on first use."""
         is_new = id(value) not in self.numbers
         number = self.numbers.setdefault(id(value), len(self.numbers))
         self.pieces.append(b"#%d" % number)
@@ -80,7 +80,7 @@ class _Walk:
         self.items(tuple(value.items()))
 
     def plain(self, value: object) -> None:
-        """A number, a word, or None."""
+        """A number, a string, or None."""
         self.pieces.append(f"{type(value).__name__}={value!r};".encode())
 
     def array(self, value: np.ndarray) -> None:
@@ -90,7 +90,7 @@ class _Walk:
         self.pieces.append(hashlib.sha256(elements.data).digest())
 
     def operator(self, value: Leaf) -> None:
-        """What runs outside the machine code: its name is enough."""
+        """A called operator: its name is enough."""
         self.pieces.append(f"{value.domain} {value.op} {value.version};".encode())
 
 
@@ -117,12 +117,12 @@ def _form(kind: type) -> Form:
 
 @cache
 def _parts(kind: type) -> tuple[bytes, tuple[str, ...]]:
-    """How a dataclass begins, and its fields."""
+    """The header of a dataclass, and its fields."""
     return f"{kind.__name__}(".encode(), tuple(field.name for field in fields(kind))
 
 
 class Names:
-    """What the slots of a kernel lead to, by number, in this process and in others."""
+    """The objects in a kernel's slots, by number, in this process and in others."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._things: list[object] = [*kernel.inputs, *all_nodes(kernel.main)]
@@ -139,8 +139,8 @@ class Names:
         try:
             return self._numbers[id(which)]
         except KeyError:
-            raise Unwritable(f"a {type(which).__name__} that is none of the kernel's") from None
+            raise Unwritable(f"a {type(which).__name__} that is not part of the kernel") from None
 
     def thing(self, number: int) -> object:
-        """What has the number."""
+        """The object with this number."""
         return self._things[number]

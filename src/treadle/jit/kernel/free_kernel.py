@@ -1,4 +1,4 @@
-"""A kernel that runs in any program, and its code."""
+"""A free kernel: one that needs no Python, and its code."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 
 Axis = tuple[int, int]
-"""An input by its number, and one of its axes."""
+"""An axis: the number of an input, and one of its axes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FreeKernel:
-    """A kernel that needs nothing of Python, for one signature.
+    """A kernel that needs no Python, for one signature.
 
-    `signature` has the dtype and the shape of every input; an open extent is a number below zero.
-    `open_axes` are the axes left open, of which `looped` may have any extent and others two or
-    more. `trips` are the extents that an input is, as a trip count, `true_inputs` those that must
-    hold.
+    `signature` has the dtype and the shape of every input; a dynamic extent is negative.
+    `open_axes` are the dynamic axes, of which `looped` may have any extent and others at least two.
+    `trips` are extents given by an input, as a trip count, `true_inputs` those that must be true.
     """
 
     kernel: Kernel
@@ -38,7 +37,7 @@ class FreeKernel:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FreeCode:
-    """A kernel in LLVM: as it is, and with the limits of a run looked at."""
+    """A kernel in LLVM, without and with checks of a run's limits."""
 
     free: FreeKernel
     plain: KernelArtifact

@@ -22,8 +22,8 @@
            | Reduce(function, axes)
            | MatMul()                  np.matmul of operands of rank 2 or more
            | Cumulative(function, axis, exclusive)
-           | ArgTopK(axis)             where the smallest are along the axis, in order
-           | FlatNonzero()             where the operand, a list of bools, is true
+           | ArgTopK(axis)             indices of the smallest along the axis, in order
+           | FlatNonzero()             indices at which the operand, a list of bools, is true
            | Take(axis)                items of operand 0 at the indices of operand 1
            | Gather(axes)              elements of operand 0 at computed indices
            | Scatter(function, axes)   operand 0 with the elements of operand 1 put in
@@ -49,9 +49,9 @@ from treadle.ir import DType, Leaf
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SymbolicDim:
-    """A number known when the kernel runs; two are surely equal where they are one object.
+    """A number known at run time; two are certainly equal only if they are the same object.
 
-    `source` is the scalar of int64 that holds it; None: that of an input's axis.
+    `source` is the int64 scalar that holds it; None: that of an input's axis.
     """
 
     name: str
@@ -78,7 +78,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """A tensor of no elements: a sequence before anything is put in; its shape may be a guess."""
+    """A tensor without elements: a sequence before its first insertion.
+
+    Its shape may be a guess.
+    """
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,9 +93,9 @@ class InputDim:
 
 @dataclass(frozen=True, slots=True)
 class DimOf:
-    """The extent along `axis` of part `number` of the Loop, Branch or Escape that is the operand.
+    """The extent along `axis` of result `number` of the operand: a Loop, Branch or HostCall.
 
-    Without an operand: of state `number` of the loop it is at home in.
+    Without an operand: of carried value `number` of its home loop.
     """
 
     number: int
@@ -101,9 +104,9 @@ class DimOf:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Where the operand is false the kernel ends, and another engine must run the region.
+    """If the operand is false the kernel fails, and another engine must run the region.
 
-    `is_of_shapes`: it compares extents, which the kernel would not do for a narrower signature.
+    `is_of_shapes`: it compares extents, which a narrower signature would make unnecessary.
     """
 
     is_of_shapes: bool = False
@@ -121,7 +124,7 @@ class InductionVar:
 
 @dataclass(frozen=True, slots=True)
 class CarriedArg:
-    """Carried value `number` of the loop, as the iteration finds it."""
+    """Carried value `number` of the loop at the start of an iteration."""
 
     number: int
 
@@ -143,7 +146,9 @@ class Elementwise:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Where a View reads along one axis of its operand: offset + sum(step * index[axis])."""
+    """The index at which a View reads along one axis of its operand: offset + sum(step *
+    index[axis]).
+    """
 
     offset: Number = 0
     terms: tuple[tuple[int, int], ...] = ()
@@ -183,19 +188,22 @@ class MatMul:
 
 @dataclass(frozen=True, slots=True)
 class FlatNonzero:
-    """np.flatnonzero; as many as the only extent says, which is their number."""
+    """np.flatnonzero; its extent is the number of true elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgTopK:
-    """np.argsort(operand, axis, kind="stable"), as many as the shape says; of whole numbers."""
+    """np.argsort(operand, axis, kind="stable")[:extent] of integers."""
 
     axis: int
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """np.take(data, indices, axis); an index out of range fails, a negative one counts back."""
+    """np.take(data, indices, axis).
+
+    An index out of range fails, a negative one counts from the end.
+    """
 
     axis: int
 
@@ -204,7 +212,7 @@ class Take:
 class Cumulative:
     """result[i] = function(result[i - 1], operand[i]) along the axis.
 
-    `exclusive`: of operand[i - 1], the first one the neutral element.
+    `exclusive`: of operand[i - 1]; the first element is the neutral one.
     """
 
     function: str
@@ -213,10 +221,10 @@ class Cumulative:
 
 
 IndexTuple = tuple[Axis | int, ...]
-"""Where to read or write in a tensor, by axis: at an Axis, or at what operand `int` says.
+"""The position to read or write, by axis: an Axis, or the value of operand `int`.
 
-That operand, counted after the tensors, has whole numbers, the rank of what is read or put, and
-broadcasts; a number out of range fails, a negative one counts back.
+That operand, counted after the tensors, holds integers, has the rank of the read or written
+elements, and broadcasts; an index out of range fails, a negative one counts from the end.
 """
 
 
@@ -229,7 +237,7 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Operand 0 with the elements of operand 1 put in, in the order of their index.
+    """Operand 0 with the elements of operand 1 written to it, in the order of their index.
 
     result[axes(index)] = function(result[axes(index)], operands[1][index])
 
@@ -242,9 +250,9 @@ class Scatter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stack:
-    """One stacked result: the element of each iteration, and where it goes.
+    """One stacked result: the element of each iteration, axis and direction.
 
-    `is_given`: the program has a result for it, which counts among the bytes that loops hold.
+    `is_given`: it is a result of the program, so it counts among the bytes that loops hold.
     """
 
     element: Node
@@ -257,8 +265,8 @@ class Stack:
 class Loop:
     """Operands: (trip?, condition?, *initial). Parts: the last states, then the stacks.
 
-    `length` is how often it runs at most where a sliced axis says so, `extent` how often it runs
-    where that is known before it does. `next_condition` None: true.
+    `length` is the greatest number of iterations if a sliced axis limits them, `extent` the number
+    of iterations if it is known in advance. `next_condition` None: true.
     """
 
     body: Block
@@ -284,16 +292,15 @@ class Branch:
 
 
 Kind = tuple[DType, tuple[Number | None, ...]]
-"""The dtype and the shape of what an Escape gives; None: an extent that the call tells."""
+"""The dtype and the shape of a HostCall's result; None: an extent that the call determines."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HostCall:
-    """The kernel of the leaf, called with the operands that are there (`given`).
+    """The kernel of the leaf, called with the operands that are present (`given`).
 
-    `results` are the kinds of the values it gives, None for one that nobody asks for. Node operands
-    that `takes` names and results that `makes` names are objects: what is held outside for a run,
-    natively a number.
+    `results` are the kinds of its results, None for unread ones. Node operands in `takes` and
+    results in `makes` are boxed Python objects, natively handles.
     """
 
     leaf: Leaf
@@ -304,7 +311,7 @@ class HostCall:
 
     @property
     def has_objects(self) -> bool:
-        """Whether it takes or gives what is held outside."""
+        """Whether it takes or returns boxed values."""
         return any(self.takes) or any(self.makes) or self.leaf.domain == BOXED_DOMAIN
 
 
@@ -314,7 +321,7 @@ BOXED_DOMAIN = "treadle.boxed"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Value `number` of the Loop, Branch or Escape that is the operand."""
+    """Result `number` of the operand: a Loop, Branch or HostCall."""
 
     number: int
 
@@ -328,7 +335,7 @@ Op = (
 
 @dataclass(eq=False, slots=True, repr=False)
 class Block:
-    """Nodes in order. `parent` is the block around it; `is_loop`: it runs many times."""
+    """Nodes in order. `parent` is the enclosing block; `is_loop`: it runs repeatedly."""
 
     name: str
     parent: Block | None = None
@@ -337,7 +344,7 @@ class Block:
 
     @property
     def depth(self) -> int:
-        """How many blocks are around it."""
+        """The number of enclosing blocks."""
         return 0 if self.parent is None else self.parent.depth + 1
 
 
@@ -363,7 +370,7 @@ class Node:
 
     @property
     def is_single(self) -> bool:
-        """Whether it surely has one element."""
+        """Whether it certainly has one element."""
         return all(extent == 1 for extent in self.shape)
 
 

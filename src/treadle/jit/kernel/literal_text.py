@@ -18,11 +18,11 @@ from treadle.ir import Attribute, DType, Kind, Literal, attribute
 from treadle.jit.kernel.op_text import InvalidKernel
 
 _SHOWN_ELEMENTS = 8
-"""How many elements of an array are written one by one."""
+"""The number of elements of an array that are printed one by one."""
 
 
 def write_elements(array: np.ndarray, *, whole: bool) -> str:
-    """The elements; those of a large array are left out unless the `whole` is wanted."""
+    """Print the elements; those of a large array are left out unless `whole`."""
     flat = np.ascontiguousarray(array).reshape(-1)
     first = flat[:1].tobytes()
     if flat.size > _SHOWN_ELEMENTS:
@@ -39,12 +39,12 @@ def _element(value: np.generic) -> str:
 
 
 def _is_exact(flat: np.ndarray) -> bool:
-    """Whether the decimal form of every element means its very bits; that of some NaN does not."""
+    """Whether decimals reproduce every element's bits; those of some NaNs do not."""
     return _parsed(" ".join(map(_element, flat)), flat.dtype).tobytes() == flat.tobytes()
 
 
 def read_elements(text: str, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
-    """The array of a dtype and shape with such elements."""
+    """Parse the elements of an array of a dtype and shape."""
     numpy = dtype.numpy
     if text == "...":
         raise InvalidKernel("the elements of a constant were left out: write the kernel whole")

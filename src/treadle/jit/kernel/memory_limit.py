@@ -1,6 +1,6 @@
-"""Which bytes of a loop are known before it runs, and how a kernel reports an exceeded limit.
+"""Classifies the bytes of a loop that are known before it runs; the slots of an exceeded limit.
 
-A run's `max_bytes` bounds the carried and stacked values of its loops, as interp counts them.
+A run's `max_bytes` limits the carried and stacked values of its loops, as counted by interp.
 """
 
 from __future__ import annotations
@@ -9,23 +9,24 @@ from treadle.jit.kernel.ir import Block, Loop, Node, Result
 from treadle.jit.kernel.traversal import all_nodes, is_inside
 
 SIZE, LOOP, DEPTH, FIRST = range(4)
-"""What the slots tell of a loop that is over: bytes, its number, how many iterations, and which."""
+"""The slots for an exceeded limit: bytes, the loop's number, depth, and the first iteration number.
+"""
 
 
 def loops(block: Block) -> list[Loop]:
-    """The loops of the block and of those inside, in the order of their numbers."""
+    """The loops of the block and of nested ones, in the order of their numbers."""
     return [node.op for node in all_nodes(block) if isinstance(node.op, Loop)]
 
 
 def is_counted_late(node: Node, op: Loop) -> bool:
-    """Whether only the body knows how large the value is."""
+    """Whether only the body knows the size of the value."""
     return any(is_inside(extent, op.body) for extent in node.shape)
 
 
 def is_stated_before(op: Loop) -> bool:
-    """Whether it is known before the loop runs how much it will hold when.
+    """Whether the bytes of each iteration are known before the loop runs.
 
-    That is so where only its number ends it, what it holds keeps its size, and no loop is inside.
+    Only the number of iterations may end it, its values have fixed sizes, and no loop is inside.
     """
     if op.has_condition or op.next_condition is not None:
         return False
@@ -36,7 +37,7 @@ def is_stated_before(op: Loop) -> bool:
 
 
 def is_weighed_before(node: Node) -> bool:
-    """Whether a kernel that weighs is over before it writes anything of the value, if ever."""
+    """Whether the limit is checked before anything of the value is written."""
     loop = node.operands[0].op if isinstance(node.op, Result) else None
     if not isinstance(node.op, Result) or not isinstance(loop, Loop) or not loop.path:
         return False

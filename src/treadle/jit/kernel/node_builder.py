@@ -1,7 +1,7 @@
-"""Adds nodes to blocks: equal nodes become one, and invariant nodes leave loops.
+"""Adds nodes to blocks, with common subexpression elimination and hoisting of invariants.
 
-A node goes into the outermost loop's surroundings where its operands are known, so invariant work
-leaves loops as it is written; a node that can fail stays where it is.
+A node is placed in the outermost block in which its operands are available, so invariants leave
+loops on creation; a node that can fail stays in its block.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ NATIVE = frozenset(
         "float16", "bfloat16", "float32", "float64",
     )
 )  # fmt: skip
-"""The element types that have native code."""
+"""The element types with native code."""
 
 _NEVER_HOISTED = (Loop, Branch, Take, Gather, Scatter, HostCall)
 
 
 class Declined(Exception):
-    """The region, or a step of it, has no native code: why."""
+    """The region, or a step of it, has no native code; holds the reason."""
 
 
 @dataclass(eq=False, slots=True)
 class NodeBuilder:
-    """The block that is being written, and what was written before.
+    """The current block, and the nodes so far.
 
-    `objects` are the nodes that are numbers of what is held outside.
+    `objects` are the nodes that are handles of boxed values.
     """
 
     main: Block
@@ -66,7 +66,7 @@ class NodeBuilder:
         return cls(main, main)
 
     def add(self, op: Op, dtype: DType, shape: Shape, *operands: Node) -> Node:
-        """A node, or the one that is there and equal to it."""
+        """A new node, or an existing equal one."""
         if dtype not in NATIVE:
             raise Declined(f"no native code for {dtype}")
         node = Node(op, dtype, shape, operands, self.block)
@@ -83,16 +83,16 @@ class NodeBuilder:
 
     @property
     def hoisted(self) -> tuple[Node, ...]:
-        """The nodes that left the loop they were written in."""
+        """The nodes that left the loop they were added in."""
         there = set(self._known.values())
         return tuple(node for node in self._moved if node in there)
 
     def mark(self) -> tuple[int, Block]:
-        """Where `back` returns to."""
+        """The current state, for `back`."""
         return len(self._added), self.block
 
     def back(self, mark: tuple[int, Block]) -> None:
-        """Take out what was added since, of a lowering that declined after all."""
+        """Remove the nodes added since the mark, after a lowering that declined."""
         count, self.block = mark
         while len(self._added) > count:
             node = self._known.pop(self._added.pop())
@@ -109,7 +109,7 @@ class NodeBuilder:
         return home
 
     def param(self, op: Op, dtype: DType, shape: Shape) -> Node:
-        """A node of the current block that has no operands and equals no other."""
+        """A node of the current block without operands that equals no other."""
         if dtype not in NATIVE:
             raise Declined(f"no native code for {dtype}")
         node = Node(op, dtype, shape, (), self.block)

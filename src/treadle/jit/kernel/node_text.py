@@ -1,4 +1,4 @@
-"""Shapes and types of nodes in words, for messages."""
+"""Prints shapes and types of nodes for messages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from treadle.jit.kernel.ir import Node, Number
 
 
 def show_shape(shape: Sequence[Number | None]) -> str:
-    """A shape in words; an extent that nobody states is "?"."""
+    """Print a shape; an unknown extent is "?"."""
     words = ("?" if e is None else str(e) if isinstance(e, int) else e.name for e in shape)
     return f"[{','.join(words)}]"
 
 
 def show_node(node: Node) -> str:
-    """The type of a node in words: float32[2,n0]."""
+    """Print the type of a node: float32[2,n0]."""
     return f"{node.dtype}{show_shape(node.shape)}"

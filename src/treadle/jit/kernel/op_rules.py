@@ -1,7 +1,7 @@
-"""What each operation of the kernel IR asks of its operands, and of the type of its result.
+"""The verifier's rules for each operation of the kernel IR: operands and result type.
 
-A rule is given a node and yields a sentence for each thing that is wrong with it. Dims are compared
-where both are numbers: whether two symbolic dims are equal may be known to a guard alone.
+A rule takes a node and yields a sentence for each fault. Dims are compared only if both are
+numbers: the equality of symbolic dims may depend on a guard.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Complaints = Iterator[str]
 
 
 def may_be_equal(left: Sequence[Number], right: Sequence[Number]) -> bool:
-    """Whether two shapes may be one: equal rank, and no two numbers that differ."""
+    """Whether two shapes can be equal: equal rank, and no two different numbers."""
     pairs = zip(left, right, strict=False)
     return len(left) == len(right) and not any(_differ(*pair) for pair in pairs)
 
@@ -191,7 +191,7 @@ def _reshape(node: Node) -> Complaints:
     (source,) = node.operands
     yield from _expect_dtype(node, source.dtype)
     if node.is_static and source.is_static and node.size != source.size:
-        yield f"{show_shape(node.shape)} has not as many elements as {show_shape(source.shape)}"
+        yield f"{show_shape(node.shape)} does not have as many elements as {show_shape(source.shape)}"
 
 
 def _concat(node: Node) -> Complaints:
@@ -275,7 +275,7 @@ def _indexed(axes: IndexTuple, data: Node, element: Node, indices: Sequence[Node
     yield from _expect_dtype(element, data.dtype)
     yield from _reads(axes, data.shape, element.shape)
     if {axis for axis in axes if isinstance(axis, int)} - set(range(len(indices))):
-        yield f"an axis at an index that is none of {len(indices)}"
+        yield f"an axis uses an index operand that is not one of {len(indices)}"
     for index in indices:
         yield from _expect_whole(index)
         if len(index.shape) != len(element.shape):
@@ -306,7 +306,7 @@ OPERANDS: Mapping[type, int] = {
     Concat: ANY_NUMBER, Reduce: 1, MatMul: 2, FlatNonzero: 1, ArgTopK: 1, Take: 2, Cumulative: 1,
     Gather: ANY_NUMBER, Scatter: ANY_NUMBER, Result: 1,
 }  # fmt: skip
-"""How many operands an operation has; those of loops, branches and calls say it themselves."""
+"""The number of operands of an operation; those of loops, branches and calls vary."""
 
 _LEAST_OPERANDS: Mapping[type, int] = {Elementwise: 1, Concat: 1, Gather: 1, Scatter: 2}
 
@@ -338,7 +338,7 @@ RULES: Mapping[type, Callable[[Node], Complaints]] = {
 
 
 def complaints(node: Node) -> Complaints:
-    """What breaks the rule of the node's operation, apart from loops, branches and calls."""
+    """Faults of the node by the rule of its operation, except loops, branches and calls."""
     kind, count = type(node.op), len(node.operands)
     wanted = OPERANDS[kind]
     if count < _LEAST_OPERANDS.get(kind, 0) or (wanted != ANY_NUMBER and count != wanted):

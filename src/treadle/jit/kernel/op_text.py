@@ -1,8 +1,8 @@
-"""The text form of each operation of the kernel IR: one template that is both written and read.
+"""The text form of each operation of the kernel IR: one template for printing and parsing.
 
-A template is words and fields, `{name:codec}`, and after a bar the word that stands before the
-operands, if there is one. A codec is a regular expression, a function that writes the field and one
-that reads it; both are given the scope, which knows the names of dims.
+A template is words and fields, `{name:codec}`, and after a bar the word before the operands, if
+there is one. A codec is a regular expression, a function that prints the field and one that parses
+it; both take the scope, which knows the names of dims.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Scope(Protocol):
     """The names of symbolic dims."""
 
     def dim_text(self, dim: Number) -> str:
-        """A dim in words."""
+        """Print a dim."""
 
     def dim(self, text: str) -> Number:
-        """The dim those words mean."""
+        """Parse a dim."""
 
 
 class Codec(NamedTuple):
-    """How a field is written and read."""
+    """How a field is printed and parsed."""
 
     pattern: str
     write: Callable[[Scope, Any], str]
@@ -149,7 +149,7 @@ TEMPLATES: tuple[tuple[type, str], ...] = (
     (Result, "result {number:int}|of"),
     (Elementwise, "{function:function}"),
 )
-"""In the order in which they are tried; no function of an Elementwise is a word of another op."""
+"""In the order in which they are tried; no Elementwise function is a word of another operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class OpText:
 
     @classmethod
     def of(cls, op: type, template: str) -> OpText:
-        """The text that a template describes."""
+        """The text of a template."""
         pieces: list[str | tuple[str, Codec]] = []
         head, _, link = template.partition("|")
         for words, name, codec in re.findall(r"([^{]*)(?:\{(\w+):(\w+)\})?", head):
@@ -177,7 +177,7 @@ class OpText:
         return cls(op, tuple(pieces), link, re.compile(f"{pattern}(?:{link}(?P<operands>%.*))?"))
 
     def write(self, scope: Scope, op: Op, operands: str) -> str:
-        """The operation and its operands."""
+        """Print the operation and its operands."""
         words = "".join(
             piece if isinstance(piece, str) else piece[1].write(scope, getattr(op, piece[0]))
             for piece in self.pieces
@@ -185,7 +185,7 @@ class OpText:
         return f"{words}{self.link}{operands}" if operands else words
 
     def read(self, scope: Scope, text: str) -> tuple[Op, str] | None:
-        """The operation and the text of its operands; None for text of another one."""
+        """The operation and the text of its operands; None for text of another operation."""
         found = self.pattern.fullmatch(text)
         if found is None:
             return None
@@ -203,14 +203,14 @@ def op_texts() -> Mapping[type, OpText]:
 
 
 def write_op(scope: Scope, op: Op, operands: str) -> str:
-    """An operation without blocks or arrays as text, with the names of its operands."""
+    """Print an operation without blocks or arrays, with the names of its operands."""
     return op_texts()[type(op)].write(scope, op, operands)
 
 
 def read_op(scope: Scope, text: str) -> tuple[Op, str]:
-    """The operation a text means, and the text of its operands."""
+    """Parse an operation without blocks or arrays, and return the text of its operands."""
     for each in op_texts().values():
         found = each.read(scope, text)
         if found is not None:
             return found
-    raise InvalidKernel(f"no operation reads {text!r}")
+    raise InvalidKernel(f"{text!r} is not an operation")

@@ -6,8 +6,8 @@
       %y: float32[3] = mul %x, %two
       return %y
 
-Names are free, indentation is not: two more spaces for each block. What is read is a kernel as it
-stands, without any check but of its syntax; `verifier.verify_kernel` checks the rest.
+Names are arbitrary, indentation is not: two more spaces for each block. Only the syntax is checked;
+`verifier.verify_kernel` checks the rest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def parse_kernel(text: str) -> Kernel:
-    """The kernel that a text describes; raises InvalidKernel, which names the line."""
+    """Parse the text of a kernel; raises InvalidKernel, which names the line."""
     parser = _Parser(text)
     try:
         return parser.kernel()
@@ -66,7 +66,7 @@ def _items(text: str) -> list[str]:
 
 
 class _Parser:
-    """The lines left to read, the values and dims named so far, and the block that is read."""
+    """The remaining lines, the values and dims named so far, and the current block."""
 
     def __init__(self, text: str) -> None:
         lines = enumerate(text.splitlines(), 1)
@@ -89,7 +89,7 @@ class _Parser:
     # lines
 
     def _peek(self, depth: int) -> str:
-        """The next line of a block at this depth; "" where the block is over."""
+        """The next line of a block at this depth; "" at the end of the block."""
         if self._next == len(self._lines):
             return ""
         line = self._lines[self._next][1]
@@ -100,7 +100,10 @@ class _Parser:
         return line.lstrip(" ") if indent == 2 * depth else ""
 
     def _accept(self, depth: int, prefix: str) -> str | None:
-        """The rest of the next line where it begins so; None, and nothing is read, otherwise."""
+        """The rest of the next line if it begins with the prefix.
+
+        Otherwise None, reading nothing.
+        """
         line = self._peek(depth)
         if line != prefix and not line.startswith(prefix + " "):
             return None
@@ -117,7 +120,7 @@ class _Parser:
     # names
 
     def dim_text(self, dim: Number) -> str:
-        raise NotImplementedError  # a parser writes nothing
+        raise NotImplementedError  # a parser prints nothing
 
     def dim(self, text: str) -> Number:
         if re.fullmatch(r"-?\d+", text):
@@ -161,14 +164,14 @@ class _Parser:
         )  # fmt: skip
 
     def _hoisted(self, names: str) -> tuple[Node, ...]:
-        """The nodes of these names, which may stand in a loop's body."""
+        """The nodes of these names, which may be in a loop's body."""
         unknown = {*_items(names)} - {*self._everywhere}
         if unknown:
             raise InvalidKernel(f"{sorted(unknown)[0]} is not defined")
         return tuple(self._everywhere[name] for name in _items(names))
 
     def _nodes(self, depth: int) -> None:
-        """Every line that defines a value."""
+        """Parse every line that defines a value."""
         while self._peek(depth).startswith("%"):
             line = self._peek(depth)
             self._next += 1
@@ -179,11 +182,11 @@ class _Parser:
                 name, word, rest = untyped.groups()
                 self._define(name, *_UNTYPED_FORMS[word](self, rest, depth))
             else:
-                raise InvalidKernel(f"{line!r} defines no value")
+                raise InvalidKernel(f"{line!r} does not define a value")
 
     def _typed(self, name: str, dims: str | None, dtype: str, shape: str, words: str) -> None:
         if dtype not in _DTYPES:
-            raise InvalidKernel(f"{dtype} is no element type")
+            raise InvalidKernel(f"{dtype} is not an element type")
         type_, extents = DType(dtype), self._shape(shape)
         if words == "constant" or words.startswith("constant "):
             found = tuple(extent for extent in extents if isinstance(extent, int))
@@ -208,7 +211,7 @@ class _Parser:
         self._block.nodes.append(node)
 
     def _inside(self, block: Block, read: Callable[[], T]) -> T:
-        """What `read` gives, inside the block; its values are not known after."""
+        """Parse by `read` inside the block; its values are unknown afterwards."""
         outer, values, self._block = self._block, dict(self._values), block
         found = read()
         self._block, self._values = outer, values
@@ -219,7 +222,7 @@ class _Parser:
     def _loop(self, head: str, depth: int) -> tuple[Loop, Sequence[Node]]:
         found = _LOOP.fullmatch(head)
         if found is None:
-            raise InvalidKernel(f"{head!r} is no head of a loop")
+            raise InvalidKernel(f"{head!r} is not the head of a loop")
         trip, length, extent, condition, carries, path = found.groups()
         pairs = [pair.split(" = ") for pair in _items(carries or "")]
         operands = [self._value(name) for name in (trip, condition) if name]
@@ -269,7 +272,7 @@ class _Parser:
     def _call(self, words: str, _: int) -> tuple[HostCall, Sequence[Node]]:
         found = _CALL.fullmatch(words)
         if found is None:
-            raise InvalidKernel(f"{words!r} is no call of an operator")
+            raise InvalidKernel(f"{words!r} is not a call of an operator")
         domain, op, version, attributes, operands, kinds = found.groups()
         given = _items(operands)
         present = [each for each in given if each != "_"]
@@ -293,7 +296,7 @@ class _Parser:
             return None if text == "_" else _OBJECT
         found = _KIND.fullmatch(text)
         if found is None or found[1] not in _DTYPES:
-            raise InvalidKernel(f"{text!r} is no type of a result")
+            raise InvalidKernel(f"{text!r} is not the type of a result")
         extents = (each for each in found[2].split(",") if each)
         return DType(found[1]), tuple(None if e == "?" else self.dim(e) for e in extents)
 

@@ -18,7 +18,7 @@
     constant = "constant" elements   see `literal_text`
 
 `carries` pairs each carried argument of the body with its initial value. Everything that machine
-code depends on is written. The types of the values that a called operator names are not.
+code depends on is printed. The types of a called operator's values are not.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from treadle.jit.kernel.traversal import all_nodes, dims_of
 
 
 def show_kernel(kernel: Kernel, *, whole: bool = False) -> str:
-    """The kernel as text; `whole`: large constants too, so that it can be read again."""
+    """Print the kernel; `whole`: large constants too, so that it can be parsed again."""
     return "\n".join(_Printer(kernel, whole).kernel())
 
 
 class _Printer:
-    """The names that nodes and dims were given; `dim_text` is what op_text.Scope asks for."""
+    """The names of nodes and dims; `dim_text` belongs to op_text.Scope."""
 
     def __init__(self, kernel: Kernel, whole: bool) -> None:
         self._kernel, self._whole = kernel, whole
@@ -74,7 +74,7 @@ class _Printer:
         return str(dim) if isinstance(dim, int) else self._dims[dim]
 
     def dim(self, text: str) -> Number:
-        raise NotImplementedError  # a printer reads nothing
+        raise NotImplementedError  # a printer parses nothing
 
     def kernel(self) -> Iterator[str]:
         kernel = self._kernel
@@ -95,7 +95,7 @@ class _Printer:
         return ", ".join(map(self._name, nodes))
 
     def _head(self, node: Node) -> str:
-        """The name of a node, those of the dims that it is the extent of, and its type."""
+        """The name of a node, the dims that it defines, and its type."""
         shape = ",".join(map(self.dim_text, node.shape))
         dims = ", ".join(self._dims[dim] for dim in self._sources.get(node, ()))
         return f"{self._name(node)}{f' as {dims}' if dims else ''}: {node.dtype}[{shape}]"
@@ -183,4 +183,4 @@ def _attributes(kernel: Kernel) -> Iterator[str]:
 
 
 KERNEL_FLAGS = ("limits_iterations", "limits_memory", "assumes")
-"""The attributes of a kernel that hold or do not."""
+"""The boolean attributes of a kernel."""

@@ -1,10 +1,10 @@
 """Delay lines: a carried shift register is a window over its history in memory.
 
-    next = Join(state[1:], x[i])      state = line[i : i + n]     of  line = initial, x
-    next = Join(x[i], state[:-1])     state = line[m - i :][:n]   of  line = reversed(x), initial
+    next = Concat(state[1:], x[i])      state = line[i : i + n]     of  line = initial, x
+    next = Concat(x[i], state[:-1])     state = line[m - i :][:n]   of  line = reversed(x), initial
 
-The line is put into memory before the loop: nothing is moved in it, and no iteration waits for the
-one before. For FIR filters, causal convolutions and windows of the last tokens.
+The line is written to memory before the loop: the loop moves nothing, and no iteration depends on
+the previous one. Used for FIR filters, causal convolutions and windows of the last tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treadle.jit.schedule.storage import Storage, keeps_order
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DelayLine:
-    """One delay line: its memory, how many rows come, and from which end."""
+    """One delay line: its memory, the number of incoming rows, and the end they enter at."""
 
     state: Node
     line: Buffer
@@ -34,7 +34,7 @@ class DelayLine:
     is_forward: bool
 
     def first(self, context: CodegenContext, index: Index) -> Index:
-        """The row of the line that the window begins with, before iteration i."""
+        """The row of the line at which the window starts before iteration i."""
         return (
             index
             if self.is_forward
@@ -49,7 +49,7 @@ class DelayLine:
             context.access.buffers[node] = self.window(context, index)
 
     def elements(self, context: CodegenContext, index: Index) -> list[Any]:
-        """Those of the window, loaded."""
+        """The elements of the window, loaded."""
         first, size = self.first(context, index), self.state.size
         places = (
             context.access.unflat(position, symbolic_dims(self.state)) for position in range(size)
@@ -75,7 +75,7 @@ class DelayLine:
         return replace(self.line, pointer=pointer, owner=None)
 
     def end(self, context: CodegenContext, loop: Node, number: int, count: Any) -> None:
-        """The window that is left is the last value of the loop."""
+        """The window after the loop, which is the carried value's final value."""
         part = result_node(context, loop, number)
         if context.access.storage_of(self.state) is Storage.REGISTERS:
             context.results.values[loop, number] = self.elements(context, count)
@@ -87,7 +87,7 @@ class DelayLine:
 
 
 def begin(context: CodegenContext, op: Loop, number: int, initial: Node) -> bool:
-    """Put the line of a carried value into memory, if it is one."""
+    """Write the line of a carried value to memory, if it is a delay line."""
     found = _coming(op, number)
     if found is None:
         return False
@@ -109,7 +109,7 @@ def begin(context: CodegenContext, op: Loop, number: int, initial: Node) -> bool
 
 
 def _coming_rows(context: CodegenContext, delay: DelayLine, count: int) -> Buffer:
-    """Where the rows go that come: behind the first window, or before it and backwards."""
+    """The destination of the incoming rows: after the first window, or reversed before it."""
     if delay.is_forward:
         return delay.rows(context, count)
     last = delay.rows(context, context.builder.builder.sub(delay.length, context.builder.index(1)))
@@ -118,7 +118,7 @@ def _coming_rows(context: CodegenContext, delay: DelayLine, count: int) -> Buffe
 
 
 def _coming(op: Loop, number: int) -> tuple[Node, bool] | None:
-    """What comes into a delay line row by row, and whether at its end."""
+    """The rows that enter a delay line, and whether they enter at its end."""
     state, after = op.states[number], op.nexts[number]
     is_counted = not op.has_condition and op.next_condition is None
     if not (is_counted and state.is_static and state.shape and isinstance(after.op, Concat)):
@@ -142,7 +142,7 @@ def _is_kept(kept: Node, state: Node, offset: int) -> bool:
 
 
 def _rows(new: Node, op: Loop) -> Node | None:
-    """What the loop goes through of which this is the row of the iteration."""
+    """The tensor whose item in this iteration is the row."""
     shape: Sequence[Index] = new.shape
     while isinstance(new.op, Reshape) or (isinstance(new.op, View) and keeps_order(new)):
         new = new.operands[0]

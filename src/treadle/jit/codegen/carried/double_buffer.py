@@ -1,12 +1,12 @@
 """Double buffers: carried arrays that cannot be updated in place swap two buffers.
 
-    now, other = initial, room for as many
-    in each iteration: the next value is written to `other`, from `now`; then the two change places
-    after the last: copied where it belongs, if it is in the other one
+    now, other = initial, another buffer
+    in each iteration: the next value is computed from `now` into `other`; then both are swapped
+    after the last: copied to its destination, if it is in the other one
 
-For a value of which each element is made of others: stencils, shifts, transposes.
-What is written at once is a function of its own, in which the two are known to be apart; in the
-function that changes their places nothing is said of that.
+Used for values whose elements are computed from other elements: stencils, shifts, transposes. A
+nest that writes one buffer is a separate function, in which both buffers are known not to alias;
+the function that swaps them has no such metadata.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.storage import Storage
 
 _FEWEST_BYTES = 4096
-"""Less is sooner copied than a function called."""
+"""The least size in bytes: smaller values are copied faster than a function is called."""
 
 
 @dataclass(eq=False, slots=True)
 class DoubleBuffer:
-    """One such value: its two memories, and variables that say which is which.
+    """One such value: its two buffers, and variables that tell which is which.
 
-    `read` and `target` are where this iteration finds the value and where it writes the next.
+    `read` and `target` are the addresses of the current value and of the next one.
     """
 
     first: Buffer
@@ -42,7 +42,7 @@ class DoubleBuffer:
 
 
 def begin(context: CodegenContext, node: Node) -> None:
-    """Another memory for each state of the loop that takes turns; the states have theirs."""
+    """Allocate the second buffer for each state of the loop that needs one."""
     op = node.op
     assert isinstance(op, Loop)
     for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True)):
@@ -81,7 +81,7 @@ def _takes_turns(context: CodegenContext, op: Loop, state: Node, after: Node) ->
 
 
 def _is_read_elsewhere(context: CodegenContext, after: Node, state: Node) -> bool:
-    """Whether the nest of a next value reads elements of the state elsewhere than it writes."""
+    """Whether the nest of a next value reads elements of the state at other indices than it writes."""
     waiting, seen = [(after, True)], set[tuple[Node, bool]]()
     while waiting:
         node, is_own = waiting.pop()
@@ -96,7 +96,7 @@ def _is_read_elsewhere(context: CodegenContext, after: Node, state: Node) -> boo
 
 
 def _is_in_nest(context: CodegenContext, node: Node, state: Node, is_same: bool) -> bool:
-    """Whether it is computed in the nest that reads it: nothing asks for it before that."""
+    """Whether the value is computed in the nest that reads it, with no earlier use."""
     if node.home is not state.home:
         return False
     place = context.access.storage_of(node)
@@ -110,7 +110,7 @@ def _is_in_nest(context: CodegenContext, node: Node, state: Node, is_same: bool)
 
 
 def load(context: CodegenContext, op: Loop) -> None:
-    """Which is which in this iteration."""
+    """Load the addresses of both buffers for this iteration."""
     for state in op.states:
         made = context.carried.double_buffers.get(state)
         if made is not None:
@@ -122,14 +122,14 @@ def load(context: CodegenContext, op: Loop) -> None:
 
 
 def take_next(context: CodegenContext, op: Loop) -> None:
-    """The next values are the carried ones from here on."""
+    """Make the next values the carried ones."""
     for made in _of(context, op):
         context.builder.builder.store(made.target.pointer, made.now)
         context.builder.builder.store(made.read.pointer, made.other)
 
 
 def end(context: CodegenContext, op: Loop) -> None:
-    """The last values, where they belong."""
+    """Move the final values to their destinations."""
     for state in op.states:
         made = context.carried.double_buffers.get(state)
         if made is None:

@@ -1,10 +1,10 @@
 """Carried values whose extents change from one iteration to the next.
 
     scratch = initial; dims = its extents
-    in each iteration: what comes next is written to other memory, then the two change places
+    in each iteration: the next value is written to other memory, then both are swapped
 
-Where the next value is the old one with something behind it, only that is written: the memory has
-room for more rows than there are, and gets twice as many when they are full.
+If the next value is the old one with rows appended, only these rows are written: the memory has
+spare rows, and doubles when it is full.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST_ROWS = 16
 
 @dataclass(eq=False, slots=True)
 class ResizableState:
-    """One carried value; `rows` holds how many rows there is room for where it only grows."""
+    """One carried value; `rows` is the capacity in rows, if it only grows."""
 
     number: int
     state: Node
@@ -43,7 +43,7 @@ class ResizableState:
     new: Mapping[int, Any] | None = None
 
     def shape(self, context: CodegenContext) -> tuple[Index, ...]:
-        """The extents it has now."""
+        """The current extents."""
         b = context.builder.builder
         return tuple(
             b.load(self.dims[k], typ=I64) if k in self.dims else context.access.extent(extent)
@@ -53,7 +53,7 @@ class ResizableState:
     def room(
         self, context: CodegenContext, shape: Sequence[Index], rows: Index
     ) -> tuple[Index, ...]:
-        """The shape with so many rows."""
+        """The shape with this many rows."""
         return (*shape[: self.axis], rows, *shape[self.axis + 1 :])
 
     @property
@@ -62,7 +62,7 @@ class ResizableState:
         return self.rows is None or all(e == 1 for e in self.state.shape[: self.axis])
 
     def buffer(self, context: CodegenContext) -> Buffer:
-        """Its memory now."""
+        """The current memory."""
         shape = self.shape(context)
         if not self.is_dense:
             shape = self.room(context, shape, context.builder.builder.load(self.rows, typ=I64))
@@ -78,7 +78,7 @@ class ResizableState:
 
 
 def resizable_states(state: Node, number: int) -> list[int]:
-    """The axes of a carried value whose extent changes."""
+    """The axes of a carried value along which its extent changes."""
     sources = [each.source if isinstance(each, SymbolicDim) else None for each in state.shape]
     return [
         axis
@@ -114,7 +114,7 @@ def begin(
 
 
 def _appends(op: Loop, state: Node, after: Node, dims: Mapping[int, Any]) -> int | None:
-    """The axis along which the next value is the old one and something behind it."""
+    """The axis along which the next value is the old one plus appended rows."""
     if not isinstance(after.op, Concat) or after.home is not op.body:
         return None
     is_apart = op.nexts.count(after) == 1 and after.operands.count(state) == 1
@@ -123,7 +123,7 @@ def _appends(op: Loop, state: Node, after: Node, dims: Mapping[int, Any]) -> int
 
 
 def load(context: CodegenContext, op: Loop, made: ResizableState) -> None:
-    """The extents of this iteration."""
+    """Load the extents of this iteration."""
     for axis, variable in made.dims.items():
         context.results.dims[op.body, made.number, axis] = context.builder.builder.load(
             variable, typ=I64
@@ -131,7 +131,7 @@ def load(context: CodegenContext, op: Loop, made: ResizableState) -> None:
 
 
 def appended(context: CodegenContext, node: Node) -> bool:
-    """Write a Join behind the carried value it begins with; whether it is such a Join."""
+    """Append a Concat to the carried value that it begins with; returns whether it did."""
     made = context.carried.growable.get(node.operands[0])
     if made is None or made.after is not node or made.rows is None:
         return False
@@ -147,7 +147,7 @@ def appended(context: CodegenContext, node: Node) -> bool:
 
 
 def _grow(context: CodegenContext, made: ResizableState, old: Sequence[Index], rows: Any) -> None:
-    """Room for so many rows."""
+    """Ensure capacity for this many rows."""
     w, b = context.builder, context.builder.builder
     with w.rarely(b.icmp_signed(">", rows, b.load(made.rows, typ=I64))):
         room = b.load(made.rows, typ=I64)
@@ -173,7 +173,7 @@ def join_into(
     operands: Sequence[Node],
     join: Node | None = None,
 ) -> None:
-    """The operands one after the other along the axis, from `first` on, but those there already."""
+    """Concatenate the operands along the axis from `first` on, except those already in place."""
     for operand in operands:
         place = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
         start = context.access.address(buffer, place)
@@ -186,7 +186,7 @@ def join_into(
 
 
 def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:
-    """The next value in memory of its own; that of the old one stays as it is."""
+    """Compute the next value in other memory; the old value stays."""
     made.pending, made.new = None, None
     if made.after is made.state:
         return
@@ -206,7 +206,7 @@ def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:
 
 
 def take_next(context: CodegenContext, made: ResizableState) -> None:
-    """The next value is the carried one from here on."""
+    """Make the next value the carried one."""
     if made.pending is not None:
         made.scratch.exchange(context.builder, made.pending)
     for axis, value in (made.new or {}).items():
@@ -214,7 +214,7 @@ def take_next(context: CodegenContext, made: ResizableState) -> None:
 
 
 def end(context: CodegenContext, node: Node, made: ResizableState) -> None:
-    """The last value and its extents."""
+    """The final value and its extents."""
     for axis, variable in made.dims.items():
         context.results.dims[node, made.number, axis] = context.builder.builder.load(
             variable, typ=I64

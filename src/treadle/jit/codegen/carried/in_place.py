@@ -1,8 +1,8 @@
 """In-place updates: the next value of a carried array takes the memory of the old one.
 
-A next value may be Puts into the old one, one after the other, inner loops that carry it on, and
-branches both of whose sides do so or leave it alone. What becomes of the value between is its
-chain; each link takes over the memory where all who read the link before have done so.
+An update chain leads from the old value to the next one through Scatters, inner loops that carry
+it, and branches whose sides both update it or return it unchanged. Each link may reuse the memory
+once all readers of the previous link have run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UpdateChain = tuple[tuple[Node, ...], Node]
 
 
 def update_chains(op: Loop) -> dict[Node, Node]:
-    """The state each link goes into, of those that are all of its next value."""
+    """The state that each link updates, for links that are the whole of its next value."""
     found: dict[Node, Node] = {}
     for state, after in zip(op.states, op.nexts, strict=True):
         links, base = update_chain_of(after, op.body)
@@ -28,7 +28,7 @@ def update_chains(op: Loop) -> dict[Node, Node]:
 
 
 def update_chain_of(node: Node, block: Block) -> UpdateChain:
-    """The links that end in a node of the block, and what the first of them starts from."""
+    """The links that end in a node of the block, and the value that the first one starts from."""
     links: list[Node] = []
     while node.home is block:
         made = _link(node)
@@ -41,9 +41,9 @@ def update_chain_of(node: Node, block: Block) -> UpdateChain:
 
 
 def _link(node: Node) -> UpdateChain | None:
-    """The links inside the node, and the value it starts from; None where it is no link.
+    """The links inside the node, and their start value; None if it is not a link.
 
-    A value of another shape has no room in the memory of the one it starts from.
+    A value of another shape does not fit into the memory of its start value.
     """
     if isinstance(node.op, Scatter):
         return (), node.operands[0]
@@ -64,7 +64,7 @@ def _link(node: Node) -> UpdateChain | None:
 
 
 def reused_buffers(context: CodegenContext, node: Node, nests: FusedNests) -> dict[int, Buffer]:
-    """The memory that parts of a Loop or Branch take over, by number."""
+    """The memory that results of a Loop or Branch reuse, by number."""
     found: dict[int, Buffer] = {}
     if nests.ending.into:
         nests.flush_all()
@@ -80,7 +80,7 @@ def reused_buffers(context: CodegenContext, node: Node, nests: FusedNests) -> di
 
 
 def is_in(context: CodegenContext, node: Node, state: Node) -> bool:
-    """Whether the node is kept in the memory of the state."""
+    """Whether the node is stored in the memory of the state."""
     return node in context.access.buffers and context.access.buffers[
         node
     ] is context.access.buffers.get(state)
@@ -89,7 +89,7 @@ def is_in(context: CodegenContext, node: Node, state: Node) -> bool:
 def _is_free(
     context: CodegenContext, node: Node, part: Node, base: Node, nests: FusedNests
 ) -> bool:
-    """Whether nobody but the Loop or Branch, for this part of it, will read the value again."""
+    """Whether only this result of the Loop or Branch will read the value again."""
     if context.access.storage_of(part) is not Storage.BUFFER or base in context.kernel.results:
         return False
     if isinstance(node.op, Loop):
@@ -105,7 +105,7 @@ def _is_free(
 
 
 def _ends(node: Node, part: Node) -> tuple[Node, ...]:
-    """What both sides of a Branch give as this part."""
+    """The values that both sides of a Branch return for this result."""
     assert isinstance(node.op, Branch)
     assert isinstance(part.op, Result)
     number = part.op.number
@@ -122,7 +122,7 @@ def _is_inside(node: Node, blocks: tuple[Block, ...]) -> bool:
 def branch_side(
     context: CodegenContext, node: Node, block: Block, nests: FusedNests, numbers: dict[int, Buffer]
 ) -> IterationEnd:
-    """The ending of one side of a branch: who reads what it takes over outside of it is over."""
+    """The IterationEnd of one side of a branch: outer reads of the reused values are complete."""
     over: set[tuple[Node, Node]] = set()
     for part in context.access.places.readers.get(node, ()):
         if isinstance(part.op, Result) and part.op.number in numbers:
@@ -136,7 +136,7 @@ def branch_side(
 
 
 def mark_updated(context: CodegenContext, node: Node, nests: FusedNests) -> None:
-    """Note it where the node is a next value that is in its state's memory now."""
+    """Record that the node, a next value, is now in its state's memory."""
     ending = nests.ending
     state = ending.into.get(node)
     if state is None or ending.loop is None or not isinstance(ending.loop.op, Loop):

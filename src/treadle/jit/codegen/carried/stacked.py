@@ -1,10 +1,10 @@
 """Stacked outputs of loops: their memory, and where each iteration writes.
 
-a length known before the loop    memory of the kernel's own, or a result
-else                              memory that grows, twice as large each time
+length known before the loop      workspace memory, or a result otherwise
+memory that doubles when it is full
 
-Where the extents of an element are only known in the body, those of the first iteration count, and
-the kernel is refused where others come.
+If the extents of an element are only known in the body, those of the first iteration are used, and
+the kernel fails if another iteration differs.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from treadle.jit.kernel.ir import DimOf, Loop, Node, Result, Stack, SymbolicDim
 from treadle.jit.kernel.traversal import is_inside
 
 _FIRST_CAPACITY = 64
-"""Iterations that a stacked output of unknown length has memory for at first."""
+"""The initial capacity, in iterations, of a stacked output of unknown length."""
 
 
 @dataclass(eq=False, slots=True)
 class StackedOutput:
-    """One stacked value while its loop is written: into `memory`, or into a growing `scratch`.
+    """One stacked value while its loop is emitted: into `memory`, or into a growing `scratch`.
 
-    `inner` are variables for the extents of an element that only the body knows, by axis; `rows`
-    holds how many elements there is room for.
+    `inner` are variables for element extents known only in the body, by axis; `rows` holds the
+    capacity in elements.
     """
 
     part: Node
@@ -62,7 +62,7 @@ class StackedOutput:
         return self.stack.element
 
     def room(self, context: CodegenContext, index: Any) -> Buffer:
-        """The memory of this iteration's element."""
+        """The memory for this iteration's element."""
         if self.rows_of_columns is not None:
             number = context.builder.builder.urem(
                 index, context.builder.index(self._width(context))
@@ -79,7 +79,9 @@ class StackedOutput:
         return tile_width(self.element, context.builder.target)
 
     def put(self, context: CodegenContext, index: Any) -> None:
-        """At the end of iteration i: rows of columns go where they belong once all are there."""
+        """At the end of iteration i, move buffered columns to their destination once a tile is
+        full.
+        """
         if self.rows_of_columns is None:
             return
         b, width = context.builder.builder, context.builder.index(self._width(context))
@@ -89,7 +91,7 @@ class StackedOutput:
             self._put(context, done, width)
 
     def put_rest(self, context: CodegenContext, count: Any) -> None:
-        """After `count` iterations: rows of columns that are left go where they belong."""
+        """After `count` iterations, move the remaining buffered columns."""
         if self.rows_of_columns is None:
             return
         with context.access.scope():
@@ -146,7 +148,7 @@ class StackedOutput:
             b.store(more, self.rows)
 
     def _growing(self, context: CodegenContext, shape: Sequence[Index]) -> Buffer:
-        """All elements, one after the other, with the axis they are stacked along where it goes."""
+        """All elements one after the other, with the stacked axis moved to its position."""
         assert self.scratch is not None
         strides = list(context.builder.strides(shape))
         strides.insert(self.stack.axis, context.builder.product(shape))
@@ -161,7 +163,7 @@ class StackedOutput:
         )
 
     def whole(self, context: CodegenContext, loop: Node) -> Buffer:
-        """The memory of all iterations; extents that only the body knew go to `results.dims`."""
+        """The memory of all iterations; extents known only in the body go to `results.dims`."""
         if self.memory is not None:
             return self.memory
         for axis, variable in self.inner.items():
@@ -175,7 +177,7 @@ class StackedOutput:
 def stacked_outputs(
     context: CodegenContext, node: Node, op: Loop, limit: Any
 ) -> list[StackedOutput]:
-    """The stacks of a loop that somebody reads, or of which an extent is asked for."""
+    """The stacks of a loop that are read, or of which an extent is used."""
     found = []
     for number, stack in enumerate(op.stacks, start=len(op.states)):
         part = result_node(context, node, number) or _measured(context, node, number, op, stack)
@@ -187,7 +189,7 @@ def stacked_outputs(
 def _measured(
     context: CodegenContext, node: Node, number: int, op: Loop, stack: Stack
 ) -> Node | None:
-    """The part nobody reads whose extents only the body knows."""
+    """The unread part whose extents only the body knows."""
     if not any(is_inside(extent, op.body) for extent in stack.element.shape):
         return None
     parts = context.access.places.readers.get(node, ())
@@ -224,13 +226,13 @@ def _stacking(
 
 
 def _is_column(context: CodegenContext, part: Node, stack: Stack) -> bool:
-    """Whether elements become columns, which are stacked some at a time."""
+    """Whether elements become columns, which are stacked in tiles."""
     count = part.shape[stack.axis]
     is_plain = context.tile is None and not stack.reverse and stack.axis > 0
     return is_plain and column_tiles.are_columns(stack.element.shape, count, stack.axis)
 
 
 def _is_of(extent: int | SymbolicDim, part: Node) -> bool:
-    """Whether an extent is known when the loop has ended, and not before."""
+    """Whether an extent is known after the loop, but not before."""
     source = extent.source if isinstance(extent, SymbolicDim) else None
     return source is not None and isinstance(source.op, DimOf) and source.operands == part.operands

@@ -1,4 +1,4 @@
-"""The functions of a C library around free kernels."""
+"""The functions of a C library around free kernels (kernels that need no Python)."""
 
 from treadle.jit.codegen.library.call import workspace_bytes
 from treadle.jit.codegen.library.functions import (

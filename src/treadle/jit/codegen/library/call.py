@@ -1,10 +1,10 @@
-"""One call of a free kernel: its slots filled, its results told and handed over.
+"""One call of a free kernel: fills its slots, describes and hands over its results.
 
 int32_t run_0(in, out, run):
     slots = addresses of tensors, extents, the workspace, the caller's functions
-    status = kernel(slots)                  kernel_bounded where the run has bounds
-    shapes of results that only the run tells
-    results of unknown size: to memory of `grow`, or as they are
+    status = kernel(slots)                  kernel_bounded if the run has limits
+    dynamic shapes of results
+    results of unknown size: to memory of `grow`, or in place
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NO_BOUND, _ALL_MEMORY = 2**62, 2**47
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What the writer of a call needs."""
+    """The state shared by the functions that emit a call."""
 
     builder: FunctionBuilder
     free: FreeKernel
@@ -56,7 +56,7 @@ class _Call:
     known: Mapping[SymbolicDim, Any]
 
     def of_run(self, part: int, type_: Any) -> Any:
-        """A part of the run: 0 where the caller gives none."""
+        """A field of the run structure; 0 if the caller passes none."""
         b, kind = self.builder.builder, run_type(self.builder.target)
         place = b.gep(
             self.run, [llvm.Constant(I32, 0), llvm.Constant(I32, part)], source_etype=kind
@@ -67,7 +67,7 @@ class _Call:
 def emit_call(
     module: llvm.Module, code: FreeCode, suffix: str, names: tuple[str, str], target: Target
 ) -> Any:
-    """The function that runs a kernel; `names` are those of its two functions."""
+    """Emit the function that runs a kernel; `names` are those of its two functions."""
     w = begin(module, f".run_{suffix}", I32, [POINTER] * 3, target)
     given, made, run = w.function.args
     tensors = Tensors(w, given)
@@ -91,7 +91,7 @@ def _is_null(builder: FunctionBuilder, pointer: Any) -> Any:
 
 
 def _finish(call: _Call, code: KernelArtifact, name: str) -> None:
-    """Run a kernel and return."""
+    """Run a kernel and return its status."""
     w = call.builder
     slots = w.variable(I64, count=max(len(code.slots), 2))
     for number, slot in enumerate(code.slots):
@@ -107,7 +107,7 @@ def _finish(call: _Call, code: KernelArtifact, name: str) -> None:
 
 
 def _word(builder: FunctionBuilder, value: Any) -> Any:
-    """What a slot holds: a number, or an address as one."""
+    """The content of a slot: a number, or an address as one."""
     return value if value.type == I64 else builder.builder.ptrtoint(value, I64)
 
 
@@ -128,14 +128,14 @@ def _extent(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
 
 
 def _workspace(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
-    """The first place in the workspace at which a line of the cache begins."""
+    """The first position in the workspace aligned to a cache line."""
     b, room = call.builder.builder, call.of_run(WORKSPACE, POINTER)
     place = b.add(b.ptrtoint(room, I64), llvm.Constant(I64, ALIGNED - 1))
     return b.and_(place, llvm.Constant(I64, -ALIGNED))
 
 
 def _function(part: int) -> Callable[[_Call, KernelArtifact, Slot], Any]:
-    """The pair of a function of the caller's and what it is given; null where there is none."""
+    """The pair of a caller's function and its context; null if it is not set."""
 
     def pair(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
         w, b = call.builder, call.builder.builder
@@ -150,7 +150,7 @@ def _function(part: int) -> Callable[[_Call, KernelArtifact, Slot], Any]:
 
 
 def _bound(part: int, most: int) -> Callable[[_Call, KernelArtifact, Slot], Any]:
-    """A bound of the run, the most there can be without one."""
+    """A limit of the run, by default the greatest number."""
 
     def bound(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
         b, given = call.builder.builder, call.of_run(part, I64)
@@ -161,7 +161,7 @@ def _bound(part: int, most: int) -> Callable[[_Call, KernelArtifact, Slot], Any]
 
 
 def _nothing(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
-    """The kernel writes it."""
+    """0, for a slot that the kernel writes."""
 
 
 _SLOTS: Mapping[str, Callable[[_Call, KernelArtifact, Slot], Any]] = {
@@ -191,7 +191,7 @@ def _told(call: _Call, code: KernelArtifact, slots: Any) -> Mapping[SymbolicDim,
 
 
 def _tell_shapes(call: _Call, code: KernelArtifact, slots: Any) -> None:
-    """Tell rank, element type and shape of every result."""
+    """Write rank, element type and shape of every result."""
     told = _told(call, code, slots)
     for position, node in enumerate(call.free.kernel.results):
         describe(call.made, position, node)
@@ -201,7 +201,7 @@ def _tell_shapes(call: _Call, code: KernelArtifact, slots: Any) -> None:
 
 
 def _hand_over(call: _Call, code: KernelArtifact, slots: Any) -> None:
-    """Results of sizes that nobody knew: copied to memory of `grow`, or given as they are."""
+    """Hand over results of unknown size: copied to memory of `grow`, or in place."""
     if not code.grown:
         return
     w, b = call.builder, call.builder.builder
@@ -237,7 +237,7 @@ def _copy_all(call: _Call, code: KernelArtifact, slots: Any, places: Mapping[int
 
 
 def _give_back(call: _Call, done: Sequence[Any], left: Sequence[Any]) -> None:
-    """There is not enough memory: what was grown so far is given back."""
+    """Without enough memory: free the memory obtained from `grow` so far."""
     for memory in done:
         _grown(call, memory, llvm.Constant(I64, 0))
     for place in left:
@@ -246,7 +246,7 @@ def _give_back(call: _Call, done: Sequence[Any], left: Sequence[Any]) -> None:
 
 
 def _grown(call: _Call, memory: Any, size: Any) -> Any:
-    """What the caller's `grow` gives for a memory, which is null at first, and a size."""
+    """Call the caller's `grow` with a memory, null at first, and a size."""
     b, word = call.builder.builder, size_type(call.builder.target)
     kind = llvm.FunctionType(POINTER, [POINTER, POINTER, word])
     function = call.of_run(GROW, kind.as_pointer())
@@ -262,6 +262,6 @@ def _copy(builder: FunctionBuilder, source: Any, target: Any, size: Any) -> None
 
 
 def workspace_bytes(code: FreeCode) -> int:
-    """How many bytes a caller must give, so that an aligned part of them is enough."""
+    """The number of workspace bytes a caller must provide, including room for alignment."""
     needed = max(code.plain.workspace, code.bounded.workspace)
     return needed + ALIGNED if needed else 0

@@ -1,4 +1,4 @@
-"""The functions of a library: which kernel a call is for, and what the library is."""
+"""The functions of a library: the choice of a kernel for a call, and the description."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ REASONS = (
     "the trip count is over the length of a sliced input",
     "the caller's poll stopped the run",
     "no kernel of this library fits the shapes and element types of the inputs",
-    "a number of this run is none that the code was made for",
-    "the run goes over its bound of iterations",
-    "the loops of the run hold more bytes than its bound",
+    "the value of an input is not one the kernel was compiled for",
+    "the run exceeds its limit of iterations",
+    "the loops of the run hold more bytes than its limit",
     "an argument is missing: a pointer is null, or treadle_run.size is too small",
 )
-"""What a status says."""
+"""The message of each status."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NamedCode:
-    """The code of a kernel, and the names of its two functions: plain, and with bounds."""
+    """The code of a kernel, and the names of its two functions: plain, and with limits."""
 
     code: FreeCode
     names: tuple[str, str]
@@ -52,8 +52,8 @@ def emit_library(
 ) -> str:
     """The module of a library's functions; each kernel has code for each of the targets.
 
-    Of several targets, which differ in the processor, the first is the least: the functions
-    themselves are for it.
+    Several targets differ in the processor; the first is the least capable one, and the functions
+    themselves are compiled for it.
     """
     module, target = llvm.Module(name="treadle"), targets[0]
     frees = [variants[0].code.free for variants in kernels]
@@ -93,7 +93,7 @@ def emit_library(
 def _run_better(
     builder: FunctionBuilder, level: Any, calls: Sequence[Any], arguments: Sequence[Any]
 ) -> None:
-    """Run the code for a better processor than the least, where the machine is one."""
+    """Run the code for a better processor if the machine has one."""
     b = builder.builder
     best = b.call(level, [])
     for number, call in reversed(list(enumerate(calls))[1:]):
@@ -111,7 +111,7 @@ def _emit_choice(
     otherwise: int,
     target: Target,
 ) -> None:
-    """A function that does what the first kernel that fits its inputs does."""
+    """Emit a function that calls the first kernel whose signature matches the inputs."""
     w = begin(module, name, result, [POINTER] * arity, target)
     for number, fit in enumerate(fits):
         with w.builder.if_then(w.builder.call(fit, [w.function.args[0]])):
@@ -121,7 +121,7 @@ def _emit_choice(
 
 
 def _run_of(builder: FunctionBuilder, asked: Any) -> Any:
-    """The run, or one of zeros where there is none; returns where it is of another size."""
+    """The run structure, or zeros if it is null; returns an error if its size is wrong."""
     w, kind = builder, run_type(builder.target)
     b, word = w.builder, size_type(builder.target)
     zero = (
@@ -138,7 +138,7 @@ def _run_of(builder: FunctionBuilder, asked: Any) -> Any:
 
 
 def _run_size(target: Target) -> int:
-    """The bytes of a run: six words, filled to a multiple of eight, and two numbers."""
+    """The size of a run structure: six words, padded to a multiple of eight, and two numbers."""
     return -(-6 * target.pointer_bytes // 8) * 8 + 16
 
 

@@ -1,8 +1,4 @@
-"""The structures of the C interface, as docs/building.md and the header tell them.
-
-treadle_tensor = data, shape, rank, dtype
-treadle_run    = size, workspace, grow, poll, share, user, iterations, bytes
-"""
+"""The structures of the C interface, as in docs/building.md and the header."""
 
 from __future__ import annotations
 
@@ -20,14 +16,14 @@ TENSOR = llvm.LiteralStructType([POINTER, POINTER, I32, I32])
 DATA, SHAPE, RANK, DTYPE = range(4)
 WORKSPACE, GROW, POLL, SHARE, USER, ITERATIONS, BYTES = range(1, 8)
 GROWTH = llvm.FunctionType(POINTER, [POINTER, POINTER, I64])
-"""The type of `grow` where a size has 64 bits."""
+"""The type of `grow` for a 64-bit size."""
 
 NUMBERS = {
     DType.FLOAT32: 1, DType.UINT8: 2, DType.INT8: 3, DType.UINT16: 4, DType.INT16: 5,
     DType.INT32: 6, DType.INT64: 7, DType.BOOL: 9, DType.FLOAT16: 10, DType.FLOAT64: 11,
     DType.UINT32: 12, DType.UINT64: 13, DType.BFLOAT16: 16,
 }  # fmt: skip
-"""ONNX's numbers of the element types that native code has."""
+"""ONNX's numbers of the native element types."""
 
 UNMATCHED, ARGUMENT, OUT_OF_MEMORY = 5, 9, 2
 
@@ -45,7 +41,7 @@ def run_type(target: Target) -> Any:
 def begin(
     module: llvm.Module, name: str, result: Any, types: list[Any], target: Target
 ) -> FunctionBuilder:
-    """The writer of a function; one whose name begins with a point is nobody else's."""
+    """A builder for a function; a name that begins with a point is private."""
     function = llvm.Function(module, llvm.FunctionType(result, types), name)
     if name.startswith("."):
         function.linkage = "internal"
@@ -54,27 +50,27 @@ def begin(
 
 @dataclass(frozen=True, slots=True)
 class Tensors:
-    """An array of tensors that a function is given."""
+    """An array of tensors that is an argument of a function."""
 
     builder: FunctionBuilder
     first: Any
 
     def part_pointer(self, number: int, part: int) -> Any:
-        """Where a part of a tensor is."""
+        """The address of a field of a tensor."""
         indices = [llvm.Constant(I32, number), llvm.Constant(I32, part)]
         return self.builder.builder.gep(self.first, indices, source_etype=TENSOR, inbounds=True)
 
     def load(self, number: int, part: int) -> Any:
-        """A part of a tensor."""
+        """Load a field of a tensor."""
         kind = POINTER if part in (DATA, SHAPE) else I32
         return self.builder.builder.load(self.part_pointer(number, part), typ=kind)
 
     def store(self, number: int, part: int, value: Any) -> None:
-        """Set a part of a tensor."""
+        """Store a field of a tensor."""
         self.builder.builder.store(value, self.part_pointer(number, part))
 
     def extent_pointer(self, number: int, axis: int) -> Any:
-        """Where the extent of an axis is."""
+        """The address of the extent of an axis."""
         shape = self.load(number, SHAPE)
         return self.builder.builder.gep(shape, [llvm.Constant(I64, axis)], source_etype=I64)
 

@@ -1,7 +1,7 @@
-"""`realloc` and `free` for a WebAssembly module that no C library is linked with.
+"""`realloc` and `free` for a WebAssembly module without a C library.
 
-A block has a power of two of bytes, from 16 on, behind a head of 16 bytes that says which. Blocks
-that were freed are kept by their power. Memory begins at `__heap_base`, where data ends.
+The size of a block is a power of two bytes, at least 16, after a header of 16 bytes with the power.
+Freed blocks are kept in lists by power. Memory begins at `__heap_base`, after the data.
 """
 
 MEMORY = """

@@ -1,13 +1,13 @@
-"""Which of several processors the machine is, asked by CPUID: the best whose instructions it has.
+"""Selects the best of several target processors that the machine supports, by CPUID.
 
 int32 level():
-    known = @level                        the answer and 1, so that 0 is: not asked yet
+    known = @level                        the answer plus 1; 0 means not asked yet
     if known: return known - 1
-    for each processor but the first:     best = its number while the machine has what it needs
+    for each processor but the first:     best = its number, as long as the machine has its features
     @level = best + 1
     return best
 
-The word @level holds nothing but this answer, which is the same in every thread.
+The word @level holds only this answer, which is the same in every thread.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["emit_instructions", "emit_level"]
 
 _AX, _BX, _CX, _DX = range(4)
 _BASIC, _EXTENDED, _AMD = (1, 0), (7, 0), (0x80000001, 0)
-"""Questions: what CPUID is asked in EAX and ECX."""
+"""The questions: the inputs of CPUID in EAX and ECX."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Bits:
-    """Bits of the answer to a question, in one of its four registers."""
+    """Bits of a CPUID answer, in one of its four registers."""
 
     question: tuple[int, int]
     register: int
@@ -50,7 +50,7 @@ _NEEDS: Mapping[str, tuple[tuple[_Bits, ...], int]] = {
     "x86-64-v3": (_V3, 0x06),
     "x86-64-v4": (_V4, 0xE6),
 }
-"""By LLVM's name: what CPUID must say, and the registers that the system must keep (XCR0)."""
+"""By LLVM's name: the required CPUID bits, and the registers the system must save (XCR0)."""
 
 _CONVENTION = "x86_64_sysvcc"
 _CPUID = bytes.fromhex(
@@ -65,12 +65,12 @@ _XGETBV = bytes.fromhex("31c9 0f01d0 c3")  # xor ecx, ecx; xgetbv; ret
 
 
 def emit_instructions(prefix: str) -> str:
-    """The module of two functions that are one instruction each, which LLVM has no name for.
+    """A module of two functions of one instruction each, for which LLVM has no intrinsic.
 
     void cpuid(int32_t eax, int32_t ecx, int32_t answer[4])        int32_t xgetbv(void)
 
-    They are machine code as bytes: LLVM's assembler is only there for the machine itself. They
-    have a module of their own, as LLVM would believe the empty bodies behind the bytes.
+    They are machine code as bytes, since LLVM's assembler is only loaded for the host. They have a
+    module of their own, or LLVM would optimise by the empty bodies after the bytes.
     """
     functions = ((f"{prefix}_cpuid", "void", "i32, i32, ptr", _CPUID),
                  (f"{prefix}_xgetbv", "i32", "", _XGETBV))  # fmt: skip
@@ -82,7 +82,7 @@ def emit_instructions(prefix: str) -> str:
 
 
 def emit_level(module: llvm.Module, prefix: str, processors: Sequence[str], target: Target) -> Any:
-    """The function that gives the number of the best of these processors, the least first."""
+    """Emit the function that returns the number of the best of these processors, the least first."""
     w = begin(module, ".level", I32, [], target)
     ask = _Asking(w, prefix)
     b = w.builder
@@ -104,7 +104,7 @@ def emit_level(module: llvm.Module, prefix: str, processors: Sequence[str], targ
 
 
 def _look(ask: _Asking, processors: Sequence[str], best: Any) -> None:
-    """Set the number of the best processor."""
+    """Determine the best processor and store its number."""
     b = ask.builder.builder
     kept = ask.xgetbv()
     for number, processor in list(enumerate(processors))[1:]:
@@ -116,7 +116,7 @@ def _look(ask: _Asking, processors: Sequence[str], best: Any) -> None:
 
 
 class _Asking:
-    """Asks the processor, in a function that is being written."""
+    """Emits CPUID queries into a function."""
 
     def __init__(self, builder: FunctionBuilder, prefix: str) -> None:
         self.builder = builder
@@ -133,7 +133,7 @@ class _Asking:
             function.calling_convention = _CONVENTION
 
     def cpuid(self, question: tuple[int, int], register: int) -> Any:
-        """One register of the answer to a question."""
+        """One register of a CPUID answer."""
         b = self.builder.builder
         asked = [llvm.Constant(I32, number) for number in question]
         b.call(self._functions["cpuid"], [*asked, self._answer], cconv=_CONVENTION)
@@ -141,15 +141,15 @@ class _Asking:
         return b.load(place, typ=I32)
 
     def xgetbv(self) -> Any:
-        """The registers that the system keeps."""
+        """The registers that the system saves."""
         return self.builder.builder.call(self._functions["xgetbv"], [], cconv=_CONVENTION)
 
     def holds(self, wanted: _Bits) -> Any:
-        """Whether the answer has these bits."""
+        """Whether the answer has these bits set."""
         found = self.cpuid(wanted.question, wanted.register)
         return self.has_all(found, sum(1 << bit for bit in wanted.bits))
 
     def has_all(self, word: Any, mask: int) -> Any:
-        """Whether a word has all bits of a mask."""
+        """Whether a word has all bits of a mask set."""
         b, bits = self.builder.builder, llvm.Constant(I32, mask)
         return b.icmp_unsigned("==", b.and_(word, bits), bits)

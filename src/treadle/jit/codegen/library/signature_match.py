@@ -1,9 +1,9 @@
-"""Which kernel fits the tensors of a call, and what shapes it gives.
+"""Matches the tensors of a call with a kernel's signature, and computes result shapes.
 
 bool fits_0(in):
-    the ranks, element types and closed extents are those of its signature
-    open extents that are one length are equal, and two or more unless loops run along them
-    conditions it was made for hold
+    the ranks, element types and static extents are those of its signature
+    dynamic extents of one length are equal, and at least two unless loops run along them
+    its conditions hold
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from treadle.jit.kernel.target import Target
 
 
 def emit_fits(module: llvm.Module, free: FreeKernel, number: int, target: Target) -> Any:
-    """The function that says whether a kernel fits."""
+    """Emit the function that tests whether a kernel matches."""
     w = begin(module, f".fits_{number}", I1, [POINTER], target)
     tensors = Tensors(w, w.function.args[0])
     first: dict[SymbolicDim, Any] = {}
@@ -56,14 +56,14 @@ def emit_fits(module: llvm.Module, free: FreeKernel, number: int, target: Target
 
 
 def _demand(builder: FunctionBuilder, found: Any, wanted: Any, how: str = "==") -> None:
-    """Say that the kernel does not fit unless the comparison holds."""
+    """Reject the kernel unless the comparison holds."""
     b = builder.builder
     with builder.rarely(b.not_(b.icmp_signed(how, found, wanted))):
         b.ret(llvm.Constant(I1, 0))
 
 
 def known_extents(tensors: Tensors, free: FreeKernel) -> Mapping[SymbolicDim, Any]:
-    """The extents known before a kernel runs: those of axes, and trip counts, none below 0."""
+    """The extents known before a kernel runs: those of axes, and nonnegative trip counts."""
     w = tensors.builder
     found = {
         extent: tensors.extent(position, axis)
@@ -78,14 +78,14 @@ def known_extents(tensors: Tensors, free: FreeKernel) -> Mapping[SymbolicDim, An
 
 
 def extent_value(extent: int | SymbolicDim, known: Mapping[SymbolicDim, Any]) -> Any:
-    """The extent as a number of 64 bits; -1 where only the run tells."""
+    """The extent as a 64-bit number; -1 if it is known only after the run."""
     if isinstance(extent, int):
         return llvm.Constant(I64, extent)
     return known.get(extent, llvm.Constant(I64, -1))
 
 
 def emit_shapes(module: llvm.Module, free: FreeKernel, number: int, target: Target) -> Any:
-    """The function that tells the shapes of the results, with -1 for what only the run tells."""
+    """Emit the function that computes the result shapes, with -1 for unknown extents."""
     w = begin(module, f".shapes_{number}", I32, [POINTER, POINTER], target)
     given, made = (Tensors(w, argument) for argument in w.function.args)
     known = known_extents(given, free)

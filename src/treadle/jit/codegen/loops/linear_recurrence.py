@@ -1,9 +1,9 @@
 """Finds loops that are linear recurrences: m[t] = a[t] * m[t-1] + b[t].
 
-Needs: all values of the body are single numbers, and few; each state is linear in what it was, and
-no two states are made of each other; floats that are computed otherwise are float32, for which
-float64 is wider; every function has a form for vectors. Nothing made of such a float takes a step:
-no comparison, no cast to a whole number, no constant added and taken away again. Else declines.
+Requirements: all values of the body are scalars, and few; each state is linear in its old value,
+and no two states depend on each other; floats computed by the scan are float32, so that float64 is
+wider; every function has a vector form. No result of such a float is discontinuous: no comparison,
+no cast to an integer, no constant added and subtracted again. Declines otherwise.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from treadle.jit.schedule.storage import Storage
 
 _FEWEST, _MOST_NODES = 4, 64
 _ROUNDING_SHIFTS = 2
-"""So many sums with what stays the same may be there to round what is between them."""
+"""The allowed number of additions of a loop invariant, each of which may round the sum."""
 
 NONE: frozenset[Node] = frozenset()
-"""What a node is made of that is not in `made`: of no state."""
+"""The dependences of a node that is not in `made`: no state."""
 
 Made = Mapping[Node, frozenset[Node]]
 
@@ -44,8 +44,8 @@ Made = Mapping[Node, frozenset[Node]]
 class LinearRecurrence:
     """A loop of linear recurrences.
 
-    `made`: of which of its states a node of the body is made. `order`: the states, each after those
-    it is made of. `inexact`: those not computed as one after the other would.
+    `made` maps nodes of the body to the states they depend on. `order`: the states, each after
+    those it depends on. `inexact`: the states whose rounding differs from sequential evaluation.
     """
 
     node: Node
@@ -59,7 +59,7 @@ class LinearRecurrence:
 def find_linear_recurrence(
     context: CodegenContext, node: Node, stacks: Sequence[StackedOutput]
 ) -> LinearRecurrence | None:
-    """The recurrences of a loop, if they are linear and there is anything to gain."""
+    """The recurrences of a loop, if they are linear and worth it."""
     op, count = node.op, context.builder.target.vector_bytes // 8
     assert isinstance(op, Loop)
     if count < _FEWEST or op.has_condition or op.next_condition is not None or not op.states:
@@ -96,7 +96,7 @@ def _is_short(op: Loop, count: int) -> bool:
 
 
 def _is_plain(context: CodegenContext, state: Node, after: Node) -> bool:
-    """Whether it is a number in a register that the loop alone changes."""
+    """Whether it is a scalar in a register that only the loop changes."""
     if (
         state in context.carried.delay_lines
         or state in context.carried.growable
@@ -108,7 +108,7 @@ def _is_plain(context: CodegenContext, state: Node, after: Node) -> bool:
 
 
 def _is_straight(stack: StackedOutput) -> bool:
-    """Whether its elements are one after the other in memory that is there beforehand."""
+    """Whether its elements are contiguous in memory that exists before the loop."""
     if (
         stack.memory is None
         or not stack.element.is_single
@@ -137,7 +137,7 @@ def _has_lanes(node: Node, op: Loop) -> bool:
 
 
 def _made(op: Loop) -> Made:
-    """The states that each node of the body is made of, each node after its operands."""
+    """The states that each node of the body depends on, each node after its operands."""
     made = {state: frozenset([state]) for state in op.states}
     for node in op.body.nodes:
         if node not in made:
@@ -146,7 +146,7 @@ def _made(op: Loop) -> Made:
 
 
 def _order(op: Loop, made: Made) -> tuple[int, ...] | None:
-    """The states, each after those that its next value is made of; None where one is not linear."""
+    """The states, each after those its next value depends on; None if one is not linear."""
     order: list[int] = []
     while len(order) < len(op.states):
         known = {op.states[k] for k in order}
@@ -163,7 +163,7 @@ def _order(op: Loop, made: Made) -> tuple[int, ...] | None:
 
 
 def _is_linear(after: Node, state: Node, op: Loop, made: Made) -> bool:
-    """Whether the node is a * state + b, where a and b are made without the state."""
+    """Whether the node is a * state + b, where a and b do not depend on the state."""
     if state not in made.get(after, NONE):
         return True
     linear = {state}
@@ -190,9 +190,9 @@ def _keeps_linear(node: Node, late: list[Node]) -> bool:
 
 
 def _is_shift(node: Node, op: Loop) -> bool:
-    """Whether it adds or takes away what is the same in every iteration.
+    """Whether it adds or subtracts a loop invariant.
 
-    Two of these, of a large number, round what is between them: x + 2**23 - 2**23.
+    Two of these with a large number round the intermediate value: x + 2**23 - 2**23.
     """
     is_sum = isinstance(node.op, Elementwise) and node.op.function in ("add", "sub")
     return is_sum and any(
@@ -201,7 +201,7 @@ def _is_shift(node: Node, op: Loop) -> bool:
 
 
 def _inexact(op: Loop, made: Made) -> frozenset[Node]:
-    """The floats that are computed otherwise than one after the other, and what is made of them."""
+    """The floats whose rounding differs from sequential evaluation, and all values they affect."""
     of = {state: made.get(after, NONE) for state, after in _pairs(op)}
     found = {state for state in op.states if is_float(state.dtype) and state in of[state]}
     while more := {state for state in op.states if state not in found and of[state] & found}:

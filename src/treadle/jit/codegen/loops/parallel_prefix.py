@@ -5,13 +5,13 @@
     a, b = a * (a one lane before), b + a * (b one lane before)        then two lanes, then four
     m = a * (m before the vector) + b
 
-float32 is computed in float64 and rounded where it leaves, so the answer differs from that of one
-iteration after the other by what that one rounds. Whole numbers are the same. (Kogge and Stone,
-"A parallel algorithm for the efficient solution of a general class of recurrence equations", 1973)
+float32 is computed in float64 and rounded at the end, so results differ from sequential evaluation
+by its rounding errors. Integers are identical. (Kogge and Stone, "A parallel algorithm for the
+efficient solution of a general class of recurrence equations", 1973)
 
-A vector counts only where every |a| is at most 1, every m is far from the largest float32, and no m
-is 2**24 times smaller than what it is the sum of: so each has the digits of a float32. Where one
-does not, the plain loop does the next iterations, as it does what is left over in the end.
+A vector is accepted only if every |a| is at most 1, every m is far from the largest float32, and no
+m is 2**24 times smaller than its summands, so that each has the precision of a float32. Otherwise
+the plain loop runs the next iterations, as it does for the remainder at the end.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _FUSED = ("contract",)
 _LARGEST = 2.0**125
 _CANCELLED = 2.0**24
 _PLAIN = 64
-"""How many iterations the plain loop does where a vector does not count."""
+"""The number of iterations the plain loop runs after a rejected vector."""
 
 
 @dataclass(eq=False, slots=True)
 class _PrefixScan:
-    """Some iterations while they are written: where the values of the lanes are, by node.
+    """Some iterations while they are emitted: the lanes' values, by node.
 
-    `before` are variables of what the states were before them, in every lane; `checks` must hold.
+    `before` are variables of the states before them, in every lane; `checks` must hold.
     """
 
     context: CodegenContext
@@ -73,10 +73,10 @@ def emit_prefix_scan(
     stop: Any,
     stacks: Sequence[StackedOutput],
 ) -> Any:
-    """As many iterations as there are lanes, again and again; `counter` says which come next.
+    """Run groups of as many iterations as there are lanes; `counter` is the next iteration.
 
-    The plain loop goes on from there and ends before the iteration in `stop`; where that is not
-    the limit, it branches back to the block that this gives.
+    The plain loop continues from there and ends before the iteration in `stop`; if that is not the
+    limit, it branches back to the block that this function returns.
     """
     b, w, op = context.builder.builder, context.builder, linear.op
     context.counts["linear"] += 1
@@ -126,7 +126,7 @@ def emit_prefix_scan(
 
 
 def _solve(sweep: _PrefixScan, state: Node, after: Node) -> Any:
-    """What the state is after each of the iterations, wide; what it was before is left in `s`."""
+    """The state after each iteration, in wide precision; its value before is left in `s`."""
     earlier = sweep.context.builder.builder.load(
         sweep.before[state], typ=sweep.vector(_wide(state.dtype))
     )
@@ -141,7 +141,7 @@ def _solve(sweep: _PrefixScan, state: Node, after: Node) -> Any:
 
 
 def _found(sweep: _PrefixScan, state: Node, factor: Any, term: Any, earlier: Any) -> Any:
-    """What the state is after each iteration, by what it was before all of them."""
+    """The state after each iteration, from its value before all of them."""
     whole, scanned = _scanned(sweep, state.dtype, factor, term)
     kept = _times(sweep, whole, earlier)
     found = _plus(sweep, kept, scanned)
@@ -169,7 +169,7 @@ def _every(sweep: _PrefixScan, vector: Any, number: float) -> Any:
 
 
 def _most(sweep: _PrefixScan, left: Any, right: Any) -> Any:
-    """The largest of two vectors of numbers that are not below 0; NaN where there is one."""
+    """The elementwise maximum of two vectors of nonnegative numbers; NaN propagates."""
     w, b, bits = sweep.context.builder, sweep.context.builder.builder, sweep.vector(I64)
     both = w.intrinsic("llvm.smax", bits, b.bitcast(left, bits), b.bitcast(right, bits))
     fold = w.external(f"llvm.vector.reduce.smax.{i64(bits)}", I64, bits)
@@ -177,7 +177,7 @@ def _most(sweep: _PrefixScan, left: Any, right: Any) -> Any:
 
 
 def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[Any, Any]:
-    """The factor and the term of each lane in what the state was before all of them."""
+    """The factor and the term of each lane relative to the state before all iterations."""
     vector = sweep.vector(_wide(dtype))
     one, zero = llvm.Constant(vector, [1] * sweep.linear.lanes), llvm.Constant(vector, None)
     step = 1
@@ -191,13 +191,13 @@ def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[
 
 
 def _turned(sweep: _PrefixScan, vector: Any, step: int) -> Any:
-    """Each lane has what was `step` lanes before, the first ones that of the last."""
+    """Rotate: each lane gets the value `step` lanes before it, the first ones those of the last."""
     count = sweep.linear.lanes
     return _shuffled(sweep, vector, [(lane - step) % count for lane in range(count)])
 
 
 def _chosen(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
-    """The vector, but for the first `step` lanes."""
+    """The vector with its first `step` lanes replaced."""
     is_first = llvm.Constant(sweep.vector(I1), [lane < step for lane in range(sweep.linear.lanes)])
     return sweep.context.builder.builder.select(is_first, first, vector)
 
@@ -209,7 +209,10 @@ def _shuffled(sweep: _PrefixScan, vector: Any, lanes: Sequence[int]) -> Any:
 
 
 def _parts(sweep: _PrefixScan, node: Node, state: Node) -> tuple[Any, ...]:
-    """The factor and the term of a node that is linear in the state, wide; None: nothing."""
+    """The factor and the term of a node that is linear in the state, in wide precision.
+
+    None: zero.
+    """
     if (node, state) not in sweep.parts:
         sweep.parts[node, state] = _parted(sweep, node, state)
     return sweep.parts[node, state]
@@ -265,7 +268,7 @@ def _is_real(value: Any) -> bool:
 
 
 def _wide(dtype: DType) -> Any:
-    """What a state is computed with."""
+    """The precision in which a state is computed."""
     return F64 if is_float(dtype) else register_type(dtype)
 
 
@@ -284,13 +287,13 @@ def _narrowed(context: CodegenContext, value: Any, dtype: DType) -> Any:
 
 
 def _like(value: Any, element: Any) -> Any:
-    """The type of as many elements as the value has, in a vector where it is one."""
+    """The type with the value's number of elements, a vector if it is one."""
     is_vector = isinstance(value.type, llvm.VectorType)
     return llvm.VectorType(element, value.type.count) if is_vector else element
 
 
 def _all(sweep: _PrefixScan) -> Any:
-    """Whether everything that must hold does."""
+    """Whether all checks hold."""
     b, vector = sweep.context.builder.builder, sweep.vector(I1)
     held = llvm.Constant(vector, [1] * sweep.linear.lanes)
     for check in sweep.checks:
@@ -323,7 +326,7 @@ def _computed(sweep: _PrefixScan, node: Node) -> Any:
 
 
 def _item(sweep: _PrefixScan, node: Node) -> Any:
-    """The items of these iterations, from memory at once where they are one after the other."""
+    """The items of these iterations, loaded at once if they are contiguous in memory."""
     e, b, op, count = sweep.context, sweep.context.builder.builder, node.op, sweep.linear.lanes
     assert isinstance(op, ScanSlice)
     source = node.operands[0]
@@ -364,7 +367,7 @@ def _loaded(sweep: _PrefixScan, buffer: Buffer, index: tuple[Any, ...]) -> Any:
 
 
 def _put(sweep: _PrefixScan, stack: StackedOutput, element: Any) -> None:
-    """The elements of these iterations, into the memory that they are stacked in."""
+    """Store the elements of these iterations to the memory of their stack."""
     e, b = sweep.context, sweep.context.builder.builder
     dtype, first = stack.part.dtype, sweep.first
     if stack.stack.reverse:

@@ -1,11 +1,11 @@
-"""Loop tiling: bodies that compute element by element run all iterations of a tile at once.
+"""Loop tiling: an elementwise body runs all iterations for one tile before the next tile.
 
-    for part in parts of the elements:            as many as fit into the nearest memory
+    for part in parts of the elements:            as many as fit into the L1 cache
         for i in range(trips):
             the body, for the elements of the part
 
-Declines where a body reads an element elsewhere than at its own index, stacks, has a condition of
-its own, or where all it touches is near anyway.
+Declines if a body reads an element at another index than its own, stacks, has a condition, or if
+all its data fit into the cache anyway.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FEWEST = 64
 
 @contextmanager
 def tiles(context: CodegenContext, node: Node) -> Iterator[None]:
-    """What is written inside, for every part of the elements; or once for all."""
+    """Run the block for every part of the elements, or once for all."""
     window = None if context.tile else _window(context, node)
     if window is None:
         yield
@@ -68,7 +68,7 @@ def _window(context: CodegenContext, node: Node) -> tuple[int, int, int, int] | 
 
 
 def _shape(context: CodegenContext, op: Loop) -> tuple[int, ...] | None:
-    """The one shape of all states in memory."""
+    """The common shape of all states in memory."""
     if not all(state.is_static for state in op.states):
         return None
     shapes = {
@@ -84,7 +84,7 @@ def _is_large(context: CodegenContext, node: Node) -> bool:
 
 
 def _is_own_element(context: CodegenContext, node: Node, op: Loop, shape: tuple[int, ...]) -> bool:
-    """Whether it is a number of the iteration, or reads elements of the body at its own index."""
+    """Whether it is a scalar of the iteration, or reads elements of the body at its own index."""
     if not isinstance(node.op, InductionVar | CarriedArg | ScanSlice | Elementwise):
         return not _is_large(context, node) and not any(
             _is_large(context, o) for o in node.operands
@@ -107,7 +107,7 @@ def _is_carried(context: CodegenContext, state: Node, after: Node, op: Loop) -> 
 
 
 def _bytes(context: CodegenContext, op: Loop, shape: tuple[int, ...]) -> int:
-    """How much memory an iteration touches."""
+    """The number of bytes an iteration accesses."""
     read = {o for node in op.body.nodes for o in node.operands if o.home is not op.body}
     touched = [node for node in (*op.states, *read) if node.is_static and _is_large(context, node)]
     return sum(prod(symbolic_dims(node)) * node.dtype.numpy.itemsize for node in touched)

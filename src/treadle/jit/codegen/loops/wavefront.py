@@ -1,16 +1,16 @@
-"""Wavefronts: recurrences over a grid, a loop over rows around a Scan, by antidiagonals.
+"""Wavefronts: runs recurrences over a grid, a loop over rows around a Scan, by antidiagonals.
 
-    lane r of a vector works on row i + r, r columns behind lane 0:
+    lane r of a vector computes row i + r, r columns behind lane 0:
 
         column of step s     s     s-1    s-2   ...
         row                  i     i+1    i+2   ...
 
-A lane finds the cell above it where the lane before left it one step earlier. Rows are taken as
-many at a time as there are lanes; the plain loop does those that are left over.
+The cell above a lane was computed by the previous lane one step earlier. Rows are processed in
+groups of as many as there are lanes; the plain loop runs the remaining ones.
 
-Needs: the row is a state of the outer loop and the stack of the inner one; everything else an inner
-iteration reads is a number of its row, an item of what neither loop changes, or carried along the
-row; its functions have a form for vectors. Declines otherwise.
+Requirements: the row is a state of the outer loop and the stack of the inner one; everything else
+an inner iteration reads is a scalar of its row, an item of an invariant of both loops, or carried
+along the row; its functions have vector forms. Declines otherwise.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _OWN = (InductionVar, ScanSlice, Elementwise, Reshape, CarriedArg, View)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WavefrontGrid:
-    """A loop over rows and the loop along them; `row` is the state of the outer one."""
+    """A loop over rows and the loop along them; `row` is the state of the outer loop."""
 
     rows: Node
     along: Node
@@ -78,13 +78,13 @@ class WavefrontGrid:
 
     @property
     def own(self) -> list[Node]:
-        """The nodes of the outer body that do not hang on the loop along the row."""
+        """The nodes of the outer body that do not depend on the loop along the row."""
         return [n for n in self.outer.body.nodes if n is not self.along and n.operands[:1] !=
                 (self.along,)]  # fmt: skip
 
 
 def find_wavefront(context: CodegenContext, rows: Node) -> WavefrontGrid | None:
-    """The grid of a loop over rows, if it is one."""
+    """The grid of a loop over rows; None if it is not one."""
     outer = rows.op
     assert isinstance(outer, Loop)
     around = [n for n in outer.body.nodes if isinstance(n.op, Loop | Branch)]
@@ -104,7 +104,7 @@ def find_wavefront(context: CodegenContext, rows: Node) -> WavefrontGrid | None:
 
 
 def _is_plain(inner: Loop) -> bool:
-    """A Scan of one stack of scalars, which carries scalars."""
+    """A Scan that stacks one scalar and carries scalars."""
     if inner.has_trip or inner.has_condition or inner.next_condition is not None:
         return False
     is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
@@ -126,7 +126,7 @@ def _lanes(inner: Loop, target: Target) -> int:
 
 
 def _numbers(context: CodegenContext, inner: Loop, along: Node, body: Block) -> Iterator[Node]:
-    """What the loop along the row reads of the outer body, once a row."""
+    """The values of the outer body that the loop along the row reads, one per row."""
     yield from (initial for initial in along.operands if initial.home is body)
     for node in inner.body.nodes:
         if not isinstance(node.op, ScanSlice):
@@ -152,7 +152,7 @@ def _is_ready(context: CodegenContext, grid: WavefrontGrid) -> bool:
 
 
 def _hangs(node: Node, grid: WavefrontGrid) -> bool:
-    """Whether a node of the outer body hangs on the row."""
+    """Whether a node of the outer body depends on the row."""
     return any(
         each is grid.row or (isinstance(each.op, Result) and each.operands[0] is grid.along)
         for each in (node, *node.operands)
@@ -178,7 +178,7 @@ def _has_lanes(node: Node, grid: WavefrontGrid) -> bool:
 
 @dataclass(eq=False, slots=True)
 class _LaneEvaluator:
-    """Some rows while they are written: where the values of lanes are, by node."""
+    """Some rows while they are emitted: the lanes' values, by node."""
 
     context: CodegenContext
     grid: WavefrontGrid
@@ -195,7 +195,7 @@ class _LaneEvaluator:
 def emit_wavefront(
     context: CodegenContext, grid: WavefrontGrid, counter: Any, limit: Any, emit_block: EmitBlock
 ) -> None:
-    """As many rows as there are lanes, again and again; `counter` says which come next."""
+    """Process groups of as many rows as there are lanes; `counter` is the next row."""
     b, w, most = context.builder.builder, context.builder, grid.lanes
     head, body, after = (w.function.append_basic_block(n) for n in ("wave", "rows", "rest"))
     b.branch(head)
@@ -225,7 +225,7 @@ def emit_wavefront(
 
 
 def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> None:
-    """What each row is told, in memory, one after the other; then as vectors."""
+    """Store the scalars of each row to memory; then load them as vectors."""
     e, grid, b = sweep.context, sweep.grid, sweep.context.builder.builder
     rooms = {
         n: Buffer(e.builder.variable(register_type(n.dtype), count=grid.lanes), n.dtype, (1,), "")
@@ -272,7 +272,10 @@ def _begin(sweep: _LaneEvaluator) -> None:
 
 
 def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = False) -> None:
-    """All lanes, one column on; lane 0 is at `column`. In the first steps a lane begins each."""
+    """Advance all lanes by one column; lane 0 is at `column`.
+
+    The first steps start one lane each.
+    """
     e, grid, inner, b = sweep.context, sweep.grid, sweep.grid.inner, sweep.context.builder.builder
     sweep.step, sweep.values = step, {}
     for state, initial in zip(inner.states, grid.along.operands, strict=True):
@@ -301,7 +304,7 @@ def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = Fal
 
 
 def _item(sweep: _LaneEvaluator, node: Node, column: Any) -> Any:
-    """The items of all lanes: each has what the one before had, lane 0 the one of its column."""
+    """The items of all lanes: each lane gets the previous lane's item, lane 0 that of its column."""
     b, source = sweep.context.builder.builder, node.operands[0]
     is_row = source is sweep.grid.row
     variable = sweep.carried[source] if is_row else sweep.shifted[node]

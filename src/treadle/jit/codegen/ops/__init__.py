@@ -1,1 +1,1 @@
-"""Code of kernel operations that need loops of their own."""
+"""Kernel operations that need loops of their own."""

@@ -4,7 +4,8 @@
         rows of min(steps, length - i) iterations = items @ right      one large product
     the product of iteration i is row i % steps
 
-As many iterations as fit into fast memory; what is computed for one that never runs is forgotten.
+The number of iterations is limited by the cache; products for iterations that never run are
+discarded.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ _LITTLE = 1024
 
 
 def sliced_operand(context: CodegenContext, node: Node) -> tuple[Node, ...]:
-    """The nodes between the left operand and the items it is made of; () where it is not."""
+    """The nodes between the left operand and the items it is computed from.
+
+    () if there are none.
+    """
     left, right = node.operands
     home = node.home
     is_invariant = right.home is not home and right.home.depth < home.depth
@@ -54,12 +58,12 @@ def sliced_operand(context: CodegenContext, node: Node) -> tuple[Node, ...]:
 
 
 def _is_item(node: Node) -> bool:
-    """Whether it is an item of its operand, whose number is that of the iteration."""
+    """Whether it is an item of its operand, selected by the iteration number."""
     return isinstance(node.op, ScanSlice) or count_of_iterations(node)
 
 
 def count_of_iterations(node: Node) -> bool:
-    """Whether it picks the item whose number is that of the iteration."""
+    """Whether it is the index of the item selected by the iteration number."""
     if not isinstance(node.op, Take):
         return False
     index = node.operands[1]
@@ -69,12 +73,12 @@ def count_of_iterations(node: Node) -> bool:
 
 
 def batch_steps(node: Node) -> int:
-    """Of how many iterations the products are made at once."""
+    """The number of iterations whose products are computed at once."""
     return min(max(_ROOM // prod(symbolic_dims(node)), _FEWEST), _MOST)
 
 
 class BatchedProducts:
-    """The products of some iterations while they are written."""
+    """The products of several iterations while they are emitted."""
 
     def __init__(self, context: CodegenContext, node: Node, between: tuple[Node, ...]) -> None:
         self.context, self.between = context, between
@@ -94,7 +98,7 @@ class BatchedProducts:
         self.all = Buffer(pointer, node.dtype, (columns, 1), context.access.aliases.fresh())
 
     def count(self) -> Any:
-        """How many rows are to be made: those of the iterations there are."""
+        """The number of rows to compute: those of the remaining iterations."""
         b, w = self.context.builder.builder, self.context.builder
         left = b.sub(self.length, w.index(self.counter))
         most = w.index(self.steps)
@@ -102,7 +106,7 @@ class BatchedProducts:
         return w.multiply(fewer, self.rows)
 
     def left(self, left: Node, row: Index, position: Index) -> Any:
-        """An element of the left operand: `row` counts through the rows of all iterations."""
+        """An element of the left operand; `row` counts the rows of all iterations."""
         w = self.context.builder
         step, own = w.split(row, self.rows)
         with self.context.access.at_iteration(self.home, w.add(self.counter, step), self.between):
@@ -118,7 +122,7 @@ class BatchedProducts:
         return Buffer(start, node.dtype, dense_strides(symbolic_dims(node)), self.all.scope)
 
     def is_due(self) -> Any:
-        """Whether the products are to be made in this iteration."""
+        """Whether the products must be computed in this iteration."""
         b, w = self.context.builder.builder, self.context.builder
         step = b.urem(w.index(self.counter), w.index(self.steps))
         return b.icmp_signed("==", step, llvm.Constant(I64, 0))

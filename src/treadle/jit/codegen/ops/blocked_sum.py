@@ -2,13 +2,13 @@
 
     total, lost = 0, 0
     for first in range(0, last, BLOCK):
-        part = sum(elements[first : first + BLOCK])     # in vectors, as it comes
+        part = sum(elements[first : first + BLOCK])     # vectorized, in any order
         y = part - lost                                 # Kahan's compensated sum of the blocks
         t = total + y
         lost, total = (t - total) - y, t
 
-A block is short enough for the lanes of its vectors to keep their digits, and long enough for what
-is done once a block to cost nothing.
+A block is short enough for the lanes of its vectors to keep their precision, and long enough to
+make the work per block negligible.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SUMMED = (DType.FLOAT32, DType.FLOAT64)
 
 
 def is_long_sum(function: str, dtype: DType, over: Sequence[Index]) -> bool:
-    """Whether the last of the extents summed over may be longer than a block."""
+    """Whether the last of the reduced extents may be longer than a block."""
     if function != "add" or dtype not in _SUMMED or not over:
         return False
     return not isinstance(over[-1], int) or over[-1] > _BLOCK
@@ -37,7 +37,7 @@ def is_long_sum(function: str, dtype: DType, over: Sequence[Index]) -> bool:
 
 @contextmanager
 def _blocks(context: CodegenContext, last: Index) -> Iterator[tuple[Index, Index]]:
-    """Where each block begins, and how long it is."""
+    """The start and the length of each block."""
     builder = context.builder
     with builder.range(last, step=_BLOCK, hints=("unroll.disable",)) as first:
         b = builder.builder
@@ -52,7 +52,7 @@ def summed_in_blocks(
     over: Sequence[Index],
     sum_of: Callable[[Sequence[Index], Index, Index], Any],
 ) -> Any:
-    """The sum over the extents; `sum_of(outer indices, first, count)` is that of one block."""
+    """The sum over the extents; `sum_of(outer indices, first, count)` sums one block."""
     builder, type_ = context.builder, register_type(dtype)
     zero = llvm.Constant(type_, 0.0)
     total, lost = builder.variable(type_, zero), builder.variable(type_, zero)
@@ -64,7 +64,7 @@ def summed_in_blocks(
         corrected = b.fsub(part, b.load(lost, typ=type_))
         after = b.fadd(before, corrected)
         error = b.fsub(b.fsub(after, before), corrected)
-        # infinities have no error: what inf - inf gives must not reach the next block
+        # infinities have no error: the NaN of inf - inf must not reach the next block
         b.store(b.select(b.fcmp_ordered("ord", error, error), error, zero), lost)
         b.store(after, total)
     return builder.builder.load(total, typ=type_)

@@ -1,11 +1,11 @@
 """Scan items and stacked elements that are columns in memory, transposed in tiles.
 
 if item n is not among the `count` from `base`:
-    rows = the columns from n on, transposed              as many as a vector has elements
+    rows = the columns from n on, transposed              one vector of columns
 item n is row n - base
 
-the element of iteration i is written to row i % width
-if i % width == width - 1: the rows, transposed, go where they are stacked
+the element of iteration i is written to row i % width if i % width == width - 1: the rows are
+transposed into the stack
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from treadle.jit.kernel.ir import Loop, Node, Number, ScanSlice, Shape, View, sy
 from treadle.jit.schedule.storage import MAX_SCALARS_PER_VALUE, Storage, transposed_axes
 
 Locate = Callable[[tuple[Index, ...], Index], Any]
-"""Where the element of a column, by its index there, and of an iteration is."""
+"""The address of an element of a column, by its index and an iteration."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Items:
-    """The rows of an item: variables for the first one's number, and how many there are."""
+    """The buffered rows of an item: variables for the number of the first one, and their count."""
 
     node: Node
     rows: Buffer
@@ -40,7 +40,7 @@ class Items:
 
 
 def begin(context: CodegenContext, loop: Loop) -> list[Items]:
-    """No rows yet of the items of the loop that are columns."""
+    """Reset the buffered rows of the loop's items that are columns."""
     found = []
     for node in loop.body.nodes:
         if isinstance(node.op, ScanSlice) and _is_column(context, node):
@@ -51,13 +51,13 @@ def begin(context: CodegenContext, loop: Loop) -> list[Items]:
 
 
 def load(context: CodegenContext, items: list[Items]) -> None:
-    """Have the rows of this iteration's items there."""
+    """Ensure that the rows of this iteration's items are buffered."""
     for each in items:
         _load(context, each)
 
 
 def rows(context: CodegenContext, node: Node) -> Buffer:
-    """Memory for as many rows as a vector has elements."""
+    """Memory for one vector of rows."""
     shape = (tile_width(node, context.builder.target), *symbolic_dims(node))
     pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
     return Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
@@ -74,7 +74,7 @@ def row(context: CodegenContext, buffer: Buffer, number: Any) -> Buffer:
 
 
 def are_columns(item: Shape, count: Number, axis: int) -> bool:
-    """Whether items along the axis of something dense are columns, many and large ones."""
+    """Whether items along the axis of a dense tensor are columns, many and large."""
     own = [extent for extent in item if extent != 1]
     if any(extent != 1 for extent in item[axis:]) or not own:
         return False
@@ -155,7 +155,7 @@ def store(
     first: Any,
     count: Any,
 ) -> None:
-    """The rows of a stacked node to where they belong: `count` items of `axis` from `first`."""
+    """Move the buffered rows of a stacked node: `count` items of `axis` from `first`."""
 
     def locate(index: tuple[Index, ...], number: Index) -> Any:
         at = (*index[:axis], context.builder.add(first, number), *index[axis:])
@@ -174,7 +174,7 @@ def _copy(
     *,
     into: bool,
 ) -> None:
-    """`count` columns into rows, or rows into columns: full tiles by vectors."""
+    """Copy `count` columns to rows, or rows to columns: full tiles by vectors."""
     b, width = context.builder.builder, tile_width(node, context.builder.target)
     is_full = b.icmp_signed("==", count, context.builder.index(width))
     with b.if_else(is_full) as (full, partial):

@@ -1,7 +1,7 @@
-"""Concat elision: operands are computed in the place where the Concat has them.
+"""Concat elision: operands are computed directly in the memory of the Concat.
 
-A tensor that only a Join reads takes its part of the Join's memory, through Joins of Joins, so that
-what stands between borders is written once.
+A tensor that only a Concat reads is stored in its part of the Concat's memory, through nested
+Concats, so that padded interiors are written once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treadle.jit.schedule.storage import Storage
 def concat_memory(
     context: CodegenContext, node: Node, nest: Collection[Node] = ()
 ) -> Buffer | None:
-    """The part of a Join's memory for an operand; None unless that Join alone reads it.
+    """The part of a Concat's memory for an operand; None unless only that Concat reads it.
 
     `nest` are the nodes that read it while it is in a register.
     """
@@ -30,7 +30,9 @@ def concat_memory(
 
 
 def written_whole(context: CodegenContext, join: Node) -> Buffer:
-    """The memory of a Join: that its operands were put into, or a part of another's, or its own."""
+    """The memory of a Concat: the one its operands were written to, a part of another's, or its
+    own.
+    """
     return (
         context.concats.buffers.pop(join, None)
         or concat_memory(context, join)
@@ -39,7 +41,7 @@ def written_whole(context: CodegenContext, join: Node) -> Buffer:
 
 
 def is_there(context: CodegenContext, join: Node, node: Node) -> bool:
-    """Whether the operand is where it belongs already."""
+    """Whether the operand is already in place."""
     return context.access.buffers.get(node) is context.concats.operands.get((join, node), 0)
 
 
@@ -47,7 +49,7 @@ def is_there(context: CodegenContext, join: Node, node: Node) -> bool:
 def write_invariant_operands(
     context: CodegenContext, join: Node | None, operand: Node
 ) -> Iterator[None]:
-    """What is written inside, in every iteration, or in the first where the operand stays there."""
+    """Run the block in every iteration, or only in the first if the operand stays in place."""
     if join is None or not _stays(context, join, operand):
         yield
         return
@@ -63,7 +65,7 @@ def _own(context: CodegenContext, join: Node) -> Buffer:
 
 
 def _stays(context: CodegenContext, join: Node, operand: Node) -> bool:
-    """Whether the loop neither changes the operand nor writes anything else where it is put."""
+    """Whether the loop changes neither the operand nor its part of the memory."""
     is_known = join.home.is_loop and operand.home.depth < join.home.depth
     while (
         is_known

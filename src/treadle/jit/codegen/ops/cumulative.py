@@ -1,4 +1,4 @@
-"""Running sums and products along an axis: each element from the one before it."""
+"""Cumulative sums and products along an axis: each element from the previous one."""
 
 from __future__ import annotations
 

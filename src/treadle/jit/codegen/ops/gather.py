@@ -1,4 +1,4 @@
-"""Reading by index: every index is checked, a negative one counts from the end."""
+"""Gathers: every index is checked; a negative one counts from the end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
 
 
 def emit_flat_nonzero(context: CodegenContext, node: Node) -> None:
-    """Where the mask holds, one after the other."""
+    """The indices at which the mask is true, in order."""
     (mask,), t, b = node.operands, context.access, context.builder.builder
     buffer = allocate(context, node)
     most = context.builder.index(t.extent(node.shape[0]))
@@ -85,7 +85,7 @@ def emit_gather(context: CodegenContext, node: Node) -> None:
 
 
 def depth_of(indices: Sequence[Node]) -> int:
-    """How many of the first axes change what the indices say."""
+    """The number of leading axes that the indices depend on."""
     each = [k + 1 for index in indices for k, extent in enumerate(index.shape) if extent != 1]
     return max(each, default=0)
 
@@ -97,7 +97,7 @@ def checked_index(
     indices: Sequence[Node],
     at: Sequence[Index],
 ) -> dict[int, Any]:
-    """What the indices say at a place, checked, by operand."""
+    """The checked index values at a position, by operand."""
     given = context.access.shape(data)
     found: dict[int, Any] = {}
     for axis, place in enumerate(axes):
@@ -111,7 +111,7 @@ def checked_index(
 def gather_index(
     context: CodegenContext, axes: IndexTuple, found: dict[int, Any], index: Sequence[Index]
 ) -> tuple[Index, ...]:
-    """The place in a tensor, by axis."""
+    """The position in a tensor, by axis."""
     return tuple(
         context.access.along(place, index) if isinstance(place, Axis) else found[place]
         for place in axes
@@ -125,7 +125,7 @@ def gather_address(
     indices: Sequence[Node],
     index: Sequence[Index],
 ) -> tuple[Index, ...]:
-    """The place an index of the result, or of the update, stands for."""
+    """The address for an index of the result, or of the update."""
     return gather_index(context, axes, checked_index(context, data, axes, indices, index), index)
 
 

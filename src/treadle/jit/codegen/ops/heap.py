@@ -1,6 +1,6 @@
-"""Functions that kernels call on arrays of sort entries: sift into a heap, radix sort.
+"""Functions on arrays of sort entries that kernels call: heap sift and radix sort.
 
-An entry is a key and, in the lower half of its bits, the entry_pointer the key is from.
+An entry is a key and, in the lower half of its bits, the position of the key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DIGIT_BITS = 8
 
 
 def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
-    """A function that puts an entry into a heap of so many, from a place on where there is room.
+    """A function that sifts an entry down a heap of this size, from a free position.
 
     while it has children: the larger one moves up, unless the entry is larger still
     """
@@ -62,10 +62,10 @@ def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
 
 
 def radix_sort(builder: FunctionBuilder, type_: Any, places: int, *, is_signed: bool) -> Any:
-    """A function that puts so many entries in order, with memory for as many others.
+    """A function that sorts this many entries, with scratch memory of the same size.
 
-    Digit by digit, from the last to the first. The places are of so many digits; none of them is
-    looked at where entries come in the order of their places: `places` is 0.
+    Digit by digit, from the last to the first. `places` is the number of digits of positions; it is
+    0 if the entries are in the order of their positions already.
     """
     places += places % 2
     name = f"sort_{'' if is_signed else 'u'}{type_.width}_{places}"
@@ -96,7 +96,7 @@ def _pass(
     *,
     is_turned: bool,
 ) -> None:
-    """The entries ordered by one digit of theirs; `is_turned`: its first bit is a sign."""
+    """The entries ordered by one digit; `is_turned`: the first bit of the digit is a sign."""
     source, target, count, counts = given
     b, one = builder.builder, llvm.Constant(I64, 1)
 

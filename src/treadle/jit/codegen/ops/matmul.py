@@ -1,7 +1,7 @@
-"""Products of matrices.
+"""Matrix products.
 
-Unrolled where all is in registers. Where the right operand has its columns side by side in memory,
-blocks of rows and columns are kept in vector registers; what remains, element by element.
+Unrolled if all operands are in registers. If columns of the right operand are contiguous in memory,
+blocks of rows and columns are kept in vector registers; the rest is computed element by element.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from treadle.jit.schedule.storage import Storage
 _L1_BYTES = 24_576
 """Matrices up to this size stay in the L1 cache."""
 _SCALAR_SLOWDOWN = 2
-"""How much slower a product is whose rows are not contiguous."""
+"""The slowdown of a product whose rows are not contiguous."""
 _ASSUMED_EXTENT = 16
-"""What a dynamic extent is taken for where the cost of a product is estimated."""
+"""The assumed value of a dynamic extent in the cost estimate."""
 _NO_MICROKERNEL = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
-"""Dtypes that are something else in memory than in a register."""
+"""Dtypes with different representations in memory and in registers."""
 
 
 def emit_contract(context: CodegenContext, node: Node) -> None:
@@ -72,12 +72,12 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
 
 
 def _known(extent: Index) -> int:
-    """The extent, or about what it may be."""
+    """The extent, or an assumed value for it."""
     return extent if isinstance(extent, int) else _ASSUMED_EXTENT
 
 
 def _emit_ahead(context: CodegenContext, node: Node, between: tuple[Node, ...]) -> None:
-    """The products of many iterations where it is time; that of this one is among them."""
+    """Compute the products of many iterations when due; that of this iteration is among them."""
     left, right = node.operands
     made = batched_matmul.BatchedProducts(context, node, between)
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
@@ -107,7 +107,9 @@ def _product(
 
 
 def _turns(context: CodegenContext, node: Node) -> Any:
-    """Whether this iteration goes backward: weights that do not fit are still there at one end."""
+    """Whether this iteration runs backward: the end of weights larger than the cache is still
+    cached.
+    """
     right = node.operands[1]
     is_invariant = node.home.is_loop and right.home.depth < node.home.depth
     if not right.is_static or not node.is_static:

@@ -1,8 +1,8 @@
 """The micro-kernel of matrix products: a block of the result in vector registers.
 
-A block of rows and columns stays in registers while the inner axis runs. How wide a vector is and
-how many there are is the processor's; where a block has few of them, several steps of the inner
-axis go side by side, so that one need not wait for the other.
+A block of rows and columns stays in registers while the inner axis runs. The processor determines
+the width and the number of vectors; if a block has few of them, several steps of the inner axis run
+independently to hide latency.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treadle.jit.kernel.element_types import is_float
 from treadle.jit.schedule.cost_model import per_product
 
 MAX_ROWS = 4
-"""Rows of the result that are computed together."""
+"""The number of result rows computed together."""
 _MIN_ACCUMULATORS = 8
 """Independent sums that hide the latency of a multiply-add."""
 
@@ -32,9 +32,8 @@ _MIN_ACCUMULATORS = 8
 class Product:
     """result[row, column] = sum of left(row, k) * right[k, column] over `inner`.
 
-    `left` gives an element, `right` and `result` where a row goes on from a column; `scopes` say
-    which memory these two are. Where `is_backward` holds when it runs, all goes from the last to
-    the first.
+    `left` reads an element, `right` and `result` return the address of a row from a column on;
+    `scopes` are their alias scopes. If `is_backward` holds at run time, the order is reversed.
     """
 
     dtype: DType
@@ -48,7 +47,7 @@ class Product:
     is_backward: Any = None
 
     def turned(self, context: CodegenContext, number: Index, count: Index) -> Index:
-        """The number, or the one as far from the end."""
+        """The number, or its mirror image in reversed order."""
         if self.is_backward is None or (isinstance(number, int) and count == 1):
             return number
         b, one = context.builder.builder, context.builder.index(1)
@@ -70,7 +69,7 @@ class _Block:
 
 
 def emit_product(context: CodegenContext, product: Product) -> None:
-    """The product, into memory: several threads have panels of columns of it, or blocks of rows."""
+    """Emit the product to memory: threads share panels of columns, or blocks of rows."""
     most = min(product.rows, MAX_ROWS) if isinstance(product.rows, int) else MAX_ROWS
     if not most:
         return
@@ -82,7 +81,7 @@ def emit_product(context: CodegenContext, product: Product) -> None:
 
 
 def _lanes(context: CodegenContext, product: Product) -> int:
-    """Of one vector; fewer where there are fewer columns."""
+    """The lanes of one vector; fewer if there are fewer columns."""
     lanes = context.builder.target.vector_bytes // product.dtype.numpy.itemsize
     while lanes >= 2 * product.columns:
         lanes //= 2
@@ -111,7 +110,7 @@ def _rows(
 def _panels(
     context: CodegenContext, product: Product, most: int
 ) -> Iterator[tuple[Index, int, int]]:
-    """(first column, vectors, columns of the last) of panels that cover all columns, much alike."""
+    """(first column, vectors, columns of the last) of panels that cover all columns evenly."""
     lanes, (alike, wide) = _lanes(context, product), _alike(context, product, most)
     vectors = -(-product.columns // lanes)
     tail = product.columns - (vectors - 1) * lanes
@@ -133,7 +132,7 @@ def _panels(
 
 
 def _alike(context: CodegenContext, product: Product, most: int) -> tuple[int, int]:
-    """How many panels are alike, and how many vectors each of them has."""
+    """The number of equal panels, and the number of vectors in each."""
     lanes = _lanes(context, product)
     vectors = -(-product.columns // lanes)
     number = -(-vectors // most)
@@ -184,7 +183,7 @@ def _block(context: CodegenContext, product: Product, block: _Block) -> None:
 def _load(
     context: CodegenContext, product: Product, block: _Block, number: int, place: Any, vector: Any
 ) -> Any:
-    """A vector of the right operand, only as many columns as there are."""
+    """Load a vector of the right operand, masked to the existing columns."""
     if number < block.count - 1 or block.tail == vector.count:
         return context.builder.builder.load(place, typ=vector, align=product.dtype.numpy.itemsize)
     return _masked(context, product, block, "load", vector, place, llvm.Constant(vector, None))
@@ -207,7 +206,7 @@ def _masked(
     place: Any,
     vector: Any,
 ) -> Any:
-    """A load or a store of the columns there are."""
+    """A load or a store masked to the existing columns."""
     mask = _mask(block.tail, vector.type)
     align = llvm.Constant(I32, product.dtype.numpy.itemsize)
     operands = [place, align, mask, vector] if what == "load" else [vector, place, align, mask]
@@ -224,7 +223,7 @@ def _mask(count: int, vector: Any) -> Any:
 
 
 def _steps(product: Product, block: _Block) -> int:
-    """How many steps of the inner axis go side by side."""
+    """The number of inner steps that run independently."""
     if not isinstance(product.inner, int):
         return 1
     return max(min(_MIN_ACCUMULATORS // (block.height * block.count), product.inner, 4), 1)
@@ -273,7 +272,7 @@ def _sum(context: CodegenContext, dtype: DType, left: Any, right: Any) -> Any:
 
 
 def splat(context: CodegenContext, value: Any, vector: Any) -> Any:
-    """A vector of one element many times."""
+    """A vector with one element in all lanes."""
     b, nothing = context.builder.builder, llvm.Constant(vector, llvm.Undefined)
     first = b.insert_element(nothing, value, llvm.Constant(I32, 0))
     if vector.count == 1:

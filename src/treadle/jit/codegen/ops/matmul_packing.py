@@ -1,7 +1,7 @@
-"""Packing: invariant matrices of products are laid out once, before their loop.
+"""Packing: invariant matrices of products are copied to an aligned layout before their loop.
 
-Rows begin where vectors do, and not a power of two apart, so that no vector crosses a line of the
-cache and rows do not drive each other out of it. A constant is laid out when the kernel is made.
+Rows are aligned to vectors, and not a power of two apart, so that no vector crosses a cache line
+and rows do not evict each other. A constant is packed at compile time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from treadle.jit.schedule.storage import Storage
 _CACHE_LINE_BYTES = 64
 _PAGE_BYTES = 4096
 _MIN_PACKED_ELEMENTS = 4096
-"""Elements of a matrix below which packing does not pay."""
+"""The number of elements below which packing does not pay."""
 
 
 def pack_matrices(context: CodegenContext, loop: Node) -> None:
-    """Lay out the matrices that are multiplied with inside, unless it was done further out."""
+    """Pack the matrices that are multiplied inside the loop, unless an outer loop packed them."""
     for right in _rights(context, loop):
         if right in context.access.packed or not _is_worth_it(context, right):
             continue
@@ -56,7 +56,7 @@ def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
 
 
 def _is_worth_it(context: CodegenContext, right: Node) -> bool:
-    """Whether it is large, and lies badly as it is."""
+    """Whether it is large, and badly aligned."""
     rows, columns = symbolic_dims(right)
     if (
         right.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS)
@@ -70,7 +70,7 @@ def _is_worth_it(context: CodegenContext, right: Node) -> bool:
 
 
 def _stride(columns: int, dtype: DType) -> int:
-    """Elements from one row to the next."""
+    """The number of elements from one row to the next."""
     lanes = _CACHE_LINE_BYTES // dtype.numpy.itemsize
     stride = -(-columns // lanes) * lanes
     return stride + lanes if stride * dtype.numpy.itemsize % _PAGE_BYTES == 0 else stride

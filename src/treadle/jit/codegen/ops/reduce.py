@@ -1,4 +1,4 @@
-"""Reductions: unrolled over registers, else as loops with an accumulator."""
+"""Reductions: unrolled over registers, else loops with an accumulator."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from treadle.jit.schedule.storage import Storage
 
 _UNROLLED_ROWS = 8
 _ASSUMED_EXTENT = 16
-"""What a dynamic extent is taken for where the cost of a reduction is estimated."""
+"""The assumed value of a dynamic extent in the cost estimate."""
 _MIN_VECTOR_EXTENT = 8
 """Extent of an axis from which it is computed in vectors."""
-"""From so many elements on a sum is vectorised along the axis, not across the results."""
+"""The extent from which a sum is vectorized along its axis, not across the results."""
 
 
 def neutral(function: str, dtype: DType) -> Any:
-    """The element that changes nothing."""
+    """The neutral element of the function."""
     if function in ("add", "mul"):
         return literal(dtype, 0 if function == "add" else 1)
     if is_float(dtype):
@@ -46,7 +46,7 @@ def neutral(function: str, dtype: DType) -> Any:
 
 
 def combine(context: CodegenContext, function: str, dtype: DType, left: Any, right: Any) -> Any:
-    """One more element; sums of floats may be reordered."""
+    """Combine with one more element; sums of floats may be reordered."""
     if is_float(dtype) and function in ("add", "mul"):
         operation = (
             context.builder.builder.fadd if function == "add" else context.builder.builder.fmul
@@ -75,7 +75,7 @@ def emit_reduce(context: CodegenContext, node: Node) -> None:
 
 
 def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
-    """About how many nanoseconds an element of the result takes."""
+    """The estimated nanoseconds per element of the result."""
     operand = node.operands[0]
     over = [operand.shape[axis] for axis in op.axes]
     count = prod(extent if isinstance(extent, int) else _ASSUMED_EXTENT for extent in over)
@@ -85,7 +85,7 @@ def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
 def _source_index(
     node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[Index]
 ) -> tuple[Index, ...]:
-    """The operand's index of an element of the result and one of the axes reduced."""
+    """The operand's index for an element of the result and an index of the reduced axes."""
     operand = node.operands[0]
     keeps_rank = len(node.shape) == len(operand.shape)
     left, right = iter(kept), iter(over)
@@ -135,7 +135,7 @@ def _accumulated(
     over: Sequence[Index],
     source_index: Callable[[Sequence[Index]], tuple[Index, ...]],
 ) -> Any:
-    """The elements within the extents, one after the other; LLVM makes vectors of them."""
+    """Accumulate the elements within the extents; LLVM vectorizes the loop."""
     t, function, dtype = context.access, op.function, node.dtype
     total = context.builder.variable(register_type(dtype), neutral(function, dtype))
     is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
@@ -162,7 +162,7 @@ def _unrolled(
 
 
 def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
-    """The sum, in any order, of the elements as one vector."""
+    """The sum of the elements as a vector, in any order."""
     b, type_ = context.builder.builder, elements[0].type
     vector = llvm.VectorType(type_, len(elements))
     whole: Any = llvm.Constant(vector, llvm.Undefined)
@@ -173,9 +173,9 @@ def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
 
 
 def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
-    """The axes reduced outside, the result's inside: whole rows are added, some at a time.
+    """Reduced axes outside, the result's inside: whole rows are added, several at a time.
 
-    Several threads have each a part of the result.
+    Threads share the result by parts.
     """
     shape = context.access.shape(node)
     wide = (
@@ -194,14 +194,14 @@ def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> No
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Part:
-    """The part of a result that is written: along an axis from `first` on."""
+    """The part of a result being written: along an axis, from `first` on."""
 
     axis: int
     first: Index
     shape: Sequence[Index]
 
     def storage_of(self, context: CodegenContext, index: Sequence[Index]) -> tuple[Index, ...]:
-        """Where an index of the part is in the whole."""
+        """The position of an index of the part in the whole result."""
         own = context.builder.add(self.first, index[self.axis])
         return (*index[: self.axis], own, *index[self.axis + 1 :])
 

@@ -1,7 +1,7 @@
-"""Scatter: elements written by index, in place where the old value is not read any more.
+"""Scatter: writes elements by index, in place if the old value is not read any more.
 
-A carried value that is only put into is written where it is, so that an iteration costs what it
-puts in (see inplace). Other tensors are copied once, at the first of several Puts.
+A carried value that is only scattered to is updated in place (carried/in_place.py), so an iteration
+costs only its updates. Other tensors are copied once, at the first of several Scatters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FRESH = (Scatter, Concat, Gather, Take, Result)
 
 
 def emit_scatter(context: CodegenContext, node: Node, nests: FusedNests) -> None:
-    """The tensor with the elements put in, into registers or memory."""
+    """The tensor with the updates applied, in registers or memory."""
     t = context.access
     nests.flush_all()
     buffer = _target(context, node, nests)
@@ -36,7 +36,7 @@ def emit_scatter(context: CodegenContext, node: Node, nests: FusedNests) -> None
 
 
 def _target(context: CodegenContext, node: Node, nests: FusedNests) -> Buffer:
-    """The memory of the old value, where it can be had, or a copy of it."""
+    """The memory of the old value, if it can be reused, or a copy of it."""
     data = node.operands[0]
     if context.access.storage_of(node) is Storage.REGISTERS:
         shape = symbolic_dims(node)

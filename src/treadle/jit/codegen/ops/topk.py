@@ -1,10 +1,11 @@
 """ArgTopK: a heap of the best items so far, or a radix sort of all.
 
-    heap = the first `count`, with their places
-    for each of the others: if it comes before the top, it takes the top's place
-    the top goes to the last place that is free, until none is left
+    heap = the first `count` entries
+    for each of the others: if it precedes the top, it replaces the top
+    pop the top to the last free position, until the heap is empty
 
-A key and its place are one number, the key in front, so of equal keys the first one comes first.
+An entry combines a key and its position in one number, the key in front, so equal keys keep their
+order.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from treadle.jit.schedule.storage import Storage
 _NARROW_BITS = 32
 """Width of a key that shares a 64-bit heap entry with its index."""
 _BLOCK = 16
-"""Keys compared with the worst of the heap at a time."""
+"""The number of keys compared at a time with the worst in the heap."""
 _MIN_SORTED = 128
-"""Items wanted from which sorting is considered instead of a heap."""
+"""The number of wanted items from which sorting is considered instead of a heap."""
 _SORTED_SHARE = 16
-"""All items are sorted where at least one in so many is wanted."""
+"""All items are sorted if at least one in this many is wanted."""
 _DIGIT_BITS = 8
 
 
 def emit_topk(context: CodegenContext, node: Node) -> None:
-    """The places, into registers or memory."""
+    """The indices, in registers or memory."""
     op, t = node.op, context.access
     assert isinstance(op, ArgTopK)
     is_small = t.storage_of(node) is Storage.REGISTERS
@@ -67,7 +68,7 @@ def _small(context: CodegenContext, node: Node) -> Buffer:
 
 
 class _Heap:
-    """The heap of one row; its memory serves all rows."""
+    """The heap of one row; all rows share its memory."""
 
     def __init__(self, context: CodegenContext, keys: Node, axis: int, count: Index) -> None:
         self.context, self.keys, self.axis, self.count = context, keys, axis, count
@@ -92,7 +93,7 @@ class _Heap:
         return scratch.at(w)
 
     def choose(self, rest: tuple[Index, ...], buffer: Buffer) -> None:
-        """The places of one row into memory."""
+        """Write the indices of one row to memory."""
         e, w, b = self.context, self.context.builder, self.context.builder.builder
         size = w.index(self.extent if self.is_whole else self.count)
         with w.range(size) as i, e.access.scope():
@@ -107,7 +108,7 @@ class _Heap:
             self._take_down(rest, buffer, size)
 
     def _select(self, rest: tuple[Index, ...], count: Any) -> None:
-        """The first entries made a heap, then those behind that come before its top put in."""
+        """Build a heap of the first entries, then insert later ones that precede its top."""
         w, b = self.context.builder, self.context.builder.builder
         half = b.lshr(count, llvm.Constant(I64, 1))
         with w.range(half) as j:
@@ -126,7 +127,7 @@ class _Heap:
             self._replace(rest, b.add(b.add(count, done), w.index(j)), worst)
 
     def _replace(self, rest: tuple[Index, ...], at: Any, worst: Any) -> None:
-        """Put the entry of a place into the heap where it comes before its top, the worst."""
+        """Insert the entry at a position if it precedes the top of the heap, the worst."""
         e, b = self.context, self.context.builder.builder
         with e.access.scope():
             entry = self._entry(rest, at)
@@ -135,12 +136,12 @@ class _Heap:
                 b.store(b.load(self._at(0), typ=self.type), worst)
 
     def _has_rows(self) -> bool:
-        """Whether keys that follow each other along the axis do so in memory."""
+        """Whether neighbouring keys along the axis are neighbours in memory."""
         found = self.context.access.buffers.get(self.keys)
         return found is not None and found.strides[self.axis] == 1
 
     def _has_better(self, rest: tuple[Index, ...], first: Any, worst: Any) -> Any:
-        """Whether one of a block of keys is smaller than that of the worst."""
+        """Whether one of a block of keys is smaller than the worst in the heap."""
         b, key = self.context.builder.builder, register_type(self.keys.dtype)
         place = self.context.access.address(
             self.context.access.buffers[self.keys], self._index(rest, first)
@@ -155,14 +156,14 @@ class _Heap:
         return b.icmp_unsigned("!=", b.bitcast(found, bits), llvm.Constant(bits, 0))
 
     def _put_in_order(self, size: Any) -> None:
-        """The entries in order; those of a heap are in no order, not even of their places."""
+        """Sort the entries; those of a heap are unordered."""
         bits = self.extent.bit_length() if isinstance(self.extent, int) else _NARROW_BITS
         places = 0 if self.is_whole else -(-bits // _DIGIT_BITS)
         function = radix_sort(self.context.builder, self.type, places, is_signed=self.is_signed)
         self.context.builder.builder.call(function, [self.memory, self.spare, size])
 
     def _take_down(self, rest: tuple[Index, ...], buffer: Buffer, size: Any) -> None:
-        """The top to the last place that is free, until none is left."""
+        """Pop the top to the last free position, until the heap is empty."""
         e, w, b = self.context, self.context.builder, self.context.builder.builder
         end = b.sub(size, llvm.Constant(I64, 1))
         with w.range(self.count) as j, e.access.scope():
@@ -180,7 +181,7 @@ class _Heap:
         return (*rest[: self.axis], at, *rest[self.axis :])
 
     def _entry(self, rest: tuple[Index, ...], at: Index) -> Any:
-        """The key at a place of the row, and the place."""
+        """The entry of a position in the row."""
         b = self.context.builder.builder
         key = self.context.access.read(self.keys, self._index(rest, at))
         wide = b.sext(key, self.type) if self.is_signed else b.zext(key, self.type)
@@ -203,7 +204,7 @@ class _Heap:
 
 
 def _is_many(count: Index, extent: Index) -> bool:
-    """Whether so many are wanted that all may as well be put in order."""
+    """Whether so many items are wanted that sorting all is faster."""
     if not isinstance(count, int) or not isinstance(extent, int):
         return False
     return count >= _MIN_SORTED and count * _SORTED_SHARE >= extent

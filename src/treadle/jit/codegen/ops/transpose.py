@@ -1,4 +1,4 @@
-"""Transposed copies, a tile at a time, so that every line of the cache is read and written once.
+"""Transposed copies by tiles, so that every cache line is read and written once.
 
 A full tile of n x n elements is n vectors, transposed in registers by log2(n) rounds, each of which
 interleaves vector i with vector i + n/2.
@@ -24,7 +24,7 @@ from treadle.jit.schedule.storage import transposed_axes
 
 Indices = tuple[Index, ...]
 _ASSUMED_EXTENT = 64
-"""What a dynamic extent is taken for where the cost of a copy is estimated."""
+"""The assumed value of a dynamic extent in the cost estimate."""
 """About what an extent may be that only the run tells."""
 
 
@@ -35,9 +35,9 @@ def copy_view(
     cost: float,
     read: Callable[[Node, Indices], Any],
 ) -> None:
-    """Every element of the node into memory, in the order that suits where they are read.
+    """Copy every element of the node to memory, in the order of their source addresses.
 
-    Several threads write them where an element takes `cost` nanoseconds. `read` gives an element.
+    Threads share the copy if an element takes `cost` nanoseconds. `read` reads an element.
     """
     shape, axes = context.access.shape(node), _axes(context, node, target)
     if axes is None:
@@ -83,7 +83,7 @@ def copy_view(
 
 @contextmanager
 def _some(context: CodegenContext, count: Index, cost: float) -> Iterator[Index]:
-    """What is written inside, for every item, of which there may be none."""
+    """A loop over the items, of which there may be none."""
     if isinstance(count, int) and not count:
         with context.builder.range(0) as number:
             yield number
@@ -93,7 +93,7 @@ def _some(context: CodegenContext, count: Index, cost: float) -> Iterator[Index]
 
 
 def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int] | None:
-    """The axes of tiles, where both memories have elements side by side along one of them."""
+    """The axes of tiles, if both memories are contiguous along one of them."""
     axes = transposed_axes(node)
     if axes is None or not context.access.is_in_memory(node.operands[0]):
         return None
@@ -102,7 +102,7 @@ def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int
 
 
 def tile_width(node: Node, target: Target) -> int:
-    """How many elements of the node a vector has, and how many vectors a tile."""
+    """The number of elements in a vector of this node, and of vectors in a tile."""
     return min(max(target.vector_bytes // node.dtype.numpy.itemsize, 4), 16)
 
 
@@ -114,7 +114,7 @@ def _tile(
     first: tuple[Index, Index],
     others: Indices,
 ) -> None:
-    """One full tile: the elements themselves, whatever they stand for."""
+    """Copy one full tile."""
     b, size, lanes = (
         context.builder.builder,
         node.dtype.numpy.itemsize,
@@ -141,7 +141,7 @@ def _tile(
 
 
 def transposed(context: CodegenContext, vectors: Sequence[Any]) -> list[Any]:
-    """As many vectors as each has elements, rows for columns."""
+    """Transpose a square of as many vectors as each has elements."""
     count = len(vectors)
     half = count // 2
     low = [k // 2 + count * (k % 2) for k in range(count)]

@@ -1,13 +1,13 @@
-"""Functions of one float written inline, without branches, so that loops over them vectorise.
+"""Float functions written inline and without branches, so that loops over them vectorise.
 
 exp      x = n * ln 2 + r, |r| <= ln 2 / 2: a polynomial of r, times 2 ** n in two halves
 log      x = m * 2 ** n, m in [sqrt 1/2, sqrt 2): 2 * atanh((m - 1) / (m + 1)), plus n * ln 2
 tanh     an odd polynomial below 0.625, 1 - 2 / (exp(2 |x|) + 1) above
 sigmoid  1 / (1 + e), or e / (1 + e) below 0, e = exp(-|x|), and the error of 1 + e taken out
 
-The polynomials are of least relative error in float32 (exp, tanh), else truncated series; they are
-so exact that the rounding of the last steps is the whole error. n comes from adding 1.5 * 2 ** 23
-(2 ** 52), which leaves it in the lowest bits. What has no inline form is called in the C library.
+The polynomials minimise the relative error in float32 (exp, tanh) or are truncated series; their
+error is below that of the final roundings. n is obtained by adding 1.5 * 2 ** 23 (2 ** 52), which
+leaves it in the lowest bits. Other functions are called in the C library.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _float32(value: float) -> float:
 
 
 def _bits(type_: Any) -> tuple[Any, int, int]:
-    """The whole number of its width, the bits of its fraction, the bias of its exponent."""
+    """The integer type of its width, the number of fraction bits, and the exponent bias."""
     return (I32, 23, 127) if type_ == F32 else (I64, 52, 1023)
 
 
@@ -40,7 +40,7 @@ def constant(type_: Any, value: float) -> Any:
 
 
 def fma(builder: FunctionBuilder, left: Any, right: Any, addend: Any) -> Any:
-    """A * b + c, rounded once where the machine has an instruction for it, else twice."""
+    """a * b + c, rounded once if the machine has the instruction, else twice."""
     if not builder.target.has_fma:
         return builder.builder.fadd(builder.builder.fmul(left, right), addend)
     return builder.intrinsic("llvm.fma", left.type, left, right, addend)
@@ -90,7 +90,7 @@ def exp(builder: FunctionBuilder, value: Any) -> Any:
 
 
 def _raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
-    """Times 2 ** power: one instruction where the processor has it, else in two halves."""
+    """Multiply by 2 ** power: one instruction if the processor has it, else two factors."""
     b, type_ = builder.builder, value.type
     integer, fraction, bias = _bits(type_)
     if builder.target.has_scale:
@@ -170,7 +170,7 @@ def tanh(builder: FunctionBuilder, value: Any) -> Any:
 def sigmoid(builder: FunctionBuilder, value: Any) -> Any:
     """1 / (1 + e) of what is positive, e / (1 + e) below, where e = exp(-|x|).
 
-    What rounding takes from 1 + e is given back afterwards.
+    The rounding error of 1 + e is corrected afterwards.
     """
     b, one = builder.builder, constant(value.type, 1.0)
     power = exp(builder, b.fneg(builder.intrinsic("llvm.fabs", value.type, value)))

@@ -1,4 +1,4 @@
-"""The scalar functions of an Elementwise in LLVM."""
+"""The scalar functions of Elementwise in LLVM."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROOT = 0.5
 def apply(
     builder: FunctionBuilder, function: str, dtypes: tuple[DType, ...], result: DType, *args: Any
 ) -> Any:
-    """The function of elements of the dtypes; what it gives has the dtype `result`."""
+    """Apply the function to elements of the dtypes; the result has the dtype `result`."""
     if function == "cast":
         return cast(builder, args[0], dtypes[0], result)
     if function == "bits":
@@ -82,7 +82,7 @@ def _from_float(builder: FunctionBuilder, value: Any, source: DType, target: DTy
 
 
 def _to_signed(builder: FunctionBuilder, value: Any, type_: Any) -> Any:
-    """Out of range, and for NaN, the smallest number, as the processor has it."""
+    """Convert; out of range, and for NaN, to the least number, as the processor does."""
     b = builder.builder
     limit = llvm.Constant(value.type, 2.0 ** (type_.width - 1))
     fits = b.and_(b.fcmp_ordered("<", value, limit), b.fcmp_ordered(">=", value, b.fneg(limit)))
@@ -110,7 +110,7 @@ def _compare(sign: str, builder: FunctionBuilder, dtype: DType, left: Any, right
 
 
 def _divide(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
-    """Whole numbers toward zero; by zero 0, and the smallest by -1 wraps, as in numpy."""
+    """Divide; integers round toward zero; x / 0 is 0, and least / -1 wraps, as in numpy."""
     if is_float(dtype):
         return builder.builder.fdiv(left, right)
     return _safely(builder, dtype, left, right, "sdiv", "udiv")
@@ -138,7 +138,7 @@ def _fmod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
 
 
 def _mod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
-    """The sign of the divisor; of floats as numpy has it."""
+    """The remainder with the sign of the divisor; for floats as in numpy."""
     b = builder.builder
     rest = _fmod(builder, dtype, left, right)
     if not (is_float(dtype) or is_signed(dtype)):
@@ -157,7 +157,10 @@ def _mod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
 
 
 def _extreme(sign: str, builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
-    """The larger or smaller; of floats NaN where either is NaN, of zeros either, as numpy."""
+    """The maximum or minimum.
+
+    For floats NaN propagates, zeros of either sign are equal, as in numpy.
+    """
     b = builder.builder
     if dtype is DType.BOOL:
         return b.or_(left, right) if sign == ">" else b.and_(left, right)
@@ -196,7 +199,7 @@ def _sign(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
 
 
 def _power(builder: FunctionBuilder, _: DType, base: Any, exponent: Any) -> Any:
-    """The plain cases are exact; LLVM drops the others where the exponent is known."""
+    """Power with exact special cases, which LLVM drops if the exponent is known."""
     if isinstance(exponent, llvm.Constant):
         known = _known_power(builder, base, exponent.constant)
         if known is not None:
@@ -207,9 +210,9 @@ def _power(builder: FunctionBuilder, _: DType, base: Any, exponent: Any) -> Any:
 
 
 def _known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
-    """The power by products where the exponent is a small whole number, or half of one.
+    """Power by products if the exponent is a small integer, or half of one.
 
-    Of a float32 in float64; of a float64 only the square, the root, and the two multiplied.
+    float32 is computed in float64; for float64 only the square, the root, and their product.
     """
     b = builder.builder
     if exponent in (1.0, 2.0):
@@ -235,7 +238,7 @@ def _known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
 
 
 def _root(builder: FunctionBuilder, value: Any) -> Any:
-    """X ** 0.5, which is not the square root of -0 and -infinity."""
+    """x ** 0.5, which differs from the square root for -0 and -infinity."""
     b, endless = builder.builder, float("inf")
     root = _size(builder, builder.intrinsic("llvm.sqrt", value.type, value))
     is_lowest = b.fcmp_ordered("==", value, llvm.Constant(value.type, -endless))
@@ -247,7 +250,7 @@ def _size(builder: FunctionBuilder, value: Any) -> Any:
 
 
 def _whole_power(builder: FunctionBuilder, dtype: DType, base: Any, exponent: Any) -> Any:
-    """Of whole numbers, by squaring; bits beyond the width are lost. The exponent has 64 bits."""
+    """Integer power by squaring, modulo the width. The exponent has 64 bits."""
     b = builder.builder
     left, square = builder.variable(I64, exponent), builder.variable(base.type, base)
     result = builder.variable(base.type, literal(dtype, 1))
@@ -265,7 +268,7 @@ def _whole_power(builder: FunctionBuilder, dtype: DType, base: Any, exponent: An
 
 
 def _shift(name: str, builder: FunctionBuilder, dtype: DType, value: Any, distance: Any) -> Any:
-    """As numpy: by its width or more, or by less than nothing, all bits are gone."""
+    """Shift as numpy does: by the width or more, or by a negative number, all bits are lost."""
     b = builder.builder
     width = literal(dtype, value.type.width)
     fits = b.icmp_unsigned("<", distance, width)
@@ -278,7 +281,7 @@ def _shift(name: str, builder: FunctionBuilder, dtype: DType, value: Any, distan
 
 
 def _order(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
-    """A signed whole number that grows as the float does: 0 and -0 are one, NaN is the largest."""
+    """A signed integer that increases with the float: 0 and -0 are equal, NaN is the largest."""
     b = builder.builder
     type_ = llvm.IntType(64 if dtype is DType.FLOAT64 else 32)
     bits = b.bitcast(b.fadd(value, literal(dtype, 0)), type_)
@@ -298,7 +301,7 @@ def _inline(function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> A
 
 
 def _single(name: str, function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> Any:
-    """Inline for float32, by the C library for float64."""
+    """Inline for float32, the C library's function for float64."""
     return (
         exp_log.by_library(builder, name, value) if value.type == F64 else function(builder, value)
     )

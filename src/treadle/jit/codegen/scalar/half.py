@@ -1,7 +1,7 @@
 """float16 and bfloat16: 16 bits in memory, float32 in a register, rounded to nearest even.
 
-Written with whole numbers, which vectorise on every processor and need no function of the C
-library. float64 goes to float16 through a float32 rounded to odd, so that it is rounded once.
+Conversions use integer arithmetic, which vectorises on every processor and needs no C library.
+float64 is converted to float16 through a float32 rounded to odd, so that it is rounded only once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def narrowed(builder: FunctionBuilder, value: Any, dtype: DType) -> Any:
 
 
 def _shifted(builder: FunctionBuilder, size: Any, count: int) -> Any:
-    """Without the last bits, rounded to nearest even."""
+    """The number without its last bits, rounded to nearest even."""
     b = builder.builder
     is_odd = b.and_(b.lshr(size, _number(count)), _number(1))
     raised = b.add(b.add(size, _number(2 ** (count - 1) - 1)), is_odd)
@@ -69,7 +69,7 @@ def _half(builder: FunctionBuilder, size: Any) -> Any:
 
 
 def rounded(builder: FunctionBuilder, value: Any, dtype: DType) -> Any:
-    """A float32 or float64 as the nearest element, in a register."""
+    """Round a float32 or float64 to the nearest element, in a register."""
     assert dtype in SIXTEEN_BIT_FLOATS
     if value.type == F64:
         value = (
@@ -81,7 +81,7 @@ def rounded(builder: FunctionBuilder, value: Any, dtype: DType) -> Any:
 
 
 def _to_odd(builder: FunctionBuilder, value: Any) -> Any:
-    """A float64 as the float32 toward zero, its last bit set where anything was cut off."""
+    """A float64 as the float32 toward zero, with the last bit set if anything was cut off."""
     b = builder.builder
     near = b.fptrunc(value, F32)
     back = b.fpext(near, F64)

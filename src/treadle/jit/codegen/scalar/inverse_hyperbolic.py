@@ -1,6 +1,6 @@
-"""Inverse and hyperbolic functions, erf, powers of a float32: inline, through float64.
+"""Inverse and hyperbolic functions, erf and powers of float32: inline, through float64.
 
-float64 has 29 bits more, so formulas that lose a few are still within 0.51 ULP once rounded.
+float64 has 29 more bits, so formulas that lose a few are within 0.51 ULP after rounding.
 
 atan     of t in [-0.42, 0.42] by its series, after (a - 1) / (a + 1) or -1 / a
 asin     atan(x / sqrt(1 - x^2));  acos  pi / 2 - asin(x)
@@ -61,13 +61,13 @@ def _odd(builder: FunctionBuilder, value: Any, coefficients: tuple[float, ...]) 
 def _near_zero(
     builder: FunctionBuilder, value: Any, size: Any, near: Any, far: Any, limit: float = _SMALL
 ) -> Any:
-    """One of two formulas; the far one has no sign yet."""
+    """Select one of two formulas; the far one has no sign yet."""
     b = builder.builder
     return b.select(b.fcmp_ordered("<", size, _number(limit)), near, _signed(builder, far, value))
 
 
 def atan_wide(builder: FunctionBuilder, value: Any) -> Any:
-    """The arc tangent of a float64, as exact as a float32 wants it."""
+    """The arc tangent of a float64, to the precision of float32."""
     b, a, one = builder.builder, _size(builder, value), _number(1.0)
     is_large = b.fcmp_ordered(">", a, _number(math.sqrt(2) + 1))
     is_middle = b.fcmp_ordered(">", a, _number(math.sqrt(2) - 1))
@@ -80,7 +80,7 @@ def atan_wide(builder: FunctionBuilder, value: Any) -> Any:
 
 
 def asin_wide(builder: FunctionBuilder, value: Any) -> Any:
-    """The arc sine of a float64, as exact as a float32 wants it."""
+    """The arc sine of a float64, to the precision of float32."""
     b, one = builder.builder, _number(1.0)
     other = builder.intrinsic("llvm.sqrt", F64, b.fmul(b.fsub(one, value), b.fadd(one, value)))
     return atan_wide(builder, b.fdiv(value, other))
@@ -162,7 +162,7 @@ def erf(builder: FunctionBuilder, value: Any) -> Any:
 def erfc(builder: FunctionBuilder, operand: Any) -> Any:
     """1 - erf(x), in float32 throughout: exact in its tail, too, where erf rounds to 1.
 
-    The square is taken in two parts, so that exp does not magnify its rounding.
+    The square is computed in two parts, so that exp does not magnify its rounding.
     """
     b, a = builder.builder, builder.intrinsic("llvm.fabs", F32, operand)
     last, one, two = (constant(F32, value) for value in (_LAST_TAIL, 1.0, 2.0))
@@ -176,7 +176,7 @@ def erfc(builder: FunctionBuilder, operand: Any) -> Any:
 
 
 def _square_error(builder: FunctionBuilder, value: Any, square: Any) -> Any:
-    """What rounding took from the square of a float32, which float64 holds whole."""
+    """The rounding error of the square of a float32, which float64 represents exactly."""
     b = builder.builder
     if builder.target.has_fma:
         return fma(builder, value, value, b.fneg(square))
@@ -215,7 +215,7 @@ def _complement() -> tuple[float, ...]:
 def _fitted(
     exact: Callable[[float], float], ends: tuple[float, float], degree: int
 ) -> tuple[float, ...]:
-    """The polynomial that is the function at Chebyshev's points between the ends."""
+    """The polynomial that interpolates the function at Chebyshev points."""
     made = np.polynomial.Chebyshev.interpolate(np.vectorize(exact), degree, ends)
     return tuple(made.convert(kind=np.polynomial.Polynomial).coef.tolist())
 

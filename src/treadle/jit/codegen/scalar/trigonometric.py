@@ -2,7 +2,7 @@
 
     |x| = m * 2 ** e        a turn is 2 pi: |x| / (2 pi) modulo 1 is m times bits of 1 / (2 pi)
                             modulo 2 ** 64, so a table has 96 bits for every exponent
-    quarter, rest           the nearest multiple of a quarter turn, and what is left, in float64
+    quarter, rest           the nearest multiple of a quarter turn, and the remainder, in float64
     sin, cos of the rest    truncated series, exchanged and negated by the quarter
 
 Below pi / 4 the rest is x itself. The result is rounded once, from float64: within 0.51 ULP.
@@ -63,14 +63,14 @@ def _chosen(builder: FunctionBuilder, quarter: Any, rest: Any) -> Any:
 
 
 def _signed(builder: FunctionBuilder, quarter: Any, value: Any) -> Any:
-    """Negated in the second half of a turn."""
+    """Negate in the second half of a turn."""
     b = builder.builder
     sign = b.shl(b.and_(quarter, llvm.Constant(I64, 2)), llvm.Constant(I64, 62))
     return b.bitcast(b.xor(b.bitcast(value, I64), sign), F64)
 
 
 def _reduced(builder: FunctionBuilder, value: Any) -> tuple[Any, Any]:
-    """The quarter of a turn |x| is nearest to, and the rest in float64; NaN where x has none."""
+    """The nearest quarter turn of |x|, and the remainder in float64; NaN for inf and NaN."""
     b = builder.builder
     size = builder.intrinsic("llvm.fabs", F32, value)
     bits = b.zext(b.bitcast(size, I32), I64)

@@ -1,4 +1,4 @@
-"""Scalar functions of several elements at once, in the lanes of a vector."""
+"""Vector forms of scalar functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN = frozenset(("abs", "not", "cast"))
 
 
 def has_vector_form(function: str, dtypes: Sequence[DType], result: DType) -> bool:
-    """Whether the function of these dtypes is written here."""
+    """Whether the function has a vector form for these dtypes."""
     if any(dtype in SIXTEEN_BIT_FLOATS for dtype in (*dtypes, result)):
         return False
     if function == "cast":
@@ -41,7 +41,7 @@ def _can_cast(source: DType, target: DType) -> bool:
 def apply_lanes(
     builder: FunctionBuilder, function: str, dtypes: Sequence[DType], result: DType, *args: Any
 ) -> Any:
-    """The function, lane by lane."""
+    """Apply the function, lane by lane."""
     match function:
         case "cast":
             return _cast(builder, args[0], dtypes[0], result)
@@ -96,7 +96,7 @@ def lane_numbers(builder: FunctionBuilder, count: int) -> Any:
 
 
 def shifted(builder: FunctionBuilder, vector: Any, first: Any) -> Any:
-    """Every lane has what the one before had; lane 0 has `first`."""
+    """Shift: every lane gets the value of the previous one; lane 0 gets `first`."""
     count = vector.type.count
     places = llvm.Constant(llvm.VectorType(I32, count), [0, *range(count - 1)])
     moved = builder.builder.shuffle_vector(
@@ -108,7 +108,7 @@ def shifted(builder: FunctionBuilder, vector: Any, first: Any) -> Any:
 def mapped(
     builder: FunctionBuilder, node: Node, chain: Sequence[Node] | None, value: Callable[[Node], Any]
 ) -> Any:
-    """A Map of what `value` says of its operands, or of those of the chain it ends."""
+    """An Elementwise applied to the values of its operands, or of the chain it ends."""
     assert isinstance(node.op, Elementwise)
     dtypes = [operand.dtype for operand in node.operands]
     if chain is None:
