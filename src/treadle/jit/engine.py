@@ -144,7 +144,7 @@ class Jit:
     def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
         """Store the kernels of the region under this name, and look for them there."""
         if isinstance(runnable, NativeRegion) and self.store is not None:
-            runnable.cache.records = KernelRecords(self.store, name, attachments)
+            runnable.cache.records = KernelRecords(self.store, name, beside)
 
 
 def _refusal(step: Step, kernels: HostKernels) -> str:

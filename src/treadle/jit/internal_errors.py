@@ -27,9 +27,7 @@ R = TypeVar("R")
 
 
 def decline_on_internal_error(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function: its internal errors become Declined, so that the next engine runs the
-    region.
-    """
+    """Turn internal errors of a function into Declined, so that the next engine runs the region."""
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:

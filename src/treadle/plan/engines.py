@@ -25,7 +25,7 @@ class Verdict:
 
 
 class RecordStore(Protocol):
-    """Room in the file of a plan for what engines find out later: one file less to read."""
+    """Space in the file of a plan for data that engines add later, to read one file less."""
 
     def get(self, name: str) -> bytes | None:
         """The data added under a name; None if there are none."""
@@ -56,7 +56,7 @@ class Persistence(Protocol):
         ...
 
     def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
-        """Keep on disk, under this name, what the runnable finds out as it runs."""
+        """Store on disk, under this name, what the runnable learns at run time."""
         ...
 
 

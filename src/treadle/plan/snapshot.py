@@ -40,10 +40,9 @@ def to_bytes(model: Model, plan: Plan, engines: Sequence[Engine]) -> bytes | Non
 def from_bytes(
     data: bytes, name: str, engines: Sequence[Engine], beside: RecordStore
 ) -> tuple[Model, Plan] | None:
-    """The model and the plan again, its regions made ready; None for bytes that are spoilt.
+    """Restore the model and the plan with its regions prepared; None for damaged bytes.
 
-    `name` is that of the plan among all, by which engines find what they keep of its regions,
-    some of it as `attachments` of the plan.
+    `name` identifies the plan, so that engines find the data they keep for its regions.
     """
     named = _by_name(engines)
     if named is None:
@@ -52,17 +51,17 @@ def from_bytes(
         with without_collection():
             model, planned, main = pickle.loads(data)
         return model, Plan(
-            planned, _restored(main, _Restoring(planned, named, tuple(engines), name, attachments))
+            planned, _restored(main, _Restoring(planned, named, tuple(engines), name, beside))
         )
     except (Unsupported, *SPOILT):
         return None
 
 
 def adopt(plan: Plan, name: str, engines: Sequence[Engine], beside: RecordStore) -> None:
-    """Tell the engines by what name to keep what they will make of the regions of this plan."""
+    """Tell the engines under which name to store data for the regions of this plan."""
     named = _by_name(engines)
     if named is not None:
-        _adopt(plan.main, name, named, attachments)
+        _adopt(plan.main, name, named, beside)
 
 
 def _adopt(
@@ -70,11 +69,9 @@ def _adopt(
 ) -> None:
     for number, region in enumerate(plan.regions):
         if region.runnable is not None:
-            engines[region.engine].adopt(
-                region.runnable, f"{name} {plan.path} {number}", attachments
-            )
+            engines[region.engine].adopt(region.runnable, f"{name} {plan.path} {number}", beside)
         for body in region.bodies.values():
-            _adopt(body, name, engines, attachments)
+            _adopt(body, name, engines, beside)
 
 
 def _by_name(engines: Sequence[Engine]) -> dict[str, Persistence] | None:
@@ -118,6 +115,6 @@ def _restored_region(plan: BlockPlan, number: int, how: _Restoring) -> Region:
         return replace(region, bodies=bodies) if bodies else region
     engine, kept = how.named[region.engine], region.runnable
     runnable = engine.restore(region, how.model, kept)
-    engine.adopt(runnable, f"{how.name} {plan.path} {number}", how.attachments)
+    engine.adopt(runnable, f"{how.name} {plan.path} {number}", how.beside)
     otherwise = fallback_of(how.model, how.engines, region)
     return replace(region, runnable=runnable, otherwise=otherwise)

@@ -98,7 +98,7 @@ class FusedNests:
         return max(before, default=0) + is_expensive(node)
 
     def _fits(self, nest: list[Node]) -> bool:
-        """Whether the last node may join: the nest stays vectorizable, with few chained functions."""
+        """Whether the last node may join: the nest stays vectorizable, with short chains."""
         if has_long_latency(nest[-1], self._row(nest[-1])):
             return False
         size = sum(map(emission_weight, nest))
@@ -222,9 +222,7 @@ class FusedNests:
         return self.context.access.buffers[state]
 
     def _is_last(self, state: Node, nest: list[Node]) -> bool:
-        """Whether the nest is the last reader of the old value, reading each element before the
-        write.
-        """
+        """Whether the nest is the last reader of the old value, and reads before it writes."""
         if state not in self.context.access.buffers:
             return False
         return all(self.is_over(reader, state, nest) for reader in self._readers(state))

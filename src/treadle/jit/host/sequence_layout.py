@@ -1,7 +1,9 @@
 """The layout of ragged sequences and of optionals as arrays.
 
-    sequence   flat, ends, shapes    the elements one after the other, T[N]; the start of each and the end of the last, int64[n + 1]; their shapes, int64[n, rank]
-    optional   there, *parts         whether it has an element, bool; the element, or its parts, with any content if it has none
+    sequence   flat, ends, shapes    the elements one after the other, T[N]; the start of each and
+                                     the end of the last, int64[n + 1]; shapes, int64[n, rank]
+    optional   there, *parts         whether it has an element, bool; the element, or its parts,
+                                     with any content if it has none
 
 A leaf of the domain PARTS has the name of a standard operator and works on the parts instead of the
 value; other leaves of the domain split and join values. See lowering/sequences/scalarize.py.

@@ -137,7 +137,7 @@ class KernelBuilder(NodeBuilder):
         return self.add(Reshape(), operand.dtype, tuple(shape), operand)
 
     def _expect_same_size(self, shape: Sequence[Number], given: Shape) -> None:
-        """Require that the products are equal, and that that of the new extents does not overflow."""
+        """Require that the products are equal, and that the new one does not overflow."""
         open_ = [extent for extent in shape if isinstance(extent, SymbolicDim)]
         if len(open_) > 1 and any(extent not in given for extent in open_):
             self.expect_countable(shape)

@@ -146,9 +146,7 @@ class Elementwise:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The index at which a View reads along one axis of its operand: offset + sum(step *
-    index[axis]).
-    """
+    """The index at which a View reads along an axis: offset + sum(step * index[axis])."""
 
     offset: Number = 0
     terms: tuple[tuple[int, int], ...] = ()

@@ -191,7 +191,7 @@ def _reshape(node: Node) -> Complaints:
     (source,) = node.operands
     yield from _expect_dtype(node, source.dtype)
     if node.is_static and source.is_static and node.size != source.size:
-        yield f"{show_shape(node.shape)} does not have as many elements as {show_shape(source.shape)}"
+        yield f"{show_shape(node.shape)} has another size than {show_shape(source.shape)}"
 
 
 def _concat(node: Node) -> Complaints:

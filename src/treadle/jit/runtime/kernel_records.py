@@ -1,10 +1,11 @@
-"""Compiled kernels on disk by region and signature: found again without lowering the region.
+"""Records of compiled kernels on disk, found by region and signature without lowering.
 
     record = pickle(kernel, its artifact, extents known before it runs, machine code)
 
-A kernel's own file (compilation.py) is found by the digest of the kernel, which must be made first;
-a record is found by the name of the plan's region, which a session gives, and the signature of a
-run. What a kernel shares with its region is written by its number: open extents and known inputs.
+A kernel's own file (compilation.py) is found by the digest of the kernel, which must be lowered
+first; a record is found by the name of the plan's region, given by a session, and the signature of
+a run. Objects that a kernel shares with its region, dynamic extents and known inputs, are stored by
+number.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from treadle.plan import RecordStore
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRecord:
-    """A kernel of a region, ready but for being loaded; `exact` are extents known beforehand."""
+    """A kernel of a region, not yet loaded; `exact` are extents known before it runs."""
 
     kernel: Kernel
     artifact: KernelArtifact
@@ -36,9 +37,9 @@ class KernelRecord:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRecords:
-    """The records of one region, which has this name among all regions of all plans.
+    """The records of one region, whose name is unique among all regions of all plans.
 
-    The first one is among the `attachments` of the plan, in its file; the others have own files.
+    The first one is stored in the plan's file, by `beside`; the others have files of their own.
     """
 
     store: DiskCache
@@ -46,7 +47,7 @@ class KernelRecords:
     beside: RecordStore
 
     def read(self, key: Signature, lengths: DynamicDims, known: Known) -> KernelRecord | None:
-        """The kernel kept for a signature; None where there is none, or a spoilt one."""
+        """Read the kernel for a signature; None if there is none, or it is damaged."""
         data = self._kept(self._file(key, lengths))
         if data is None:
             return None
@@ -60,7 +61,7 @@ class KernelRecords:
     def write(
         self, key: Signature, record: KernelRecord, lengths: DynamicDims, known: Known
     ) -> None:
-        """Keep a kernel for a signature, unless it calls operators of others."""
+        """Store a kernel for a signature, unless it calls operators of other engines."""
         if any(isinstance(node.op, HostCall) for node in all_nodes(record.kernel.main)):
             return
         buffer = io.BytesIO()
@@ -69,11 +70,11 @@ class KernelRecords:
         except NO_FORM:
             return
         file, data = self._file(key, lengths), buffer.getvalue()
-        if not self.attachments.add(self.name, file.encode() + data):
+        if not self.beside.add(self.name, file.encode() + data):
             self.store.write(file, data)
 
     def _kept(self, file: str) -> bytes | None:
-        first, name = self.attachments.get(self.name), file.encode()
+        first, name = self.beside.get(self.name), file.encode()
         if first is not None and first.startswith(name):
             return first[len(name) :]
         return self.store.read(file)
@@ -87,7 +88,7 @@ Shared = tuple[Any, ...]
 
 
 def _shared(lengths: DynamicDims, known: Known) -> Shared:
-    """What a region and its kernels have in common, in an order that is always the same."""
+    """The objects shared by a region and its kernels, in a stable order."""
     dims = dict.fromkeys(lengths.open[place] for place in sorted(lengths.open))
     return (*dims, *(known[place] for place in sorted(known)))
 
@@ -98,7 +99,7 @@ class _Pickler(CompactPickler):
         self.numbers = {id(each): number for number, each in enumerate(shared)}
 
     def persistent_id(self, value: Any) -> int | None:
-        """The number of what the region has itself."""
+        """The number of an object of the region."""
         return self.numbers.get(id(value))
 
 
@@ -108,5 +109,5 @@ class _Unpickler(pickle.Unpickler):
         self.shared = shared
 
     def persistent_load(self, number: int) -> Any:
-        """What the region has under the number."""
+        """The object of the region with this number."""
         return self.shared[number]

@@ -81,7 +81,7 @@ def _takes_turns(context: CodegenContext, op: Loop, state: Node, after: Node) ->
 
 
 def _is_read_elsewhere(context: CodegenContext, after: Node, state: Node) -> bool:
-    """Whether the nest of a next value reads elements of the state at other indices than it writes."""
+    """Whether the nest of a next value reads elements of the state at other indices."""
     waiting, seen = [(after, True)], set[tuple[Node, bool]]()
     while waiting:
         node, is_own = waiting.pop()

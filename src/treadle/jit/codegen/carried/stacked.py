@@ -79,9 +79,7 @@ class StackedOutput:
         return tile_width(self.element, context.builder.target)
 
     def put(self, context: CodegenContext, index: Any) -> None:
-        """At the end of iteration i, move buffered columns to their destination once a tile is
-        full.
-        """
+        """At the end of iteration i, move buffered columns to the stack once a tile is full."""
         if self.rows_of_columns is None:
             return
         b, width = context.builder.builder, context.builder.index(self._width(context))

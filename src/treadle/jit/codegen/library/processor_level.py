@@ -82,7 +82,7 @@ def emit_instructions(prefix: str) -> str:
 
 
 def emit_level(module: llvm.Module, prefix: str, processors: Sequence[str], target: Target) -> Any:
-    """Emit the function that returns the number of the best of these processors, the least first."""
+    """Emit the function that returns the number of the best of these processors, least first."""
     w = begin(module, ".level", I32, [], target)
     ask = _Asking(w, prefix)
     b = w.builder

@@ -304,7 +304,7 @@ def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = Fal
 
 
 def _item(sweep: _LaneEvaluator, node: Node, column: Any) -> Any:
-    """The items of all lanes: each lane gets the previous lane's item, lane 0 that of its column."""
+    """The items of all lanes: each lane gets the previous one's, lane 0 that of its column."""
     b, source = sweep.context.builder.builder, node.operands[0]
     is_row = source is sweep.grid.row
     variable = sweep.carried[source] if is_row else sweep.shifted[node]

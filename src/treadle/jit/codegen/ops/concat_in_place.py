@@ -30,9 +30,7 @@ def concat_memory(
 
 
 def written_whole(context: CodegenContext, join: Node) -> Buffer:
-    """The memory of a Concat: the one its operands were written to, a part of another's, or its
-    own.
-    """
+    """The memory of a Concat: of its operands, a part of another Concat's, or its own."""
     return (
         context.concats.buffers.pop(join, None)
         or concat_memory(context, join)

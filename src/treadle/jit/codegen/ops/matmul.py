@@ -107,8 +107,9 @@ def _product(
 
 
 def _turns(context: CodegenContext, node: Node) -> Any:
-    """Whether this iteration runs backward: the end of weights larger than the cache is still
-    cached.
+    """Whether this iteration runs backward.
+
+    The end of weights larger than the cache is still cached then.
     """
     right = node.operands[1]
     is_invariant = node.home.is_loop and right.home.depth < node.home.depth

@@ -40,7 +40,7 @@ def constant(type_: Any, value: float) -> Any:
 
 
 def fma(builder: FunctionBuilder, left: Any, right: Any, addend: Any) -> Any:
-    """a * b + c, rounded once if the machine has the instruction, else twice."""
+    """Fused a * b + c: rounded once if the machine has the instruction, else twice."""
     if not builder.target.has_fma:
         return builder.builder.fadd(builder.builder.fmul(left, right), addend)
     return builder.intrinsic("llvm.fma", left.type, left, right, addend)

@@ -238,7 +238,7 @@ def _known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
 
 
 def _root(builder: FunctionBuilder, value: Any) -> Any:
-    """x ** 0.5, which differs from the square root for -0 and -infinity."""
+    """The power x ** 0.5, which differs from the square root for -0 and -infinity."""
     b, endless = builder.builder, float("inf")
     root = _size(builder, builder.intrinsic("llvm.sqrt", value.type, value))
     is_lowest = b.fcmp_ordered("==", value, llvm.Constant(value.type, -endless))
