@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.test_session import ENGINES, HEAD, SUM, session
+from tests.session.test_run import ENGINES, HEAD, SUM, session
 from treadle.errors import LimitExceeded, Terminated
 
 ENDLESS = HEAD + (
