@@ -20,7 +20,7 @@ cli backend
 html_report
 comparing
 api exposing rewriting surgery
-bench build predict reduction
+bench build predict profiler reduction
 single_operator
 coercion
 session

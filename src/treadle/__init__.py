@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
     from treadle.predict import Predictor
+    from treadle.profiler import RunProfile, profile
     from treadle.rewriting import (
         convert_dtype,
         convert_version,
@@ -101,6 +102,7 @@ __all__ = [
     "Report",
     "RunError",
     "RunOptions",
+    "RunProfile",
     "SessionOptions",
     "Terminated",
     "TreadleError",
@@ -117,6 +119,7 @@ __all__ = [
     "load",
     "operator",
     "optimize",
+    "profile",
     "repair",
     "reroll",
     "rewrite",
@@ -177,6 +180,7 @@ _HOMES = {
     "ort_session": ("ModelMetadata",),
     "passes": ("Change", "Report"),
     "predict": ("Predictor",),
+    "profiler": ("RunProfile", "profile"),
     "rewriting": ("convert_dtype", "convert_version", "reroll", "rewrite", "specialize", "unroll"),
     "session": ("InferenceSession",),
     "single_operator": ("Operator",),

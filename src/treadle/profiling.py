@@ -29,11 +29,16 @@ _STAGES = {"read": "model_loading"}
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What runs as a whole: its path, who runs it, and its operators."""
+    """What runs as a whole: its path, who runs it, its operators, and the paths of its steps."""
 
     path: str
     engine: str
     operators: str
+    steps: tuple[str, ...] = ()
+
+    def holds(self, path: str) -> bool:
+        """Whether a path is that of a step of it, or lies in one's bodies."""
+        return any(path == step or path.startswith(f"{step}.") for step in self.steps)
 
 
 @dataclass(slots=True)
@@ -135,9 +140,10 @@ def _places(block: BlockPlan) -> Iterator[tuple[str, Location]]:
     for region in block.regions:
         names = [operator_of(step) for step in region.steps]
         more = ["..."] if len(names) > _MOST_NAMED else []
-        whole = Location(region.path, region.engine, ", ".join(names[:_MOST_NAMED] + more))
-        for step, name in zip(region.steps, names, strict=True):
+        own = tuple(paths.get(step, step.info.path) for step in region.steps)
+        whole = Location(region.path, region.engine, ", ".join(names[:_MOST_NAMED] + more), own)
+        for path, name in zip(own, names, strict=True):
             is_alone = region.runnable is None
-            yield paths[step], Location(paths[step], region.engine, name) if is_alone else whole
+            yield path, Location(path, region.engine, name) if is_alone else whole
         for body in region.bodies.values():
             yield from _places(body)

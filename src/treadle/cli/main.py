@@ -15,7 +15,7 @@ from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain", "trace", "expose", "report"),
-    "Run": ("run", "bench", "map", "compare"),
+    "Run": ("run", "bench", "profile", "map", "compare"),
     "Check": ("check", "reduce"),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "surgery", "reroll", "convert"),
     "Deploy": ("build", "warm", "cache"),
@@ -28,7 +28,7 @@ the file imports heavy packages only inside functions.
 
 _FOLDERS = {
     **dict.fromkeys(("warm", "cache", "completion"), "deploy."),
-    **dict.fromkeys(("report",), "look."),
+    **dict.fromkeys(("report", "profile"), "look."),
 }
 """The verbs whose file lies in a folder."""
 

@@ -52,12 +52,17 @@ class Onnxruntime:
             as_provider=self.as_provider,
             on_trial=partial(replace, self, is_on_trial=True),
             persistence=self,
+            profiled=self.profiled,
         )
 
     def as_provider(self) -> Onnxruntime:
         """The engine for single operators; its threads do not spin beside those of the caller."""
         entries = {**_NO_SPINNING, **self.options.entries}
         return replace(self, options=replace(self.options, entries=entries))
+
+    def profiled(self, folder: str) -> Onnxruntime:
+        """The engine whose sessions write their own profiles into a folder as they are let go."""
+        return replace(self, options=replace(self.options, profiles=folder))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
         """Whether onnxruntime has kernels for the step and runs its control flow correctly."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any
 
 from treadle.delegate.ort_errors import translating_errors
@@ -15,6 +17,7 @@ Providers = tuple[tuple[str, Mapping[str, Any]], ...]
 
 _CPU: Providers = (("CPUExecutionProvider", {}),)
 _SILENT = 4
+_NUMBERS = count()
 _UNCHOSEN = (None, -1, 2)
 _default_severity = [_SILENT]
 _LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "layout": 3, "all": 99}
@@ -26,6 +29,7 @@ class Options:
 
     `providers` are execution providers with their options, in the order of preference;
     `entries` go to `add_session_config_entry`, `libraries` to `register_custom_ops_library`.
+    `profiles` is the folder into which sessions write their profiles, "" for none.
     """
 
     intra_op_num_threads: int | None = None
@@ -43,6 +47,7 @@ class Options:
     entries: Mapping[str, str] = field(default_factory=dict)
     providers: Providers = _CPU
     libraries: tuple[str, ...] = ()
+    profiles: str = ""
 
     @classmethod
     def of(
@@ -83,6 +88,9 @@ class Options:
                 setattr(made, name, value)
         if not self.intra_op_num_threads and quota() is not None:
             made.intra_op_num_threads = processor_count()  # onnxruntime ignores cgroup quotas
+        if self.profiles:
+            made.enable_profiling = True
+            made.profile_file_prefix = os.path.join(self.profiles, f"session_{next(_NUMBERS)}")
         level = self.graph_optimization_level
         if level is not None:
             number = _LEVELS[level] if isinstance(level, str) else level

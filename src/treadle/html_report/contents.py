@@ -13,6 +13,7 @@ from treadle.html_report.engines import engines_of
 from treadle.html_report.facts import control_flow_rows, model_rows
 from treadle.html_report.series import first_nan, series_of
 from treadle.ir import Model
+from treadle.profiler import profile
 from treadle.session import InferenceSession
 from treadle.tracing import Recorder
 
@@ -71,10 +72,11 @@ def _planned(model: Model) -> Data:
 
 
 def _run(model: Model, feeds: Mapping[str, object]) -> Data:
-    recorder = Recorder(select="*")
-    InferenceSession(model).run(None, feeds, listener=recorder)
+    recorder, session = Recorder(select="*"), InferenceSession(model)
+    session.run(None, feeds, listener=recorder)
     found = series_of(recorder.columns)
-    return {"series": found, "nan": first_nan(prepared(model), found)}
+    profiled = profile(session, feeds, runs=_RUNS).as_plain()
+    return {"series": found, "nan": first_nan(prepared(model), found), "profile": profiled}
 
 
 def _compared(comparison: Comparison) -> Data:
@@ -91,5 +93,7 @@ def _compared(comparison: Comparison) -> Data:
     }
 
 
+_RUNS = 5
+"""Runs that are timed for the profile."""
 _MOST_GROWTH = 120
 """Iterations of which the page has the error of a value."""

@@ -42,6 +42,7 @@ class Jit:
     `counts`: the code counts iterations, since the run limits them; `weighs`: it counts the bytes
     that loops hold. `others` are the engines it may call for single operators. `is_deterministic`:
     the bits of a result do not depend on earlier runs.
+    `is_profiled`: the code measures the time of its parts.
     """
 
     store: DiskCache | None = None
@@ -50,6 +51,7 @@ class Jit:
     weighs: bool = False
     others: tuple[Engine, ...] = ()
     is_deterministic: bool = False
+    is_profiled: bool = False
 
     @classmethod
     def of(cls, options: object) -> Jit:
@@ -68,11 +70,17 @@ class Jit:
     @property
     def traits(self) -> EngineTraits:
         """It enforces limits of a run, calls other engines' kernels, and keeps its code on disk."""
-        return EngineTraits(self.with_limits, self.with_providers, persistence=self)
+        return EngineTraits(
+            self.with_limits, self.with_providers, persistence=self, profiled=self.profiled
+        )
 
     def with_limits(self, counts: bool, weighs: bool) -> Jit:
         """The engine for runs that limit iterations, or the bytes loops hold."""
         return replace(self, counts=counts, weighs=weighs)
+
+    def profiled(self, folder: str) -> Jit:
+        """The engine whose code tells how long its parts take; it writes nothing."""
+        return replace(self, is_profiled=True, store=None)
 
     def with_providers(self, others: Sequence[Engine]) -> Jit:
         """The engine that may call kernels of other engines."""
@@ -120,6 +128,7 @@ class Jit:
         compiler = RegionCompiler(
             region, DynamicDims.of(region), known_inputs(region, model), self.store, self.threads,
             self.counts, self.weighs, HostKernels(self.others, model), self.is_deterministic,
+            self.is_profiled,
         )  # fmt: skip
         lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
         return NativeRegion(region, compiler, KernelCache(compiler), lists, conditions(region))

@@ -69,7 +69,8 @@ class EngineTraits:
     `with_providers` returns the engine that may call these other engines for single operators.
     `as_provider` is the variant of the engine that runs single operators for another one.
     `on_trial` is the variant that also takes steps of unknown support if no other engine can run
-    them. `persistence` writes prepared regions to disk.
+    them. `persistence` writes prepared regions to disk. `profiled(folder)` is
+    the variant that measures the time of its parts; files it writes go to that folder.
     """
 
     with_limits: Callable[[bool, bool], Engine] | None = None
@@ -77,6 +78,7 @@ class EngineTraits:
     as_provider: Callable[[], Engine] | None = None
     on_trial: Callable[[], Engine] | None = None
     persistence: Persistence | None = None
+    profiled: Callable[[str], Engine] | None = None
 
 
 class Engine(Protocol):

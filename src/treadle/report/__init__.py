@@ -14,7 +14,14 @@ from treadle.report.data import as_data
 from treadle.report.findings import count_findings, show_findings
 from treadle.report.loop import LoopSummary
 from treadle.report.model import ModelSummary, show_control_flow, show_summary, summarize_model
-from treadle.report.plan import engine_counts, explain, plan_data, seconds_compiling, show_code
+from treadle.report.plan import (
+    compilations,
+    engine_counts,
+    explain,
+    plan_data,
+    seconds_compiling,
+    show_code,
+)
 from treadle.report.rules import explain_rule, rules_page
 from treadle.report.sarif import as_sarif
 from treadle.report.text import plural, show_bytes, show_factor, show_seconds, table
@@ -32,6 +39,7 @@ __all__ = [
     "as_data",
     "as_sarif",
     "compare",
+    "compilations",
     "count_findings",
     "engine_counts",
     "explain",

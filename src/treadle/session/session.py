@@ -257,6 +257,16 @@ class InferenceSession(OrtSession):
             return outputs if type(outputs) is list else list(outputs)
         return self._named(output_names, outputs)
 
+    def _profiled(self, names: Sequence[str], folder: str) -> Programs:
+        """Programs of their own, in which engines of these names tell where their time goes."""
+        engines = tuple(
+            engine.traits.profiled(folder)
+            if engine.name in names and engine.traits.profiled is not None
+            else engine
+            for engine in self._engines
+        )
+        return Programs(self._model, engines, Stages(self._options))
+
     def _hearing(self, listener: Listener | None, program: Program) -> Listener | None:
         """The listener of a run: the caller's, or the one that times it for a profile."""
         if listener is not None:

@@ -1,15 +1,20 @@
 """The arguments of a kernel: one array of 64-bit slots, each an address or a number.
 
-Given(position)         the address of a word that holds the address of an input Extent a dynamic
-extent of this run Result(number)          the address of a word that holds the address of a result
-Array(array)            the address of a constant Laid(array, stride)     the address of a constant
-matrix with room between its rows Escape(node)            a Python object that runs an operator on
-the host Workspace               the address of the kernel's workspace Count(extent)           out:
-an extent known only after the run Grown(number)           out: the address of a result of such a
-size Poll                    the Python object that safepoints call; free kernel: a function, or 0
-Left in and out: the number of iterations the run has left Room the number of bytes its loops may
-hold Over(number) out: the loop that would exceed this, its iteration, and the size Team the address
-of the thread pool, or 0; free kernel: a function, or 0
+Given(position)         the address of a word that holds the address of an input
+Extent                  a dynamic extent of this run
+Result(number)          the address of a word that holds the address of a result
+Array(array)            the address of a constant
+Laid(array, stride)     the address of a constant matrix with room between its rows
+Escape(node)            a Python object that runs an operator on the host
+Workspace               the address of the kernel's workspace
+Count(extent)           out: an extent known only after the run
+Grown(number)           out: the address of a result of such a size
+Poll                    the Python object that safepoints call; free kernel: a function, or 0
+Left                    in and out: the number of iterations the run has left
+Room                    the number of bytes its loops may hold
+Over(number)            out: the loop that would exceed this, its iteration, and the size
+Clocks                  the address of the counters of a profiled kernel
+Team                    the address of the thread pool, or 0; free kernel: a function, or 0
 
 A free kernel (one without Python) has no Array and no Laid: its constants are in an object file.
 """
@@ -135,6 +140,10 @@ class AbiSlots:
     def thread_pool(self) -> Any:
         """The address of the thread pool; null for none."""
         return self._load(self._number("team", None, None), POINTER)
+
+    def clocks(self) -> Any:
+        """The address of the words of all clocks."""
+        return self._load(self._number("clocks", None, None), POINTER)
 
     def left(self) -> Any:
         """The slot with the number of iterations the run has left."""

@@ -11,6 +11,7 @@ from treadle.jit.codegen.branch import BranchResult, emit_branch
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried.growable import appended, join_into
 from treadle.jit.codegen.carried.in_place import mark_updated, reused_buffers
+from treadle.jit.codegen.clock import timed_node
 from treadle.jit.codegen.context import UNFIT, UNMATCHED, CodegenContext
 from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
@@ -71,18 +72,23 @@ def emit_block(context: CodegenContext, block: Block, ending: IterationEnd) -> N
         if place is Storage.INLINE:
             continue
         nests.need(node)
-        match node.op:
-            case Scatter():
-                emit_scatter(context, node, nests)
-            case Loop():
-                emit_loop(context, node, emit_block, reused_buffers(context, node, nests))
-            case Branch():
-                emit_branch(context, node, emit_block, nests)
-            case _:
-                _EMIT[type(node.op)](context, node)
+        with timed_node(context, node):
+            _emit_node(context, node, nests)
         nests.done.add(node)
         mark_updated(context, node, nests)
     nests.flush_all()
+
+
+def _emit_node(context: CodegenContext, node: Node, nests: FusedNests) -> None:
+    match node.op:
+        case Scatter():
+            emit_scatter(context, node, nests)
+        case Loop():
+            emit_loop(context, node, emit_block, reused_buffers(context, node, nests))
+        case Branch():
+            emit_branch(context, node, emit_block, nests)
+        case _:
+            _EMIT[type(node.op)](context, node)
 
 
 def _input(context: CodegenContext, node: Node) -> None:

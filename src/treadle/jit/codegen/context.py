@@ -12,6 +12,7 @@ from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer
 from treadle.jit.codegen.parallel_call import ParallelCall
+from treadle.jit.kernel.artifact import Clock
 from treadle.jit.kernel.ir import Block, Kernel, Node
 from treadle.jit.kernel.target import PYTHON, Surroundings
 
@@ -110,6 +111,8 @@ class CodegenContext:
 
     `bound` maps nodes to the results whose memory they use. `heap_buffers` are released at the end.
     `counts` are numbers for reports. `tile` is the tile in progress.
+    `clocks` are those of a profiled kernel, `loop_clocks` the numbers of the clocks of loops.
+    `loop_paths` has the path of the loop that each body belongs to.
     """
 
     kernel: Kernel
@@ -127,3 +130,6 @@ class CodegenContext:
     heap_buffers: list[HeapBuffer] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     tile: Tile | None = None
+    clocks: list[Clock] = field(default_factory=list)
+    loop_clocks: dict[Node, int] = field(default_factory=dict)
+    loop_paths: dict[Block, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices
+from treadle.jit.codegen.clock import timed_nest
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_index, each_position
 from treadle.jit.codegen.nest_function import is_swapped, outlined
@@ -139,7 +140,8 @@ class FusedNests:
         targets = self._targets(nest)
         t, e = self.context.access, self.context
         e.counts.update({"nests": 1, "fused": len(nest)})
-        with outlined(e, when=any(is_swapped(e, b) for node in nest for b in targets[node])):
+        is_apart = any(is_swapped(e, b) for node in nest for b in targets[node])
+        with timed_nest(e, nest), outlined(e, when=is_apart):
             self._write(nest, targets)
         for node in nest:
             del self.member[node]

@@ -11,6 +11,7 @@ from treadle.jit.codegen.alias_metadata import AliasScopes
 from treadle.jit.codegen.allocation import allocate_in, new_heap_buffer
 from treadle.jit.codegen.block import emit_block
 from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.clock import timed_kernel
 from treadle.jit.codegen.context import CodegenContext, Exit, MemoryState, SafepointState
 from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder
@@ -70,7 +71,8 @@ def emit_kernel(
         surroundings,
     )
     release_gil(e)
-    emit_block(e, kernel.main, IterationEnd())
+    with timed_kernel(e):
+        emit_block(e, kernel.main, IterationEnd())
     grown = tuple(_give(e))
     w.builder.branch(e.exit.block)
     w.builder.position_at_end(e.exit.block)
@@ -93,6 +95,7 @@ def emit_kernel(
         _packs(placed),
         counts,
         tuple(sorted(slots.constants.items())),
+        tuple((clock.kind, clock.path, clock.words) for clock in e.clocks),
     )
 
 

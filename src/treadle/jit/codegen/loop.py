@@ -19,7 +19,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.codegen import iteration_limit, memory_limit
+from treadle.jit.codegen import clock, iteration_limit, memory_limit
 from treadle.jit.codegen.allocation import (
     alias_scope,
     allocate,
@@ -32,6 +32,7 @@ from treadle.jit.codegen.carried import delay_line, double_buffer, growable
 from treadle.jit.codegen.carried.growable import ResizableState
 from treadle.jit.codegen.carried.in_place import update_chains
 from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
+from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
 from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.fused_nest import IterationEnd
@@ -59,7 +60,7 @@ def emit_loop(
     pack_matrices(context, node)
     _spend(context, node)
     weight = memory_limit.begin(context, node, _told(context, node))
-    with tiles(context, node):
+    with timed_loop(context, node), tiles(context, node):
         _run(context, node, emit_block, taken, weight)
     memory_limit.end(context, weight)
 
@@ -93,6 +94,8 @@ def _run(
     if recurrences is not None:
         again = parallel_prefix.emit_prefix_scan(context, recurrences, counter, limit, stop, stacks)
     items = column_tiles.begin(context, op)
+    is_plain = grid is None and recurrences is None
+    iterations = clock.begin_iterations(context, node, limit) if is_plain else None
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )
@@ -106,6 +109,7 @@ def _run(
     b.position_at_end(body)
     if not _is_counted(op):
         iteration_limit.consume_iterations(context, node, 1, i)
+    clock.begin_iteration(context, iterations, i)
     with context.access.scope():
         goes_on = _iteration(context, node, op, i, stacks, items, emit_block)
         memory_limit.after(context, weight, i)
@@ -119,6 +123,7 @@ def _run(
         done = w.function.append_basic_block("done")
         b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), limit), again, done)
         b.position_at_end(done)
+    clock.end_iterations(context, node, iterations, b.load(counter, typ=I64))
     _end(context, node, op, b.load(counter, typ=I64), stacks)
 
 

@@ -15,41 +15,50 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
-from treadle.jit.kernel.ir import ArgTopK, Block, Elementwise, HostCall, Loop, MatMul, Reduce, Shape
+from treadle.jit.kernel.ir import (
+    ArgTopK,
+    Block,
+    Elementwise,
+    HostCall,
+    Loop,
+    MatMul,
+    Node,
+    Reduce,
+    Shape,
+)
 
 SAFEPOINT_PERIOD = 5_000_000
 _DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "erfc", "softplus"))
 
 
-_ASSUMED_EXTENT = 100
+ASSUMED_EXTENT = 100
 """The assumed value of a dynamic extent in the estimate of time."""
 
 
 def _guess(shape: Shape) -> int:
     """The number of elements, with an assumed value for dynamic extents."""
-    return prod(extent if isinstance(extent, int) else _ASSUMED_EXTENT for extent in shape)
+    return prod(extent if isinstance(extent, int) else ASSUMED_EXTENT for extent in shape)
 
 
 def cost(block: Block) -> int:
     """The estimated nanoseconds of one run of the block, without inner loops."""
-    total = 2.0
-    for node in block.nodes:
-        if isinstance(node.op, Loop):
-            continue
-        match node.op:
-            case Elementwise(function):
-                total += _guess(node.shape) * (4 if function in _DEAR else 0.5)
-            case MatMul():
-                total += _guess((*node.shape, node.operands[0].shape[-1])) * 0.1
-            case HostCall():
-                total += 5_000
-            case ArgTopK():
-                total += _guess(node.operands[0].shape) * 2
-            case Reduce():
-                total += _guess(node.operands[0].shape) * 0.5
-            case _:
-                total += 0.2
-    return int(total)
+    return int(2 + sum(node_cost(node) for node in block.nodes if not isinstance(node.op, Loop)))
+
+
+def node_cost(node: Node) -> float:
+    """The estimated nanoseconds of a node other than a loop."""
+    match node.op:
+        case Elementwise(function):
+            return _guess(node.shape) * (4 if function in _DEAR else 0.5)
+        case MatMul():
+            return _guess((*node.shape, node.operands[0].shape[-1])) * 0.1
+        case HostCall():
+            return 5_000
+        case ArgTopK():
+            return _guess(node.operands[0].shape) * 2
+        case Reduce():
+            return _guess(node.operands[0].shape) * 0.5
+    return 0.2
 
 
 def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:

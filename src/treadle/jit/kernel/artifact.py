@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,19 @@ class Slot:
     which: Any = None
 
 
+CLOCK_WORDS = ("ticks", "entries", "iterations", "first", "last")
+"""The words of a clock: ticks of the processor in all, how often it ran, iterations of a loop, the
+ticks of first iterations and of last ones."""
+
+
+class Clock(NamedTuple):
+    """What a profiled kernel times: a "loop", a "nest" or a "call", in the loop at a path."""
+
+    kind: str
+    path: str
+    words: str
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelArtifact:
     """The text of an LLVM module, the slots of its kernel, and the size of its workspace.
@@ -29,6 +42,7 @@ class KernelArtifact:
     are numbers for reports: loop "nests", nodes "fused" in them, carried arrays updated "in place",
     "copied" or "taking turns" (double-buffered), and others listed in jit/runtime/report.py. An
     artifact from disk has no text. `constants` is the data that a free kernel finds by name.
+    `clocks` are what a profiled kernel measures, by number.
     """
 
     text: str
@@ -38,6 +52,7 @@ class KernelArtifact:
     packs: bool = True
     counts: tuple[tuple[str, int], ...] = ()
     constants: tuple[tuple[str, bytes], ...] = ()
+    clocks: tuple[tuple[str, str, str], ...] = ()
 
 
 def serialize(kernel: Kernel, code: KernelArtifact, machine_code: bytes) -> bytes:

@@ -381,7 +381,7 @@ class Kernel:
     `limits_memory`: the kernel counts the iterations and the bytes of its loops, and fails where a
     limit of the run is exceeded. A loop nest that takes `parallel_threshold_ns` nanoseconds or more
     runs on several threads; 0: none does. `assumes`: some guards hold in most runs only, and a
-    kernel without them can be made.
+    kernel without them can be made. `is_profiled`: the kernel tells how long its parts take.
     """
 
     inputs: tuple[Node, ...]
@@ -393,6 +393,7 @@ class Kernel:
     boxed_results: tuple[int, ...] = ()
     parallel_threshold_ns: int = 0
     assumes: bool = False
+    is_profiled: bool = False
 
 
 def symbolic_dims(node: Node) -> tuple[int, ...]:

@@ -182,5 +182,5 @@ def _attributes(kernel: Kernel) -> Iterator[str]:
         yield f"parallel_threshold_ns={kernel.parallel_threshold_ns}"
 
 
-KERNEL_FLAGS = ("limits_iterations", "limits_memory", "assumes")
+KERNEL_FLAGS = ("limits_iterations", "limits_memory", "assumes", "is_profiled")
 """The boolean attributes of a kernel."""

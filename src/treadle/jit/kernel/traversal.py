@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from treadle.ir import show_shape
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
     Branch,
+    Elementwise,
     Gather,
     HostCall,
     InputDim,
@@ -15,10 +17,12 @@ from treadle.jit.kernel.ir import (
     Loop,
     Node,
     Number,
+    Reduce,
     Scatter,
     SymbolicDim,
     View,
 )
+from treadle.messages import join_words
 
 
 def dims_of(node: Node) -> Iterator[SymbolicDim]:
@@ -74,6 +78,25 @@ def all_nodes(block: Block) -> Iterator[Node]:
         for inner in inner_blocks(node):
             yield from all_nodes(inner)
         yield node
+
+
+def word_of(node: Node) -> str:
+    """The operation of a node in a word: `add`, `matmul`, the operator that a call calls."""
+    match node.op:
+        case Elementwise(function) | Reduce(function):
+            return function
+        case HostCall(leaf=leaf):
+            return f"{leaf.op}-{leaf.version}"
+    return type(node.op).__name__.lower()
+
+
+def words_of(nest: Sequence[Node]) -> str:
+    """What a nest computes: `mul, add, tanh: float32[64]`."""
+    words = join_words(map(word_of, nest))
+    shape = show_shape(
+        tuple(extent if isinstance(extent, int) else None for extent in nest[0].shape)
+    )
+    return f"{words}: {nest[0].dtype}{shape}"
 
 
 def is_known_kind(kind: Kind) -> bool:

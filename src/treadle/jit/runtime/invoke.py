@@ -27,6 +27,7 @@ from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import Kernel, Loop, Node, Result, SymbolicDim
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.runtime.clocks import Clocks, clocked
 from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.plan import FallbackRequired, RunContext
@@ -103,7 +104,9 @@ class CallLayout:
         return bool(self.escapes or self.keepers)
 
     @classmethod
-    def of(cls, code: KernelArtifact, kernels: HostKernels) -> CallLayout:
+    def of(
+        cls, code: KernelArtifact, kernels: HostKernels, clocks: Clocks | None = None
+    ) -> CallLayout:
         """The slots of this code, sorted; what it calls is found in `kernels`."""
         fixed = np.zeros(len(code.slots), np.int64)
         kinds: dict[str, list[tuple[int, Any]]] = {}
@@ -114,6 +117,9 @@ class CallLayout:
             fixed[number] = address(array)
         for (number, _), array in zip(kinds.get("laid", ()), laid, strict=True):
             fixed[number] = address(array)
+        for number, _ in kinds.get("clocks", ()):
+            assert clocks is not None
+            fixed[number] = address(clocks.words)
         escapes, keepers = [], []
         for number, node in kinds.get("escape", ()):
             if node.op.has_objects:
@@ -141,7 +147,7 @@ class CompiledKernel:
     """A kernel as machine code.
 
     `trips` are the inputs that open extents are found in, `exact` the extents known before it runs,
-    `threads` how many may share its work.
+    `threads` how many may share its work. `clocks` are those of a profiled kernel.
     """
 
     kernel: Kernel
@@ -152,6 +158,7 @@ class CompiledKernel:
     layout: CallLayout
     results: tuple[OutputSlot, ...]
     threads: int = 1
+    clocks: Clocks | None = None
 
     @classmethod
     def of(
@@ -166,8 +173,11 @@ class CompiledKernel:
     ) -> CompiledKernel:
         """With its slots sorted; `kernels` are numpy's unless they are given."""
         results = tuple(OutputSlot.of(node, weighs=kernel.limits_memory) for node in kernel.results)
-        layout = CallLayout.of(code, kernels or HostKernels())
-        return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads)
+        clocks = Clocks(code) if code.clocks else None
+        layout = CallLayout.of(code, kernels or HostKernels(), clocks)
+        if clocks is not None:
+            machine = clocked(machine, clocks)
+        return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads, clocks)
 
 
 def invoke(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from treadle.ir import Value, show_shape
-from treadle.jit.kernel.ir import BOXED_DOMAIN, Constant, Elementwise, HostCall, Input, Node, Reduce
-from treadle.jit.kernel.traversal import all_nodes, makes_objects
+from treadle.jit.kernel.ir import BOXED_DOMAIN, Constant, HostCall, Input, Node
+from treadle.jit.kernel.traversal import all_nodes, makes_objects, word_of
 from treadle.jit.runtime.ahead_of_time import show
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.runtime.specialize import Signature
@@ -83,18 +83,13 @@ def _data(made: CompiledKernel) -> dict[str, object]:
             if isinstance(n.op, HostCall) and n.op.leaf.domain != BOXED_DOMAIN
         )),
         "held": sum(map(makes_objects, nodes)),
+        **({} if made.clocks is None else {"clocks": made.clocks}),
     }  # fmt: skip
 
 
 def _words(nodes: Iterable[Node]) -> Mapping[str, int]:
     """The operations of nodes, counted."""
-    return dict(Counter(map(_word, nodes)).most_common())
-
-
-def _word(node: Node) -> str:
-    if isinstance(node.op, Elementwise | Reduce):
-        return node.op.function
-    return type(node.op).__name__.lower()
+    return dict(Counter(map(word_of, nodes)).most_common())
 
 
 def _facts(data: Mapping[str, object]) -> Iterable[str]:

@@ -1,0 +1,64 @@
+"""`treadle profile`: where the time of a run goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+import treadle
+from treadle.cli.options import Piped, Target, feed_options
+from treadle.cli.output import echo, echo_json, working
+from treadle.cli.verb import Verb, engines_option, json_option, model_argument
+
+_EXAMPLE = """
+$ treadle profile decoder.onnx --random --dim T=100
+$ treadle profile lstm.onnx --input x.npz --trace trace.json
+"""
+
+
+@click.command(cls=Verb, example=_EXAMPLE)
+@model_argument
+@feed_options
+@click.option(
+    "--runs", type=click.IntRange(1), default=20, show_default=True, help="How often it runs."
+)
+@click.option(
+    "--trace", "target", type=Target(".json"),
+    help="Write the last run here, as .json for Chrome and Perfetto.",
+)  # fmt: skip
+@engines_option
+@json_option
+def profile(
+    model: Path | Piped,
+    archive: Path | None,
+    assignments: tuple[str, ...],
+    made_up: bool,
+    seed: int,
+    extents: Mapping[str, int],
+    runs: int,
+    target: Path | None,
+    engines: list[str] | None,
+    as_json: bool,
+) -> None:
+    """Say where the time of a run goes.
+
+    By region, by loop with its first, steady and last iteration, by loop nest of native code, by
+    operator on interp and in onnxruntime, and by call out of native code, with the reason.
+    """
+    from treadle.cli.feeds import collect
+
+    with working(f"preparing {model}", quiet=as_json):
+        session = treadle.InferenceSession(model, engines=engines)
+    feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+    with working(f"running {model}", quiet=as_json):
+        found = treadle.profile(session, feeds, runs=runs)
+    if target is not None:
+        found.write_trace(target)
+    if as_json:
+        echo_json(found.as_plain())
+        return
+    echo(str(found))
+    if target is not None:
+        click.echo(f"wrote {target}", err=True)

@@ -1,0 +1,60 @@
+"""What the clocks of a profiled kernel have counted, over all its calls, in nanoseconds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treadle.jit.kernel.artifact import CLOCK_WORDS, KernelArtifact
+from treadle.jit.toolchain.llvm import LoadedKernel
+
+
+@dataclass(eq=False, slots=True)
+class Clocks:
+    """Sums over all calls of a kernel, which took `ns` nanoseconds.
+
+    `words`, int64[clocks, 5], are those that the kernel adds to. The first clock is that of the
+    kernel as a whole, so that both say how long a tick is.
+    """
+
+    code: KernelArtifact
+    ns: int = 0
+    words: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The words, all 0."""
+        self.words = np.zeros((len(self.code.clocks), len(CLOCK_WORDS)), np.int64)
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.ns = 0
+        self.words[:] = 0
+
+    def measured(self) -> list[dict[str, object]]:
+        """What each clock says, times in nanoseconds; of a loop its iterations too."""
+        whole = int(self.words[0, 0])
+        scale = self.ns / whole if whole else 0.0
+        told: list[dict[str, object]] = []
+        for (kind, path, words), row in zip(self.code.clocks, self.words.tolist(), strict=True):
+            sums = dict(zip(CLOCK_WORDS, row, strict=True))
+            told.append({
+                "kind": kind, "path": path, "words": words,
+                "ns": sums["ticks"] * scale, "entries": sums["entries"],
+                "iterations": sums["iterations"],
+                "first_ns": sums["first"] * scale, "last_ns": sums["last"] * scale,
+            })  # fmt: skip
+        return told
+
+
+def clocked(machine: LoadedKernel, clocks: Clocks) -> LoadedKernel:
+    """The kernel, whose calls are timed."""
+
+    def call(place: int) -> int:
+        started = time.perf_counter_ns()
+        status = machine.call(place)
+        clocks.ns += time.perf_counter_ns() - started
+        return status
+
+    return replace(machine, call=call)

@@ -1,0 +1,173 @@
+"""The public function `profile`: where the time of a run goes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from treadle.arguments import expect
+from treadle.boundary import public
+from treadle.errors import InputError
+from treadle.ir import operator_of, walk
+from treadle.plan import Plan, RunContext
+from treadle.profiler.costs import LoopCost, OperatorCost, RegionCost
+from treadle.profiler.in_onnxruntime import operator_costs
+from treadle.profiler.native import native_costs
+from treadle.profiler.result import RunProfile
+from treadle.profiler.stopwatch import Span, Stopwatch
+from treadle.profiler.watched import Watched
+from treadle.report import engine_counts, seconds_compiling
+from treadle.session import InferenceSession, Program, Programs
+from treadle.variants import PLAIN
+
+__all__ = ["profile"]
+
+_MOST_SECONDS = 2.0
+_MOST_REPLANNED = 8
+_ORT_RUNS = 6
+
+
+@public
+def profile(model: object, feeds: Mapping[str, object], *, runs: int = 20) -> RunProfile:
+    """Say where the time of a run goes.
+
+        found = treadle.profile("decoder.onnx", feeds)
+        print(found)
+        found.write_trace("trace.json")
+
+    `model` is an InferenceSession, whose engines and options are taken, or whatever `treadle.load`
+    takes; `feeds` is what `session.run` takes. The model is compiled anew, with clocks in its
+    native code, and run once; the times are means over `runs` further runs, fewer where these take
+    more than two seconds. The session itself is left as it is. What onnxruntime runs is then run
+    again with its own profiler, which tells the time of each operator.
+
+    Native code tells the time of its loops, of their first, steady and last iteration where one
+    takes 20 nanoseconds or more, and of loop nests and calls of a microsecond or more; on
+    processors other than x86-64 that of regions alone. Raises what loading and running raise.
+    """
+    expect(runs, int, "runs", "a whole number")
+    expect(feeds, Mapping, "feeds", "a dict of inputs by name")
+    if runs < 1:
+        raise InputError(f"runs is {runs}, wanted 1 or more")
+    name = _name(model)
+    session = model if isinstance(model, InferenceSession) else InferenceSession(model)
+    program, first = _compiled(session._profiled(("jit",), ""), feeds)
+    ran, seconds = _watched(program, feeds, runs)
+    watch = ran.watch
+    loops, nests, calls = native_costs(program.plan, ran.count)
+    spans = watch.all_spans()
+    operators = _on_interp(spans, program.plan, ran.count)
+    if "onnxruntime" in engine_counts(program.plan):
+        operators += _in_onnxruntime(session, program.plan, feeds)
+    return RunProfile(
+        name,
+        seconds,
+        ran.count,
+        first,
+        seconds_compiling(program.plan),
+        _regions(spans, ran.count),
+        [*loops, *_interpreted(watch, ran.count)],
+        nests,
+        operators,
+        calls,
+        [span for span in spans if span.start >= ran.last],
+    )
+
+
+def _compiled(programs: Programs, feeds: Mapping[str, object]) -> tuple[Program, float]:
+    """The program, run once, planned anew for what engines decline; how long that took."""
+    program = programs.of(PLAIN)
+    started = time.perf_counter()
+    for _ in range(_MOST_REPLANNED):
+        declined = _run(program, feeds).declined
+        if not declined:
+            break
+        with programs.lock:
+            program = programs.replanned(PLAIN, program, declined) or program
+    return program, time.perf_counter() - started
+
+
+def _watched(program: Program, feeds: Mapping[str, object], runs: int) -> tuple[Watched, float]:
+    """Run it some times, watched; who watched, and the seconds of a run."""
+    given, ran = dict(feeds), Watched(program)
+    began = time.perf_counter()
+    while ran.count < runs and (not ran.count or time.perf_counter() - began < _MOST_SECONDS):
+        ran.run(given)
+    return ran, (time.perf_counter() - began) / ran.count
+
+
+def _run(program: Program, feeds: Mapping[str, object]) -> RunContext:
+    context = RunContext()
+    program.run(program.bind(dict(feeds)), context)
+    return context
+
+
+def _regions(spans: Collection[Span], runs: int) -> list[RegionCost]:
+    sums: dict[Any, list[int]] = {}
+    for span in spans:
+        times = sums.setdefault(span.place, [0, 0])
+        times[0] += span.end - span.start
+        times[1] += 1
+    return [
+        RegionCost(place.path, place.engine, place.operators, ns / runs / 1e9, count / runs)
+        for place, (ns, count) in sums.items()
+        if place.engine != "interp"
+    ]
+
+
+def _on_interp(spans: Collection[Span], plan: Plan, runs: int) -> list[OperatorCost]:
+    bodies = {visit.path for visit in walk(plan.model) if not _is_leaf(visit.step)}
+    sums: dict[Any, list[int]] = {}
+    for span in spans:
+        if span.place.engine == "interp" and span.place.path not in bodies:
+            times = sums.setdefault(span.place, [0, 0])
+            times[0] += span.end - span.start
+            times[1] += 1
+    return [
+        OperatorCost(place.path, place.operators, "interp", ns / runs / 1e9, count / runs)
+        for place, (ns, count) in sums.items()
+    ]
+
+
+def _is_leaf(step: Any) -> bool:
+    return not getattr(step, "blocks", True)
+
+
+def _interpreted(watch: Stopwatch, runs: int) -> list[LoopCost]:
+    """The loops on interp."""
+    costs = []
+    for path, times in watch.loops.items():
+        first = times.first_ns / times.several / 1e9 if times.several else None
+        last = times.last_ns / times.several / 1e9 if times.several else None
+        between = times.iterations - 2 * times.several
+        rest = times.ns - times.first_ns - times.last_ns
+        steady = rest / between / 1e9 if between > 0 else None
+        costs.append(LoopCost(
+            path, "interp", times.ns / runs / 1e9, times.entries / runs, times.iterations / runs,
+            first, steady, last,
+        ))  # fmt: skip
+    return costs
+
+
+def _in_onnxruntime(
+    session: InferenceSession, plan: Plan, feeds: Mapping[str, object]
+) -> list[OperatorCost]:
+    """What onnxruntime's profiler says; it writes as its sessions are let go."""
+    operators = {visit.path: operator_of(visit.step) for visit in walk(plan.model)}
+    with tempfile.TemporaryDirectory() as folder:
+        programs = session._profiled(("onnxruntime",), folder)
+        for _ in range(_ORT_RUNS):
+            _run(programs.of(PLAIN), feeds)
+        del programs
+        gc.collect()
+        return operator_costs(Path(folder), _ORT_RUNS, operators)
+
+
+def _name(model: object) -> str:
+    path = os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
+    return "the model" if not path or "\n" in path else os.path.basename(path)

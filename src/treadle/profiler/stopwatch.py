@@ -1,0 +1,110 @@
+"""A listener that times a run: what ran as a whole, the iterations of loops on interp."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from treadle.profiling import Location
+from treadle.tracing import (
+    Event,
+    Iterations,
+    IterationStarted,
+    LoopEnded,
+    LoopStarted,
+    ValueMade,
+)
+
+
+class Span(NamedTuple):
+    """Something took place between two times of `time.perf_counter_ns`."""
+
+    place: Location
+    iterations: Iterations
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class LoopTimes:
+    """A loop on interp, over all its runs: how often it ran, and how long its iterations took."""
+
+    entries: int = 0
+    iterations: int = 0
+    ns: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    several: int = 0
+
+
+@dataclass(slots=True)
+class _Running:
+    started: int
+    second: int = 0
+    last: int = 0
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Hears one run after the other: a value ends what made it, which began where the last ended.
+
+    Values that are made at once by what runs as a whole are one span. `whole` are the beginnings
+    and ends of runs that are one region.
+    """
+
+    places: Mapping[str, Location]
+    spans: list[Span] = field(default_factory=list)
+    loops: dict[str, LoopTimes] = field(default_factory=dict)
+    whole: list[tuple[int, int]] = field(default_factory=list)
+    _last: int = 0
+    _heard: tuple[str, Iterations] | None = None
+    _running: dict[str, _Running] = field(default_factory=dict)
+
+    def start(self) -> int:
+        """A run begins now."""
+        self._last, self._heard = time.perf_counter_ns(), None
+        return self._last
+
+    def stop(self) -> None:
+        """A run of what runs as one whole has ended."""
+        self.whole.append((self._last, time.perf_counter_ns()))
+
+    def all_spans(self) -> list[Span]:
+        """The spans of all runs so far."""
+        place = next(iter(self.places.values()), None)
+        runs = [] if place is None else [Span(place, (), *run) for run in self.whole]
+        return [*self.spans, *runs]
+
+    def __call__(self, event: Event) -> None:
+        """Note what was done, where the event says that something was."""
+        now = time.perf_counter_ns()
+        match event:
+            case ValueMade(_, iterations, _, _, step) if step:
+                place = self.places.get(step) or Location(step, "interp", step)
+                if (place.path, iterations) != self._heard:
+                    self.spans.append(Span(place, iterations, self._last, now))
+                self._heard = place.path, iterations
+            case LoopStarted(path):
+                self._running[path] = _Running(now)
+            case IterationStarted(path, iterations):
+                self._iteration(self._running[path], iterations[-1], now)
+            case LoopEnded(path, _, trips):
+                self._ended(path, self._running.pop(path), trips, now)
+        self._last = now
+
+    def _iteration(self, running: _Running, number: int, now: int) -> None:
+        running.last = now
+        if number == 1:
+            running.second = now
+
+    def _ended(self, path: str, running: _Running, trips: int, now: int) -> None:
+        times = self.loops.setdefault(path, LoopTimes())
+        times.entries += 1
+        times.iterations += trips
+        times.ns += now - running.started
+        if trips > 1:
+            times.several += 1
+            times.first_ns += running.second - running.started
+            times.last_ns += now - running.last
