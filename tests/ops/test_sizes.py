@@ -3,26 +3,65 @@
 import numpy as np
 import pytest
 
+import treadle
 from treadle import ops
+from treadle.ir import Leaf, attribute
 
+LARGE = np.zeros((1200, 1), np.float32), np.zeros((1, 1100), np.float32)
+TABLE, ROWS = np.zeros((40, 50), np.float32), np.zeros((30, 1), np.int64)
+IMAGE, KERNEL = np.zeros((1, 2, 9, 8), np.float32), np.zeros((3, 2, 3, 2), np.float32)
 CASES = {
-    "Range": ([np.float32(1), np.float32(9), np.float32(0.5)], 16 * 4),
-    "Pad": ([np.zeros((2, 3), np.float32), np.array([1, 0, 0, 2])], 3 * 5 * 4),
-    "OneHot": ([np.array([0, 1, 2]), np.int64(7), np.float32([0, 1])], 3 * 7 * 4),
+    "Range": ([np.float32(1), np.float32(9), np.float32(0.5)], {}),
+    "Pad": ([np.zeros((2, 3), np.float32), np.array([1, 0, 0, 2])], {}),
+    "Pad axes": ([TABLE, np.array([3, 4]), None, np.array([-1])], {}),
+    "OneHot": ([np.array([0, 1, 2]), np.int64(7), np.float32([0, 1])], {}),
     "MelWeightMatrix": (
         [np.int64(8), np.int64(16), np.int64(8192), np.float32(0), np.float32(4096)],
-        9 * 8 * 4,
+        {},
     ),
-    "Tile": ([np.zeros((2, 3), np.float32), np.array([2, 5])], 60 * 4),
+    "Tile": ([np.zeros((2, 3), np.float32), np.array([2, 5])], {}),
+    "Expand": ([TABLE, np.array([3, 1, 50])], {}),
+    "ConstantOfShape": ([np.array([3, 5])], {}),
+    "Mul": (LARGE, {}),
+    "Less": (LARGE, {}),
+    "Where": ([LARGE[0] > 0, LARGE[1], LARGE[1]], {}),
+    "MatMul": (LARGE, {}),
+    "Gemm": (LARGE, {}),
+    "Gemm transposed": ([TABLE, TABLE], {"transA": 1}),
+    "Gather": ([TABLE, ROWS], {"axis": 1}),
+    "GatherND": ([TABLE, ROWS], {}),
+    "Conv": ([IMAGE, KERNEL], {"pads": [1, 2, 3, 4], "strides": [2, 1], "dilations": [1, 2]}),
+    "ConvTranspose": ([IMAGE, np.zeros((2, 3, 3, 2), np.float32)], {"strides": [5, 4]}),
+    "MaxPool": ([IMAGE], {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [0, 1, 1, 1]}),
+    "Einsum": (LARGE, {"equation": "ij,jk->ki"}),
+    "CenterCropPad": ([TABLE, np.array([60])], {"axes": [1]}),
+    "Col2Im": (
+        [np.zeros((1, 5, 5), np.float32), np.array([5, 5]), np.array([1, 5])],
+        {},
+    ),
+    "AffineGrid": ([np.zeros((2, 2, 3), np.float32), np.array([2, 1, 5, 6])], {}),
 }
 
 
-@pytest.mark.parametrize("op", CASES)
-def test_counted(op: str) -> None:
-    operands, wanted = CASES[op]
-    count = ops.result_bytes(op)
+@pytest.mark.parametrize("case", CASES)
+def test_counted_as_many_as_the_kernel_makes(case: str) -> None:
+    operands, given = CASES[case]
+    op = case.split()[0]
+    attributes = {name: attribute(name, value) for name, value in given.items()}
+    leaf = Leaf("", op, 21, (), (), attributes)
+    count = ops.result_bytes(leaf)
     assert count is not None
-    assert count(operands) == wanted
+    made = treadle.operator(op, opset=21, **given)(*operands)
+    assert count(operands) == made.nbytes
+
+
+def test_a_result_over_the_bound_is_not_made() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[n, k] x, float[k, m] y) => (float[n, m] z) { z = MatMul (x, y) }"""
+    session = treadle.InferenceSession(text, engines=("interp",))
+    feeds = {"x": np.zeros((2**17, 1), np.float32), "y": np.zeros((1, 2**17), np.float32)}
+    with pytest.raises(treadle.LimitExceeded, match=r"main/matmul_0.*over max_bytes=1000000"):
+        session.run(None, feeds, treadle.RunOptions(max_bytes=1_000_000))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +77,5 @@ def test_counted(op: str) -> None:
     ],
 )
 def test_what_no_machine_holds_is_an_error_of_interp(op: str, operands: list) -> None:
-    import treadle
-
     with pytest.raises(treadle.RunError, match="its result would have"):
         treadle.operator(op, opset=18)(*operands)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from treadle import ops
-from treadle.errors import KernelError, Unsupported
+from treadle.errors import KernelError, LimitExceeded, Unsupported
 from treadle.interp.executable import Executable, with_location
 from treadle.ir import Leaf
 from treadle.plan import RunContext
@@ -29,10 +29,12 @@ def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
             return None
         raise Unsupported(error.op, error.version, error.why, path) from error
 
-    kernel = _within_memory(leaf, kernel)
+    room = _room_for(leaf, path)
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         try:
+            if room is not None:
+                room(operands, context, iterations)
             return kernel(operands)
         except KernelError as error:
             raise with_location(error, path, iterations) from error.__cause__
@@ -40,24 +42,23 @@ def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
     return act
 
 
-def _within_memory(leaf: Leaf, kernel: ops.Prepared) -> ops.Prepared:
-    """Wrap the kernel: it fails if its result would not fit into the machine's memory."""
-    count = None if leaf.domain else ops.result_bytes(leaf.op)
+def _room_for(leaf: Leaf, path: str) -> Callable[..., None] | None:
+    """A check that fails if the result would not fit into memory or the bound of the run."""
+    count = ops.result_bytes(leaf)
     if count is None:
-        return kernel
-    most = ops.memory_of_machine()
+        return None
+    most, name = ops.memory_of_machine(), f"{leaf.op}-{leaf.version}"
 
-    def checked(operands: Sequence[Any]) -> tuple[Any, ...]:
-        with suppress(*_OTHER_FAULTS):  # the kernel itself reports its faulty operands
+    def expect(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> None:
+        size = 0.0
+        with suppress(*ops.MISFITS):  # the kernel itself reports its faulty operands
             size = count(operands)
-            if size > most:
-                fault = f"its result would have {size:.3g} bytes, the machine has {most:.3g}"
-                raise KernelError(
-                    f"{leaf.op}-{leaf.version}: {fault}; check the operands that determine the size"
-                )
-        return kernel(operands)
+        bound = context.limits.bytes
+        if bound is not None and size > bound:
+            fault = f"{name}: its result would have {size:.3g} bytes, over max_bytes={bound}"
+            raise LimitExceeded(f"{fault}; raise the bound or check its operands", path, iterations)
+        if size > most:
+            fault = f"its result would have {size:.3g} bytes, the machine has {most:.3g}"
+            raise KernelError(f"{name}: {fault}; check the operands that determine the size")
 
-    return checked
-
-
-_OTHER_FAULTS = (TypeError, ValueError, AttributeError, IndexError)
+    return expect

@@ -40,7 +40,7 @@ from treadle.ops.schema import (
     schema,
     since_version,
 )
-from treadle.ops.sizes import memory_of_machine, result_bytes
+from treadle.ops.sizes import MISFITS, memory_of_machine, result_bytes
 from treadle.ops.tensor_protos import (
     array_from_bytes,
     decode_string,
@@ -58,6 +58,7 @@ from treadle.ops.types import result_types, type_of
 __all__ = [
     "EXACT",
     "GENERATION",
+    "MISFITS",
     "RANDOM",
     "AttributeRule",
     "ContribOperator",

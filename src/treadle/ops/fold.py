@@ -7,6 +7,7 @@ bits on every engine, as trip counts and shapes need.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from treadle.ir import DType, Leaf, Reference, dtype_of
 from treadle.ops.evaluate import bind_kernel
 from treadle.ops.random import RANDOM
 from treadle.ops.schema import schema
-from treadle.ops.sizes import result_bytes
+from treadle.ops.sizes import MISFITS, result_bytes
 
 EXACT = frozenset(
     (
@@ -77,12 +78,14 @@ def is_repeatable(leaf: Leaf) -> bool:
 
 
 def _would_be_large(leaf: Leaf, operands: Sequence[Any], most_elements: int) -> bool:
-    """Whether the values of the operands ask for a result of more than `most_elements` elements."""
-    count = None if leaf.domain else result_bytes(leaf.op)
+    """Whether the operands ask for a result of more than `most_elements` elements."""
+    count = result_bytes(leaf)
     if count is None:
         return False
     widest = max([8, *(each.itemsize for each in operands if each is not None)])
-    return count(operands) > most_elements * widest
+    with suppress(*MISFITS):  # the kernel itself reports its faulty operands
+        return count(operands) > most_elements * widest
+    return False
 
 
 def _is_undefined(leaf: Leaf, operands: Sequence[Any], results: Sequence[Any]) -> bool:

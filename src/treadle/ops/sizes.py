@@ -1,5 +1,6 @@
-"""Predicts the bytes of results whose size depends on values of operands.
+"""Predicts the bytes of results that may be much larger than their operands.
 
+One table: sizes that values of operands determine (here), and products of extents (`products.py`).
 A result larger than the memory of the machine, or of its cgroup, is reported as an error before it
 is allocated: otherwise the system would kill the process.
 """
@@ -9,24 +10,32 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from treadle.ir import Leaf
+from treadle.ops import products
+from treadle.ops.attributes import attributes_of
+from treadle.ops.products import Given
+
 Count = Callable[[Sequence[Any]], float]
+MISFITS = (TypeError, ValueError, AttributeError, IndexError, KeyError, ZeroDivisionError)
+"""Raised by such a function for operands that do not fit the operator."""
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _SCALES, _SIZES = 2, 3
 _AXES = 3
 
 
-def result_bytes(op: str) -> Count | None:
-    """The function that computes a lower bound of the result's bytes.
+def result_bytes(leaf: Leaf) -> Count | None:
+    """The function that computes a lower bound of the bytes of a step's result from its operands.
 
-    None if values do not size it.
+    None if it is no larger than the operands.
     """
-    return _COUNTS.get(op)
+    count = None if leaf.domain else _COUNTS.get(leaf.op)
+    return None if count is None else partial(count, given=attributes_of(leaf.attributes))
 
 
 @cache
@@ -41,11 +50,12 @@ def memory_of_machine() -> float:
     return min(found)
 
 
-def _shape(operands: Sequence[Any]) -> float:
-    return _product(operands[0])  # counts one byte per element: the dtype is an attribute
+def _shape(operands: Sequence[Any], given: Given) -> float:
+    value = given.get("value")
+    return _product(operands[0]) * (4 if value is None else value.itemsize)
 
 
-def _expand(operands: Sequence[Any]) -> float:
+def _expand(operands: Sequence[Any], given: Given) -> float:
     shape = [1] * len(operands[1]) + [*operands[0].shape]
     own = shape[len(shape) - max(len(operands[1]), operands[0].ndim) :]
     wanted = [1] * (len(own) - len(operands[1])) + [int(n) for n in operands[1]]
@@ -53,40 +63,82 @@ def _expand(operands: Sequence[Any]) -> float:
     return _product(extents) * operands[0].itemsize
 
 
-def _tile(operands: Sequence[Any]) -> float:
+def _tile(operands: Sequence[Any], given: Given) -> float:
     return operands[0].nbytes * _product(operands[1])
 
 
-def _resize(operands: Sequence[Any]) -> float:
-    given = (*operands, None, None, None)
-    if given[_SIZES] is not None and given[_SIZES].size:
-        return _product(given[_SIZES]) * operands[0].itemsize
-    scales = given[_SCALES]
+def _resize(operands: Sequence[Any], given: Given) -> float:
+    fed = (*operands, None, None, None)
+    if fed[_SIZES] is not None and fed[_SIZES].size:
+        return _product(fed[_SIZES]) * operands[0].itemsize
+    scales = fed[1] if len(operands) == 2 else fed[_SCALES]
     return 0 if scales is None else operands[0].nbytes * _product(scales)
 
 
-def _range(operands: Sequence[Any]) -> float:
+def _range(operands: Sequence[Any], given: Given) -> float:
     start, limit, delta = (float(np.asarray(each).reshape(())) for each in operands)
     return max(0.0, (limit - start) / delta) * operands[0].itemsize if delta else 0
 
 
-def _pad(operands: Sequence[Any]) -> float:
+def _pad(operands: Sequence[Any], given: Given) -> float:
     pads = [int(n) for n in operands[1]]
     rank = len(pads) // 2
-    if any(each is not None for each in operands[_AXES:]) or rank != operands[0].ndim:
-        return 0  # with explicit axes the kernel checks them
-    extents = (n + pads[k] + pads[k + rank] for k, n in enumerate(operands[0].shape))
-    return _product(list(extents)) * operands[0].itemsize
+    extents = list(operands[0].shape)
+    fed = operands[_AXES] if len(operands) > _AXES else None
+    axes = range(rank) if fed is None else fed.tolist()
+    for k, axis in enumerate(axes):
+        extents[axis] += pads[k] + pads[k + rank]
+    return _product(extents) * operands[0].itemsize
 
 
-def _one_hot(operands: Sequence[Any]) -> float:
+def _one_hot(operands: Sequence[Any], given: Given) -> float:
     depth = float(np.asarray(operands[1]).reshape(-1)[0])
     return operands[0].size * max(depth, 0.0) * operands[2].itemsize
 
 
-def _mel_weights(operands: Sequence[Any]) -> float:
+def _mel_weights(operands: Sequence[Any], given: Given) -> float:
     bands, length = (float(np.asarray(each).reshape(-1)[0]) for each in operands[:2])
     return max(bands, 0.0) * max(length / 2 + 1, 0.0) * 4  # float32 or wider
+
+
+def _window(operands: Sequence[Any], given: Given) -> float:
+    return float(np.asarray(operands[0]).reshape(-1)[0]) * 2  # float16, or what is wider
+
+
+def _crop_or_pad(operands: Sequence[Any], given: Given) -> float:
+    extents = list(operands[0].shape)
+    for axis, n in zip(given.get("axes", range(len(extents))), operands[1].tolist(), strict=True):
+        extents[axis] = n
+    return _product(extents) * operands[0].itemsize
+
+
+def _columns_to_image(operands: Sequence[Any], given: Given) -> float:
+    columns, image, block = operands[:3]
+    maps = columns.shape[0] * columns.shape[1] // max(int(_product(block)), 1)
+    return maps * _product(image) * columns.itemsize
+
+
+def _unpool(operands: Sequence[Any], given: Given) -> float:
+    return _product(operands[2]) * operands[0].itemsize if len(operands) > 2 else 0.0
+
+
+def _grid(operands: Sequence[Any], given: Given) -> float:
+    size = operands[1].tolist()
+    return _product([size[0], *size[2:], len(size) - 2]) * operands[0].itemsize
+
+
+def _fourier(operands: Sequence[Any], given: Given) -> float:
+    length = operands[1] if len(operands) > 1 else None
+    if length is None:
+        return 0.0
+    return operands[0].nbytes / max(operands[0].shape) * float(np.asarray(length).reshape(-1)[0])
+
+
+def _frames(operands: Sequence[Any], given: Given) -> float:
+    signal, step, window, length = (*operands, None, None)[:4]
+    size = len(window) if length is None else int(length.reshape(-1)[0])
+    frames = (signal.shape[1] - size) // int(step.reshape(-1)[0]) + 1
+    return float(signal.shape[0] * frames * (size // 2 + 1) * 2 * signal.itemsize)
 
 
 def _product(numbers: Any) -> float:
@@ -98,13 +150,35 @@ def _product(numbers: Any) -> float:
         return float(np.prod(extents))
 
 
-_COUNTS: Mapping[str, Count] = {
+_ARITHMETIC = "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Max Mean Min Mod Mul Or PRelu"
+_ARITHMETIC += " Pow Sub Sum Where Xor"
+_COMPARISONS = "Equal Greater GreaterOrEqual Less LessOrEqual"
+_COUNTS: Mapping[str, Callable[..., float]] = {
+    **dict.fromkeys(_ARITHMETIC.split(), products.arithmetic),
+    **dict.fromkeys(_COMPARISONS.split(), products.comparison),
+    **dict.fromkeys(("MatMul", "MatMulInteger"), products.matmul),
+    **dict.fromkeys(("Conv", "ConvInteger"), products.convolution),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), products.pool),
+    **dict.fromkeys(("RandomNormal", "RandomUniform"), products.of_shape),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _window),
+    **dict.fromkeys(("Resize", "Upsample"), _resize),
+    "AffineGrid": _grid,
+    "Attention": products.attention,
+    "CenterCropPad": _crop_or_pad,
+    "Col2Im": _columns_to_image,
     "ConstantOfShape": _shape,
+    "ConvTranspose": products.transposed_convolution,
+    "DFT": _fourier,
+    "Einsum": products.einsum,
     "Expand": _expand,
+    "Gather": products.gather,
+    "GatherND": products.gather_nd,
+    "Gemm": products.gemm,
+    "MaxUnpool": _unpool,
     "MelWeightMatrix": _mel_weights,
     "OneHot": _one_hot,
     "Pad": _pad,
     "Range": _range,
+    "STFT": _frames,
     "Tile": _tile,
-    "Resize": _resize,
 }

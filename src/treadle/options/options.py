@@ -297,7 +297,8 @@ class RunOptions(CheckedFields):
     `terminate`: set it, from any thread, and the run raises Terminated. `max_iterations` counts the
     iterations of all loops together, `max_seconds` is the time since the run began, `max_bytes` the
     memory that loops hold at one time for carried and stacked values, computed from the program and
-    not from an engine's allocations. Exceeding a limit raises LimitExceeded.
+    not from an engine's allocations; on interp it bounds each result too. Exceeding a limit raises
+    LimitExceeded.
     """
 
     terminate: bool = False
