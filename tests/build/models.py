@@ -149,3 +149,12 @@ inner (int64 n, float[T,3] x, float[1,1,2,2] image) => (float[3] last, float[1,1
 }
 """
 """A loop in the body of a Loop that stays with onnxruntime."""
+
+TOTALS = """
+<ir_version: 10, opset_import: ["" : 21]>
+totals (float[T,N,4] x, float[N,4] first) => (float[N,4] last, float[T,N,4] steps) {
+  last, steps = Scan <num_scan_inputs = 1, body = step
+    (float[N,4] before, float[N,4] item) => (float[N,4] after, float[N,4] out)
+    { sum = Add (before, item)  after = Tanh (sum)  out = Identity (after) }> (first, x)
+}"""
+"""The model of docs/building.md."""
