@@ -1,8 +1,9 @@
 """Every model of a folder as a C library, beside treadle: the same outputs, bits and all.
 
-    python -m tools.build_models FOLDER [--target host|aarch64|wasm32]
+    python -m tools.build_models FOLDER
 
-A model is `x.onnx` with `x.npz` beside it, whose arrays are `in:NAME`.
+A model is `x.onnx` with `x.npz` beside it, whose arrays are `in:NAME`, or an edge case as of
+tests/conformance/data/control_flow, `x.json`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ import collections
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import treadle
-from tests.build.host import Loaded, Memory, shared_library
+from tests.build.counting import Counting
+from tests.conformance.data import Edge, case_of
+from tools.build_stress import stressed
+from treadle.build.kernels import leaving
+from treadle.build.shapes import told_types, types_of_data
+from treadle.jit import FreeKernel
+from treadle.plan import whole_region
 from treadle.report import compare, show_differences
 
 _OPTIONS = {"intra_op_num_threads": 1}
@@ -32,10 +39,24 @@ def cases(folder: Path) -> Iterator[tuple[str, Any, dict[str, np.ndarray]]]:
             with np.load(path.with_suffix(".npz")) as arrays:
                 feeds = {k[3:]: arrays[k] for k in arrays.files if k.startswith("in:")}
             yield path.stem, path, feeds
+    for path in sorted(folder.rglob("*.json")):
+        edge = case_of(path)
+        if edge.expect != "error":
+            yield path.stem, edge.source, _feeds(edge)
     from treadle.cli.demo.examples import examples
 
     for example in examples():
         yield f"demo_{example.name}", example.model, dict(example.feeds)
+
+
+def _feeds(edge: Edge) -> dict[str, Any]:
+    """The inputs of a case by name; none where the model cannot be loaded."""
+    try:
+        names = [value.name for value in treadle.load(edge.source).main.params]
+    except treadle.TreadleError:
+        return {}
+    pairs = zip(names, edge.inputs, strict=False)
+    return {name: value for name, value in pairs if value is not None}
 
 
 def session_of(model: Any) -> treadle.InferenceSession:
@@ -52,9 +73,9 @@ def check(name: str, model: Any, feeds: Mapping[str, np.ndarray], folder: Path) 
     try:
         built = treadle.build(model, folder, name=name, cpu="native", data=feeds)
     except treadle.Unsupported as refusal:
-        return f"refused: {str(refusal).splitlines()[-1].strip()}"
+        return f"refused: {'; '.join(map(str.strip, str(refusal).splitlines()[1:-1]))}"
     archive = next(path for path in built.files if path.suffix == ".a")
-    loaded = Loaded(shared_library(archive), name)
+    loaded = Counting(archive, name)
     arrays = [feeds[value.name] for value in session.get_inputs()]
     for _ in range(2):
         status, found = loaded.call(arrays, len(expected))
@@ -71,23 +92,17 @@ def check(name: str, model: Any, feeds: Mapping[str, np.ndarray], folder: Path) 
         dict(zip(names, bounded[1], strict=True)), dict(zip(names, expected, strict=True))
     ):
         return f"BOUNDED DIFFERS: {bounded[0]}"
-    _check_errors(loaded, arrays, len(expected))
+    if wrong := stressed(loaded, session, kernels_of(model, feeds), arrays):
+        return f"WRONG: {'; '.join(wrong[:4])}"
     same = all(a.tobytes() == np.asarray(b).tobytes() for a, b in zip(found, expected, strict=True))
     return "same bits" if same else "within tolerance"
 
 
-def _check_errors(loaded: Loaded, arrays: list[np.ndarray], count: int) -> None:
-    """A memory that fails, wrong shapes and element types: the status, and nothing held."""
-    for fails in range(3):
-        memory = Memory(fails)
-        status, _ = loaded.call(arrays, count, memory=memory)
-        assert status == (2 if memory.asked > fails else 0), (status, memory.asked)
-    for k, array in enumerate(arrays):
-        wrong = [*arrays]
-        wrong[k] = np.zeros((*array.shape, 1), array.dtype)
-        assert loaded.call(wrong, count)[0] == 5, "a rank more"
-        wrong[k] = array.astype(np.int8 if array.dtype != np.int8 else np.int16)
-        assert loaded.call(wrong, count)[0] == 5, "another element type"
+def kernels_of(model: Any, feeds: Mapping[str, np.ndarray]) -> Sequence[FreeKernel]:
+    """The kernels that `build` makes of a model."""
+    region = whole_region(treadle.InferenceSession(model).plan.model)
+    types = types_of_data(region.inputs, told_types(region.inputs, {}), feeds, {})
+    return leaving(region, [types]).kernels
 
 
 def main() -> int:

@@ -158,3 +158,14 @@ totals (float[T,N,4] x, float[N,4] first) => (float[N,4] last, float[T,N,4] step
     { sum = Add (before, item)  after = Tanh (sum)  out = Identity (after) }> (first, x)
 }"""
 """The model of docs/building.md."""
+
+WHETHER = """
+<ir_version: 10, opset_import: ["" : 21]>
+whether (int64 n, bool go, float[3] start) => (float[3] last, float[K,3] rows)
+{
+  last, rows = Loop <body = step
+    (int64 i, bool on, float[3] x) => (bool again, float[3] y, float[3] row)
+    { again = Identity (on)  y = Add (x, x)  row = Tanh (y) }> (n, go, start)
+}
+"""
+"""A loop that may not begin."""

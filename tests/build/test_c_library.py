@@ -73,6 +73,17 @@ def test_a_length_that_stays_open(load: Load, length: int, rng: np.random.Genera
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("go", [True, False])
+@pytest.mark.parametrize("trips", [-1, 0, 1, 2, 5])
+def test_a_condition_that_is_false_at_the_start(load: Load, go: bool, trips: int) -> None:
+    arrays = [np.array(trips), np.array(go), np.ones(3, np.float32)]
+    status, found = load("whether").call(arrays, 2)
+    assert status == 0
+    assert found[1].shape == (max(trips, 0) if go else 0, 3)
+    for one, other in zip(found, of_treadle("whether", *arrays), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_indices_of_data_are_checked(load: Load) -> None:
     table = np.arange(5, dtype=np.float32)
     good, bad = np.array([0, -1, 4]), np.array([0, 5])

@@ -235,11 +235,12 @@ def _written(folder: Path, files: Files, name: str, linked: Sequence[NamedTarget
     return publish(draft, folder)
 
 
-def _shown_kernel(kernel: Any) -> str:
+def _shown_kernel(kernel: FreeKernel) -> str:
     from treadle.jit import signatures
 
     found = signatures(kernel).inputs
-    return ", ".join(f"{dtype}[{', '.join(map(str, shape))}]" for dtype, shape in found)
+    shown = ", ".join(f"{dtype}[{', '.join(map(str, shape))}]" for dtype, shape in found)
+    return f"{shown}, where its loops begin" if kernel.true_inputs else shown
 
 
 def _name(name: str | None, model: object) -> str:

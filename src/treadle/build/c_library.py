@@ -112,8 +112,9 @@ def library_data(library: Library) -> dict[str, Any]:
             {
                 "inputs": _tensors(library.inputs, each.inputs),
                 "outputs": _tensors(library.outputs, each.outputs),
+                "if_true": [library.inputs[number] for number in kernel.true_inputs],
             }
-            for each in found
+            for kernel, each in zip(library.kernels, found, strict=True)
         ],
     }
 

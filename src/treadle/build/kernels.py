@@ -32,7 +32,7 @@ def leaving(region: Region, typings: Sequence[Sequence[Type | None]] | None = No
     kernels = []
     for types in typings or [[value.type for value in region.inputs]]:
         try:
-            kernels.append(jit.free_kernel(region, types))
+            kernels += jit.free_kernels(region, types)
         except Declined as why:
             return Leaving((), (_declined(region.inputs, types, str(why)),))
     return Leaving(tuple(kernels))

@@ -10,7 +10,7 @@ from treadle.jit.kernel.target import Target
 from treadle.jit.library import Member, Signatures, compile_library, memory_object, signatures
 from treadle.jit.policy.companions import may_be_small
 from treadle.jit.policy.profitability import why_library_loses
-from treadle.jit.runtime.free_kernel import free_kernel, operators_without_code
+from treadle.jit.runtime.free_kernel import free_kernels, operators_without_code
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.llvm import host_target
 
@@ -25,7 +25,7 @@ __all__ = [
     "Target",
     "cache_folder",
     "compile_library",
-    "free_kernel",
+    "free_kernels",
     "host_target",
     "may_be_small",
     "memory_object",

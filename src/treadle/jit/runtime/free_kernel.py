@@ -28,16 +28,27 @@ _WORTH_SHARING_NS = 50_000
 """The nanoseconds a nest of loops takes that is shared by threads of the caller."""
 
 
-@decline_on_internal_error
-def free_kernel(region: Region, types: Sequence[Type | None]) -> FreeKernel:
-    """The kernel of a region; Declined where it has none that needs nothing of Python.
+def free_kernels(region: Region, types: Sequence[Type | None]) -> list[FreeKernel]:
+    """The kernels of a region, which a run tries in turn; Declined where one needs Python.
 
     `types` are those of the inputs: an extent that is no number is left open, and so are those
-    along which loops slice.
+    along which loops slice. Where inputs are conditions of loops, the first kernel is for true
+    ones, which know more of their results' lengths, the second for any.
     """
+    holding = conditions(region)
+    made = [_free_kernel(region, types, holding)]
+    if holding:
+        made.append(_free_kernel(region, types, ()))
+    return made
+
+
+@decline_on_internal_error
+def _free_kernel(
+    region: Region, types: Sequence[Type | None], holding: tuple[int, ...]
+) -> FreeKernel:
     base = DynamicDims.of(region)
     key, lengths = expected(region, base, types)
-    kernel = specialize(region, key, lengths, {}, HostKernels(), may_assume=False)
+    kernel = specialize(region, key, lengths, {}, HostKernels(), may_assume=False, holding=holding)
     assert all(dtype is not None for dtype, *_ in key), "an input has no native form"
     why = "; ".join(dict.fromkeys(_held_back(kernel)))
     if why:
@@ -45,7 +56,7 @@ def free_kernel(region: Region, types: Sequence[Type | None]) -> FreeKernel:
     kernel = replace(kernel, parallel_threshold_ns=_WORTH_SHARING_NS)
     kinds = tuple((dtype, shape) for dtype, shape, *_ in key if dtype is not None)
     trips = trip_count_inputs(kernel)
-    return FreeKernel(kernel, kinds, lengths.open, frozenset(base.open), trips, conditions(region))
+    return FreeKernel(kernel, kinds, lengths.open, frozenset(base.open), trips, holding)
 
 
 def _held_back(kernel: Kernel) -> Iterator[str]:

@@ -5,7 +5,7 @@ The length of what only loops at the top slice, and trip counts, stay out of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -156,20 +156,25 @@ def specialize(
     *,
     parts: bool = True,
     may_assume: bool = True,
+    holding: Collection[int] | None = None,
 ) -> Kernel:
     """The kernel of a region for a signature; Declined where there is none.
 
-    `may_assume`: it may expect of the data what holds in most runs.
+    `may_assume`: it may expect of the data what holds in most runs. `holding` are the inputs that
+    it takes to be true: those that are the condition of a loop, unless others are told.
 
     Where its loops would hold values outside it is written again with their parts, if it may be.
     """
+    held = conditions(region) if holding is None else holding
 
     @decline_on_internal_error
     def attempted(block: Callable[[], Block | None]) -> Kernel | None:
         made = block()
         if made is None:
             return None
-        return _written(region, made, given, lengths, known, kernels, may_assume=may_assume)
+        return _written(
+            region, made, given, lengths, known, kernels, held, may_assume=may_assume
+        )  # fmt: skip
 
     def written(block: Callable[[], Block | None]) -> Kernel | Declined | None:
         try:
@@ -210,6 +215,7 @@ def _written(
     lengths: DynamicDims,
     known: Known,
     kernels: HostKernels,
+    holding: Collection[int],
     *,
     may_assume: bool,
 ) -> Kernel:
@@ -218,7 +224,6 @@ def _written(
     b.kernels, b.may_assume = kernels, may_assume
     inputs: list[Node] = []
     params: list[Node] = []
-    holding = conditions(region)
     for position, (dtype, shape, *value) in enumerate(given):
         if dtype is None:
             inputs.append(b.param(Input(position), DType.INT64, ()))
