@@ -19,6 +19,7 @@ from treadle.jit.lowering.operators import (
     quantize,
     recurrent,
     reduce,
+    treadle_domain,
 )
 from treadle.jit.lowering.registry import TABLE, lowering
 from treadle.jit.lowering.sequences import uniform
@@ -45,5 +46,6 @@ __all__ = [
     "quantize",
     "recurrent",
     "reduce",
+    "treadle_domain",
     "uniform",
 ]

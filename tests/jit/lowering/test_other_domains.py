@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml in native code, against their numpy kernels."""
+"""Operators of ai.onnx.ml and of treadle's own domain in native code, against their kernels."""
 
 from __future__ import annotations
 
@@ -35,3 +35,20 @@ def test_an_index_out_of_range_is_left_to_another_engine(fixed, index) -> None:
     step = leaf("ArrayFeatureExtractor", 1, 2, 1, "ai.onnx.ml")
     with pytest.raises((Declined, FallbackRequired)):
         natively(step, (TABLE, np.array([0, index])), fixed)
+
+
+@pytest.mark.parametrize("length", [0, 2, 3])
+def test_the_length_of_a_row(length) -> None:
+    step = leaf("SequenceLength", 1, 3, 1, "treadle")
+    inputs = (np.array(length), np.array([3]), np.array([3]))
+    found, is_native = natively(step, inputs)
+    assert is_native
+    assert_same(found, ops.bind_kernel(step)(inputs), ["y0"])
+
+
+@pytest.mark.parametrize("lengths", [(-1, 3, 3), (4, 3, 3), (2, 3, 2)])
+def test_a_length_that_the_row_has_not_is_left_to_another_engine(lengths) -> None:
+    step = leaf("SequenceLength", 1, 3, 1, "treadle")
+    length, *extents = lengths
+    with pytest.raises((Declined, FallbackRequired)):
+        natively(step, (np.array(length), *(np.array([extent]) for extent in extents)))

@@ -1,0 +1,30 @@
+"""Operators of treadle's own domain, which its passes write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_text import show_node
+from treadle.jit.lowering.registry import lowers
+
+
+@lowers("SequenceLength", 1, domain="treadle")
+def sequence_length(
+    builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
+) -> Node:
+    """The length of a row, as int64[1], if it is from 0 to the one extent of its sequences."""
+    length, *extents = operands
+    if length.dtype is not DType.INT64 or length.shape:
+        raise Declined(f"{show_node(length)}: a scalar of int64 is needed")
+    longest, *others = (builder.reshape(extent, ()) for extent in extents)
+    for other in others:
+        builder.expect(builder.map("equal", longest, other, dtype=DType.BOOL))
+    zero = builder.scalar(0, DType.INT64)
+    builder.expect(builder.map("less_equal", zero, length, dtype=DType.BOOL))
+    builder.expect(builder.map("less_equal", length, longest, dtype=DType.BOOL))
+    return builder.reshape(length, (1,))
