@@ -169,3 +169,12 @@ whether (int64 n, bool go, float[3] start) => (float[3] last, float[K,3] rows)
 }
 """
 """A loop that may not begin."""
+
+OLD = """
+<ir_version: 3, opset_import: ["" : 8]>
+old (float[b] s0, float[b,t] x) => (float[b] sf, float[b,t] ys) {
+  sf, ys = Scan <num_scan_inputs = 1, directions = [1], body = step
+    (float s, float item) => (float next, float out)
+    { next = Add (s, item)  out = Tanh (next) }> ("", s0, x)
+}"""
+"""A Scan of opset 8, over a batch."""

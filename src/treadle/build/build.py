@@ -28,9 +28,10 @@ from treadle.build.targets import HOST, NamedTarget, targets_of
 from treadle.build.typings import typing_of
 from treadle.errors import InputError, TreadleError, Unsupported
 from treadle.formats import onnx as onnx_format
-from treadle.ir import Model, Type
+from treadle.ir import Call, FunctionId, Model, Type, walk
 from treadle.jit import FreeKernel
 from treadle.limits import LoadLimits, within
+from treadle.passes.versions import convert_version
 from treadle.plan import Region, whole_region
 from treadle.session import InferenceSession
 from treadle.sources import loaded
@@ -38,6 +39,7 @@ from treadle.sources import loaded
 __all__ = ["Built", "build"]
 
 KINDS = ("c", "ort")
+_SCAN_8 = FunctionId("", "Scan")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _KEYWORDS = frozenset(
     (
@@ -207,7 +209,7 @@ def _types(
 
 
 def _operators(model: object, request: _Request) -> Made:
-    original = loaded(model)[0]
+    original = _with_loops_of_its_own(loaded(model)[0])
     compiled = InferenceSession(original).plan.model
     told = [of_data(original, each, request.data or {}) for each in request.shapes]
     typings = [typing_of(compiled, each) for each in told]
@@ -272,6 +274,13 @@ def _refused(found: Leaving) -> Unsupported:
     )
     why = "\n  ".join(["the model cannot be one:", *found.reasons, advice])
     return Unsupported("a C library", None, why)
+
+
+def _with_loops_of_its_own(model: Model) -> Model:
+    """The model, without the Scan of opset 8: no operator stands for the loop over its batch."""
+    if any(isinstance(v.step, Call) and v.step.function == _SCAN_8 for v in walk(model)):
+        return convert_version(model, 9, lambda *_: None)[0]
+    return model
 
 
 def _library(name: str, model: Model, region: Region, found: Leaving) -> Library:

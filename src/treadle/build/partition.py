@@ -9,7 +9,7 @@ otherwise, in every block, outermost first:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from treadle import jit
@@ -52,24 +52,26 @@ def partition_of(
 
     `declared` are the types of the model's inputs, which onnxruntime sees to.
     """
-    return _as_a_whole(model, typings, declared) or _in_parts(model, typings)
+    whole, reasons = _as_a_whole(model, typings, declared)
+    parts = whole or _in_parts(model, typings)
+    return parts if parts.leaving or parts.reasons else replace(parts, reasons=reasons)
 
 
 def _as_a_whole(
     model: Model, typings: Sequence[Typing], declared: Mapping[str, Type | None]
-) -> Partition | None:
+) -> tuple[Partition | None, tuple[str, ...]]:
+    """The model as one operator; or why it is none."""
     region = whole_region(model)
     if not any(any(bodies(step)) for step in region.steps):
-        return None
+        return None, ()
     found = leaving(region, _types(region, typings))
     fed = [declared.get(value.name) for value in region.inputs]
     is_certain = any(fits_always(kernel, fed) for kernel in found.kernels)
-    if not all(_keeps_lengths(region, kernel) for kernel in found.kernels):
-        return None
-    if not found.kernels or why_loses(region, found, is_certain=is_certain):
-        return None
+    reasons = found.reasons or why_loses(region, found, is_certain=is_certain)
+    if reasons or not all(_keeps_lengths(region, kernel) for kernel in found.kernels):
+        return None, reasons
     main = BlockPlan(model.main, "main", (region,))
-    return Partition(main, {region: found}, (), is_certain)
+    return Partition(main, {region: found}, (), is_certain), ()
 
 
 def _keeps_lengths(region: Region, kernel: FreeKernel) -> bool:

@@ -22,7 +22,7 @@ from math import prod
 
 import numpy as np
 
-from treadle.ir import DType, Leaf, Loop, Step, bodies
+from treadle.ir import Branch, DType, Leaf, Loop, Step, bodies
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_layout import PACK, UNPACK
 from treadle.jit.kernel.free_kernel import FreeKernel
@@ -43,6 +43,8 @@ from treadle.plan import is_compute_heavy
 
 _ITERATION_NS = 1500.0
 """What onnxruntime spends on an iteration of a Loop, beside its operators."""
+_BRANCH_NS = 1000.0
+"""What onnxruntime spends on an If, beside its operators."""
 _OPERATOR_NS = 300.0
 """What onnxruntime spends on an operator, beside what it computes."""
 _CALL_NS = 5_000.0
@@ -109,7 +111,8 @@ def why_library_loses(steps: Sequence[Step], free: FreeKernel, cost: float) -> s
     vague = [node for node, depth in found if not depth and isinstance(node.op, MatMul)]
     if not all(node.is_static and node.operands[0].is_static for node in vague):
         return "only the run tells how much a product outside of loops is to do"
-    saved = sum(map(_saved_by, steps))
+    branches = sum(isinstance(step, Branch) for step in steps)
+    saved = sum(map(_saved_by, steps)) + branches * _BRANCH_NS
     lost = cost + sum(_lost(node, 1, kernels) * _ASSUMED_ITERATIONS**depth for node, depth in found)
     if lost <= saved:
         return ""
