@@ -31,7 +31,7 @@ from treadle.formats import onnx as onnx_format
 from treadle.ir import Call, FunctionId, Model, Type, walk
 from treadle.jit import FreeKernel
 from treadle.limits import LoadLimits, within
-from treadle.passes.versions import convert_version
+from treadle.passes import convert_version
 from treadle.plan import Region, whole_region
 from treadle.session import InferenceSession
 from treadle.sources import loaded

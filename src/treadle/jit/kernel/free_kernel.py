@@ -17,12 +17,16 @@ Axis = tuple[int, int]
 class FreeKernel:
     """A kernel that needs no Python, for one signature.
 
+    `kernel` is in the one form that strategies look for; `as_written` carries values as the program
+    does, which runs with bounds do.
+
     `signature` has the dtype and the shape of every input; a dynamic extent is negative.
     `open_axes` are the dynamic axes, of which `looped` may have any extent and others at least two.
     `trips` are extents given by an input, as a trip count, `true_inputs` those that must be true.
     """
 
     kernel: Kernel
+    as_written: Kernel
     signature: tuple[tuple[DType, tuple[int, ...]], ...]
     open_axes: Mapping[Axis, SymbolicDim]
     looped: frozenset[Axis]

@@ -21,6 +21,7 @@ from treadle.jit.runtime.specialize import (
     specialize,
     trip_count_inputs,
 )
+from treadle.jit.schedule.canonical import canonical
 from treadle.jit.toolchain import llvm
 from treadle.plan import Region
 
@@ -55,8 +56,10 @@ def _free_kernel(
         raise Declined(why)
     kernel = replace(kernel, parallel_threshold_ns=_WORTH_SHARING_NS)
     kinds = tuple((dtype, shape) for dtype, shape, *_ in key if dtype is not None)
-    trips = trip_count_inputs(kernel)
-    return FreeKernel(kernel, kinds, lengths.open, frozenset(base.open), trips, holding)
+    simple = canonical(kernel)
+    trips = {**trip_count_inputs(kernel), **trip_count_inputs(simple)}
+    looped = frozenset(base.open)
+    return FreeKernel(simple, kernel, kinds, lengths.open, looped, trips, holding)
 
 
 def _held_back(kernel: Kernel) -> Iterator[str]:
@@ -72,7 +75,7 @@ def free_code(free: FreeKernel, target: Target, prefix: str, name: str) -> FreeC
     """The code of a kernel; its functions are `name` and `name`_bounded."""
     around = Surroundings(is_free=True, prefix=prefix)
     plain = generate_code(free.kernel, free.exact, target, around, name)
-    kernel = replace(free.kernel, limits_iterations=True, limits_memory=True)
+    kernel = replace(free.as_written, limits_iterations=True, limits_memory=True)
     bounded = generate_code(kernel, free.exact, target, around, f"{name}_bounded")
     return FreeCode(free, plain, bounded)
 

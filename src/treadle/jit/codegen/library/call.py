@@ -37,7 +37,7 @@ from treadle.jit.codegen.library.signature_match import describe, extent_value, 
 from treadle.jit.codegen.llvm_types import I8, I32, I64, POINTER
 from treadle.jit.kernel.artifact import KernelArtifact, Slot
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
-from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.kernel.ir import Node, SymbolicDim
 from treadle.jit.kernel.target import Target
 
 ALIGNED = 64
@@ -80,8 +80,8 @@ def emit_call(
     none = llvm.Constant(I64, 0)
     is_bounded = w.builder.icmp_signed(">", w.builder.or_(*bounds), none)
     with w.rarely(is_bounded):
-        _finish(call, code.bounded, names[1])
-    _finish(call, code.plain, names[0])
+        _finish(call, code.bounded, names[1], code.free.as_written.results)
+    _finish(call, code.plain, names[0], code.free.kernel.results)
     w.close_entry()
     return w.function
 
@@ -90,8 +90,8 @@ def _is_null(builder: FunctionBuilder, pointer: Any) -> Any:
     return builder.builder.icmp_unsigned("==", pointer, llvm.Constant(POINTER, None))
 
 
-def _finish(call: _Call, code: KernelArtifact, name: str) -> None:
-    """Run a kernel and return its status."""
+def _finish(call: _Call, code: KernelArtifact, name: str, results: Sequence[Node]) -> None:
+    """Run a kernel, whose results these are, and return its status."""
     w = call.builder
     slots = w.variable(I64, count=max(len(code.slots), 2))
     for number, slot in enumerate(code.slots):
@@ -101,8 +101,8 @@ def _finish(call: _Call, code: KernelArtifact, name: str) -> None:
     status = w.builder.call(w.external(name, I64, POINTER), [slots])
     with w.rarely(w.builder.icmp_signed("!=", status, llvm.Constant(I64, 0))):
         w.builder.ret(w.builder.trunc(status, I32))
-    _tell_shapes(call, code, slots)
-    _hand_over(call, code, slots)
+    _tell_shapes(call, code, slots, results)
+    _hand_over(call, code, slots, results)
     w.builder.ret(llvm.Constant(I32, 0))
 
 
@@ -190,17 +190,17 @@ def _told(call: _Call, code: KernelArtifact, slots: Any) -> Mapping[SymbolicDim,
     return {**late, **call.known}
 
 
-def _tell_shapes(call: _Call, code: KernelArtifact, slots: Any) -> None:
+def _tell_shapes(call: _Call, code: KernelArtifact, slots: Any, results: Sequence[Node]) -> None:
     """Write rank, element type and shape of every result."""
     told = _told(call, code, slots)
-    for position, node in enumerate(call.free.kernel.results):
+    for position, node in enumerate(results):
         describe(call.made, position, node)
         for axis, extent in enumerate(node.shape):
             value = extent_value(extent, told)
             call.builder.builder.store(value, call.made.extent_pointer(position, axis))
 
 
-def _hand_over(call: _Call, code: KernelArtifact, slots: Any) -> None:
+def _hand_over(call: _Call, code: KernelArtifact, slots: Any, results: Sequence[Node]) -> None:
     """Hand over results of unknown size: copied to memory of `grow`, or in place."""
     if not code.grown:
         return
@@ -213,14 +213,19 @@ def _hand_over(call: _Call, code: KernelArtifact, slots: Any) -> None:
             for number, place in places.items():
                 call.made.store(number, DATA, place)
         with copied:
-            _copy_all(call, code, slots, places)
+            _copy_all(call, _told(call, code, slots), places, results)
 
 
-def _copy_all(call: _Call, code: KernelArtifact, slots: Any, places: Mapping[int, Any]) -> None:
-    w, told = call.builder, _told(call, code, slots)
+def _copy_all(
+    call: _Call,
+    told: Mapping[SymbolicDim, Any],
+    places: Mapping[int, Any],
+    results: Sequence[Node],
+) -> None:
+    w = call.builder
     done: list[Any] = []
     for number, place in places.items():
-        node = call.free.kernel.results[number]
+        node = results[number]
         shape = [e if isinstance(e, int) else told[e] for e in node.shape]
         size = byte_size(w, shape, node.dtype.numpy.itemsize)
         memory = _grown(
