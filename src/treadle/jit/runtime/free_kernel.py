@@ -21,7 +21,6 @@ from treadle.jit.runtime.specialize import (
     specialize,
     trip_count_inputs,
 )
-from treadle.jit.schedule.canonical import canonical
 from treadle.jit.toolchain import llvm
 from treadle.plan import Region
 
@@ -47,6 +46,8 @@ def free_kernels(region: Region, types: Sequence[Type | None]) -> list[FreeKerne
 def _free_kernel(
     region: Region, types: Sequence[Type | None], holding: tuple[int, ...]
 ) -> FreeKernel:
+    from treadle.jit.schedule.canonical import canonical
+
     base = DynamicDims.of(region)
     key, lengths = expected(region, base, types)
     kernel = specialize(region, key, lengths, {}, HostKernels(), may_assume=False, holding=holding)
