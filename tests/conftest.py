@@ -61,6 +61,7 @@ SLOW = (
     "tests/jit/lowering/test_host_calls_of_dynamic_shapes.py::test_any_length",
     "tests/jit/lowering/test_ragged_sequences.py::test_any_steps",
     "tests/jit/toolchain/test_disk_cache.py::test_processes_that_write_at_once",
+    "tests/jobs/test_jobs.py::test_it_runs_in_bash",
     "tests/tools/test_soak.py",
 )  # fmt: skip
 """Tests of three seconds and more that repeat what others hold by more data: with --slow."""

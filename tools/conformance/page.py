@@ -41,14 +41,17 @@ python -m tools.conformance write conformance-kit
 and there, without treadle:
 
 ```text
+cd conformance-kit
 pip install numpy onnx onnxruntime
 python -m conformance onnxruntime
-python -m conformance --only scan/state_passed_through --opset 25 onnxruntime
+python -m conformance onnxruntime --only loop/collatz
+python -m conformance onnxruntime --only scan/state_passed_through --opset 25
 python -m conformance --name mine --python my_module:prepare
 python -m conformance --name mine --command "my-runtime {{model}} {{inputs}} {{outputs}}"
 ```
 
-The third command tells what one case gave, at one opset. The README of the kit says what a function
+The commands with `--only` tell in full what a case gave, the second of them at one opset. The exit
+code is 1 where a runtime was wrong or crashed. The README of the kit says what a function
 or a command of yours has to do.
 
 """

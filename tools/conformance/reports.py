@@ -143,5 +143,5 @@ def _due(run: loader.Run) -> str:
 
 
 def _again(runtime: Runtime, names: Sequence[str], opset: int) -> str:
-    command = f"python -m conformance --only {' '.join(names)} --opset {opset} {runtime.name}"
+    command = f"python -m conformance {runtime.name} --only {' '.join(names)} --opset {opset}"
     return f"With the conformance kit:\n\n```text\n{command}\n```\n"

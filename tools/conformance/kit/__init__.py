@@ -1,7 +1,7 @@
 """Asks a runtime every case of the folder this package lies in. Needs numpy and onnx alone.
 
     python -m conformance onnxruntime openvino            a table of verdicts, results in results/
-    python -m conformance --only loop/collatz --opset 11 onnxruntime
+    python -m conformance onnxruntime --only loop/collatz --opset 11
     python -m conformance --name mine --python my_module:prepare
     python -m conformance --name mine --command "my-runtime {model} {inputs} {outputs}"
 
