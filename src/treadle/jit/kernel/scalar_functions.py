@@ -40,6 +40,10 @@ def _order(operands: Types) -> Types | None:
     return (DType.INT64 if is_double else DType.INT32,) if operands[0].numpy.kind == "f" else None
 
 
+def _float32(operands: Types) -> Types | None:
+    return operands if operands == (DType.FLOAT32,) else None
+
+
 def _whole_power(operands: Types) -> Types | None:
     base, exponent = operands
     return (base,) if exponent in (DType.INT64, DType.UINT64) else None
@@ -53,6 +57,7 @@ FUNCTIONS: Mapping[str, tuple[int, Rule]] = {
     **_table(_one_type, 1, "neg abs sign not reciprocal ceil floor round sqrt exp log expm1"),
     **_table(_one_type, 1, "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"),
     **_table(_one_type, 1, "sigmoid softplus erf erfc"),
+    **_table(_float32, 1, "normal_tail"),
     **_table(_one_type, 2, "add sub mul div mod fmod pow shl shr max min and or xor"),
     **_table(_truth, 2, "equal not_equal less less_equal greater greater_equal"),
     **_table(_chosen, 3, "where"),

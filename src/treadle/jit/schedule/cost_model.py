@@ -24,7 +24,9 @@ from treadle.jit.schedule.storage import (
 )
 
 _PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
-_QUICK = frozenset(("exp", "log", "sigmoid", "tanh", "softplus", "erf", "erfc"))
+_QUICK = frozenset((
+    "exp", "log", "sigmoid", "tanh", "softplus", "erf", "erfc", "normal_tail",
+))  # fmt: skip
 _READ, _WRITTEN = 0.012, 0.02
 _PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
 _MIN_INTERLEAVED_NS = 0.1

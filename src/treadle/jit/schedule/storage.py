@@ -45,7 +45,7 @@ MAX_UNROLLED_EXPENSIVE = 96
 """Expensive functions of a block that are written one by one."""
 EXPENSIVE_FUNCTIONS = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "exp", "expm1",
-    "log", "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
+    "log", "normal_tail", "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
 ))  # fmt: skip
 """Functions whose code is long: written anew for many elements, they take seconds to compile."""
 _OWN_IN_FLOAT64 = frozenset(("exp", "log", "sigmoid", "softplus", "tanh"))

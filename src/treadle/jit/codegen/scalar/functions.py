@@ -368,6 +368,7 @@ _TABLE: Mapping[str, Emit] = {
             ("atanh", inverse_hyperbolic.atanh),
             ("erf", inverse_hyperbolic.erf),
             ("erfc", inverse_hyperbolic.erfc),
+            ("normal_tail", inverse_hyperbolic.normal_tail),
             ("expm1", inverse_hyperbolic.expm1),
         )
     },

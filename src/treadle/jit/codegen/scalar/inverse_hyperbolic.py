@@ -164,12 +164,34 @@ def erfc(builder: FunctionBuilder, operand: Any) -> Any:
 
     The square is computed in two parts, so that exp does not magnify its rounding.
     """
-    b, a = builder.builder, builder.intrinsic("llvm.fabs", F32, operand)
-    last, one, two = (constant(F32, value) for value in (_LAST_TAIL, 1.0, 2.0))
-    held = b.select(b.fcmp_ordered(">", a, last), last, a)
-    t = b.fdiv(two, b.fadd(held, two))
+    held = _held(builder, operand, _LAST_TAIL)
+    square = builder.builder.fmul(held, held)
+    return _tail_of(builder, operand, held, square, _square_error(builder, held, square))
+
+
+def normal_tail(builder: FunctionBuilder, operand: Any) -> Any:
+    """erfc(x / sqrt(2)) in float32, twice the normal distribution beyond x.
+
+    Its square is exactly half that of x: to round x / sqrt(2) first costs 180 ULP at x = 13.
+    """
+    b, half = builder.builder, constant(F32, 0.5)
+    held = _held(builder, operand, _LAST_TAIL * math.sqrt(2))
     square = b.fmul(held, held)
-    lost = _square_error(builder, held, square)
+    lost = b.fmul(_square_error(builder, held, square), half)
+    root = b.fmul(held, constant(F32, math.sqrt(0.5)))
+    return _tail_of(builder, operand, root, b.fmul(square, half), lost)
+
+
+def _held(builder: FunctionBuilder, operand: Any, last: float) -> Any:
+    """The absolute value, no larger than `last`."""
+    b, a, most = builder.builder, builder.intrinsic("llvm.fabs", F32, operand), constant(F32, last)
+    return b.select(b.fcmp_ordered(">", a, most), most, a)
+
+
+def _tail_of(builder: FunctionBuilder, operand: Any, x: Any, square: Any, lost: Any) -> Any:
+    """erfc of x, or of -x where the operand is negative; x * x is `square` + `lost`."""
+    b, one, two = builder.builder, constant(F32, 1.0), constant(F32, 2.0)
+    t = b.fdiv(two, b.fadd(x, two))
     power = b.fmul(exp(builder, b.fneg(square)), b.fsub(one, lost))
     far = b.fmul(b.fmul(t, polynomial(builder, t, _tail())), power)
     return b.select(b.fcmp_ordered("<", operand, constant(F32, 0.0)), b.fsub(two, far), far)

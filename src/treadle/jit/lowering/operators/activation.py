@@ -69,6 +69,8 @@ def _gelu(numbers: Numbers, node: Node, approximate: str) -> Node:
         cube = numbers.mul(numbers.mul(node, node), node)
         inner = numbers.mul(math.sqrt(2 / math.pi), numbers.add(node, numbers.mul(0.044715, cube)))
         return numbers.mul(half, numbers.add(1, numbers.tanh(inner)))
+    if node.dtype is DType.FLOAT32:
+        return numbers.mul(half, numbers.normal_tail(numbers.neg(node)))
     return numbers.mul(half, numbers.erfc(numbers.mul(node, -math.sqrt(0.5))))
 
 
