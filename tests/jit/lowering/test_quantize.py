@@ -87,6 +87,31 @@ def test_a_scale_of_the_range(low: float, rng: np.random.Generator) -> None:
     check_uncalled(DYNAMIC, {**feeds, "x": np.zeros((3, 8), np.float32)})
 
 
+SUMS = """g (int64 n, TYPE[3,KK] a, int8[KK,5] b, TYPE z, int8 y) => (int32[3,5] last) {
+  start = Constant <value = int32[3,5] {0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}> ()
+  last = Loop (n, "", start) <body = f (int64 i, bool on, int32[3,5] h)
+    => (bool more, int32[3,5] next) {
+    more = Identity (on)
+    p = MatMulInteger (a, b, z, y)
+    next = Add (h, p)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("inner", [1, 255, 258, 259, 1000])
+@pytest.mark.parametrize(("word", "dtype"), [("uint8", np.uint8), ("int8", np.int8)])
+def test_sums_of_products_of_bytes_are_exact(
+    inner: int, word: str, dtype: type, rng: np.random.Generator
+) -> None:
+    limits = np.iinfo(dtype)
+    for low, high in ((limits.min, limits.max), (limits.max, limits.max)):
+        check_uncalled(SUMS.replace("TYPE", word).replace("KK", str(inner)), {
+            "n": np.array(2), "a": rng.integers(low, high + 1, (3, inner)).astype(dtype),
+            "b": np.full((inner, 5), 127, np.int8), "z": np.array(limits.min, dtype),
+            "y": np.int8(-128),
+        }, head=HEAD_21)  # fmt: skip
+
+
 PRODUCT = """g (int64 n, uint8[3,6] a, float s, uint8 z, int8[6,6] b, float t, int8 y, float u)
   => (uint8[3,6] last) {
   last = Loop (n, "", a) <body = f (int64 i, bool on, uint8[3,6] h)
@@ -108,25 +133,46 @@ def test_products_of_quantized_matrices(head: str, rng: np.random.Generator) -> 
         }, head=head)  # fmt: skip
 
 
-BLOCKS = """g (int64 n, float[4,6] x, float[2,6] s) => (float[4,6] last) {
+BLOCKS = """g (int64 n, float[4,6] x, float[2,6] s, TYPE[2,6] z) => (float[4,6] last) {
   last = Loop (n, "", x) <body = f (int64 i, bool on, float[4,6] h)
     => (bool more, float[4,6] next) {
     more = Identity (on)
-    q = QuantizeLinear <axis = 0, block_size = 2> (h, s)
-    next = DequantizeLinear <axis = 0, block_size = 2> (q, s)
+    q = QuantizeLinear <axis = AXIS, block_size = SIZE> (h, s, z)
+    d = DequantizeLinear <axis = AXIS, block_size = SIZE> (q, s, z)
+    next = Neg (d)
   }>
 }"""
 
 
-def test_blocks_are_called(rng: np.random.Generator) -> None:
-    session = treadle.InferenceSession(HEAD_21 + BLOCKS, engines=("jit", "interp"))
-    interp = treadle.InferenceSession(HEAD_21 + BLOCKS, engines=("interp",))
+@pytest.mark.parametrize(
+    ("axis", "shape", "size", "word", "dtype"),
+    [
+        (0, (2, 6), 2, "uint8", np.uint8), (-2, (2, 6), 2, "int16", np.int16),
+        (1, (4, 2), 3, "int8", np.int8), (-1, (4, 6), 1, "int8", np.int8),
+    ],
+)  # fmt: skip
+def test_blocks(
+    axis: int, shape: tuple[int, int], size: int, word: str, dtype: type, rng: np.random.Generator
+) -> None:
+    text = BLOCKS.replace("AXIS", str(axis)).replace("SIZE", str(size)).replace("TYPE", word)
+    text = text.replace("[2,6]", str(list(shape)))
     for trips in TRIPS:
-        feeds = {
+        check_uncalled(text, {
             "n": np.array(trips), "x": rng.random((4, 6)).astype(np.float32),
-            "s": (rng.random((2, 6)) + 0.01).astype(np.float32),
-        }  # fmt: skip
-        assert_same(session.run(None, feeds), interp.run(None, feeds), ["last"])
+            "s": (rng.random(shape) * 0.1 + 0.01).astype(np.float32),
+            "z": rng.integers(0, 100, shape).astype(dtype),
+        }, head=HEAD_21)  # fmt: skip
+
+
+def test_blocks_that_do_not_come_out_even_are_called(rng: np.random.Generator) -> None:
+    text = BLOCKS.replace("AXIS", "0").replace("SIZE", "3").replace("TYPE", "uint8")
+    session = treadle.InferenceSession(HEAD_21 + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD_21 + text, engines=("interp",))
+    feeds = {
+        "n": np.array(2), "x": rng.random((4, 6)).astype(np.float32),
+        "s": (rng.random((2, 6)) + 0.01).astype(np.float32), "z": np.zeros((2, 6), np.uint8),
+    }  # fmt: skip
+    assert_same(session.run(None, feeds), interp.run(None, feeds), ["last"])
     assert escapes(session) == ["QuantizeLinear", "DequantizeLinear"]
 
 

@@ -28,7 +28,9 @@ from treadle.jit.kernel.ir import (
 )
 
 SAFEPOINT_PERIOD = 5_000_000
-_DEAR = frozenset(("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "erfc", "normal_tail", "softplus"))
+_DEAR = frozenset(
+    ("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "erfc", "normal_tail", "softplus")
+)
 
 
 ASSUMED_EXTENT = 100

@@ -189,7 +189,7 @@ def _held(builder: FunctionBuilder, operand: Any, last: float) -> Any:
 
 
 def _tail_of(builder: FunctionBuilder, operand: Any, x: Any, square: Any, lost: Any) -> Any:
-    """erfc of x, or of -x where the operand is negative; x * x is `square` + `lost`."""
+    """Erfc of x, or of -x where the operand is negative; x * x is `square` + `lost`."""
     b, one, two = builder.builder, constant(F32, 1.0), constant(F32, 2.0)
     t = b.fdiv(two, b.fadd(x, two))
     power = b.fmul(exp(builder, b.fneg(square)), b.fsub(one, lost))

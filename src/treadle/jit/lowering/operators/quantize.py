@@ -1,7 +1,7 @@
 """Quantization: numbers in whole ones of 8 and 16 bits, by a scale and a zero point.
 
-Scales and zero points are of the whole tensor or of the items of an axis; those of blocks, other
-element types and a precision of one's own are declined.
+Scales and zero points are of the whole tensor, of the items of an axis, or of blocks of them; other
+element types, a precision of one's own and blocks that do not come out even are declined.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.ir import Node
 from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.lowering.operators.gather_scatter import nonnegative_index
 from treadle.jit.lowering.operators.integer_product import centred, whole_product
 from treadle.jit.lowering.operators.reduce import reduced
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Lowering, lowers
 from treadle.ops import element_from_proto
 
 Attributes = Mapping[str, Any]
@@ -31,8 +32,10 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 def quantize_linear(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """round(x / scale) + zero point, saturated."""
     x, scale, zero = (*operands, None)[:3]
-    if attributes.get("precision") or attributes.get("block_size"):
-        raise Declined("blocks, or a precision of its own")
+    if attributes.get("precision"):
+        raise Declined("a precision of its own")
+    if attributes.get("block_size"):
+        return _by_blocks(builder, quantize_linear, operands, attributes)
     target = element_from_proto(attributes.get("output_dtype") or 0) or DType.UINT8
     x = builder.cast(x, DType.FLOAT32) if x.dtype is DType.INT32 else x
     if x.dtype not in _FLOATS:
@@ -54,7 +57,12 @@ def _saturated(builder: KernelBuilder, scaled: Node, zero: Node) -> Node:
 
 
 def _spread(builder: KernelBuilder, part: Node, node: Node, axis: int) -> Node:
-    """A scale or zero point, to broadcast with x: of all, or of each item of the axis."""
+    """A scale or zero point, to broadcast with x: of all, or of each item of the axis.
+
+    One of the rank of x broadcasts as it is: that of blocks.
+    """
+    if part.shape and len(part.shape) == len(node.shape) > 1:
+        return part
     if not part.is_static or len(part.shape) > 1:
         raise Declined("scales of blocks")
     if part.size == 1:
@@ -66,14 +74,37 @@ def _spread(builder: KernelBuilder, part: Node, node: Node, axis: int) -> Node:
     return builder.reshape(part, tuple(part.size if k == axis % rank else 1 for k in range(rank)))
 
 
+def _by_blocks(
+    builder: KernelBuilder, lower: Lowering, operands: Operands, attributes: Attributes
+) -> Node:
+    """An operator on x with the axis of blocks split in two: blocks, and what is in them."""
+    x, size, rank = operands[0], attributes["block_size"], len(operands[0].shape)
+    axis = nonnegative_index(attributes.get("axis", 1), rank)
+    shape = extents_of(x)
+    blocks = shape[axis] // size
+    scales = (*shape[:axis], blocks, *shape[axis + 1 :])
+    parts = [each for each in operands[1:] if each is not None]
+    if shape[axis] % size or any(each.shape != scales for each in parts):
+        raise Declined(f"blocks of {size} in {shape[axis]} elements")
+    inner = [builder.reshape(x, (*shape[:axis], blocks, size, *shape[axis + 1 :]))]
+    inner += [
+        builder.reshape(each, (*scales[: axis + 1], 1, *scales[axis + 1 :])) for each in parts
+    ]
+    made = lower(builder, inner, {**attributes, "block_size": 0})
+    assert isinstance(made, Node)
+    return builder.reshape(made, shape)
+
+
 @lowers("DequantizeLinear", *_VERSIONS)
 def dequantize_linear(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """(x - zero point) * scale, in the dtype of the scale."""
     x, scale, zero = (*operands, None)[:3]
     target = element_from_proto(attributes.get("output_dtype") or 0) or scale.dtype
     is_known = x.dtype in (*_WHOLE, DType.INT32) and target in _FLOATS
-    if attributes.get("block_size") or not is_known or scale.dtype not in _FLOATS:
-        raise Declined("blocks, or other element types")
+    if not is_known or scale.dtype not in _FLOATS:
+        raise Declined(f"{x.dtype} by a scale of {scale.dtype} to {target}")
+    if attributes.get("block_size"):
+        return _by_blocks(builder, dequantize_linear, operands, attributes)
     axis, apart = attributes.get("axis", 1), builder.cast(x, DType.INT32)
     if zero is not None:
         apart = builder.map(
