@@ -1,0 +1,58 @@
+"""Which nodes are computed where they are read, so that nests fuse."""
+
+import pytest
+
+from tests.jit.kernel_text import kernel_of, names_of
+from treadle.jit.schedule.storage import Storage, assign_storage
+
+HEAD = """
+kernel
+  %x: float32[64,70] = input 0
+  %w: float32[70,64] = input 1
+  """
+
+
+def inline(lines: str) -> str:
+    """The names of the nodes that are computed where they are read, in order."""
+    text = HEAD + lines.replace("; ", "\n  ")
+    kernel = kernel_of(text)
+    kept, names = assign_storage(kernel).storage_of, names_of(text, kernel)
+    return " ".join(name for node, name in names.items() if kept.get(node) is Storage.INLINE)
+
+
+SUM = "%b: float32[64] = reduce add over (1) of %a"
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (f"%a: float32[64,70] = neg %x; {SUM}; return %b", "a"),
+        (f"%n: float32[64,70] = neg %x; %a: float32[64,70] = abs %n; {SUM}; return %b", "n a"),
+        (f"%a: float32[64,70] = neg %x; {SUM}; %c: float32[64,70] = abs %a; return %b, %c", ""),
+        (f"%a: float32[64,70] = neg %x; {SUM}; return %a, %b", ""),
+        ("%a: float32[64,70] = neg %x; %b: float32[64,64] = matmul %a, %w; return %b", ""),
+        (
+            "%a: float32[32,70] = view (i0, i1) of %x; %b: float32[32,70] = view (i0+32, i1) of %x;"
+            " %c: float32[64,70] = concat along 0 %a, %b; %d: float32[64,70] = neg %c; return %d",
+            "a b c",
+        ),
+    ],
+    ids=[
+        "what a sum reads is computed in its nest",
+        "and what that reads",
+        "a value with two readers is not",
+        "nor is a result",
+        "nor an operand of a product",
+        "a concat is read piece by piece",
+    ],
+)
+def test_fusion(lines: str, wanted: str) -> None:
+    assert inline(lines) == wanted
+
+
+def test_a_long_chain_of_long_functions_is_not_fused() -> None:
+    chain = "; ".join(f"%{k + 1}: float32[64,70] = tanh %{k}" for k in range(5))
+    lines = f"%0: float32[64,70] = neg %x; {chain}; %a: float32[64,70] = neg %5; {SUM}; return %b"
+    fused = inline(lines).split()
+    assert fused
+    assert "1" not in fused
