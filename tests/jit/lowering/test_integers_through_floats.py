@@ -53,13 +53,12 @@ def is_defined(op: str, x: np.ndarray) -> bool:
 @pytest.mark.parametrize("op", OPS)
 def test_reductions(op, name, rng):
     for shape in SHAPES:
-        for x in numbers(rng, name, shape).values():
-            if not is_defined(op, x):
-                continue
-            for version in (1, 11, 13):
-                axis = int(rng.integers(-len(shape), max(len(shape), 1)))
-                axes = {"axes": [axis]} if shape and version < 13 else {}
-                check(op, version, [x], keepdims=version % 2, **axes)
+        for reduced, keepdims in ((True, 1), (False, 0)):
+            axis = int(rng.integers(-len(shape), max(len(shape), 1)))
+            axes = {"axes": [axis]} if shape and reduced else {}
+            for x, version in zip(numbers(rng, name, shape).values(), (1, 11, 13), strict=True):
+                if is_defined(op, x):
+                    check(op, version, [x], keepdims=keepdims, **axes)
 
 
 @pytest.mark.parametrize("name", REDUCED)
