@@ -34,8 +34,7 @@ g (float[1,2,L,4] k0, float[1,2,L,4] v0, float[1,2,1,4] q0, int64 n)
 }"""
 
 
-def feeds(trips: int, held: int) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(held)
+def feeds(rng: np.random.Generator, trips: int, held: int) -> dict[str, np.ndarray]:
     made = {name: rng.standard_normal((1, 2, held, 4)) for name in ("k0", "v0")}
     made["q0"] = rng.standard_normal((1, 2, 1, 4))
     return {k: v.astype(np.float32) for k, v in made.items()} | {"n": np.array(trips)}
@@ -53,12 +52,12 @@ def same(before, after, given) -> None:
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
 @pytest.mark.parametrize("held", [0, 3])
 @pytest.mark.parametrize("opset", [13, 18])
-def test_a_decoder(trips: int, held: int, opset: int) -> None:
+def test_a_decoder(trips: int, held: int, opset: int, rng: np.random.Generator) -> None:
     before = model(DECODER, opset)
     after, report = treadle.rewrite(before, NAME, capacity=8, with_report=True)
     assert [str(each) for each in report.done] == ["main/loop_1: kp, vp: 8 items"]
     assert after.main.results[-1].name == "main/loop_1@overflow"
-    same(before, after, feeds(trips, held))
+    same(before, after, feeds(rng, trips, held))
 
 
 def test_the_buffers_have_one_size() -> None:
@@ -70,10 +69,10 @@ def test_the_buffers_have_one_size() -> None:
 
 
 @pytest.mark.parametrize("held", [3, 7, 9])
-def test_overflow_fails(held: int) -> None:
+def test_overflow_fails(held: int, rng: np.random.Generator) -> None:
     after = treadle.rewrite(model(DECODER), NAME, capacity=7)
     with pytest.raises(treadle.TreadleError):
-        run(after, feeds(5, held))
+        run(after, feeds(rng, 5, held))
 
 
 def test_overflow_is_known_before_the_run() -> None:
@@ -106,14 +105,14 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_readers(name: str) -> None:
+def test_readers(name: str, rng: np.random.Generator) -> None:
     text = DECODER.replace(*READERS[name])
     if name == "items in pairs":
         text = text.replace("t = Tanh (x)", "t_ = Tanh (x) t = Concat <axis = 2> (t_, x)")
     before = model(text, 23 if "Attention" in text else 17)
     after = treadle.rewrite(before, NAME, capacity=12)
     for trips in (0, 1, 3):
-        same(before, after, feeds(trips, 2))
+        same(before, after, feeds(rng, trips, 2))
 
 
 REFUSED = {
