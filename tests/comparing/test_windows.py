@@ -5,7 +5,8 @@ import pytest
 
 import treadle
 from tests.passes.test_exposing import FEEDS, NESTED, RAGGED
-from treadle.comparing import parts, staged
+from treadle.comparing import parts
+from treadle.recording import staged, window_size
 
 _HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 COUNTED = f"""{_HEADER}
@@ -64,8 +65,8 @@ FORMS = {
 def windows(monkeypatch):
     """Every loop of a main block runs in windows of two and three iterations."""
     monkeypatch.setattr(staged, "LONG", -1)
-    monkeypatch.setattr(parts, "_FIRST_SIZE", 2)
-    monkeypatch.setattr(parts, "_LARGEST", 3)
+    monkeypatch.setattr(parts, "FIRST_SIZE", 2)
+    monkeypatch.setattr(window_size, "LARGEST_SIZE", 3)
 
 
 @pytest.mark.parametrize("runtime", ["treadle", "onnxruntime"])
@@ -98,6 +99,6 @@ def test_a_loop_that_ends_windows_earlier_is_found(windows):
 
 
 def test_windows_grow_and_shrink_with_the_bytes_that_values_hold():
-    assert parts._next_size(64, 64 * 100) == 64 * 8
-    assert parts._next_size(8_192, 8_192 * 2_048) == 4_096
-    assert parts._next_size(1, 1 << 30) == 1
+    assert window_size.next_size(64, 64 * 100) == 64 * 8
+    assert window_size.next_size(8_192, 8_192 * 2_048) == 4_096
+    assert window_size.next_size(1, 1 << 30) == 1

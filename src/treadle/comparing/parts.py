@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.comparing.sides import Side
-from treadle.comparing.staged import StagedRun, long_loops
+from treadle.recording import (
+    FIRST_SIZE,
+    LARGEST_SIZE,
+    StagedModel,
+    StagedRun,
+    long_loops,
+    next_size,
+)
 from treadle.tracing import Column, Selector
 
 Feeds = Mapping[str, Any]
 Outputs = tuple[Mapping[str, Any], Mapping[str, Any]]
-
-_FIRST_SIZE, _LARGEST = 64, 8_192
-"""Iterations of the first window, and of the longest."""
-_TARGET = 8 << 20
-"""Bytes of recorded values that a window is made to hold, on each side."""
-_GROWTH = 8
-"""How many times longer than the one before a window is at most."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,9 +69,11 @@ def _staged(
     assert side.model is not None, "recordings have no loops"
     assert side.prepare is not None, "what has a model runs"
     if selector is None:
-        return StagedRun.of(side.model, loops, side.prepare, feeds)
-    selector.expect_match(side.model)
-    return StagedRun.of(side.model, loops, side.prepare, feeds, side.expose, selector)
+        staged = StagedModel.of(side.model, loops, side.prepare)
+    else:
+        selector.expect_match(side.model)
+        staged = StagedModel.of(side.model, loops, side.prepare, side.expose, selector)
+    return None if staged is None else staged.run(feeds)
 
 
 def _outputs(side: Side, run: StagedRun | None, loops: Sequence[str]) -> Mapping[str, Any]:
@@ -80,7 +82,7 @@ def _outputs(side: Side, run: StagedRun | None, loops: Sequence[str]) -> Mapping
     for loop in loops:
         run.until(loop)
         while not run.has_ended:
-            run.window(_LARGEST)
+            run.window(LARGEST_SIZE)
         run.close()
     run.until("")
     names = [value.name for value in side.model.main.results if value is not None]
@@ -91,12 +93,12 @@ def _windows(runs: Sequence[StagedRun], loops: Sequence[str]) -> Iterator[Part]:
     around: list[dict[str, Column]] = [{}, {}]
     for loop in loops:
         _extend(around, [run.until(loop) for run in runs])
-        start, size = 0, _FIRST_SIZE
+        start, size = 0, FIRST_SIZE
         while not all(run.has_ended for run in runs):
             (ran, one), (other_ran, other) = [run.window(size) for run in runs]
             count = max(ran, other_ran)
             yield Part(one, other, loop, start, count, (around[0], around[1]))
-            start, size = start + count, _next_size(size, max(map(_bytes, (one, other))))
+            start, size = start + count, next_size(size, max(map(_bytes, (one, other))))
         _extend(around, [run.close() for run in runs])
     _extend(around, [run.until("") for run in runs])
     yield Part(around[0], around[1])
@@ -109,9 +111,3 @@ def _extend(around: Sequence[dict[str, Column]], found: Sequence[Mapping[str, Co
 
 def _bytes(columns: Mapping[str, Column]) -> int:
     return sum(column.bytes for column in columns.values())
-
-
-def _next_size(size: int, held: int) -> int:
-    """The length of the next window, from the bytes that one of `size` iterations held."""
-    fitting = size * _TARGET // max(held, 1)
-    return max(1, min(fitting, size * _GROWTH, _LARGEST))

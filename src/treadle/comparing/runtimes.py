@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,10 @@ from treadle.errors import InputError, RunError, Unsupported
 from treadle.feeds import convert
 from treadle.formats.onnx import reference_run, to_bytes
 from treadle.ir import Model
+from treadle.recording import Prepare, Run
 from treadle.session import InferenceSession
 
 Feeds = Mapping[str, Any]
-Run = Callable[[Feeds], dict[str, Any]]
-"""One run: the outputs by name for inputs by name."""
-Prepare = Callable[[Model], Run]
-"""Makes a model ready once, for any number of runs."""
 
 
 def prepared_in(runtime: str) -> Prepare:

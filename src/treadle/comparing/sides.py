@@ -12,9 +12,10 @@ import numpy as np
 
 from treadle import formats, passes, recording
 from treadle.arguments import expect_member, shown
-from treadle.comparing.runtimes import RUNTIMES, Prepare, prepared_in, prepared_on
+from treadle.comparing.runtimes import RUNTIMES, prepared_in, prepared_on
 from treadle.errors import InputError, InputTypeError
 from treadle.ir import Branch, Call, Function, Leaf, Loop, Model, Type, walk_block
+from treadle.recording import Prepare
 from treadle.session import InferenceSession
 from treadle.sources import valid
 from treadle.tracing import Column, Recorder, Selector

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,24 @@ class Column:
         """The number of bytes of the values."""
         return sum(map(size_of, self.made)) if isinstance(self.made, list) else size_of(self.made)
 
+    def picked(self, mask: np.ndarray) -> Column:
+        """The occurrences where a mask, bool[n], holds."""
+        if mask.all():
+            return self
+        if isinstance(self.made, np.ndarray):
+            made: Sequence[Any] | np.ndarray = self.made[mask]
+        else:
+            made = [self.made[row] for row in mask.nonzero()[0]]
+        return replace(self, made=made, numbers=self.at[mask], extents=())
+
+    def shifted(self, start: int) -> Column:
+        """The column with `start` added to the numbers of the outermost loop's iterations."""
+        if not start or not self.at.shape[1]:
+            return self
+        numbers = self.at.copy()
+        numbers[:, 0] += start
+        return replace(self, numbers=numbers, extents=())
+
     def rows(self) -> np.ndarray | None:
         """All occurrences in one array, [n, *shape]; None if they are not tensors of one shape."""
         if isinstance(self.made, np.ndarray):
@@ -77,3 +95,21 @@ class Column:
         in_order = np.indices(extents).reshape(len(extents), -1).T
         is_dense = np.array_equal(self.at, in_order)
         return rows.reshape(*extents, *rows.shape[1:]) if is_dense else rows
+
+
+def joined(columns: Iterable[Column]) -> list[Column]:
+    """One column per value, with the occurrences of all its columns in their order."""
+    parts: dict[tuple[str, str], list[Column]] = {}
+    for each in columns:
+        parts.setdefault((each.path, each.name), []).append(each)
+    return [found[0] if len(found) == 1 else _joined(found) for found in parts.values()]
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    at = np.concatenate([each.at for each in parts])
+    rows = [each.made for each in parts if isinstance(each.made, np.ndarray)]
+    kinds = {(each.shape[1:], each.dtype) for each in rows}
+    if len(rows) == len(parts) and len(kinds) == 1:
+        return replace(parts[0], made=np.concatenate(rows), numbers=at, extents=())
+    made = [value for each in parts for value in each.made]
+    return replace(parts[0], made=made, numbers=at, extents=())

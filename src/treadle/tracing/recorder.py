@@ -13,7 +13,8 @@ import numpy as np
 from treadle.arguments import expect, expect_path
 from treadle.errors import InputError, did_you_mean
 from treadle.messages import brief
-from treadle.tracing.columns import Column
+from treadle.tracing.column_filter import ColumnFilter
+from treadle.tracing.columns import Column, joined
 from treadle.tracing.events import Event, Iterations, ValueMade
 from treadle.tracing.npz import write_npz
 from treadle.tracing.selector import Selector
@@ -38,10 +39,10 @@ class Recorder:
 
     Iterations of the outermost loop around a value can be filtered: `iterations`, a slice; the
     `last` n; or `margin` iterations before and after each one in which `around` holds for a value
-    ("isnan", "isinf", "> 1e6"). With `statistics` only a few numbers are kept for each value. These
-    filters run on interp as values are computed, so memory holds only the filtered values. With
-    `max_bytes` the oldest values are dropped when more than that is held; `dropped` counts them.
-    One object records one run at a time.
+    ("isnan", "isinf", "> 1e6"). With `statistics` only a few numbers are kept for each value. A
+    long loop runs in windows of iterations, so memory holds one window and the filtered values.
+    With `max_bytes` the run uses interp, and the oldest values are dropped when more than that is
+    held; `dropped` counts them. One object records one run at a time.
     """
 
     def __init__(
@@ -68,19 +69,20 @@ class Recorder:
         self.max_bytes, self.dropped = max_bytes, 0
         self.selector = None if select is None else Selector.of(select, "select")
         self._names, self._paths, self._statistics = names, paths, statistics
-        self._is_bounded = any(b is not None for b in (iterations, last, around, max_bytes))
+        self.is_filtered = statistics or any(b is not None for b in (iterations, last, around))
         test = None if around is None else test_of(around)
         self._window = Window(iterations, last, test, margin)
         self._picked: Collection[tuple[str, str]] | None = None
         self._heard: deque[ValueMade] = deque()
         self._held = 0
         self._columns: list[Column] = []
+        self._filter = ColumnFilter(self._window)
         self._numbers: dict[tuple[str, str], Statistics] = {}
 
     @property
     def looks_at_events(self) -> bool:
-        """Whether values must be observed during the run, and not only read after it."""
-        return self.selector is None or self._statistics or self._is_bounded
+        """Whether the recorder needs the events of interp."""
+        return self.selector is None or self.max_bytes is not None
 
     def __call__(self, event: Event) -> None:
         """Record the event if it is a selected value."""
@@ -112,7 +114,31 @@ class Recorder:
 
     def take(self, columns: Iterable[Column]) -> None:
         """Record exposed outputs at the end of a run."""
-        self._columns += columns
+        if not self.is_filtered:
+            self._columns += columns
+            return
+        for loop, found in _by_loop(columns).items():
+            if loop:
+                self.take_window(found)
+                self.end_loop()
+            else:
+                self._store(found)
+
+    def take_window(self, columns: Iterable[Column]) -> None:
+        """Record a window of the iterations of one loop; the numbers are those of the loop."""
+        self._store(self._filter.through(columns))
+
+    def end_loop(self) -> None:
+        """Record what waited for the end of the loop."""
+        self._store(self._filter.rest())
+
+    def _store(self, columns: Iterable[Column]) -> None:
+        if not self._statistics:
+            self._columns += columns
+            return
+        for each in columns:
+            numbers = self._numbers.setdefault((each.path, each.name), Statistics())
+            numbers.add(each.made if isinstance(each.made, np.ndarray) else list(each.made))
 
     def finish(self) -> None:
         """Record the values that waited for the end of the run: the last iterations."""
@@ -126,7 +152,7 @@ class Recorder:
         heard: dict[tuple[str, str], list[ValueMade]] = {}
         for event in self._heard:
             heard.setdefault((event.path, event.name), []).append(event)
-        return [*self._columns, *(_column(events) for events in heard.values())]
+        return [*joined(self._columns), *(_column(events) for events in heard.values())]
 
     @property
     def values(self) -> Mapping[tuple[str, str], Mapping[Iterations, object]]:
@@ -221,7 +247,17 @@ class Recorder:
         self._columns.clear()
         self._numbers.clear()
         self._window.waiting.clear()
+        self._filter.rest()
         self._held = self.dropped = 0
+
+
+def _by_loop(columns: Iterable[Column]) -> dict[str, list[Column]]:
+    """Columns by the path of the outermost loop around them, "" for none."""
+    found: dict[str, list[Column]] = {}
+    for each in columns:
+        loop = each.path.partition(".body")[0] if each.at.shape[1] else ""
+        found.setdefault(loop, []).append(each)
+    return found
 
 
 def _column(events: Sequence[ValueMade]) -> Column:

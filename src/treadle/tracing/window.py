@@ -21,14 +21,33 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 _TESTS: Mapping[str, Callable[[Any], Any]] = {"isnan": np.isnan, "isinf": np.isinf}
 
 
-def test_of(words: str) -> Callable[[object], bool]:
+@dataclass(frozen=True, slots=True)
+class ElementTest:
+    """A test of the elements of numeric tensors; everything else fails it."""
+
+    holds: Callable[[Any], Any]
+
+    def __call__(self, value: object) -> bool:
+        """Whether any element passes."""
+        return isinstance(value, np.ndarray) and bool(self.of_rows(value[np.newaxis])[0])
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Whether any element of a row passes, bool[n], for rows [n, *shape]."""
+        if rows.dtype.kind in "OUSb":
+            return np.zeros(len(rows), bool)
+        numbers = rows if rows.dtype.kind in "iufc" else rows.astype(np.float64)
+        passed = np.asarray(self.holds(numbers)).reshape(len(rows), -1)
+        return np.asarray(passed.any(axis=1))
+
+
+def test_of(words: str) -> ElementTest:
     """The test of an element: `isnan`, `isinf`, or a comparison such as `> 1e6`."""
     if words in _TESTS:
-        return _of_numbers(_TESTS[words])
+        return ElementTest(_TESTS[words])
     for sign, holds in _COMPARISONS.items():
         if words.startswith(sign):
             try:
-                return _of_numbers(partial(_holds, holds, float(words.removeprefix(sign))))
+                return ElementTest(partial(_holds, holds, float(words.removeprefix(sign))))
             except ValueError:
                 break
     wanted = '"isnan", "isinf" or a comparison as "> 1e6"'
@@ -37,16 +56,6 @@ def test_of(words: str) -> Callable[[object], bool]:
 
 def _holds(comparison: Callable[[Any, Any], Any], bound: float, value: Any) -> Any:
     return comparison(value, bound)
-
-
-def _of_numbers(test: Callable[[Any], Any]) -> Callable[[object], bool]:
-    def passes(value: object) -> bool:
-        if not isinstance(value, np.ndarray) or value.dtype.kind in "OUSb":
-            return False
-        numbers = value if value.dtype.kind in "iufc" else value.astype(np.float64)
-        return bool(np.any(test(numbers)))
-
-    return passes
 
 
 @dataclass(slots=True)
@@ -60,20 +69,20 @@ class Window:
 
     iterations: slice | None = None
     last: int | None = None
-    around: Callable[[object], bool] | None = None
+    around: ElementTest | None = None
     margin: int = 5
     waiting: deque[ValueMade] = field(default_factory=deque)
     _until: int = -1
     _now: int = -1
 
-    def takes(self, number: int) -> bool:
-        """Whether an iteration is in the range."""
+    def takes(self, number: Any) -> Any:
+        """Whether an iteration, or each in an array of them, is in the range."""
         if self.iterations is None:
-            return True
+            return number >= 0
         start, stop, step = self.iterations.start, self.iterations.stop, self.iterations.step
         first = start or 0
-        is_in = number >= first and (stop is None or number < stop)
-        return is_in and (number - first) % (step or 1) == 0
+        is_in = (number >= first) & ((number - first) % (step or 1) == 0)
+        return is_in if stop is None else is_in & (number < stop)
 
     def through(self, event: ValueMade) -> Iterable[ValueMade]:
         """The events that are kept, now that this event has arrived."""

@@ -1,21 +1,26 @@
-"""One side that runs stage by stage, its long loops a window of iterations at a time."""
+"""A model that runs stage by stage, its long loops a window of iterations at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from treadle import passes, recording
-from treadle.comparing.runtimes import Prepare, Run
+from treadle import passes
 from treadle.errors import InputError
+from treadle.feeds import bind
 from treadle.ir import Loop, Model, ports, step_path
 from treadle.passes.surgery import LoopWindow, Stage, stages
+from treadle.recording.outputs import columns
 from treadle.tracing import Column, Selector
 
 Feeds = Mapping[str, Any]
+Run = Callable[[Feeds], dict[str, Any]]
+"""One run: the outputs by name for inputs by name."""
+Prepare = Callable[[Model], Run]
+"""Makes a model ready once, for any number of runs."""
 Columns = dict[str, Column]
 Expose = Callable[[Model, Selector, str], passes.Exposure]
 LONG = 4_096
@@ -68,42 +73,74 @@ class _Progress:
     own: Columns = field(default_factory=dict)
 
 
-class StagedRun:
-    """A run of a model in stages. `until` and `window` go on with it; both give recorded values.
+class StagedModel:
+    """A model in stages, each made ready once, for any number of runs.
 
     With a selector, what it picks is exposed, stage by stage; without one the plain model runs.
     """
 
     def __init__(
         self,
+        model: Model,
+        loops: Sequence[str],
         parts: Sequence[Stage],
         prepare: Prepare,
-        feeds: Feeds,
         expose: Expose | None = None,
         selector: Selector | None = None,
     ) -> None:
-        self._parts, self._prepare = list(parts), prepare
-        self._expose, self._selector = expose, selector
-        self._values: dict[str, Any] = dict(feeds)
-        self._prepared: tuple[Run, passes.Exposure | None] | None = None
-        self._loop: _Progress | None = None
+        self.loops, self.parts = loops, parts
+        self._prepare, self._expose, self._selector = prepare, expose, selector
+        self._constants = {c.value.name: c.array for c in model.main.constants}
+        self._defaults = [(p.name, p.type) for p in model.main.params if p.name in self._constants]
+        self._inputs = {p.name: p.type for p in model.main.params if p.name not in self._constants}
+        self._prepared: dict[int, tuple[Run, passes.Exposure | None]] = {}
 
     @classmethod
     def of(
         cls,
         model: Model,
-        loops: Collection[str],
+        loops: Sequence[str],
         prepare: Prepare,
-        feeds: Feeds,
         expose: Expose | None = None,
         selector: Selector | None = None,
-    ) -> StagedRun | None:
-        """The run of a model, whose loops at these paths run in windows; None where none can."""
+    ) -> StagedModel | None:
+        """The stages of a model, whose loops at these paths run in windows; None where none can."""
         parts = stages(model, loops)
-        if parts is None:
+        return None if parts is None else cls(model, loops, parts, prepare, expose, selector)
+
+    def run(self, feeds: Feeds) -> StagedRun:
+        """A run that has not begun; InputError for feeds that do not fit the model."""
+        inputs = self._inputs | {name: type_ for name, type_ in self._defaults if name in feeds}
+        bound = dict(zip(inputs, bind(inputs, feeds), strict=True))
+        return StagedRun(self, self._constants | bound)
+
+    def prepared(self, number: int) -> tuple[Run, passes.Exposure | None]:
+        """How a stage runs, and what is exposed of it."""
+        found = self._prepared.get(number)
+        if found is None:
+            stage = self.parts[number]
+            exposure = self._exposed(stage)
+            exposed = exposure.model if exposure is not None else stage.model
+            found = self._prepared[number] = self._prepare(exposed), exposure
+        return found
+
+    def _exposed(self, stage: Stage) -> passes.Exposure | None:
+        if self._expose is None or self._selector is None:
             return None
-        held = {c.value.name: c.array for c in model.main.constants}
-        return cls(parts, prepare, held | dict(feeds), expose, selector)
+        here = Selector(tuple(p for p in self._selector.patterns if _matches(p, stage.model)))
+        try:
+            return self._expose(stage.model, here, stage.window.path if stage.window else "")
+        except InputError:
+            return None  # what it picks here are constants and captures alone
+
+
+class StagedRun:
+    """A run in stages. `until` and `window` go on with it; both give recorded values."""
+
+    def __init__(self, model: StagedModel, values: dict[str, Any]) -> None:
+        self._model, self._values = model, values
+        self._number = 0
+        self._loop: _Progress | None = None
 
     def value(self, name: str) -> Any:
         """A value of the main block that was made."""
@@ -112,10 +149,11 @@ class StagedRun:
     def until(self, loop: str) -> Columns:
         """Run the stages before the loop at a path, all of them for ""."""
         found: Columns = {}
-        while self._parts and (self._parts[0].window is None or self._parts[0].window.path != loop):
-            stage = self._parts.pop(0)
-            found |= self._run(stage, self._values)[1]
-            self._prepared = None
+        while self._number < len(self._model.parts):
+            if self._window is not None and self._window.path == loop:
+                break
+            found |= self._run(self._values)[1]
+            self._number += 1
         return found
 
     @property
@@ -125,14 +163,13 @@ class StagedRun:
 
     def window(self, size: int) -> tuple[int, Columns]:
         """Run at most `size` further iterations: how many there were, and what was recorded."""
-        stage = self._parts[0]
-        window = stage.window
+        window = self._window
         assert window is not None, "`until` stops before a loop"
         loop = self._loop = self._loop or self._begin(window)
         if loop.has_ended:
             return 0, {}
         count = size if loop.limit is None else min(size, loop.limit - loop.start)
-        made, columns = self._run(stage, self._inputs(window, loop, count))
+        made, found = self._run(self._inputs(window, loop, count))
         ran = int(np.asarray(made[window.count]).item()) if window.count else count
         if window.go and not window.count and not np.all(loop.goes_on):
             ran = 0
@@ -144,20 +181,19 @@ class StagedRun:
         loop.start += ran
         loop.goes_on = made[window.goes_on] if window.count else loop.goes_on
         loop.has_ended = ran < size or loop.start == loop.limit or not np.all(loop.goes_on)
-        seen = {name: c for name, c in columns.items() if c.name not in window.added}
+        seen = {name: c for name, c in found.items() if c.name not in window.added}
         seen.pop(f"{window.path}.body/{window.number}", None)
         loop.own |= {name: c for name, c in seen.items() if not c.at.shape[1]}
         return ran, {name: c for name, c in seen.items() if name not in loop.own}
 
     def close(self) -> Columns:
         """Put the loop's results together, once it has ended."""
-        stage, loop = self._parts.pop(0), self._loop
-        self._loop = self._prepared = None
-        window = stage.window
+        window, loop = self._window, self._loop
         assert window is not None, "a loop has been run"
         assert loop is not None, "a loop has been run"
         for parts, each in zip(loop.parts, window.stacks, strict=True):
             self._values[each.result] = _joined(parts, each.role.axis, each.role.reverse)
+        self._number, self._loop = self._number + 1, None
         own = {
             name: self._values[column.name] for name, column in loop.own.items() if "@" not in name
         }
@@ -194,29 +230,21 @@ class StagedRun:
             inputs[each.input] = _items(self._values[each.source], each.role, start, count)
         return inputs
 
-    def _run(self, stage: Stage, values: Feeds) -> tuple[dict[str, Any], Columns]:
-        """Run a stage, keep its results, and give what was recorded of it."""
-        model = stage.model
-        if self._prepared is None:
-            exposure = self._exposed(stage)
-            exposed = exposure.model if exposure is not None else model
-            self._prepared = self._prepare(exposed), exposure
-        run, exposure = self._prepared
+    def _run(self, values: Feeds) -> tuple[dict[str, Any], Columns]:
+        """Run the stage, keep its results, and give what was recorded of it."""
+        model = self._model.parts[self._number].model
+        run, exposure = self._model.prepared(self._number)
         if exposure is None and not model.main.results:
             return {}, {}
         made = run({param.name: values[param.name] for param in model.main.params})
         self._values |= {v.name: made[v.name] for v in model.main.results if v is not None}
-        found = [] if exposure is None else recording.columns(exposure, made, never_made=True)
+        found = [] if exposure is None else columns(exposure, made, never_made=True)
         return made, {f"{each.path}/{each.name}": each for each in found}
 
-    def _exposed(self, stage: Stage) -> passes.Exposure | None:
-        if self._expose is None or self._selector is None:
-            return None
-        here = Selector(tuple(p for p in self._selector.patterns if _matches(p, stage.model)))
-        try:
-            return self._expose(stage.model, here, stage.window.path if stage.window else "")
-        except InputError:
-            return None  # what it picks here are constants and captures alone
+    @property
+    def _window(self) -> LoopWindow | None:
+        parts = self._model.parts
+        return parts[self._number].window if self._number < len(parts) else None
 
 
 def _once(full: str, value: Any, step: str) -> Column:

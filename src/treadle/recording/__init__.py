@@ -1,0 +1,19 @@
+"""Recording at full speed: runs the exposed model, whole or with long loops in windows."""
+
+from treadle.recording.exposures import Exposures
+from treadle.recording.outputs import columns
+from treadle.recording.staged import Prepare, Run, StagedModel, StagedRun, long_loops
+from treadle.recording.window_size import FIRST_SIZE, LARGEST_SIZE, next_size
+
+__all__ = [
+    "FIRST_SIZE",
+    "LARGEST_SIZE",
+    "Exposures",
+    "Prepare",
+    "Run",
+    "StagedModel",
+    "StagedRun",
+    "columns",
+    "long_loops",
+    "next_size",
+]

@@ -1,0 +1,44 @@
+"""The outputs of an exposed model as columns: which value, in which iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from treadle.passes import Exposure, Form, Target
+from treadle.tracing import Column
+
+
+def columns(
+    exposure: Exposure, outputs: Mapping[str, Any], *, never_made: bool = False
+) -> Iterator[Column]:
+    """What the outputs of an exposed model say of each value; of those never made too if asked."""
+    for target, names in exposure.names.items():
+        path, _, name = target.output.rpartition("/")
+        if not target.extra:
+            path, name = target.path, target.name
+        given = {kind: outputs[called] for kind, called in names.items()}
+        made, numbers, extents = _made(target, given)
+        if len(made) or never_made:
+            yield Column(path, name, made, numbers, extents, target.step)
+
+
+def _made(target: Target, given: Mapping[str, Any]) -> tuple[Any, Any, tuple[int, ...]]:
+    values = given["values"]
+    if target.form is not Form.TENSOR:
+        return _grouped(values, given.get("lengths")), given["at"], ()
+    if not target.depth:
+        return [values], np.zeros((1, 0), np.int64), ()
+    extents, shape = values.shape[: target.depth], values.shape[target.depth :]
+    return values.reshape(prod(extents), *shape), None, extents
+
+
+def _grouped(values: Sequence[Any], lengths: np.ndarray | None) -> Sequence[Any]:
+    """Group the elements by the sequences they belong to."""
+    if lengths is None:
+        return values
+    ends = np.cumsum(lengths).tolist()
+    return [list(values[end - n : end]) for end, n in zip(ends, lengths.tolist(), strict=True)]

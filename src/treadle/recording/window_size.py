@@ -1,0 +1,18 @@
+"""How many iterations a window has."""
+
+from __future__ import annotations
+
+FIRST_SIZE = 64
+"""Iterations of the first window of a loop."""
+LARGEST_SIZE = 8_192
+"""Iterations of the longest window."""
+_TARGET = 8 << 20
+"""Bytes of recorded values that a window is made to hold."""
+_GROWTH = 8
+"""How many times longer than the one before a window is at most."""
+
+
+def next_size(size: int, held: int) -> int:
+    """The length of the next window, from the bytes that one of `size` iterations held."""
+    fitting = size * _TARGET // max(held, 1)
+    return max(1, min(fitting, size * _GROWTH, LARGEST_SIZE))
