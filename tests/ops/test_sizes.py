@@ -79,3 +79,28 @@ def test_a_result_over_the_bound_is_not_made() -> None:
 def test_what_no_machine_holds_is_an_error_of_interp(op: str, operands: list) -> None:
     with pytest.raises(treadle.RunError, match="its result would have"):
         treadle.operator(op, opset=18)(*operands)
+
+
+ENDLESS = {
+    "AveragePool": "<kernel_shape = [2147483648], pads = [2147483647, 2147483647]>",
+    "LpPool": "<kernel_shape = [67108865], pads = [67108864, 67108864]>",
+    "MaxPool": "<kernel_shape = [2147483648], pads = [2147483647, 2147483647]>",
+}
+
+
+@pytest.mark.parametrize("engines", [("jit", "onnxruntime", "interp"), ("interp",)])
+@pytest.mark.parametrize("op", ENDLESS)
+@pytest.mark.parametrize("is_in_loop", [False, True])
+def test_what_no_engine_ends_is_refused(
+    op: str, engines: tuple[str, ...], is_in_loop: bool
+) -> None:
+    step = f"y = {op} {ENDLESS[op]} (x)"
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float[a, b, c] x, int64 n) => (y) {'
+    if is_in_loop:
+        text += f"""last, y = Loop <body = b (int64 i, bool c, float[a, b, c] s)
+            => (bool d, float[a, b, c] t, float[a, b, e] y) {{
+            d = Identity (c) t = Identity (s) {step} }}> (n, "", x) }}"""
+    else:
+        text += step + "}"
+    with pytest.raises(treadle.Unsupported, match=r"its window has .* elements, at most"):
+        treadle.InferenceSession(text, engines=engines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from treadle import ops
 from treadle.delegate.extents import extent_refusal
 from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.known_bugs import known_bug
@@ -51,6 +52,9 @@ def _refusals(step: Step, depth: int, on_trial: bool) -> Iterator[str]:
     if depth > _DEEPEST:
         yield f"bodies are nested more than {_DEEPEST} deep"
         return
+    endless = ops.why_endless(step) if isinstance(step, Leaf) else ""
+    if endless:
+        yield endless
     yield from _own_refusals(step, on_trial)
     if isinstance(step, Leaf):
         return

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from treadle import ops
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Step, bodies, operator_of
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_marshal import is_list
@@ -162,6 +163,9 @@ def _refusal(step: Step, kernels: HostKernels) -> str:
         case Call():
             return f"no native code for {operator_of(step)}"
         case Leaf():
+            endless = ops.why_endless(step)
+            if endless:
+                return endless
             is_known = lowering(step.domain, step.op, step.version) or kernels.has(step)
             return "" if is_known else f"no native code for {step.op}-{step.version}"
         case Loop() | Branch():

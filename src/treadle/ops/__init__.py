@@ -17,6 +17,7 @@ from treadle.ops.elements import (
     tensor_of_string,
     type_string,
 )
+from treadle.ops.endless import why_endless
 from treadle.ops.evaluate import Prepared, bind_kernel, describe, ignore_fp_warnings, without_kernel
 from treadle.ops.fold import EXACT, fold, is_repeatable
 from treadle.ops.functions import function_proto, function_proto_of_node
@@ -116,6 +117,7 @@ __all__ = [
     "type_of",
     "type_string",
     "type_to_proto",
+    "why_endless",
     "window",
     "without_kernel",
 ]

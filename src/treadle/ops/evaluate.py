@@ -12,6 +12,7 @@ from treadle.ir import Leaf, show_array
 from treadle.messages import join_words
 from treadle.ops.attributes import attributes_of, defaults_of
 from treadle.ops.contrib import assumed_opset
+from treadle.ops.endless import why_endless
 from treadle.ops.kernels import kernel
 from treadle.ops.ranks import has_wanted_ranks, rank_fault
 from treadle.ops.reasons import reason
@@ -37,6 +38,9 @@ def bind_kernel(leaf: Leaf, *, silent: bool = True) -> Prepared:
     if found is None:
         name = f"{leaf.domain}::{leaf.op}" if leaf.domain else leaf.op
         raise Unsupported(name, leaf.version, without_kernel(leaf.domain), leaf.info.path)
+    endless = why_endless(leaf)
+    if endless:
+        raise Unsupported(leaf.op, leaf.version, endless, leaf.info.path)
     attributes = defaults_of(leaf.domain, leaf.op, leaf.version) | attributes_of(leaf.attributes)
     with ignore_fp_warnings():
         body = _bind(leaf, found.bind, attributes)
