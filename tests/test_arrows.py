@@ -45,7 +45,7 @@ limits processors
 arguments boundary
 ort_exceptions
 errors
-compact_pickle messages
+compact_pickle messages markup
 """
 """The architecture: a room may import only rooms on lines below its own."""
 

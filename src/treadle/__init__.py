@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from treadle.ort_session import ModelMetadata
     from treadle.passes import Change, Report
     from treadle.predict import Predictor
-    from treadle.profiler import RunProfile, profile
+    from treadle.profiler import RunProfile
+    from treadle.profiler.measure import profile
     from treadle.rewriting import (
         convert_dtype,
         convert_version,

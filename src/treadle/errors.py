@@ -29,7 +29,8 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, Literal
 
-from treadle.messages import join_words
+from treadle import markup
+from treadle.messages import brief, join_words
 
 __all__ = [
     "ComparisonError",
@@ -57,7 +58,7 @@ __all__ = [
 Severity = Literal["error", "warning", "advice"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """One thing a check found in a model.
 
@@ -82,6 +83,12 @@ class Finding:
         hint = f" ({self.hint})" if self.hint else ""
         return f"{self.code} {self.severity} {where}{self.message}{hint}"
 
+    def __repr__(self) -> str:
+        return f"<Finding {brief(str(self), _LONGEST_REPR)}>"
+
+    def _repr_html_(self) -> str:
+        return markup.preformatted(str(self))
+
 
 class TreadleError(Exception):
     """The root of every error treadle raises on purpose. They pickle, whatever their arguments."""
@@ -101,6 +108,7 @@ def _restored(kind: type[TreadleError], args: tuple[object, ...]) -> TreadleErro
 
 
 _MOST_COMPARED = 2000
+_LONGEST_REPR = 100
 _LONGEST_COMPARED = 200
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle import markup
 from treadle.comparing.growth import largest_errors
 from treadle.comparing.matching import How, Match
 from treadle.comparing.unequal import Element
@@ -136,6 +137,15 @@ class Comparison:
             if names:
                 lines.append(f"only on the {side} side: {join_words(names)}")
         return "\n".join([*lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        grown = {m.wanted: self.growth(m.wanted) for m in self.matches}
+        rows = [(name, f"{max(each):.3g}") for name, each in grown.items() if each.any()]
+        table = markup.table(("value", "largest error"), rows)
+        errors = (
+            [markup.details(f"{plural(len(rows), 'value')} with errors", table)] if rows else []
+        )
+        return markup.join([markup.preformatted(str(self)), *errors])
 
     def __repr__(self) -> str:
         first = "" if self.first is None else f", first at {self.first.path}"

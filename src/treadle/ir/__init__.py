@@ -32,6 +32,7 @@ from treadle.ir.loop import (
     ports,
     slices_inputs,
 )
+from treadle.ir.notebook import model_html
 from treadle.ir.printer import (
     show_attributes,
     show_block,
@@ -160,6 +161,7 @@ __all__ = [
     "map_blocks",
     "map_bodies",
     "map_steps",
+    "model_html",
     "multiply_dims",
     "operator_of",
     "path_segment",

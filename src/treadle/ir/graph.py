@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from treadle.ir.roles import Role, Stacked
+from treadle.ir.shown import Shown
 from treadle.ir.types import Type
 from treadle.ir.values import Attribute, Constant, Info, Metadata, Value
 
@@ -171,8 +172,8 @@ class Function:
     kept: Mapping[str, bytes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Model:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Model(Shown):
     """A whole program, and the metadata of its file."""
 
     main: Block

@@ -21,7 +21,7 @@ from treadle.ir.values import Attribute, Constant, Literal, Reference, SparseArr
 from treadle.ir.walk import bodies, operator_of
 
 _INDENT = "  "
-_SHOWN_ELEMENTS = 6
+_SHOWN_ELEMENTS = 16
 
 
 def show_model(model: Model) -> str:
@@ -186,6 +186,8 @@ def _attribute_value(value: object) -> str:
             return f"@{name}"
         case Literal() | SparseArray():
             return show_data(value)
+        case tuple() if len(value) > _SHOWN_ELEMENTS:
+            return f"[{len(value):,} values]"
         case tuple():
             return f"[{', '.join(map(_attribute_value, value))}]"
     return str(value)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from treadle import markup
 from treadle.arguments import expect_path
 from treadle.boundary import public
 from treadle.errors import InputError
@@ -92,8 +93,23 @@ class RunProfile:
     def __repr__(self) -> str:
         return f"<RunProfile of {self.name}: {show_seconds(self.seconds)} a run>"
 
+    def _repr_html_(self) -> str:
+        tables = [
+            markup.details(
+                title, markup.table((*_COSTS, *_HEADS[title]), lines), is_open=not number
+            )
+            for number, (title, lines) in enumerate(self._rows().items())
+            if lines
+        ]
+        return markup.join([markup.preformatted(str(self).partition("\n")[0]), *tables])
+
     def _tables(self) -> Iterator[str]:
-        rows: dict[str, list[tuple[str, ...]]] = {
+        for title, lines in self._rows().items():
+            if lines:
+                yield f"\n{title}\n{table(lines, (*_COSTS, *_HEADS[title]), indent=2)}"
+
+    def _rows(self) -> dict[str, list[tuple[str, ...]]]:
+        return {
             "regions": [
                 self._cost(each, each.engine, each.path, each.operators)
                 for each in _largest(self.regions)
@@ -111,9 +127,6 @@ class RunProfile:
                 for each in _largest(self.operators)
             ],
         }
-        for title, lines in rows.items():
-            if lines:
-                yield f"\n{title}\n{table(lines, (*_COSTS, *_HEADS[title]), indent=2)}"
 
     def _cost(self, cost: Any, *words: str) -> tuple[str, ...]:
         return (*self._share(cost.seconds), f"{cost.times:g}", *words)

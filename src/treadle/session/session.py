@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from treadle import passes
+from treadle import markup, passes
 from treadle.arguments import expect_listener, expect_member
 from treadle.boundary import Callback, internal_error, may_pass, public
 from treadle.call_arguments import (
@@ -24,7 +24,7 @@ from treadle.call_arguments import (
 from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import InputError, RunError, did_you_mean
 from treadle.feeds import NodeArg, node_arg
-from treadle.ir import Model, Type
+from treadle.ir import Model, Type, model_html
 from treadle.limits import within_load_limits
 from treadle.load_cache import LoadCache
 from treadle.options import SessionOptions
@@ -41,6 +41,7 @@ from treadle.pickling import Recipe, source_of
 from treadle.plan import FallbackRequired, Limits, Plan, Region, RunContext
 from treadle.profiling import Profile, Timed, locations_of
 from treadle.recording import Exposures
+from treadle.report import engine_counts, explain, plural
 from treadle.session.description import defaults, inputs, output_types
 from treadle.session.loading import Stages, read_and_check
 from treadle.session.programs import Program, Programs
@@ -115,6 +116,21 @@ class InferenceSession(OrtSession):
         self._programs.found = None
         if getattr(self._options, "optimized_model_filepath", ""):
             write_optimized(self._model, self._options.optimized_model_filepath)
+
+    def __repr__(self) -> str:
+        counts = engine_counts(self._plain.plan)
+        regions = ", ".join(f"{plural(n, 'region')} by {name}" for name, n in counts.items())
+        return f"<InferenceSession: {regions or 'nothing to run'}>"
+
+    def _repr_html_(self) -> str:
+        ports = [("input", arg.name, arg.type, arg.shape) for arg in self.get_inputs()]
+        ports += [("output", arg.name, arg.type, arg.shape) for arg in self.get_outputs()]
+        return markup.join([
+            markup.preformatted(repr(self)),
+            markup.table(("", "name", "type", "shape"), ports),
+            markup.details("engines and reasons", markup.preformatted(explain(self._plain.plan))),
+            markup.details("model", model_html(self._model)),
+        ])  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         providers = None if self._chosen is None else self._chosen.providers

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from treadle import markup
 from treadle.arguments import expect, expect_path
 from treadle.errors import InputError, did_you_mean
-from treadle.messages import brief
+from treadle.messages import brief, join_words
 from treadle.tracing.column_filter import ColumnFilter
 from treadle.tracing.columns import Column, joined
 from treadle.tracing.events import Event, Iterations, ValueMade
 from treadle.tracing.npz import write_npz
 from treadle.tracing.selector import Selector
 from treadle.tracing.statistics import Statistics
-from treadle.tracing.values import size_of
+from treadle.tracing.values import show_value, size_of
 from treadle.tracing.window import Window, test_of
 
 
@@ -184,9 +185,26 @@ class Recorder:
 
     def __repr__(self) -> str:
         kept = self.columns
-        values = ", ".join(f"{each.path}/{each.name}" for each in kept)
+        values = join_words((f"{each.path}/{each.name}" for each in kept), 3)
         size = sum(each.bytes for each in kept)
-        return f"<Recorder of {len(kept)} values, {len(self)} times, {size} bytes: {brief(values)}>"
+        held = f"{len(kept)} values, {len(self)} times, {size} bytes"
+        return f"<Recorder of {held}: {brief(values, 60)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(f"{e.path}/{e.name}", len(e), show_value(_last(e)), e.bytes) for e in self.columns]
+        head = ("value", "times", "the last", "bytes")
+        parts = [markup.preformatted(repr(self)), markup.table(head, rows)]
+        if self._numbers:
+            parts.append(self._statistics_table())
+        return markup.join(parts)
+
+    def _statistics_table(self) -> str:
+        rows = [
+            (f"{path}/{name}", s.count, s.minimum, s.maximum, s.mean, s.nans, s.infs)
+            for (path, name), s in self._numbers.items()
+        ]
+        head = ("value", "elements", "minimum", "maximum", "mean", "NaN", "infinite")
+        return markup.table(head, rows)
 
     def paths(self) -> list[str]:
         """The path and name of every recorded value, in the order of execution."""
@@ -265,3 +283,7 @@ def _column(events: Sequence[ValueMade]) -> Column:
     at = np.array([event.iterations for event in events], np.int64)
     at = at.reshape(len(events), len(first.iterations))
     return Column(first.path, first.name, [event.value for event in events], at, step=first.step)
+
+
+def _last(column: Column) -> object:
+    return column.made[-1] if len(column) else None
