@@ -21,6 +21,9 @@ read a form differently. What a default session does about them stands in
 `src/treadle/delegate/exact.py` and `mistaken.py`; `treadle check --for onnxruntime` tells of those
 over whole numbers.
 
+Control flow is measured apart: [conformance of runtimes](conformance.md) and its
+[reports](reports/README.md). [Which runtime for which loop](which_runtime.md) draws on all of them.
+
 """
 
 
