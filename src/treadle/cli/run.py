@@ -91,7 +91,8 @@ def run(
         write_archive(output, ran.outputs)
     differences = running.differences_from(ran.outputs, expected, rtol, atol)
     if as_json:
-        echo_json(running.as_plain(ran, differences))
+        told = running.as_plain(ran, differences)
+        echo_json({**told, "compiling": seconds_compiling(session.plan)})
         ctx.exit(1 if differences else 0)
     echo(show_values(ran.outputs))
     compiling = seconds_compiling(session.plan)

@@ -109,7 +109,11 @@ class Jit:
             )
         kernels = HostKernels(self.others, model)
         why = _refusal(step, kernels) or self._outdone(step, model, kernels, inside)
-        return Verdict(False, f"jit: {why}") if why else Verdict(True, "compiled to native code")
+        return (
+            Verdict(False, f"jit: {why}")
+            if why
+            else Verdict(True, "native code can run all its steps")
+        )
 
     def _outdone(self, loop: Loop, model: Model, kernels: HostKernels, inside: bool) -> str:
         """Reason to leave the loop to another engine because host calls would dominate.

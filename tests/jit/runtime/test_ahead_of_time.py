@@ -12,7 +12,7 @@ from treadle.errors import InternalCompilerWarning
 from treadle.jit import internal_errors
 from treadle.jit.runtime import ahead_of_time, region_compiler
 
-NOT_YET = "not compiled yet: it is at the first run, for the shapes that come"
+NOT_YET = "not compiled yet: native code will be tried at the first run, for the shapes that come"
 NO_CODE = "# nothing is compiled yet, and types alone give no code: "
 
 
@@ -58,6 +58,19 @@ def test_the_plan_says_that_nothing_is_compiled_yet(monkeypatch):
     monkeypatch.setattr(region_compiler, "specialize", None)  # nobody makes a kernel for that
     session = prepared(loop())
     assert session.explain().splitlines()[-1] == f"  {NOT_YET}"
+
+
+def test_the_plan_says_where_the_loop_is_expected_to_go():
+    engines = ("jit", "onnxruntime", "interp")
+    session = prepared(loop(), engines=engines)
+    assert session.explain().splitlines()[-1] == f"  {NOT_YET}; expected to be compiled"
+    text = loop("7,7").replace("s = Add (x, w)", "d = Det (x)\n s = Add (x, d)")
+    slow = prepared(text, engines=engines)
+    foreseen = slow.explain().splitlines()[-1]
+    begins = "  not compiled yet: native code will be tried at the first run; expected to go to"
+    assert foreseen.startswith(f"{begins} onnxruntime, since ")
+    slow.run(None, feed(7, 7))
+    assert "jit: native code was tried: onnxruntime is expected to be faster" in slow.explain()
 
 
 def test_what_is_compiled_is_not_foreseen():

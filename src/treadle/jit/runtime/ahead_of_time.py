@@ -22,7 +22,7 @@ from treadle.ir import (
 )
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.node_builder import NATIVE, Declined, Unprofitable
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.runtime.dynamic_dims import Axes, opened_signature
@@ -30,7 +30,8 @@ from treadle.jit.runtime.specialize import DynamicDims, Kind, Signature, conditi
 from treadle.jit.toolchain import llvm
 from treadle.plan import CompilationReport, Region
 
-_NOT_YET = "not compiled yet: it is at the first run, for the shapes that come"
+_TRIED = "not compiled yet: native code will be tried at the first run"
+_FOR_SHAPES = "for the shapes that come"
 _HELD: tuple[DType | None, tuple[Dim, ...]] = None, ()
 
 Make = Callable[[Signature, DynamicDims], tuple[Kernel, Collection[SymbolicDim]]]
@@ -41,7 +42,22 @@ def predicted_report(region: Region, lengths: DynamicDims, make: Make) -> Compil
     """What is to be said of a region that nothing was compiled of; its code is made when asked."""
     types = ", ".join(f"{value.name} {show_type(value.type)}" for value in region.inputs)
     title = f"{types or 'no inputs'}, before its first run"
-    return CompilationReport(title, (_NOT_YET,), {}, partial(_code, region, lengths, make))
+    return CompilationReport(
+        title, (_outlook(region, lengths, make),), {}, partial(_code, region, lengths, make)
+    )
+
+
+def _outlook(region: Region, base: DynamicDims, make: Make) -> str:
+    """What is expected of the first run, as far as types tell it."""
+    if not region.next_best_engine:
+        return f"{_TRIED}, {_FOR_SHAPES}"
+    try:
+        decline_on_internal_error(make)(*expected(region, base))
+    except Unprofitable as why:
+        return f"{_TRIED}; expected to go to {why.engine}, since {why.why}"
+    except Declined as why:
+        return f"{_TRIED}, {_FOR_SHAPES}; types alone do not decide it: {why}"
+    return f"{_TRIED}, {_FOR_SHAPES}; expected to be compiled"
 
 
 def show(kernel: Kernel, exact: Collection[SymbolicDim], kind: str) -> str:

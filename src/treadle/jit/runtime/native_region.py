@@ -58,7 +58,9 @@ class NativeRegion:
         return self._outputs(results, kernel.kernel.boxed_results, context)
 
     def _refused(self, why: Declined) -> FallbackRequired:
-        error = RunError(f"the native engine has no code for it: {why}", self.region.path)
+        is_slower = str(why).startswith(f"{self.region.next_best_engine} is expected to be faster")
+        reason = "native code was tried" if is_slower else "the native engine has no code for it"
+        error = RunError(f"{reason}: {why}", self.region.path)
         refused = FallbackRequired(error, is_lasting=self.cache.is_hopeless())
         if isinstance(why, ShapeChanged):
             self.cache.forget_shapes_of(why.leaf)

@@ -13,7 +13,7 @@ from treadle.jit.host.kernels import HostKernels
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.node_builder import Declined, Unprofitable
 from treadle.jit.kernel.traversal import all_nodes, makes_objects
 from treadle.jit.policy.profitability import why_unprofitable
 from treadle.jit.runtime.compilation import compiled, loaded, machine_code_of
@@ -80,7 +80,7 @@ def configured(compiler: RegionCompiler, kernel: Kernel) -> Kernel:
     if region.next_best_engine:
         why = why_unprofitable(region.steps, kernel, compiler.threads, compiler.host_kernels)
         if why:
-            raise Declined(f"{region.next_best_engine} is expected to be faster: {why}")
+            raise Unprofitable(region.next_best_engine, why)
     if compiler.limits_memory and any(map(makes_objects, all_nodes(kernel.main))):
         raise Declined(
             "values without a native form, whose bytes native code does not count: max_bytes needs"
