@@ -35,7 +35,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.node_builder import Declined, NodeBuilder
 from treadle.jit.kernel.node_text import show_node
-from treadle.jit.kernel.view_bounds import part_of_concat, view_place
+from treadle.jit.kernel.view_bounds import is_identity, part_of_concat, view_place
 
 _MAX_DEPTH = 6
 """The number of Elementwise nodes through which a single element is traced to its source."""
@@ -94,8 +94,7 @@ class KernelBuilder(NodeBuilder):
                 operand, axes = found
             else:
                 break
-        identity = all(axis == Axis(0, ((k, 1),)) for k, axis in enumerate(axes))
-        if identity and tuple(shape) == operand.shape:
+        if tuple(shape) == operand.shape and is_identity(shape, axes):
             return operand
         folded = self._folded_view(operand, tuple(shape), tuple(axes))
         return folded or self.add(View(tuple(axes)), operand.dtype, tuple(shape), operand)

@@ -51,3 +51,14 @@ def view_place(axis: Axis, index: Sequence[int]) -> int:
     """Where a view reads along an axis, of a known offset, for an index of its own."""
     assert isinstance(axis.offset, int)
     return axis.offset + sum(step * index[number] for number, step in axis.terms)
+
+
+def is_identity(shape: Sequence[Number], axes: Sequence[Axis]) -> bool:
+    """Whether a view that has the shape of its operand is the operand.
+
+    Along an axis of extent 1 there is one place to read.
+    """
+    return all(
+        axis == Axis(0, ((k, 1),)) or (axis == Axis() and shape[k] == 1)
+        for k, axis in enumerate(axes)
+    )

@@ -125,10 +125,13 @@ def _selected(
     builder.expect(builder.compare("less_equal", count, given[axis]))
     builder.expect(builder.compare("less_equal", given[axis], _MAX_EXTENT))
     keys = ordered(builder, node)
-    if attributes["largest"]:
-        keys = builder.map("not", keys)
-    shape = tuple(count if k == axis else extent for k, extent in enumerate(given))
-    index = builder.add(ArgTopK(axis), DType.INT64, shape, keys)
+    if count == 1:
+        function = "max" if attributes["largest"] else "min"
+        index = first_of(builder, keys, function, axis, keep=True)
+    else:
+        keys = builder.map("not", keys) if attributes["largest"] else keys
+        shape = tuple(count if k == axis else extent for k, extent in enumerate(given))
+        index = builder.add(ArgTopK(axis), DType.INT64, shape, keys)
     taken = tuple(0 if k == axis else same(k) for k in range(rank))
     return builder.add(Gather(taken), node.dtype, index.shape, node, index), index
 
