@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from treadle.tracing.columns import Column, joined
+from treadle.tracing.columns import Column, merge_columns
 from treadle.tracing.window import Window
 
 
@@ -31,7 +31,7 @@ class ColumnFilter:
             return taken
         newest = max(int(_outer(each).max()) for each in taken)
         hits = np.unique(np.concatenate([_hits(each, window) for each in taken]))
-        known = joined([*self._waiting, *taken])
+        known = merge_columns([*self._waiting, *taken])
         keep = [self._near(_outer(each), hits) for each in known]
         if len(hits):
             self._until = int(hits[-1]) + window.margin

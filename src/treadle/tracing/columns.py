@@ -97,15 +97,15 @@ class Column:
         return rows.reshape(*extents, *rows.shape[1:]) if is_dense else rows
 
 
-def joined(columns: Iterable[Column]) -> list[Column]:
+def merge_columns(columns: Iterable[Column]) -> list[Column]:
     """One column per value, with the occurrences of all its columns in their order."""
     parts: dict[tuple[str, str], list[Column]] = {}
     for each in columns:
         parts.setdefault((each.path, each.name), []).append(each)
-    return [found[0] if len(found) == 1 else _joined(found) for found in parts.values()]
+    return [found[0] if len(found) == 1 else _concatenate(found) for found in parts.values()]
 
 
-def _joined(parts: Sequence[Column]) -> Column:
+def _concatenate(parts: Sequence[Column]) -> Column:
     at = np.concatenate([each.at for each in parts])
     rows = [each.made for each in parts if isinstance(each.made, np.ndarray)]
     kinds = {(each.shape[1:], each.dtype) for each in rows}

@@ -15,7 +15,7 @@ from treadle.arguments import expect, expect_path
 from treadle.errors import InputError, did_you_mean
 from treadle.messages import brief, join_words
 from treadle.tracing.column_filter import ColumnFilter
-from treadle.tracing.columns import Column, joined
+from treadle.tracing.columns import Column, merge_columns
 from treadle.tracing.events import Event, Iterations, ValueMade
 from treadle.tracing.npz import write_npz
 from treadle.tracing.selector import Selector
@@ -153,7 +153,7 @@ class Recorder:
         heard: dict[tuple[str, str], list[ValueMade]] = {}
         for event in self._heard:
             heard.setdefault((event.path, event.name), []).append(event)
-        return [*joined(self._columns), *(_column(events) for events in heard.values())]
+        return [*merge_columns(self._columns), *(_column(events) for events in heard.values())]
 
     @property
     def values(self) -> Mapping[tuple[str, str], Mapping[Iterations, object]]:

@@ -188,10 +188,13 @@ def _held(builder: FunctionBuilder, operand: Any, last: float) -> Any:
     return b.select(b.fcmp_ordered(">", a, most), most, a)
 
 
-def _tail_of(builder: FunctionBuilder, operand: Any, x: Any, square: Any, lost: Any) -> Any:
-    """Erfc of x, or of -x where the operand is negative; x * x is `square` + `lost`."""
+def _tail_of(builder: FunctionBuilder, operand: Any, magnitude: Any, square: Any, lost: Any) -> Any:
+    """Erfc of `magnitude`, or of its negative where the operand is negative.
+
+    The square of `magnitude` is `square` + `lost`.
+    """
     b, one, two = builder.builder, constant(F32, 1.0), constant(F32, 2.0)
-    t = b.fdiv(two, b.fadd(x, two))
+    t = b.fdiv(two, b.fadd(magnitude, two))
     power = b.fmul(exp(builder, b.fneg(square)), b.fsub(one, lost))
     far = b.fmul(b.fmul(t, polynomial(builder, t, _tail())), power)
     return b.select(b.fcmp_ordered("<", operand, constant(F32, 0.0)), b.fsub(two, far), far)

@@ -34,16 +34,16 @@ _MAX_PRODUCT = 512
 @lowers("DFT", 17)
 def dft_17(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Node:
     """The axis is an attribute."""
-    x, length = (*operands, None)[:2]
-    return _dft(builder, x, length, attributes["axis"], attributes)
+    signal, length = (*operands, None)[:2]
+    return _dft(builder, signal, length, attributes["axis"], attributes)
 
 
 @lowers("DFT", 20)
 def dft(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Node:
     """The axis is an operand."""
-    x, length, along = (*operands, None, None)[:3]
+    signal, length, along = (*operands, None, None)[:3]
     axis = -2 if along is None else _known(builder, along, "the axis of a transform")
-    return _dft(builder, x, length, axis, attributes)
+    return _dft(builder, signal, length, axis, attributes)
 
 
 def _known(builder: KernelBuilder, node: Node, what: str) -> int:
@@ -54,20 +54,20 @@ def _known(builder: KernelBuilder, node: Node, what: str) -> int:
 
 
 def _dft(
-    builder: KernelBuilder, x: Node, length: Node | None, axis: int, attributes: Attributes
+    builder: KernelBuilder, signal: Node, length: Node | None, axis: int, attributes: Attributes
 ) -> Node:
     """The transform of [..., n, ..., 1 or 2] along an axis: [..., k, ..., 2]."""
-    rank, shape = len(x.shape), extents_of(x)
+    rank, shape = len(signal.shape), extents_of(signal)
     axis = axis + rank if axis < 0 else axis
     inverse, is_half = bool(attributes["inverse"]), bool(attributes["onesided"])
-    if x.dtype not in (DType.FLOAT32, DType.FLOAT64) or rank < 2 or not 0 <= axis < rank - 1:
-        raise Declined(f"a transform of {x.dtype} of rank {rank} along axis {axis}")
+    if signal.dtype not in (DType.FLOAT32, DType.FLOAT64) or rank < 2 or not 0 <= axis < rank - 1:
+        raise Declined(f"a transform of {signal.dtype} of rank {rank} along axis {axis}")
     if shape[-1] not in (1, 2) or (is_half and (inverse or shape[-1] == 2)) or 0 in shape:
         raise Declined("a transform of other numbers than real or complex ones, or half of it")
     count = shape[axis] if length is None else _known(builder, length, "the length of a transform")
     if count < 1:
         raise Declined(f"a transform of {count} elements")
-    signals = _moved(builder, _of_length(builder, x, axis, count), axis, rank - 2)
+    signals = _moved(builder, _of_length(builder, signal, axis, count), axis, rank - 2)
     made = _transformed(builder, signals, inverse=inverse)
     if is_half:
         half = (*extents_of(made)[:-2], count // 2 + 1, 2)
@@ -75,14 +75,14 @@ def _dft(
     return _moved(builder, made, rank - 2, axis)
 
 
-def _of_length(builder: KernelBuilder, x: Node, axis: int, count: int) -> Node:
+def _of_length(builder: KernelBuilder, signal: Node, axis: int, count: int) -> Node:
     """Cut after so many elements, or with zeros behind."""
-    given = extents_of(x)
+    given = extents_of(signal)
     if given[axis] < count:
         ends = [(0, count - given[axis] if k == axis else 0) for k in range(len(given))]
-        return padded(builder, x, ends, "constant", builder.scalar(0, x.dtype))
+        return padded(builder, signal, ends, "constant", builder.scalar(0, signal.dtype))
     shape = tuple(count if k == axis else extent for k, extent in enumerate(given))
-    return builder.view(x, shape, [same(k) for k in range(len(given))])
+    return builder.view(signal, shape, [same(k) for k in range(len(given))])
 
 
 def _moved(builder: KernelBuilder, node: Node, source: int, target: int) -> Node:
@@ -93,14 +93,14 @@ def _moved(builder: KernelBuilder, node: Node, source: int, target: int) -> Node
     return builder.view(node, shape, [same(order.index(k)) for k in range(len(order))])
 
 
-def _transformed(builder: KernelBuilder, x: Node, *, inverse: bool) -> Node:
+def _transformed(builder: KernelBuilder, signal: Node, *, inverse: bool) -> Node:
     """The transform of [..., n, 1 or 2] along the last axis but one: [..., n, 2]."""
-    *around, count, pair = extents_of(x)
+    *around, count, pair = extents_of(signal)
     first = _divisor(count) if count > _MAX_DIRECT else 1
     if first == 1:
-        return _direct(builder, x, count, inverse=inverse, scale=1 / count if inverse else 1)
+        return _direct(builder, signal, count, inverse=inverse, scale=1 / count if inverse else 1)
     second, rank = count // first, len(around)
-    rows = builder.reshape(x, (*around, first, second, pair))
+    rows = builder.reshape(signal, (*around, first, second, pair))
     inner = _direct(builder, _moved(builder, rows, rank, rank + 1), first, inverse=inverse)
     turned = _times(builder, inner, _powers(second, first, count, inverse=inverse))
     scale = 1 / count if inverse else 1
@@ -116,10 +116,10 @@ def _divisor(count: int) -> int:
 
 
 def _direct(
-    builder: KernelBuilder, x: Node, count: int, *, inverse: bool, scale: float = 1
+    builder: KernelBuilder, signal: Node, count: int, *, inverse: bool, scale: float = 1
 ) -> Node:
     """The transform of [..., n, 1 or 2] as one product: [..., n, 2]."""
-    *around, _, pair = extents_of(x)
+    *around, _, pair = extents_of(signal)
     if count > _MAX_PRODUCT:
         raise Declined(f"a transform of {count} elements without divisors near its root")
     powers = _powers(count, count, count, inverse=inverse) * scale
@@ -127,8 +127,8 @@ def _direct(
     if pair == 2:
         by_i = np.stack([-powers.imag, powers.real], -1)[:, None]
         matrix = np.concatenate([matrix, by_i], 1)
-    right = builder.constant(matrix.reshape(count * pair, count * 2).astype(x.dtype.numpy))
-    flat = builder.reshape(x, (*around, count * pair))
+    right = builder.constant(matrix.reshape(count * pair, count * 2).astype(signal.dtype.numpy))
+    flat = builder.reshape(signal, (*around, count * pair))
     return builder.reshape(product(builder, flat, right), (*around, count, 2))
 
 
