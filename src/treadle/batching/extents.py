@@ -1,7 +1,8 @@
 """Integers computed from shapes: tracks which elements depend on the number of rows.
 
-Shape(x[N,4,T])        [yes, no, no] Gather(that, 1)        no: like a constant Concat(that, [-1])
-[no, no], and so on
+Shape(x[N,4,T])        [yes, no, no]
+Gather(shape, 1)       no: like a constant
+Concat(item, [-1])     [no, no], and so on
 """
 
 from __future__ import annotations

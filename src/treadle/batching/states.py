@@ -1,8 +1,8 @@
 """The state of a value in the batch analysis.
 
-State = None          it does not depend on the batch at all | Axis(k)       row i along axis k is
-made of row i of the inputs alone | Extents(...)  integers computed from shapes: which of them
-depend on the number of rows
+State = None            it does not depend on the batch at all
+      | Axis(k)         row i along axis k depends on row i of the inputs alone
+      | Extents(...)    integers computed from shapes: which of them depend on the number of rows
 """
 
 from __future__ import annotations

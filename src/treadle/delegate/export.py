@@ -19,7 +19,7 @@ from treadle.delegate.loop import (
     has_stable_shape,
     is_returned_parameter,
     not_empty,
-    returned_parameters,
+    same_shape,
 )
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
@@ -341,7 +341,7 @@ def _check_states(draft: ExportScope, view: Ports) -> None:
         final, initial = draft.read(port.result), draft.read(port.initial)
         if port.result is None or final is None or initial is None or is_returned_parameter(port):
             continue
-        draft.new[port.result] = returned_parameters(draft, initial, final)
+        draft.new[port.result] = same_shape(draft, initial, final)
 
 
 def _result_type(value: Value | None) -> Type | None:

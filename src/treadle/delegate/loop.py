@@ -13,9 +13,8 @@ Defects measured on onnxruntime 1.31 (docs/semantics.md), and the workaround of 
     next condition of several elements             accepted, the first counts         Reshape
     a result left out                              refused, or a crash                a name
     stacked elements of the same size, not shape   accepted                           `common_shape`
-    Scan, a state of the same size, not shape      accepted in the first iteration
-    `returned_parameters` Scan of length 0 along an axis other than 0    a crash (along axis 0 an
-    error)    `not_empty`
+    Scan, a state of the same size, not shape      accepted in iteration 0            `same_shape`
+    Scan of length 0 along an axis above 0         a crash (an error along axis 0)    `not_empty`
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ def is_returned_parameter(port: CarriedPort) -> bool:
     return all(isinstance(dim, int | Symbol | Expression) for dim in before)
 
 
-def returned_parameters(draft: ExportScope, initial: Value, final: Value) -> Value:
+def same_shape(draft: ExportScope, initial: Value, final: Value) -> Value:
     """The final state of a Scan; fails at run time if its shape is not the initial one.
 
     target = final.shape + abs(initial.shape - final.shape)

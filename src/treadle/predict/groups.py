@@ -1,7 +1,7 @@
 """Stacks rows that can run together into feeds, and splits outputs into rows.
 
-rows of one length   ->  one feed, stacked along the batch axis with lengths         ->  one feed,
-shorter rows padded with zeros, and the length of each row
+rows of one length   ->  one feed, stacked along the batch axis
+with lengths         ->  one feed, shorter rows padded with zeros, and the length of each row
 """
 
 from __future__ import annotations

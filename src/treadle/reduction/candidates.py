@@ -1,10 +1,12 @@
 """Generates smaller cases from a case; the first one that still fails replaces it.
 
-outputs       one output, or half of them; an earlier value as the only output values        some
-steps' results replaced by their constants of the first iteration branches      an If replaced by
-one branch trips         a loop that runs once, twice, half as often clean         the optimized
-model: loops that run once become straight-line code extents       half of the inputs' extent along
-one symbol elements      an input's numbers replaced by zeros or ones
+outputs       one output, or half of them; an earlier value as the only output
+values        some steps' results replaced by the constants they were in the first iteration
+branches      an If replaced by one branch
+trips         a loop that runs once, twice, half as often
+clean         the optimized model: loops that run once become straight-line code
+extents       half of the inputs' extent along one symbol
+elements      an input's numbers replaced by zeros or ones
 """
 
 from __future__ import annotations

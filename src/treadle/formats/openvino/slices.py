@@ -1,8 +1,8 @@
 """Sliced inputs of a loop: the outer value is cut into parts, one for each iteration.
 
 start, end      the start of the first part and the end of the last; -1 is the end, -2 one before
-... stride          the step from part to part; below 0 the last part comes first part_size the
-length of a part along the axis, which it keeps
+stride          the step from part to part; below 0 the last part comes first
+part_size       the length of a part along the axis, which the part keeps
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rewrites blocks so that they pass targets outwards: as stacked results, and through slots.
 
-tensor     each enclosing loop stacks it: one axis per loop slots      loops carry them, branches
-take and return them
+tensor     each enclosing loop stacks it: one axis per loop
+slots      loops carry them, branches take and return them
 """
 
 from __future__ import annotations

@@ -161,8 +161,9 @@ def _joined(writer: StepBuilder, step: Leaf, found: _List) -> None:
 def _not_empty(writer: StepBuilder, found: _List) -> Value:
     """The stack; fails at run time if it has no items.
 
-    return stack.reshape(max(stack.shape, 1))                 if no extent of an element is 0 return
-    stack.reshape(stack.shape + [0][2 * (sign(stack.shape[0]) - 1)])   # index -2 fails
+    if all(extent != 0 for extent in element_shape):
+        return stack.reshape(max(stack.shape, 1))
+    return stack.reshape(stack.shape + [0][2 * (sign(stack.shape[0]) - 1)])   # index -2 fails
     """
     shape = writer.leaf("Shape", found.stack)
     extents = writer.at.extents(found.element)

@@ -1,7 +1,7 @@
 """Stacked outputs of loops: their memory, and where each iteration writes.
 
-length known before the loop      workspace memory, or a result otherwise
-memory that doubles when it is full
+length known before the loop      workspace memory, or a result
+otherwise                         memory that doubles when it is full
 
 If the extents of an element are only known in the body, those of the first iteration are used, and
 the kernel fails if another iteration differs.

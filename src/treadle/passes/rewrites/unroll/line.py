@@ -1,8 +1,8 @@
 """Writes iterations of a loop as straight-line code: shared by all kinds of unrolling.
 
 iteration 0     the body's steps over the initial values, the number 0, item 0 of every slice
-iteration k     the same over the results of iteration k - 1 a stack
-Concat(Unsqueeze(element of each iteration))
+iteration k     the same over the results of iteration k - 1
+a stack         Concat(Unsqueeze(element of each iteration))
 """
 
 from __future__ import annotations

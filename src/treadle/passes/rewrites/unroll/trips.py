@@ -1,8 +1,8 @@
 """Derives bounds on the number of a loop's iterations before the run.
 
-exact   the number of iterations; None where a condition or an unknown trip count decides most    no
-run has more iterations than this; None if unbounded begins  whether the loop always runs at least
-one iteration when reached
+exact   the number of iterations; None where a condition or an unknown trip count decides
+most    no run has more iterations than this; None if unbounded
+begins  whether the loop always runs at least one iteration when reached
 """
 
 from __future__ import annotations
