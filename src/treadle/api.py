@@ -14,7 +14,7 @@ from treadle.build import build
 from treadle.errors import ConfigurationError, Finding, InputTypeError, Unsupported
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Function, Leaf, Model, Type
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making, within
 from treadle.passes import Fix
 from treadle.single_operator import Operator
 from treadle.sources import loaded, valid
@@ -176,7 +176,7 @@ def optimize(
     nodes are counted after functions are inlined.
     """
     expect(with_report, bool, "with_report", "True or False")
-    with within(limits):
+    with making(limits):
         model, report = _optimized(valid(source, "optimized"))
     return (model, report) if with_report else model
 

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field, fields
 from operator import index
 
 from treadle.arguments import expect, naming_fields
+from treadle.compact_pickle import without_collection
 from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
 
 __all__ = [
     "LoadLimits",
     "expect_size",
+    "making",
     "poll",
     "remaining_seconds",
     "spend",
@@ -88,6 +90,13 @@ def within(limits: LoadLimits | None) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def making(limits: LoadLimits | None) -> Iterator[None]:
+    """Hold what rewrites a model to the limits; Python's collector of cycles rests meanwhile."""
+    with within(limits), without_collection():
+        yield
 
 
 def poll() -> None:

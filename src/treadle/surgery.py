@@ -14,7 +14,7 @@ from treadle.arguments import expect
 from treadle.boundary import public
 from treadle.errors import InputError
 from treadle.ir import Model
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making
 from treadle.passes import surgery
 from treadle.sources import valid
 from treadle.tracing import Recorder
@@ -66,7 +66,7 @@ def extract(
     selects one of several values of the same name. Raises Unsupported if an output depends on an
     input of the model, or on another iteration, without passing through `inputs`.
     """
-    with within(limits):
+    with making(limits):
         model = valid(source, "cut apart")
         if path is None:
             names = _names(inputs, "inputs"), _names(outputs, "outputs")
@@ -121,7 +121,7 @@ def merge(
     Names inside are made unique; inputs and outputs of the same name are an InputError (`rename`).
     """
     expect(pairs, Mapping, "pairs", "a dict of an input of the second for outputs of the first")
-    with within(limits):
+    with making(limits):
         return surgery.merge(valid(first, "merged"), valid(second, "merged"), pairs)
 
 
@@ -144,7 +144,7 @@ def rename(
     expect(prefix, str, "prefix", "a text")
     for each in (*(names or {}), *(names or {}).values()):
         expect(each, str, "a name", "a text")
-    with within(limits):
+    with making(limits):
         return surgery.rename(valid(source, "renamed"), names or {}, prefix)
 
 
@@ -156,7 +156,7 @@ def inline(
 
     `functions` are globs over `domain::name`.
     """
-    with within(limits):
+    with making(limits):
         return surgery.inline(valid(source, "inlined"), _names(functions, "functions"))
 
 
@@ -168,7 +168,7 @@ def outline(source: object, path: str, name: str, *, limits: LoadLimits | None =
     """
     expect(path, str, "path", "the path of a body")
     expect(name, str, "name", "the name of a function")
-    with within(limits):
+    with making(limits):
         return surgery.outline(valid(source, "outlined"), path, name)
 
 
@@ -181,5 +181,5 @@ def replace(source: object, path: str, part: object, *, limits: LoadLimits | Non
     or opsets do not agree.
     """
     expect(path, str, "path", "the path of a step or of a body")
-    with within(limits):
+    with making(limits):
         return surgery.replace_part(valid(source, "changed"), path, valid(part, "put in"))

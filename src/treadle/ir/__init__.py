@@ -32,6 +32,7 @@ from treadle.ir.loop import (
     ports,
     slices_inputs,
 )
+from treadle.ir.names import FreshNames
 from treadle.ir.notebook import model_html
 from treadle.ir.printer import (
     show_attributes,
@@ -111,6 +112,7 @@ __all__ = [
     "Dim",
     "Expression",
     "External",
+    "FreshNames",
     "Function",
     "FunctionId",
     "Info",

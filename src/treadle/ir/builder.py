@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from treadle.ir.graph import Block, Branch, Leaf, Loop, Step
+from treadle.ir.names import FreshNames
 from treadle.ir.roles import Role, Stacked
 from treadle.ir.types import Tensor, Type, dtype_of
 from treadle.ir.values import Attribute, Constant, Info, Kind, Literal, Scalar, Value
@@ -23,19 +24,14 @@ class BlockBuilder:
 
     def __init__(self, name: str = "", taken: Sequence[str] = ()) -> None:
         self.name = name
-        self._names = set(taken)
+        self._names = FreshNames(taken)
         self._params: list[Value] = []
         self._constants: list[Constant] = []
         self._steps: list[Step] = []
 
     def fresh(self, hint: str) -> str:
         """A name that no value of this block has: the hint, or the hint with a number."""
-        name, number = hint, 0
-        while name in self._names:
-            number += 1
-            name = f"{hint}_{number}"
-        self._names.add(name)
-        return name
+        return self._names.fresh(hint)
 
     def value(self, hint: str, type_: Type | None = None) -> Value:
         """A new value that some step will define."""

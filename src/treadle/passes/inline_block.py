@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 from treadle.ir import (
     Block,
+    FreshNames,
     Operands,
     Step,
     Value,
@@ -38,7 +38,7 @@ def inline_blocks(block: Block, replacement: Replacement, path: str = "main") ->
 
     Inserted steps are processed too; returns the same block if nothing was replaced.
     """
-    names = {value.name for value in block_values(block)}
+    names = FreshNames(value.name for value in block_values(block))
     steps: list[Step] = []
     constants = list(block.constants)
     known: dict[Value, Any] = {}
@@ -82,7 +82,7 @@ def assign_paths(block: Block, path: str) -> Block:
 
 
 def _part(
-    step: Step, inner: Block, names: set[str], prefix: str
+    step: Step, inner: Block, names: FreshNames, prefix: str
 ) -> tuple[Block, tuple[Value, ...]]:
     """Copy the block over new values, with the step's operands, and return its results.
 
@@ -95,7 +95,7 @@ def _part(
     def renewed(value: Value) -> Value:
         if value in kept:
             return kept[value]
-        name = _fresh(f"{prefix}/{value.name}", names) if value in outermost else value.name
+        name = names.fresh(f"{prefix}/{value.name}") if value in outermost else value.name
         return replace(value, name=name, inferred=None)
 
     outermost = frozenset(block_values(inner))
@@ -108,12 +108,6 @@ def _part(
 
 def _padded(operands: Operands, block: Block) -> Operands:
     return operands + (None,) * (len(block.params) - len(operands))
-
-
-def _fresh(name: str, names: set[str]) -> str:
-    free = next(n for k in count() if (n := f"{name}_{k}" if k else name) not in names)
-    names.add(free)
-    return free
 
 
 def _are_same(new: Sequence[Step], old: Sequence[Step]) -> bool:

@@ -12,7 +12,7 @@ from treadle.arguments import expect_member, names_of
 from treadle.boundary import public
 from treadle.errors import InputError
 from treadle.ir import Model
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making
 from treadle.passes import Report
 from treadle.rewriting.border import Rewritten, expect_count, given, globs_of, standard_function
 from treadle.session import InferenceSession
@@ -72,7 +72,7 @@ def rewrite(
         globs_of(paths, "paths"), standard_function, _run_on_interp, capacity
     )
     report = Report()
-    with within(limits):
+    with making(limits):
         model = valid(source, "rewritten")
         for name in names:
             model, done = passes.rewrite(model, name, options)

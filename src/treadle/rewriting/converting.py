@@ -9,7 +9,7 @@ from treadle import ops, passes
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError
 from treadle.ir import Model
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making
 from treadle.passes import Report
 from treadle.rewriting.border import Rewritten, given, standard_function
 from treadle.sources import valid
@@ -64,7 +64,7 @@ def convert_version(
     wanted = _number(opset, "opset", _OLDEST, ops.newest_opset(""))
     if ir_version is not None:
         ir_version = _number(ir_version, "ir_version", _OLDEST_IR, _NEWEST_IR)
-    with within(limits):
+    with making(limits):
         model = valid(source, f"converted to opset {wanted}")
         result = passes.convert_version(model, wanted, standard_function, ir_version)
     return given(result, with_report)

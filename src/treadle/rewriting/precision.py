@@ -10,7 +10,7 @@ from treadle.arguments import expect
 from treadle.boundary import public
 from treadle.errors import InputError
 from treadle.ir import DType, Model, Value
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making
 from treadle.messages import join_words
 from treadle.passes import Report
 from treadle.rewriting.border import Rewritten, given, standard_function
@@ -66,7 +66,7 @@ def convert_dtype(
     expect(dtype, str, "dtype", "the name of an element type")
     if dtype not in _TYPES:
         raise InputError(f"dtype is {dtype!r:.60}, wanted {join_words(_TYPES)}")
-    with within(limits):
+    with making(limits):
         model = passes.plain_model(valid(source, f"converted to {dtype}"), standard_function)
         values, paths = _kept(model, keep)
         result = passes.convert_dtype(model, DType.FLOAT32, _TYPES[dtype], values, paths)

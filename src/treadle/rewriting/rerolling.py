@@ -8,7 +8,7 @@ from treadle import passes
 from treadle.arguments import expect
 from treadle.boundary import public
 from treadle.ir import Model
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making
 from treadle.passes import Report
 from treadle.rewriting.border import Rewritten, given
 from treadle.sources import valid
@@ -48,6 +48,6 @@ def reroll(
     slower. What does not repeat stays as it is; the model itself comes back where nothing does.
     """
     expect(layers, bool, "layers", "True or False")
-    with within(limits):
+    with making(limits):
         result = passes.reroll(valid(source, "rolled up"), layers=layers)
     return given(result, with_report)

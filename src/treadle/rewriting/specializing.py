@@ -13,7 +13,7 @@ from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, did_you_mean
 from treadle.feeds import convert
 from treadle.ir import Model, Tensor, show_type
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making
 from treadle.messages import a_or_an
 from treadle.passes import Report
 from treadle.rewriting.border import Rewritten, given
@@ -61,7 +61,7 @@ def specialize(
     Raises InputError for a name that the model does not have, an extent below 0, a value that does
     not fit its input, and extents with which the model's own shapes contradict each other.
     """
-    with within(limits):
+    with making(limits):
         model = valid(source, "specialized")
         extents = _extents(model, {} if dims is None else dims)
         sized = passes.specialize(model, extents, {}, clean=False)[0]

@@ -10,7 +10,7 @@ from treadle.arguments import expect
 from treadle.boundary import public
 from treadle.errors import InputError, Unsupported
 from treadle.ir import Model
-from treadle.limits import LoadLimits, within
+from treadle.limits import LoadLimits, making
 from treadle.passes import Report, Unrolling
 from treadle.rewriting.border import Rewritten, expect_count, given, globs_of
 from treadle.sources import valid
@@ -86,7 +86,7 @@ def unroll(
     if by is not None and (most is not None or padded or truncate):
         raise InputError("by goes without most, padded and truncate: it keeps the loop")
     how = Unrolling(globs_of(loops, "loops"), most, padded, truncate, max_nodes, by)
-    with within(limits):
+    with making(limits):
         result = passes.unroll(valid(source, "unrolled"), how)
         if truncate:
             _expect_valid(result[0])

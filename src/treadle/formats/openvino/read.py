@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from treadle.compact_pickle import without_collection
 from treadle.errors import Finding
 from treadle.formats.openvino.block import read_block
 from treadle.formats.openvino.block_builder import OPSET, LayerBlockBuilder
@@ -40,7 +38,7 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
 
 def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | None, list[Finding]]:
     """Read the model from the bytes of an .xml; None if the findings prevent it."""
-    with _without_collecting():
+    with without_collection():
         try:
             net = parse(data)
             _check_version(net)
@@ -48,24 +46,6 @@ def read_bytes(data: bytes, weights: Weights, report: Report) -> tuple[Model | N
             report.add(fault)
             return None, report.findings
         return read_net(net, weights, report), report.findings
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Pause the cycle collector, which would search hundreds of thousands of acyclic records.
-
-    The new objects are moved to the oldest generation, or the next collection would scan them.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on and not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()
-        if was_on:
-            gc.enable()
 
 
 def read_net(net: Net, weights: Weights, report: Report) -> Model | None:

@@ -6,17 +6,19 @@ onnxruntime rejects two nodes with the same name.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from treadle.ir import (
     Block,
     Branch,
+    FreshNames,
     Info,
     Leaf,
     Loop,
     Step,
     Value,
     block_values,
+    bodies,
     map_bodies,
     with_results,
 )
@@ -27,11 +29,10 @@ from treadle.passes.simplify.context import PassContext
 def with_own_names(block: Block) -> Block:
     """The open block with names that are unique wherever they are visible."""
     outer = {value for value in (*block.params, *block.results) if value is not None}
-    names = {value.name for value in outer}
-    renamed: dict[Value, Value] = {}
-    for value in _others(block, outer, names):
-        name = _fresh(value.name, names)
-        renamed[value] = replace(value, name=name)
+    reserved = {value.name for value in outer}
+    scopes = _Scopes(outer, reserved, FreshNames(reserved))
+    scopes.look(block)
+    renamed = {value: _called(value, scopes.names.fresh(value.name)) for value in scopes.found}
     return _renamed(block, renamed)
 
 
@@ -53,50 +54,52 @@ def with_output_names(before: Block, after: Block, at: PassContext) -> Block:
 
 def with_own_step_names(block: Block) -> Block:
     """Rename steps so that no two steps of the block and its bodies have the same name."""
-    names: set[str] = set()
+    names = FreshNames()
 
     def told_apart(step: Step) -> Step:
         inner = map_bodies(step, lambda _, body: with_own_step_names(body))
-        if not inner.info.name or inner.info.name not in names:
-            names.add(inner.info.name)
-            return inner
-        return replace(inner, info=replace(inner.info, name=_fresh(inner.info.name, names)))
+        name = inner.info.name
+        own = names.fresh(name) if name else name
+        return inner if own == name else replace(inner, info=replace(inner.info, name=own))
 
     return replace(block, steps=tuple(map(told_apart, block.steps)))
 
 
-def _others(block: Block, kept: set[Value], names: set[str]) -> list[Value]:
-    """Every value whose name is already taken in its scope; the names become taken."""
-    found: list[Value] = []
-    _look(block, set(), kept, names, found)
-    return found
+def _called(value: Value, name: str) -> Value:
+    return Value(
+        name, value.declared, value.inferred, value.doc, value.metadata, value.kept
+    )  # fmt: skip
 
 
-def _look(
-    block: Block, outside: set[str], kept: set[Value], names: set[str], found: list[Value]
-) -> None:
-    reserved = {value.name for value in kept}
-    here = set(outside)
-    for value in block_values(block):
-        if value not in kept and (value.name in here or value.name in reserved):
-            found.append(value)
-        here.add(value.name)
-        names.add(value.name)
-    for step in block.steps:
-        if isinstance(step, Loop):
-            _look(step.body, here, kept, names, found)
-        elif isinstance(step, Branch):
-            _look(step.then, here, kept, names, found)
-            _look(step.otherwise, here, kept, names, found)
+@dataclass(slots=True)
+class _Scopes:
+    """Finds values with a name that another one has where they are in force.
 
+    `kept` values have the `reserved` names for themselves; `names` are all there are.
+    """
 
-def _fresh(name: str, names: set[str]) -> str:
-    number, free = 0, name
-    while free in names:
-        number += 1
-        free = f"{name}_{number}"
-    names.add(free)
-    return free
+    kept: set[Value]
+    reserved: set[str]
+    names: FreshNames
+    found: list[Value] = field(default_factory=list)
+    _here: set[str] = field(default_factory=set)
+
+    def look(self, block: Block) -> None:
+        """Look through the block, whose names are in force in its bodies and no further."""
+        own: list[str] = []
+        for value in block_values(block):
+            name = value.name
+            if value not in self.kept and (name in self._here or name in self.reserved):
+                self.found.append(value)
+            if name not in self._here:
+                own.append(name)
+                self._here.add(name)
+            self.names.taken.add(name)
+        for step in block.steps:
+            if isinstance(step, Loop | Branch):
+                for _, body in bodies(step):
+                    self.look(body)
+        self._here.difference_update(own)
 
 
 def _renamed(block: Block, by: dict[Value, Value]) -> Block:

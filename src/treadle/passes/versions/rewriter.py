@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from treadle.ir import (
     Constant,
     Dim,
     DType,
+    FreshNames,
     Info,
     Leaf,
     Literal,
@@ -42,20 +43,11 @@ _SLICE_TAKES_INPUTS = 10
 _CONSTANTS_HAVE_PLAIN_ATTRIBUTES = 12
 
 
-@dataclass(slots=True)
-class Names:
-    """Names that no value of the model has."""
+class Names(FreshNames):
+    """Names that no value of the model has; the second of a name is number 2."""
 
-    taken: set[str]
-
-    def fresh(self, hint: str) -> str:
-        """The hint, or the hint with a number."""
-        name, number = hint, 1
-        while name in self.taken:
-            number += 1
-            name = f"{hint}_{number}"
-        self.taken.add(name)
-        return name
+    def __init__(self, taken: Iterable[str]) -> None:
+        super().__init__(taken, first=2)
 
 
 @dataclass(slots=True)
