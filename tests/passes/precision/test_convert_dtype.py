@@ -14,7 +14,7 @@ from tests.conformance.data import exported
 from treadle.errors import InputError, Unsupported
 from treadle.formats import onnx as onnx_files
 from treadle.infer import infer
-from treadle.ir import DType, Leaf, Model, Tensor, block_values, walk
+from treadle.ir import DType, Leaf, Loop, Model, Tensor, block_values, walk
 
 LOOP = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2,3] x, float[3] w, int64 n) => (float[2,3] y, float[t,2,3] rows) {
@@ -150,3 +150,37 @@ def test_exported_models_stay_near(name):
     path, feeds, wanted = exported(name)
     made = treadle.convert_dtype(path, "float16")
     assert_near(made, [(dict(feeds), [wanted[v.name] for v in made.main.results])], 2e-2)
+
+
+NARROWING = """<ir_version: 8, opset_import: ["" : 17]>
+narrowing (float x) => (float y, float[N] seen) {
+  y, seen = Loop ("", "", x) <body = b (int64 i, bool go, float s) => (bool on, float o, float k) {
+    half = Constant <value = float {0.5}> () limit = Constant <value = float {0.00001}> ()
+    one = Constant <value = float {1.0}> ()
+    o = Mul (s, half)
+    t = Add (one, o)
+    gap = Sub (t, one)
+    on = Greater (gap, limit)
+    k = Mul (o, o)
+  }>
+}"""
+"""In float16 the gap is 0 after 11 iterations; in float32 it is below the limit after 17."""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_what_decides_the_end_of_an_endless_loop_is_kept(dtype):
+    before = treadle.load(NARROWING)
+    after, report = treadle.convert_dtype(before, dtype, with_report=True)
+    assert "main/loop_0: what decides its end stays float32" in [str(each) for each in report.done]
+    feeds = {"x": np.array(1, np.float32)}
+    wanted = treadle.InferenceSession(before, engines=("interp",)).run(None, feeds)
+    found = treadle.InferenceSession(after, engines=("interp",)).run(None, feeds)
+    assert found[1].shape == wanted[1].shape
+    (loop,) = [visit.step for visit in walk(after) if isinstance(visit.step, Loop)]
+    assert "Cast" in [step.op for step in loop.body.steps]
+
+
+def test_loops_with_a_trip_count_are_rounded():
+    text = NARROWING.replace("(float x)", "(float x, int64 n)").replace('Loop ("",', "Loop (n,")
+    _, report = treadle.convert_dtype(treadle.load(text), "float16", with_report=True)
+    assert not [each for each in report.done if "decides its end" in str(each)]

@@ -4,7 +4,8 @@
 
 All values of the old element type are converted: carried, captured, sliced and stacked values,
 constants, elements of sequences. Operators without a form for the new type, and kept values, stay
-in the old type between Casts. Functions are inlined. Declines if a sequence or an optional would
+in the old type between Casts. Where the new type is narrower, so do the values that decide the end
+of a loop without a trip count. Functions are inlined. Declines if a sequence or an optional would
 have to be cast.
 """
 
@@ -18,9 +19,12 @@ from treadle.ir import Constant, DType, Model, Value, verified, with_operands, w
 from treadle.passes.expand_functions import Expand
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.precision.blocks import NAME, Precision, Writing, fill, still_true
+from treadle.passes.precision.ending import deciding
 from treadle.passes.report import Change, Report
 from treadle.passes.uniquify_names import uniquify_names
 from treadle.passes.versions import Names, all_names, with_unique_node_names, without_calls
+
+_NARROW = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def plain_model(model: Model, expand: Expand) -> Model:
@@ -46,6 +50,8 @@ def convert_dtype(
         old, new, model.opsets.get("", 1), IncrementalInference.of_model(model),
         IncrementalInference(), Names(all_names(model)), frozenset(kept), frozenset(kept_paths),
     )  # fmt: skip
+    if new in _NARROW:
+        run = _with_ends(run, model)
     main, writing = model.main, Writing(run, "main")
     for param in main.params:
         writing.wide[param] = param
@@ -63,7 +69,19 @@ def convert_dtype(
     made = replace(model, main=block)
     casts = len(writing.narrow.keys() & writing.wide.keys())
     done = Change(NAME, "main", f"{old} became {new}, {casts} values of main are cast")
-    return with_unique_node_names(_named(made, model)), Report((done,))
+    return with_unique_node_names(_named(made, model)), Report((done, *run.done))
+
+
+def _with_ends(run: Precision, model: Model) -> Precision:
+    """The conversion that keeps what decides the end of loops that nothing else bounds."""
+    kept, paths = run.kept, run.kept_paths
+    for each in deciding(model.main, run.before):
+        floats = frozenset(filter(run.is_float, each.values))
+        if floats - kept:
+            run.done.append(Change(NAME, each.path, f"what decides its end stays {run.old}"))
+        kept |= floats
+        paths |= each.paths if floats else frozenset()
+    return replace(run, kept=kept, kept_paths=paths)
 
 
 def _defaults(model: Model) -> list[Constant]:
