@@ -95,7 +95,7 @@ def _report(
     path = f"{runtime.name}/{names[0].replace('/', '_')}.md"
     found = opsets(sorted({each.opset for each in bad}), entries[case.name]["opsets"])
     plural = "opset" if found.isdecimal() else "opsets"
-    text = f"""# {runtime.title}: {title[0].lower()}{title[1:]}
+    text = f"""# {runtime.title}: {title}
 
 {runtime.title} {runtime.version}, {runtime.platform}; seen at {plural} {found}.
 
