@@ -102,6 +102,18 @@ def test_bytes_of_a_file_are_counted_before_it_is_read(tmp_path):
         treadle.load(path, limits=LoadLimits(bytes=size - 1))
 
 
+def test_an_operator_keeps_them_at_its_calls():
+    function = onnx.parser.parse_function(
+        '<domain: "local", opset_import: ["": 21]> f (a) => (c) { b = Abs (a) c = Neg (b) }'
+    )
+    call = treadle.operator(function, limits=LoadLimits(nodes=1))
+    with pytest.raises(LoadLimitExceeded, match="nodes=1"):
+        call(np.float32([1]))
+    assert treadle.operator(function, limits=LoadLimits(nodes=9))(np.float32([1])) == [-1]
+    with pytest.raises(treadle.InputError, match="limits"):
+        treadle.operator("Abs", limits=3)
+
+
 def test_limits_are_looked_at():
     with pytest.raises(treadle.InputTypeError, match=r"LoadLimits\.nodes is 'x'"):
         LoadLimits(nodes="x")

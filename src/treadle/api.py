@@ -190,15 +190,21 @@ def _optimized(model: Model) -> tuple[Model, passes.Report]:
 
 @public
 def operator(
-    source: object, opset: int | None = None, domain: str = "", **attributes: Any
+    source: object,
+    opset: int | None = None,
+    domain: str = "",
+    *,
+    limits: LoadLimits | None = None,
+    **attributes: Any,
 ) -> Operator:
     """Make a callable of one operator: a name, a NodeProto, a FunctionProto or onnxscript's.
 
         treadle.operator("Softmax", opset=13, axis=0)(x)
 
-    Raises Unsupported for a name the opset does not have, InvalidModel for a malformed node.
+    `limits` as in `load`, for the operator and for each session that its calls make. Raises
+    Unsupported for a name the opset does not have, InvalidModel for a malformed node.
     """
-    return Operator(source, opset, domain, **attributes)
+    return Operator(source, opset, domain, limits=limits, **attributes)
 
 
 @public

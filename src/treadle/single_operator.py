@@ -15,6 +15,8 @@ from treadle.errors import InputTypeError, InvalidModel, Unsupported, did_you_me
 from treadle.formats import onnx as onnx_format
 from treadle.infer import infer as infer_types
 from treadle.ir import Model, Type, with_operands
+from treadle.limits import LoadLimits, within
+from treadle.options import SessionOptions
 from treadle.session import InferenceSession
 from treadle.tracing import Verbose
 
@@ -42,7 +44,13 @@ class Operator:
 
     @public
     def __init__(
-        self, source: object, opset: int | None = None, domain: str = "", **attributes: Any
+        self,
+        source: object,
+        opset: int | None = None,
+        domain: str = "",
+        *,
+        limits: LoadLimits | None = None,
+        **attributes: Any,
     ) -> None:
         expect(domain, str, "domain", "a str")
         expect_opset(opset, ops.newest_opset(domain), domain)
@@ -61,6 +69,7 @@ class Operator:
             expect_opset(opset, ops.newest_opset(self.function.domain), self.function.domain)
             self._opsets[self.function.domain] = opset
         self._given = self._fitted(attributes)
+        self._limits = limits
         self._model = self._read({})
         self._sessions: dict[object, InferenceSession] = {}
 
@@ -92,7 +101,8 @@ class Operator:
 
     def _read(self, overridden: Mapping[str, Any]) -> Model:
         attributes = {**self._given, **overridden}
-        model, findings = onnx_format.read_alone(self._proto, self._opsets, attributes)
+        with within(self._limits):
+            model, findings = onnx_format.read_alone(self._proto, self._opsets, attributes)
         blocking = [found for found in findings if found.blocks]
         if blocking:
             raise InvalidModel(f"the operator {self.function} cannot be run:", blocking)
@@ -207,12 +217,12 @@ class Operator:
     def _session(self, feeds: Mapping[str, Any], attributes: Mapping[str, Any]) -> InferenceSession:
         types = {name: type_of(value) for name, value in feeds.items()}
         if attributes:
-            return _session(_with_types(self._read(attributes), types))
+            return _session(_with_types(self._read(attributes), types), self._limits)
         key = tuple(sorted((name, str(type_)) for name, type_ in types.items()))
         if key not in self._sessions:
             if len(self._sessions) >= _KEPT_SESSIONS:
                 self._sessions.pop(next(iter(self._sessions)))
-            self._sessions[key] = _session(_with_types(self._model, types))
+            self._sessions[key] = _session(_with_types(self._model, types), self._limits)
         return self._sessions[key]
 
     def _formals(self) -> dict[str, ops.Formal]:
@@ -233,18 +243,22 @@ class Operator:
             raise InputTypeError(f"{self.function} takes {len(self.inputs)} inputs, {count} given")
         if count not in self._wider:
             function, opset = self.function, self._opsets[self.function.domain]
-            wider = Operator(function.name, opset, function.domain, **self.attributes)
+            limits = self._limits
+            wider = Operator(
+                function.name, opset, function.domain, limits=limits, **self.attributes
+            )
             variadic = count - len(wider.inputs) + 1
             proto = self._named(function.name, function.domain, self.attributes, variadic)
-            self._wider[count] = Operator(proto, opset, function.domain)
+            self._wider[count] = Operator(proto, opset, function.domain, limits=limits)
         return self._wider[count]
 
     def __repr__(self) -> str:
         return f"<operator {self.function}-{self.version}({', '.join(self.inputs)})>"
 
 
-def _session(model: Model) -> InferenceSession:
-    return InferenceSession(model, engines=("interp",))
+def _session(model: Model, limits: LoadLimits | None) -> InferenceSession:
+    options = SessionOptions(load_limits=limits)
+    return InferenceSession(model, options, engines=("interp",))
 
 
 def _with_types(model: Model, types: Mapping[str, Type | None]) -> Model:
