@@ -59,7 +59,7 @@ def test_nothing_is_copied(order: str, rng: np.random.Generator) -> None:
     session.run(None, feed(rng, 9, 40, 3))
     (made,) = session.plan.main.regions[0].runnable.cache.compiled.values()
     assert isinstance(made, CompiledKernel)
-    assert dict(made.code.counts)["delay_lines"] == 1
+    assert dict(made.code.counts)["delay_lines"] > 0
     assert dict(made.code.counts)["copied"] == 0
 
 

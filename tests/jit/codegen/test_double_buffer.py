@@ -132,10 +132,16 @@ def feed(rng: np.random.Generator, trips: int, dtype: type = np.float32) -> dict
             "k": numbers()[()], "top": numbers(1, COLUMNS), "side": numbers(ROWS, 1)}  # fmt: skip
 
 
+IN_PLACE = {"a sum of what is finished", "one next value for both"}
+"""Bodies whose next value is written where the last one was, or is no value of its own."""
+
+
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("name", BODIES)
-def test_taking_turns(name: str, rng: np.random.Generator) -> None:
+def test_double_buffering(name: str, rng: np.random.Generator) -> None:
     check(text(BODIES[name]), *(feed(rng, trips) for trips in (0, 1, 2, 3, 8)))
+    has_two_buffers = counts(text(BODIES[name]), feed(rng, 2))["taking turns"] > 0
+    assert has_two_buffers is (name not in IN_PLACE)
 
 
 @pytest.mark.parametrize("word", ["double", "float16", "int8", "int64", "bool"])
@@ -149,17 +155,6 @@ def test_every_width(word: str, rng: np.random.Generator) -> None:
     given |= {name: np.resize(given[name], (rows, COLUMNS)) for name in "pq"}
     given["side"] = np.resize(given["side"], (rows, 1))
     check(known, given, {**given, "n": np.array(4)})
-
-
-@pytest.mark.parametrize(
-    ("name", "turns"),
-    [("a stencil", 1), ("moved on by a row", 1), ("a part turned around", 1),
-     ("a sum of what is finished", 0), ("turned around", 1), ("the one before last", 1),
-     ("both turned around", 2), ("exchanged", 2), ("read again", 1), ("one next value for both", 0),
-     ("inside", 1), ("on one side", 1)],
-)  # fmt: skip
-def test_which_take_turns(name: str, turns: int, rng: np.random.Generator) -> None:
-    assert counts(text(BODIES[name]), feed(rng, 2))["taking turns"] == turns
 
 
 def counts(known: str, given: dict[str, np.ndarray]) -> dict[str, int]:
@@ -179,7 +174,8 @@ def test_what_is_written_where_it_was_does_not(rng: np.random.Generator) -> None
         m = ReduceMax <keepdims = 1> (x)
         x1 = Sub (x, m)"""
     found = counts(text(body), feed(rng, 2))
-    assert (found["taking turns"], found["in place"]) == (0, 1)
+    assert found["taking turns"] == 0
+    assert found["in place"] > 0
 
 
 def test_little_is_copied(rng: np.random.Generator) -> None:

@@ -44,14 +44,14 @@ def feed(rng, length, a=0.3, m0=0.5, dtype="float32"):
     return {"x": x.astype(dtype), "a": np.array(a, dtype), "m0": np.array(m0, dtype)}
 
 
-def run(text, given, *, linear=1):
-    """The answers of native code, which has so many loops several iterations at once."""
+def run(text, given, *, linear=True):
+    """The answers of native code, which runs several iterations at once or, else, does not."""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     found = session.run(None, given)
     (native,) = natives(session)
     (made,) = native.cache.compiled.values()
     assert not isinstance(made, str), made
-    assert dict(made.code.counts).get("linear", 0) == linear
+    assert (dict(made.code.counts).get("linear", 0) > 0) is linear
     return found
 
 
@@ -112,14 +112,14 @@ def test_forms(body, rng):
 def test_a_value_that_stays_is_not_carried(rng: np.random.Generator):
     text, given = scan("mo = Identity (m)", more=", float two"), feed(rng, 5, 0.9)
     given |= {"two": np.array(2, np.float32)}
-    for found, value in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+    for found, value in zip(run(text, given, linear=False), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(found, value)
 
 
 def test_float64_has_nothing_wider(rng: np.random.Generator):
     given = feed(rng, 64, dtype="float64")
     text = scan(AVERAGE, "float64")
-    for found, wanted in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+    for found, wanted in zip(run(text, given, linear=False), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -159,7 +159,7 @@ def test_a_constant_added_and_taken_away_rounds(rng: np.random.Generator):
     text = scan(body, more=", float c")
     given = feed(rng, 40) | {"c": np.array(12582912, np.float32)}
     given["x"] *= 20
-    for found, wanted in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+    for found, wanted in zip(run(text, given, linear=False), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -172,7 +172,7 @@ def test_what_grows_beyond_the_largest_float_between():
         np.testing.assert_array_equal(found, value)
 
 
-@pytest.mark.parametrize(("steps", "linear"), [(20, 1), (100, 0)])
+@pytest.mark.parametrize(("steps", "linear"), [(20, True), (100, False)])
 def test_long_bodies_take_no_longer_to_look_at(steps, linear, rng):
     lines = ["n0 = Identity (m)"]
     for k in range(steps):
@@ -248,7 +248,7 @@ def test_what_grows_is_the_same_bits(a, rng):
 def test_steps_and_curves_are_left_as_they_are(body, rng):
     text = scan(body)
     given = feed(rng, 64, 0.3)
-    for each, other in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+    for each, other in zip(run(text, given, linear=False), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(each, other)
 
 
@@ -256,7 +256,7 @@ def test_states_that_make_each_other_are_left_as_they_are(rng: np.random.Generat
     body = "po = Add (m, xt) h = Mul (p, a) mo = Sub (h, xt)"
     text = scan(body, states=("m", "p"))
     given = feed(rng, 64)
-    for each, other in zip(run(text, given, linear=0), interpreted(text, given), strict=True):
+    for each, other in zip(run(text, given, linear=False), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(each, other)
 
 
