@@ -9,7 +9,7 @@ import pytest
 from tools.openvino.fourways import complaints
 from tools.openvino.oracle import Oracle, why_not
 
-PROGRAMS = [f"0-{number}" for number in range(12)]
+PROGRAMS = [f"0-{number}" for number in range(6)]
 
 
 @pytest.fixture(scope="module")
