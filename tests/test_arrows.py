@@ -26,7 +26,7 @@ coercion
 session
 warming
 pickling ort_session
-iobinding recording
+iobinding recording debugging
 call_arguments
 engines feeds load_cache options profiling variants
 adapters parity

@@ -21,6 +21,7 @@ from treadle.call_arguments import (
     listed,
     picked,
 )
+from treadle.debugging import Debugger
 from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import InputError, RunError, did_you_mean
 from treadle.feeds import NodeArg, node_arg
@@ -204,6 +205,16 @@ class InferenceSession(OrtSession):
             return self._run(output_names, input_feed, run_options, recorder)
         finally:
             recorder.finish()
+
+    @public
+    def debug(self, feeds: Mapping[str, object]) -> Debugger:
+        """Return a Debugger of a run on interp, which steps through it and goes back."""
+        expect_call(feeds, None)
+
+        def run(listener: Listener) -> list[Any]:
+            return self._run(None, feeds, None, listener)
+
+        return Debugger(run, self._plain.plan.model)
 
     @public
     def warm_up(

@@ -20,6 +20,7 @@ from treadle.tracing.selector import EXTRAS, ROLES, Selector
 from treadle.tracing.statistics import Statistics
 from treadle.tracing.values import show_value, size_of
 from treadle.tracing.verbose import Verbose
+from treadle.tracing.window import test_of
 
 __all__ = [
     "EXTRAS",
@@ -45,5 +46,6 @@ __all__ = [
     "selectables",
     "show_value",
     "size_of",
+    "test_of",
     "write_npz",
 ]

@@ -1,0 +1,214 @@
+"""A run that is stepped through: `session.debug(feeds)`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from treadle.arguments import expect
+from treadle.boundary import Callback, public
+from treadle.errors import InputError, did_you_mean
+from treadle.ir import Model
+from treadle.passes import chosen
+from treadle.tracing import (
+    Event,
+    Iterations,
+    IterationStarted,
+    Listener,
+    LoopEnded,
+    Selector,
+    ValueMade,
+    show_value,
+    test_of,
+)
+
+__all__ = ["Debugger"]
+
+_MOST_KEPT = 100_000
+
+Stop = Callable[[Event], bool]
+
+
+class _Closed(Exception):
+    """The debugger was closed: its run ends."""
+
+
+class Debugger:
+    """A run on interp that stops where it is told to.
+
+        with session.debug(feeds) as debugger:
+            debugger.run_to("h", when="isnan")
+            print(debugger)                 # where it is
+            debugger["x"]                   # what a value is there
+            debugger.back()
+
+    Each method that goes on returns whether the run has stopped at an event; False: it is over, and
+    `outputs` has its results. `event` is where it is. `back` goes to earlier events, of which the
+    last 100,000 are kept; stepping then first goes over these again. What the run raises, the
+    method that goes on raises.
+    """
+
+    def __init__(self, run: Callable[[Listener], list[Any]], model: Model) -> None:
+        self.outputs: list[Any] | None = None
+        self._model = model
+        self._history: list[Event] = []
+        self._at = -1
+        self._failure: BaseException | None = None
+        self._is_over = self._is_closed = False
+        self._go, self._came = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._whole, args=(run,), daemon=True)
+        self._thread.start()
+
+    @property
+    def event(self) -> Event | None:
+        """The event at which the run stands; None before the first one."""
+        return self._history[self._at] if self._at >= 0 else None
+
+    @public
+    def step(self) -> bool:
+        """Go to the next value that a node makes."""
+        return self._until(lambda event: isinstance(event, ValueMade) and bool(event.step))
+
+    @public
+    def step_iteration(self) -> bool:
+        """Go to the beginning of the next iteration of the loop around, or to the loop's end."""
+        loop, _ = self._place()
+        return self._until(
+            lambda event: isinstance(event, IterationStarted | LoopEnded) and event.path == loop
+        )
+
+    @public
+    def step_out(self) -> bool:
+        """Go to the end of the loop around."""
+        loop, _ = self._place()
+        return self._until(lambda event: isinstance(event, LoopEnded) and event.path == loop)
+
+    @public
+    def run_to(
+        self,
+        values: str | Iterable[str] = "*",
+        *,
+        when: str | Callable[[Any], bool] | None = None,
+    ) -> bool:
+        """Go to the next of the values that a selector picks, and for which a condition holds.
+
+        `when` is "isnan", "isinf", a comparison as "> 1e6", which an element must pass, or a
+        function of the value.
+        """
+        selector = Selector.of(values)
+        selector.expect_match(self._model)
+        picked = set(chosen(self._model, selector))
+        expect(when, (str, Callable, type(None)), "when", "a condition")  # type: ignore[arg-type]
+        holds = test_of(when) if isinstance(when, str) else when and Callback(when)
+        return self._until(
+            lambda event: (
+                isinstance(event, ValueMade)
+                and (event.path, event.name) in picked
+                and (holds is None or bool(holds(event.value)))
+            )
+        )
+
+    @public
+    def back(self, steps: int = 1) -> bool:
+        """Go back over so many values that nodes made; False where no more are kept."""
+        expect(steps, int, "steps", "a whole number")
+        for at in range(self._at - 1, -1, -1):
+            event = self._history[at]
+            if isinstance(event, ValueMade) and event.step:
+                self._at, steps = at, steps - 1
+                if not steps:
+                    return True
+        return False
+
+    @public
+    def __getitem__(self, name: str) -> Any:
+        """What a value was last, by its name, or its path and name, as of where the run stands."""
+        known: dict[str, None] = {}
+        for event in reversed(self._history[: self._at + 1]):
+            if isinstance(event, ValueMade):
+                if name in (event.name, f"{event.path}/{event.name}"):
+                    return event.value
+                known[event.name] = None
+        raise InputError(f'nothing was made of "{name}" so far; {did_you_mean(name, known)}')
+
+    @public
+    def close(self) -> None:
+        """End the run where it is."""
+        self._is_closed = True
+        self._go.release()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        event = self.event
+        if event is None:
+            return "<Debugger before the first step>"
+        loop, iterations = self._place()
+        inside = f", iteration {', '.join(map(str, iterations))} of {loop}" if iterations else ""
+        if isinstance(event, ValueMade):
+            return f"<Debugger at {event.path}/{event.name}{inside}: {show_value(event.value)}>"
+        return f"<Debugger at {type(event).__name__} of {getattr(event, 'path', '')}{inside}>"
+
+    def _place(self) -> tuple[str, Iterations]:
+        """The loop around, and the numbers of its iterations and of those around it."""
+        event = self.event
+        iterations: Iterations = getattr(event, "iterations", ())
+        for each in reversed(self._history[: self._at + 1]):
+            if isinstance(each, IterationStarted) and each.iterations == iterations:
+                return each.path, iterations
+        return "", iterations
+
+    def _until(self, stops: Stop) -> bool:
+        while self._next():
+            event = self.event
+            if event is not None and stops(event):
+                return True
+        return False
+
+    def _next(self) -> bool:
+        """One event further: one that was gone back over, or the run's next."""
+        if self._at + 1 < len(self._history):
+            self._at += 1
+            return True
+        if self._has_ended() or self._is_closed:
+            return False
+        self._go.release()
+        self._came.acquire()
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        if self._has_ended():
+            return False
+        self._at = len(self._history) - 1
+        return True
+
+    def _has_ended(self) -> bool:
+        return self._is_over
+
+    def _whole(self, run: Callable[[Listener], list[Any]]) -> None:
+        """The run, in a thread of its own."""
+        self._go.acquire()
+        try:
+            if not self._is_closed:
+                self.outputs = run(self._hear)
+        except _Closed:
+            pass
+        except BaseException as failure:  # noqa: BLE001  raised again where the run is stepped
+            self._failure = failure
+        self._is_over = True
+        self._came.release()
+
+    def _hear(self, event: Event) -> None:
+        self._history.append(event)
+        if len(self._history) > _MOST_KEPT:
+            del self._history[: _MOST_KEPT // 10]
+        self._came.release()
+        self._go.acquire()
+        if self._is_closed:
+            raise _Closed

@@ -1,0 +1,84 @@
+"""Stepping through a run: by node, by iteration, out of a body, to a condition, and back."""
+
+import numpy as np
+import pytest
+
+import treadle
+from treadle.tracing import IterationStarted, LoopEnded
+
+MODEL = """<ir_version: 10, opset_import: ["" : 21]>
+smooth (float[T] x, float start) => (float[T] y, float twice) {
+  last, y = Scan <num_scan_inputs = 1, body = step (float h, float item) => (float n, float o) {
+    half = Constant <value_float = 0.5> ()
+    sum = Add (h, item)
+    n = Mul (sum, half)
+    o = Identity (n)
+  }> (start, x)
+  twice = Add (last, last)
+}"""
+FEEDS = {"x": np.float32([1, 2, 3]), "start": np.float32(0)}
+
+
+@pytest.fixture
+def debugger():
+    with treadle.InferenceSession(MODEL).debug(FEEDS) as made:
+        yield made
+
+
+def test_it_steps_from_node_to_node_and_the_run_ends_as_ever(debugger):
+    made = []
+    while debugger.step():
+        made.append(debugger.event.name)
+    assert made[:4] == ["half", "sum", "n", "o"]
+    assert made[-1] == "twice"
+    wanted = treadle.InferenceSession(MODEL).run(None, FEEDS)
+    assert debugger.outputs[0].tolist() == wanted[0].tolist()
+    assert not debugger.step()
+
+
+def test_it_stops_at_a_condition(debugger):
+    assert debugger.run_to("sum", when="> 2")
+    assert debugger.event.iterations == (1,)
+    assert debugger["sum"] == 2.5
+    assert debugger["main/scan_0.body/h"] == 0.5
+    assert "iteration 1 of main/scan_0" in repr(debugger)
+    assert debugger.run_to("n", when=lambda value: value > 2)
+    assert debugger.event.iterations == (2,)
+    assert not debugger.run_to("sum")
+
+
+def test_it_goes_by_iterations_and_out_of_the_body(debugger):
+    debugger.step()
+    assert debugger.step_iteration()
+    assert debugger.event == IterationStarted("main/scan_0", (1,))
+    debugger.step()
+    assert debugger.step_out()
+    assert isinstance(debugger.event, LoopEnded)
+    assert debugger.event.trips == 3
+    assert debugger.step()
+    assert debugger["twice"] == 4.25
+
+
+def test_it_goes_back_and_forth(debugger):
+    debugger.run_to("o")
+    assert debugger.back(2)
+    assert debugger.event.name == "sum"
+    assert debugger.step()
+    assert debugger.event.name == "n"
+    assert debugger.step()
+    assert debugger.step()
+    assert debugger.event.iterations == (1,)
+    assert not debugger.back(100)
+
+
+def test_errors_are_raised_where_the_run_is_stepped():
+    session = treadle.InferenceSession(MODEL)
+    with session.debug({"x": np.float32([1])}) as debugger, pytest.raises(treadle.InputError):
+        debugger.step()
+    with session.debug(FEEDS) as debugger:
+        with pytest.raises(treadle.InputError, match="nothing is like"):
+            debugger.run_to("summ")
+        debugger.step()
+        with pytest.raises(treadle.InputError, match="did you mean"):
+            debugger["summ"]
+    assert not debugger.step()
