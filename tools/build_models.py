@@ -40,6 +40,8 @@ def cases(folder: Path) -> Iterator[tuple[str, Any, dict[str, np.ndarray]]]:
                 feeds = {k[3:]: arrays[k] for k in arrays.files if k.startswith("in:")}
             yield path.stem, path, feeds
     for path in sorted(folder.rglob("*.json")):
+        if path.parent.name != "control_flow":
+            continue
         edge = case_of(path)
         if isinstance(edge.expect, tuple):
             yield path.stem, edge.source, _feeds(edge)

@@ -9,7 +9,7 @@ from treadle.ir import Call, Leaf, Step, Type, bodies, operator_of
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
-from treadle.jit.kernel.ir import HostCall, Kernel
+from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kernel
 from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.target import Surroundings, Target
 from treadle.jit.kernel.traversal import all_nodes
@@ -66,7 +66,9 @@ def _free_kernel(
 def _held_back(kernel: Kernel) -> Iterator[str]:
     """Why a kernel needs Python."""
     for node in all_nodes(kernel.main):
-        if isinstance(node.op, HostCall):
+        if isinstance(node.op, HostCall) and node.op.leaf.domain == BOXED_DOMAIN:
+            yield "values whose element type or rank only the run tells have no native form"
+        elif isinstance(node.op, HostCall):
             yield f"{operator_of(node.op.leaf)} has no native code for its operands here"
     if kernel.boxed_results:
         yield "a result has no native form"
