@@ -24,6 +24,7 @@ standard's text. Written by `python -m tools.conformance all`.
 - **refused**: it says that it cannot load or run the model.
 - **crashed**: its process dies, or gives no answer in 30 seconds.
 
+OpenVINO has the threads it takes by itself: with one it loses errors of a run and gives old memory.
 Numbers after a verdict are opsets. Every wrong answer and crash of another runtime has a
 [report](reports/README.md) with a model to paste. What operators outside control flow do at the
 limits of their types is in [known bugs of onnxruntime](known_bugs.md); which runtime to choose for
@@ -81,7 +82,7 @@ def _summary(index: Sequence[Mapping[str, Any]], runtimes: Sequence[Runtime]) ->
                 counts[worst(runtime.answers[case["name"]], opset).verdict] += 1
         numbers = " | ".join(str(counts[kind]) for kind in KINDS)
         lines.append(f"| {runtime.title} | {runtime.version} | {numbers} |")
-    return "\n".join([*lines, "", f"{runtimes[0].platform}, one thread.", "", ""])
+    return "\n".join([*lines, "", f"{runtimes[0].platform}.", "", ""])
 
 
 def _table(
