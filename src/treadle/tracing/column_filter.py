@@ -66,8 +66,10 @@ def _hits(column: Column, window: Window) -> np.ndarray:
     if window.around is None:
         return np.zeros(0, np.int64)
     if isinstance(column.made, np.ndarray):
-        return _outer(column)[window.around.of_rows(column.made)]
-    return _outer(column)[np.array([window.around(value) for value in column.made], bool)]
+        holds = window.around.of_rows(column.made)
+    else:
+        holds = np.array([window.around(value) for value in column.made], bool)
+    return np.asarray(_outer(column)[holds])
 
 
 def _nonempty(columns: Sequence[Column], masks: Sequence[np.ndarray]) -> list[Column]:

@@ -57,7 +57,7 @@ class Column:
         if isinstance(self.made, np.ndarray):
             made: Sequence[Any] | np.ndarray = self.made[mask]
         else:
-            made = [self.made[row] for row in mask.nonzero()[0]]
+            made = [value for value, kept in zip(self.made, mask.tolist(), strict=True) if kept]
         return replace(self, made=made, numbers=self.at[mask], extents=())
 
     def shifted(self, start: int) -> Column:
