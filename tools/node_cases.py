@@ -155,8 +155,10 @@ def best(node: Node) -> tuple[str, list[str]]:
 
 
 def _is_scannable(node: Node) -> bool:
-    """Whether there is an input to scan."""
-    return bool(node.inputs)
+    """Whether there is an input to scan, and all values are tensors: Scan takes nothing else."""
+    graph = node.model.graph
+    is_plain = all(v.type.HasField("tensor_type") for v in (*graph.input, *graph.output))
+    return bool(node.inputs) and is_plain
 
 
 def main() -> None:
